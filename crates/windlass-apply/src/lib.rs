@@ -50,9 +50,12 @@
 
 mod configuration;
 mod field;
-mod generated;
 mod leaf;
 mod members;
+#[macro_use]
+mod rows;
+
+mod generated;
 
 pub use windlass_derive::ApplyConfiguration;
 
@@ -66,5 +69,5 @@ pub mod __private {
     pub use serde;
     pub use serde_json;
 
-    pub use crate::members::{Configuration, Member, Members, debug, equal, serialize, to_json};
+    pub use crate::members::{Configuration, Member, Members, debug, equal, serialize};
 }

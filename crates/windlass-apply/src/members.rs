@@ -69,6 +69,14 @@ impl Members {
         }
     }
 
+    /// Returns the members as an object.
+    pub fn into_json(self) -> serde_json::Result<Value> {
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok(Value::Object(self.members)),
+        }
+    }
+
     fn put(&mut self, name: &str, value: serde_json::Result<Value>) {
         match value {
             Ok(value) => drop(self.members.insert(name.to_owned(), value)),
@@ -77,33 +85,23 @@ impl Members {
     }
 }
 
-/// Converts a configuration to JSON.
-pub fn to_json(configuration: &dyn Configuration) -> serde_json::Result<Value> {
-    let mut members = Members::default();
-    configuration.members(&mut members);
-    match members.error {
-        Some(error) => Err(error),
-        None => Ok(Value::Object(members.members)),
-    }
+/// Serializes the JSON of a configuration.
+pub fn serialize<S: Serializer>(json: serde_json::Result<Value>, serializer: S) -> Result<S::Ok, S::Error> {
+    json.map_err(S::Error::custom)?.serialize(serializer)
 }
 
-/// Serializes a configuration.
-pub fn serialize<S: Serializer>(configuration: &dyn Configuration, serializer: S) -> Result<S::Ok, S::Error> {
-    to_json(configuration).map_err(S::Error::custom)?.serialize(serializer)
-}
-
-/// Prints a configuration as JSON.
-pub fn debug(configuration: &dyn Configuration, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    match to_json(configuration) {
+/// Prints the JSON of a configuration.
+pub fn debug(json: serde_json::Result<Value>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match json {
         Ok(value) if f.alternate() => write!(f, "{value:#}"),
         Ok(value) => write!(f, "{value}"),
         Err(error) => write!(f, "{error}"),
     }
 }
 
-/// Whether two configurations send the same.
-pub fn equal(one: &dyn Configuration, other: &dyn Configuration) -> bool {
-    matches!((to_json(one), to_json(other)), (Ok(one), Ok(other)) if one == other)
+/// Whether two configurations send the same JSON.
+pub fn equal(one: serde_json::Result<Value>, other: serde_json::Result<Value>) -> bool {
+    matches!((one, other), (Ok(one), Ok(other)) if one == other)
 }
 
 macro_rules! serialized {
@@ -139,6 +137,12 @@ impl<T: Member> Member for BTreeMap<String, T> {
     }
 }
 
+/// Converts the texts of a list.
+#[allow(dead_code, reason = "the rows of some features use the function")]
+pub(crate) fn texts(list: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {
+    list.into_iter().map(Into::into).collect()
+}
+
 /// Implements the traits of a struct that is a [`Configuration`].
 #[doc(hidden)]
 #[macro_export]
@@ -149,25 +153,32 @@ macro_rules! __configuration {
                 &self,
                 serializer: S,
             ) -> ::core::result::Result<S::Ok, S::Error> {
-                $crate::__private::serialize(self, serializer)
+                $crate::__private::serialize($crate::__private::Member::to_json(self), serializer)
             }
         }
 
         impl ::core::fmt::Debug for $name {
+            #[inline]
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                $crate::__private::debug(self, f)
+                $crate::__private::debug($crate::__private::Member::to_json(self), f)
             }
         }
 
         impl ::core::cmp::PartialEq for $name {
+            #[inline]
             fn eq(&self, other: &Self) -> bool {
-                $crate::__private::equal(self, other)
+                $crate::__private::equal(
+                    $crate::__private::Member::to_json(self),
+                    $crate::__private::Member::to_json(other),
+                )
             }
         }
 
         impl $crate::__private::Member for $name {
             fn to_json(&self) -> $crate::__private::serde_json::Result<$crate::__private::serde_json::Value> {
-                $crate::__private::to_json(self)
+                let mut members = $crate::__private::Members::default();
+                $crate::__private::Configuration::members(self, &mut members);
+                members.into_json()
             }
         }
     };
@@ -216,45 +227,6 @@ macro_rules! __kind {
 
         impl $crate::ApplyConfiguration for $name {
             type Object = $object;
-        }
-    };
-}
-
-/// Adds setters of metadata to the configuration of a template.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __template_metadata {
-    ($name:ident) => {
-        impl $name {
-            /// Adds a label to the template.
-            pub fn label(self, key: impl Into<String>, value: impl Into<String>) -> Self {
-                self.with_labels([(key, value)])
-            }
-
-            /// Adds labels to the template.
-            pub fn with_labels(
-                mut self,
-                labels: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>,
-            ) -> Self {
-                let known = self.metadata.get_or_insert_default().labels.get_or_insert_default();
-                known.extend(labels.into_iter().map(|(key, value)| (key.into(), value.into())));
-                self
-            }
-
-            /// Adds an annotation to the template.
-            pub fn annotation(self, key: impl Into<String>, value: impl Into<String>) -> Self {
-                self.with_annotations([(key, value)])
-            }
-
-            /// Adds annotations to the template.
-            pub fn with_annotations(
-                mut self,
-                annotations: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>,
-            ) -> Self {
-                let known = self.metadata.get_or_insert_default().annotations.get_or_insert_default();
-                known.extend(annotations.into_iter().map(|(key, value)| (key.into(), value.into())));
-                self
-            }
         }
     };
 }

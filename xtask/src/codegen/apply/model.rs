@@ -29,7 +29,6 @@ pub(super) struct Type {
 /// A type that is an object.
 pub(super) struct Kind {
     pub(super) api_version: String,
-    pub(super) name: String,
     pub(super) namespaced: bool,
 }
 
@@ -96,7 +95,6 @@ impl Model {
             let schema = &data.types[definition];
             let kind = kinds.get(definition).map(|(api_version, namespaced)| Kind {
                 api_version: api_version.clone(),
-                name: last(definition).to_owned(),
                 namespaced: *namespaced,
             });
             let made = Type {

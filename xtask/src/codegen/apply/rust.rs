@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::model::{Field, Model, Module, Type};
-use super::names;
 use super::shape::{Shape, function, last};
 
 /// Setters that a kind has already, by its traits, so that its spec's setters of the same name are left out.
@@ -72,27 +71,15 @@ fn header(module: &Module, types: &[&Type]) -> String {
     if uses("ByteString") {
         text += "use k8s_openapi::ByteString;\n";
     }
-    if kind.is_some() || uses("ObjectMeta>") {
+    if uses("ObjectMeta>") {
         text += "use kube_core::ObjectMeta;\n";
     }
     if uses("<Value>") || uses(", Value>") {
         text += "use serde_json::Value;\n";
     }
-    text += "\n";
-    let converts = |shape: &Shape| has_leaf(shape);
-    if types.iter().flat_map(|made| &made.fields).any(|field| converts(&field.shape)) {
-        text += "use crate::IntoLeaf;\n";
-    }
-    text += "use crate::members::{Configuration, Members};\n";
+    let path = types.first().map(|made| openapi_path(&made.definition)).unwrap_or_default();
+    let _ = writeln!(text, "use {} as api;", path.rsplit_once("::").map_or("", |(module, _)| module));
     text
-}
-
-fn has_leaf(shape: &Shape) -> bool {
-    match shape {
-        Shape::Leaf(_) => true,
-        Shape::List(inner) | Shape::Map(inner) => has_leaf(inner),
-        _ => false,
-    }
 }
 
 /// Whether a type is not an object, and has the metadata of one.
@@ -111,129 +98,58 @@ fn of_fields(made: &Type) -> String {
 }
 
 fn of_type(model: &Model, made: &Type) -> String {
-    let (name, kind) = (last(&made.definition), &made.kind);
-    let configuration = format!("{name}ApplyConfiguration");
-    let function = function(&made.definition);
-    let mut text = format!("\n/// The fields to apply of a `{name}`. [`{function}`] makes it.\n");
-    text += "#[derive(Clone, Default)]\n#[must_use]\n";
-    let _ = writeln!(text, "pub struct {configuration} {{");
-    if kind.is_some() {
-        text += "    /// Name, namespace, labels and other metadata.\n    pub metadata: ObjectMeta,\n";
-    }
-    for field in &made.fields {
-        let _ = writeln!(text, "    /// `{}`: {}.", field.name, field.doc);
-        let _ =
-            writeln!(text, "    pub {}: Option<{}>,", field.rust_name, field.shape.field_type(&made.module));
-    }
-    text += "}\n\n";
-    let object = openapi_path(&made.definition);
-    let _ = writeln!(text, "crate::__configuration!({configuration} of {object});");
-    if kind.is_some() {
-        let _ = writeln!(text, "crate::__kind!({configuration} of {object});");
-    }
-    if is_template(made) {
-        let _ = writeln!(text, "crate::__template_metadata!({configuration});");
-    }
-    text += &constructor(made, &configuration, &function);
-    text += &setters(model, made, &configuration);
-    text += &members(made, &configuration);
-    text
-}
-
-fn constructor(made: &Type, configuration: &str, function: &str) -> String {
-    let name = last(&made.definition);
+    let (macro_name, arguments) = match &made.kind {
+        Some(kind) if kind.namespaced => ("kind", "name, namespace".to_owned()),
+        Some(_) => ("kind", "name".to_owned()),
+        None => ("part", keys(made)),
+    };
+    let (name, function) = (last(&made.definition), function(&made.definition));
     let mut text = String::new();
-    if let Some(kind) = &made.kind {
-        let (arguments, doc) = if kind.namespaced {
-            ("name: impl Into<String>, namespace: impl Into<String>", "name and namespace")
-        } else {
-            ("name: impl Into<String>", "name")
-        };
-        let _ = writeln!(text, "\n/// Makes a configuration of the `{}` with this {doc}.", kind.name);
-        let _ = writeln!(text, "pub fn {function}({arguments}) -> {configuration} {{");
-        text += "    let metadata = ObjectMeta {\n        name: Some(name.into()),\n";
-        if kind.namespaced {
-            text += "        namespace: Some(namespace.into()),\n";
-        }
-        let _ = writeln!(
-            text,
-            "        ..ObjectMeta::default()\n    }};\n    {configuration} {{ metadata, ..Default::default() }}\n}}"
-        );
-        return text;
+    let configuration = format!("{name}ApplyConfiguration");
+    if is_template(made) {
+        let _ = writeln!(text, "\ntemplate_metadata! {{ {configuration} }}");
     }
-    let keys: Vec<&Field> =
-        made.keys.iter().filter_map(|key| made.fields.iter().find(|field| field.name == *key)).collect();
-    let arguments: Vec<String> = keys
-        .iter()
-        .map(|field| format!("{}: {}", field.rust_name, field.shape.argument(&made.module)))
-        .collect();
-    let mut sets = String::new();
-    for field in &keys {
-        let _ = write!(sets, ".{0}({0})", field.rust_name);
+    let _ = write!(text, "\n{macro_name}! {{ {function}({arguments}) -> {configuration} of api::{name}");
+    let owners = owners(model, made);
+    if !owners.is_empty() {
+        let names: Vec<String> =
+            owners.iter().map(|owner| made.module.configuration(&owner.definition)).collect();
+        let _ = write!(text, ", spec of [{}]", names.join(", "));
     }
-    let doc =
-        if keys.is_empty() { "an empty configuration of a" } else { "a configuration with this key of a" };
-    let _ = writeln!(text, "\n/// Makes {doc} `{name}`.");
-    let new = if sets.is_empty() {
-        "Default::default()".to_owned()
-    } else {
-        format!("<{configuration} as Default>::default(){sets}")
-    };
-    let _ =
-        writeln!(text, "pub fn {function}({}) -> {configuration} {{\n    {new}\n}}", arguments.join(", "));
-    text
-}
-
-fn setters(model: &Model, made: &Type, configuration: &str) -> String {
-    let mut text = format!("\nimpl {configuration} {{\n");
+    text += " {\n";
     for field in &made.fields {
-        text += &setter(made, field, "self", &field.name);
+        text += &row(made, field, &owners);
     }
-    let has_spec_setters = made.kind.is_some() || is_template(made);
-    let spec = made.fields.iter().find(|field| field.name == "spec").filter(|_| has_spec_setters);
-    let spec = spec.and_then(|field| model.types.get(field.shape.definition()?));
-    for field in spec.iter().flat_map(|spec| &spec.fields) {
-        let is_taken = TAKEN.contains(&field.rust_name.as_str())
-            || made.fields.iter().any(|own| own.rust_name == field.rust_name);
-        if !is_taken {
-            let path = format!("spec.{}", field.name);
-            text += &setter(made, field, "self.spec.get_or_insert_default()", &path);
-        }
-    }
-    text += "}\n";
-    text
+    text + "} }\n"
 }
 
-fn setter(made: &Type, field: &Field, place: &str, path: &str) -> String {
-    let effect = match field.shape {
-        Shape::List(_) | Shape::Map(_) => "Adds to",
-        _ => "Sets",
-    };
-    let (name, argument) = (&field.rust_name, field.shape.argument(&made.module));
-    format!(
-        "    /// {effect} `{path}`: {}.\n    pub fn {name}(mut self, value: {argument}) -> Self {{\n        {}\n        self\n    }}\n",
-        field.doc,
-        field.shape.assignment(place, name)
-    )
+/// The row of a field.
+fn row(made: &Type, field: &Field, owners: &[&Type]) -> String {
+    let end = if owners.iter().any(|owner| has_setter(owner, field)) { ", own" } else { "" };
+    let (name, kind) = (&field.rust_name, field.shape.field_type(&made.module));
+    format!("    {name}({kind}) {:?}: {:?}{end};\n", field.name, field.doc)
 }
 
-fn members(made: &Type, configuration: &str) -> String {
-    let used = if made.fields.is_empty() && made.kind.is_none() { "_to" } else { "to" };
-    let mut text = format!(
-        "\nimpl Configuration for {configuration} {{\n    fn members(&self, {used}: &mut Members) {{\n"
-    );
-    if let Some(kind) = &made.kind {
-        let _ = writeln!(
-            text,
-            "        to.set_object(\"{}\", \"{}\", &self.metadata);",
-            kind.api_version, kind.name
-        );
-    }
-    for field in &made.fields {
-        let _ = writeln!(text, "        to.set(\"{}\", &self.{});", field.name, names::field(&field.name));
-    }
-    text += "    }\n}\n";
-    text
+/// The parameters of the function that makes a part of a kind.
+fn keys(made: &Type) -> String {
+    let fields = made.keys.iter().filter_map(|key| made.fields.iter().find(|field| field.name == *key));
+    let keys: Vec<String> =
+        fields.map(|field| format!("{}: {}", field.rust_name, field.shape.argument(&made.module))).collect();
+    keys.join(", ")
+}
+
+/// The kinds and templates that have the setters of a type, which is their spec.
+fn owners<'m>(model: &'m Model, spec: &Type) -> Vec<&'m Type> {
+    let is_spec = |field: &Field| field.name == "spec" && field.shape.definition() == Some(&spec.definition);
+    let types = model.types.values().filter(|made| made.kind.is_some() || is_template(made));
+    let owners = types.filter(|made| made.fields.iter().any(is_spec));
+    owners.filter(|owner| !spec.fields.iter().all(|field| has_setter(owner, field))).collect()
+}
+
+/// Whether the owner of a spec has a setter of the same name as a field of the spec.
+fn has_setter(owner: &Type, field: &Field) -> bool {
+    TAKEN.contains(&field.rust_name.as_str())
+        || owner.fields.iter().any(|known| known.rust_name == field.rust_name)
 }
 
 /// The path of the type in `k8s_openapi`.

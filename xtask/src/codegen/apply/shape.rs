@@ -97,45 +97,6 @@ impl Shape {
         }
     }
 
-    /// The expression that converts an argument named `value` into an item.
-    fn conversion(&self, value: &str) -> String {
-        match self {
-            Self::Text | Self::Json => format!("{value}.into()"),
-            Self::Leaf(_) => format!("{value}.into_leaf()"),
-            Self::Plain(_) | Self::Struct(_) => value.to_owned(),
-            Self::List(inner) => {
-                format!("{value}.into_iter().map(|item| {}).collect()", inner.conversion("item"))
-            }
-            Self::Map(inner) => {
-                format!(
-                    "{value}.into_iter().map(|(key, item)| (key.into(), {})).collect()",
-                    inner.conversion("item")
-                )
-            }
-        }
-    }
-
-    /// The statement that sets a field of `place` to the argument `value`.
-    pub(super) fn assignment(&self, place: &str, field: &str) -> String {
-        match self {
-            Self::Struct(_) => format!("{place}.{field} = Some(Box::new(value));"),
-            Self::List(inner) => {
-                let values = match &**inner {
-                    Self::Plain(_) | Self::Struct(_) => "value".to_owned(),
-                    inner => format!("value.into_iter().map(|item| {})", inner.conversion("item")),
-                };
-                format!("{place}.{field}.get_or_insert_default().extend({values});")
-            }
-            Self::Map(inner) => {
-                let item = inner.conversion("item");
-                format!(
-                    "{place}.{field}.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), {item})));"
-                )
-            }
-            _ => format!("{place}.{field} = Some({});", self.conversion("value")),
-        }
-    }
-
     /// Describes the field in words: its type, and how apply merges it.
     pub(super) fn describe(&self, schema: &Value) -> String {
         let texts = |name: &str| -> Vec<String> {

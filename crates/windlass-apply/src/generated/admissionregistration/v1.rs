@@ -4,1577 +4,192 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::ByteString;
-use kube_core::ObjectMeta;
-
-use crate::IntoLeaf;
-use crate::members::{Configuration, Members};
-
-/// The fields to apply of a `ApplyConfiguration`. [`apply_configuration`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ApplyConfigurationApplyConfiguration {
-    /// `expression`: string.
-    pub expression: Option<String>,
-}
-
-crate::__configuration!(ApplyConfigurationApplyConfiguration of k8s_openapi::api::admissionregistration::v1::ApplyConfiguration);
-
-/// Makes an empty configuration of a `ApplyConfiguration`.
-pub fn apply_configuration() -> ApplyConfigurationApplyConfiguration {
-    Default::default()
-}
-
-impl ApplyConfigurationApplyConfiguration {
-    /// Sets `expression`: string.
-    pub fn expression(mut self, value: impl Into<String>) -> Self {
-        self.expression = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ApplyConfigurationApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("expression", &self.expression);
-    }
-}
-
-/// The fields to apply of a `AuditAnnotation`. [`audit_annotation`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct AuditAnnotationApplyConfiguration {
-    /// `key`: string.
-    pub key: Option<String>,
-    /// `valueExpression`: string.
-    pub value_expression: Option<String>,
-}
-
-crate::__configuration!(AuditAnnotationApplyConfiguration of k8s_openapi::api::admissionregistration::v1::AuditAnnotation);
-
-/// Makes an empty configuration of a `AuditAnnotation`.
-pub fn audit_annotation() -> AuditAnnotationApplyConfiguration {
-    Default::default()
-}
-
-impl AuditAnnotationApplyConfiguration {
-    /// Sets `key`: string.
-    pub fn key(mut self, value: impl Into<String>) -> Self {
-        self.key = Some(value.into());
-        self
-    }
-    /// Sets `valueExpression`: string.
-    pub fn value_expression(mut self, value: impl Into<String>) -> Self {
-        self.value_expression = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for AuditAnnotationApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("key", &self.key);
-        to.set("valueExpression", &self.value_expression);
-    }
-}
-
-/// The fields to apply of a `ExpressionWarning`. [`expression_warning`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ExpressionWarningApplyConfiguration {
-    /// `fieldRef`: string.
-    pub field_ref: Option<String>,
-    /// `warning`: string.
-    pub warning: Option<String>,
-}
-
-crate::__configuration!(ExpressionWarningApplyConfiguration of k8s_openapi::api::admissionregistration::v1::ExpressionWarning);
-
-/// Makes an empty configuration of a `ExpressionWarning`.
-pub fn expression_warning() -> ExpressionWarningApplyConfiguration {
-    Default::default()
-}
-
-impl ExpressionWarningApplyConfiguration {
-    /// Sets `fieldRef`: string.
-    pub fn field_ref(mut self, value: impl Into<String>) -> Self {
-        self.field_ref = Some(value.into());
-        self
-    }
-    /// Sets `warning`: string.
-    pub fn warning(mut self, value: impl Into<String>) -> Self {
-        self.warning = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ExpressionWarningApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("fieldRef", &self.field_ref);
-        to.set("warning", &self.warning);
-    }
-}
-
-/// The fields to apply of a `JSONPatch`. [`json_patch`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct JSONPatchApplyConfiguration {
-    /// `expression`: string.
-    pub expression: Option<String>,
-}
-
-crate::__configuration!(JSONPatchApplyConfiguration of k8s_openapi::api::admissionregistration::v1::JSONPatch);
-
-/// Makes an empty configuration of a `JSONPatch`.
-pub fn json_patch() -> JSONPatchApplyConfiguration {
-    Default::default()
-}
-
-impl JSONPatchApplyConfiguration {
-    /// Sets `expression`: string.
-    pub fn expression(mut self, value: impl Into<String>) -> Self {
-        self.expression = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for JSONPatchApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("expression", &self.expression);
-    }
-}
-
-/// The fields to apply of a `MatchCondition`. [`match_condition`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct MatchConditionApplyConfiguration {
-    /// `expression`: string.
-    pub expression: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-}
-
-crate::__configuration!(MatchConditionApplyConfiguration of k8s_openapi::api::admissionregistration::v1::MatchCondition);
-
-/// Makes a configuration with this key of a `MatchCondition`.
-pub fn match_condition(name: impl Into<String>) -> MatchConditionApplyConfiguration {
-    <MatchConditionApplyConfiguration as Default>::default().name(name)
-}
-
-impl MatchConditionApplyConfiguration {
-    /// Sets `expression`: string.
-    pub fn expression(mut self, value: impl Into<String>) -> Self {
-        self.expression = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for MatchConditionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("expression", &self.expression);
-        to.set("name", &self.name);
-    }
-}
-
-/// The fields to apply of a `MatchResources`. [`match_resources`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct MatchResourcesApplyConfiguration {
-    /// `excludeResourceRules`: list of `NamedRuleWithOperations`, owned as a whole.
-    pub exclude_resource_rules: Option<Vec<NamedRuleWithOperationsApplyConfiguration>>,
-    /// `matchPolicy`: string, one of `Equivalent`, `Exact`.
-    pub match_policy: Option<String>,
-    /// `namespaceSelector`: `LabelSelector`.
-    pub namespace_selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-    /// `objectSelector`: `LabelSelector`.
-    pub object_selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-    /// `resourceRules`: list of `NamedRuleWithOperations`, owned as a whole.
-    pub resource_rules: Option<Vec<NamedRuleWithOperationsApplyConfiguration>>,
-}
-
-crate::__configuration!(MatchResourcesApplyConfiguration of k8s_openapi::api::admissionregistration::v1::MatchResources);
-
-/// Makes an empty configuration of a `MatchResources`.
-pub fn match_resources() -> MatchResourcesApplyConfiguration {
-    Default::default()
-}
-
-impl MatchResourcesApplyConfiguration {
-    /// Adds to `excludeResourceRules`: list of `NamedRuleWithOperations`, owned as a whole.
-    pub fn exclude_resource_rules(mut self, value: impl IntoIterator<Item = NamedRuleWithOperationsApplyConfiguration>) -> Self {
-        self.exclude_resource_rules.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `matchPolicy`: string, one of `Equivalent`, `Exact`.
-    pub fn match_policy(mut self, value: impl Into<String>) -> Self {
-        self.match_policy = Some(value.into());
-        self
-    }
-    /// Sets `namespaceSelector`: `LabelSelector`.
-    pub fn namespace_selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.namespace_selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `objectSelector`: `LabelSelector`.
-    pub fn object_selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.object_selector = Some(Box::new(value));
-        self
-    }
-    /// Adds to `resourceRules`: list of `NamedRuleWithOperations`, owned as a whole.
-    pub fn resource_rules(mut self, value: impl IntoIterator<Item = NamedRuleWithOperationsApplyConfiguration>) -> Self {
-        self.resource_rules.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for MatchResourcesApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("excludeResourceRules", &self.exclude_resource_rules);
-        to.set("matchPolicy", &self.match_policy);
-        to.set("namespaceSelector", &self.namespace_selector);
-        to.set("objectSelector", &self.object_selector);
-        to.set("resourceRules", &self.resource_rules);
-    }
-}
-
-/// The fields to apply of a `MutatingAdmissionPolicy`. [`mutating_admission_policy`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct MutatingAdmissionPolicyApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `MutatingAdmissionPolicySpec`.
-    pub spec: Option<Box<MutatingAdmissionPolicySpecApplyConfiguration>>,
-}
-
-crate::__configuration!(MutatingAdmissionPolicyApplyConfiguration of k8s_openapi::api::admissionregistration::v1::MutatingAdmissionPolicy);
-crate::__kind!(MutatingAdmissionPolicyApplyConfiguration of k8s_openapi::api::admissionregistration::v1::MutatingAdmissionPolicy);
-
-/// Makes a configuration of the `MutatingAdmissionPolicy` with this name.
-pub fn mutating_admission_policy(name: impl Into<String>) -> MutatingAdmissionPolicyApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    MutatingAdmissionPolicyApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl MutatingAdmissionPolicyApplyConfiguration {
-    /// Sets `spec`: `MutatingAdmissionPolicySpec`.
-    pub fn spec(mut self, value: MutatingAdmissionPolicySpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.failurePolicy`: string, one of `Fail`, `Ignore`.
-    pub fn failure_policy(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().failure_policy = Some(value.into());
-        self
-    }
-    /// Adds to `spec.matchConditions`: list of `MatchCondition`, merged by `name`.
-    pub fn match_conditions(mut self, value: impl IntoIterator<Item = MatchConditionApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().match_conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.matchConstraints`: `MatchResources`.
-    pub fn match_constraints(mut self, value: MatchResourcesApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().match_constraints = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.mutations`: list of `Mutation`, owned as a whole.
-    pub fn mutations(mut self, value: impl IntoIterator<Item = MutationApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().mutations.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.paramKind`: `ParamKind`.
-    pub fn param_kind(mut self, value: ParamKindApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().param_kind = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.reinvocationPolicy`: string, one of `IfNeeded`, `Never`.
-    pub fn reinvocation_policy(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().reinvocation_policy = Some(value.into());
-        self
-    }
-    /// Adds to `spec.variables`: list of `Variable`, owned as a whole.
-    pub fn variables(mut self, value: impl IntoIterator<Item = VariableApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().variables.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for MutatingAdmissionPolicyApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy", &self.metadata);
-        to.set("spec", &self.spec);
-    }
-}
-
-/// The fields to apply of a `MutatingAdmissionPolicyBinding`. [`mutating_admission_policy_binding`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct MutatingAdmissionPolicyBindingApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `MutatingAdmissionPolicyBindingSpec`.
-    pub spec: Option<Box<MutatingAdmissionPolicyBindingSpecApplyConfiguration>>,
-}
-
-crate::__configuration!(MutatingAdmissionPolicyBindingApplyConfiguration of k8s_openapi::api::admissionregistration::v1::MutatingAdmissionPolicyBinding);
-crate::__kind!(MutatingAdmissionPolicyBindingApplyConfiguration of k8s_openapi::api::admissionregistration::v1::MutatingAdmissionPolicyBinding);
-
-/// Makes a configuration of the `MutatingAdmissionPolicyBinding` with this name.
-pub fn mutating_admission_policy_binding(name: impl Into<String>) -> MutatingAdmissionPolicyBindingApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    MutatingAdmissionPolicyBindingApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl MutatingAdmissionPolicyBindingApplyConfiguration {
-    /// Sets `spec`: `MutatingAdmissionPolicyBindingSpec`.
-    pub fn spec(mut self, value: MutatingAdmissionPolicyBindingSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.matchResources`: `MatchResources`.
-    pub fn match_resources(mut self, value: MatchResourcesApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().match_resources = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.paramRef`: `ParamRef`.
-    pub fn param_ref(mut self, value: ParamRefApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().param_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.policyName`: string.
-    pub fn policy_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().policy_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for MutatingAdmissionPolicyBindingApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicyBinding", &self.metadata);
-        to.set("spec", &self.spec);
-    }
-}
-
-/// The fields to apply of a `MutatingAdmissionPolicyBindingSpec`. [`mutating_admission_policy_binding_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct MutatingAdmissionPolicyBindingSpecApplyConfiguration {
-    /// `matchResources`: `MatchResources`.
-    pub match_resources: Option<Box<MatchResourcesApplyConfiguration>>,
-    /// `paramRef`: `ParamRef`.
-    pub param_ref: Option<Box<ParamRefApplyConfiguration>>,
-    /// `policyName`: string.
-    pub policy_name: Option<String>,
-}
-
-crate::__configuration!(MutatingAdmissionPolicyBindingSpecApplyConfiguration of k8s_openapi::api::admissionregistration::v1::MutatingAdmissionPolicyBindingSpec);
-
-/// Makes an empty configuration of a `MutatingAdmissionPolicyBindingSpec`.
-pub fn mutating_admission_policy_binding_spec() -> MutatingAdmissionPolicyBindingSpecApplyConfiguration {
-    Default::default()
-}
-
-impl MutatingAdmissionPolicyBindingSpecApplyConfiguration {
-    /// Sets `matchResources`: `MatchResources`.
-    pub fn match_resources(mut self, value: MatchResourcesApplyConfiguration) -> Self {
-        self.match_resources = Some(Box::new(value));
-        self
-    }
-    /// Sets `paramRef`: `ParamRef`.
-    pub fn param_ref(mut self, value: ParamRefApplyConfiguration) -> Self {
-        self.param_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `policyName`: string.
-    pub fn policy_name(mut self, value: impl Into<String>) -> Self {
-        self.policy_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for MutatingAdmissionPolicyBindingSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("matchResources", &self.match_resources);
-        to.set("paramRef", &self.param_ref);
-        to.set("policyName", &self.policy_name);
-    }
-}
-
-/// The fields to apply of a `MutatingAdmissionPolicySpec`. [`mutating_admission_policy_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct MutatingAdmissionPolicySpecApplyConfiguration {
-    /// `failurePolicy`: string, one of `Fail`, `Ignore`.
-    pub failure_policy: Option<String>,
-    /// `matchConditions`: list of `MatchCondition`, merged by `name`.
-    pub match_conditions: Option<Vec<MatchConditionApplyConfiguration>>,
-    /// `matchConstraints`: `MatchResources`.
-    pub match_constraints: Option<Box<MatchResourcesApplyConfiguration>>,
-    /// `mutations`: list of `Mutation`, owned as a whole.
-    pub mutations: Option<Vec<MutationApplyConfiguration>>,
-    /// `paramKind`: `ParamKind`.
-    pub param_kind: Option<Box<ParamKindApplyConfiguration>>,
-    /// `reinvocationPolicy`: string, one of `IfNeeded`, `Never`.
-    pub reinvocation_policy: Option<String>,
-    /// `variables`: list of `Variable`, owned as a whole.
-    pub variables: Option<Vec<VariableApplyConfiguration>>,
-}
-
-crate::__configuration!(MutatingAdmissionPolicySpecApplyConfiguration of k8s_openapi::api::admissionregistration::v1::MutatingAdmissionPolicySpec);
-
-/// Makes an empty configuration of a `MutatingAdmissionPolicySpec`.
-pub fn mutating_admission_policy_spec() -> MutatingAdmissionPolicySpecApplyConfiguration {
-    Default::default()
-}
-
-impl MutatingAdmissionPolicySpecApplyConfiguration {
-    /// Sets `failurePolicy`: string, one of `Fail`, `Ignore`.
-    pub fn failure_policy(mut self, value: impl Into<String>) -> Self {
-        self.failure_policy = Some(value.into());
-        self
-    }
-    /// Adds to `matchConditions`: list of `MatchCondition`, merged by `name`.
-    pub fn match_conditions(mut self, value: impl IntoIterator<Item = MatchConditionApplyConfiguration>) -> Self {
-        self.match_conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `matchConstraints`: `MatchResources`.
-    pub fn match_constraints(mut self, value: MatchResourcesApplyConfiguration) -> Self {
-        self.match_constraints = Some(Box::new(value));
-        self
-    }
-    /// Adds to `mutations`: list of `Mutation`, owned as a whole.
-    pub fn mutations(mut self, value: impl IntoIterator<Item = MutationApplyConfiguration>) -> Self {
-        self.mutations.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `paramKind`: `ParamKind`.
-    pub fn param_kind(mut self, value: ParamKindApplyConfiguration) -> Self {
-        self.param_kind = Some(Box::new(value));
-        self
-    }
-    /// Sets `reinvocationPolicy`: string, one of `IfNeeded`, `Never`.
-    pub fn reinvocation_policy(mut self, value: impl Into<String>) -> Self {
-        self.reinvocation_policy = Some(value.into());
-        self
-    }
-    /// Adds to `variables`: list of `Variable`, owned as a whole.
-    pub fn variables(mut self, value: impl IntoIterator<Item = VariableApplyConfiguration>) -> Self {
-        self.variables.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for MutatingAdmissionPolicySpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("failurePolicy", &self.failure_policy);
-        to.set("matchConditions", &self.match_conditions);
-        to.set("matchConstraints", &self.match_constraints);
-        to.set("mutations", &self.mutations);
-        to.set("paramKind", &self.param_kind);
-        to.set("reinvocationPolicy", &self.reinvocation_policy);
-        to.set("variables", &self.variables);
-    }
-}
-
-/// The fields to apply of a `MutatingWebhook`. [`mutating_webhook`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct MutatingWebhookApplyConfiguration {
-    /// `admissionReviewVersions`: list of string, owned as a whole.
-    pub admission_review_versions: Option<Vec<String>>,
-    /// `clientConfig`: `WebhookClientConfig`.
-    pub client_config: Option<Box<WebhookClientConfigApplyConfiguration>>,
-    /// `failurePolicy`: string, one of `Fail`, `Ignore`.
-    pub failure_policy: Option<String>,
-    /// `matchConditions`: list of `MatchCondition`, merged by `name`.
-    pub match_conditions: Option<Vec<MatchConditionApplyConfiguration>>,
-    /// `matchPolicy`: string, one of `Equivalent`, `Exact`.
-    pub match_policy: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `namespaceSelector`: `LabelSelector`.
-    pub namespace_selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-    /// `objectSelector`: `LabelSelector`.
-    pub object_selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-    /// `reinvocationPolicy`: string, one of `IfNeeded`, `Never`.
-    pub reinvocation_policy: Option<String>,
-    /// `rules`: list of `RuleWithOperations`, owned as a whole.
-    pub rules: Option<Vec<RuleWithOperationsApplyConfiguration>>,
-    /// `sideEffects`: string, one of `None`, `NoneOnDryRun`, `Some`, `Unknown`.
-    pub side_effects: Option<String>,
-    /// `timeoutSeconds`: `i32`.
-    pub timeout_seconds: Option<i32>,
-}
-
-crate::__configuration!(MutatingWebhookApplyConfiguration of k8s_openapi::api::admissionregistration::v1::MutatingWebhook);
-
-/// Makes a configuration with this key of a `MutatingWebhook`.
-pub fn mutating_webhook(name: impl Into<String>) -> MutatingWebhookApplyConfiguration {
-    <MutatingWebhookApplyConfiguration as Default>::default().name(name)
-}
-
-impl MutatingWebhookApplyConfiguration {
-    /// Adds to `admissionReviewVersions`: list of string, owned as a whole.
-    pub fn admission_review_versions(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.admission_review_versions.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `clientConfig`: `WebhookClientConfig`.
-    pub fn client_config(mut self, value: WebhookClientConfigApplyConfiguration) -> Self {
-        self.client_config = Some(Box::new(value));
-        self
-    }
-    /// Sets `failurePolicy`: string, one of `Fail`, `Ignore`.
-    pub fn failure_policy(mut self, value: impl Into<String>) -> Self {
-        self.failure_policy = Some(value.into());
-        self
-    }
-    /// Adds to `matchConditions`: list of `MatchCondition`, merged by `name`.
-    pub fn match_conditions(mut self, value: impl IntoIterator<Item = MatchConditionApplyConfiguration>) -> Self {
-        self.match_conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `matchPolicy`: string, one of `Equivalent`, `Exact`.
-    pub fn match_policy(mut self, value: impl Into<String>) -> Self {
-        self.match_policy = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `namespaceSelector`: `LabelSelector`.
-    pub fn namespace_selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.namespace_selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `objectSelector`: `LabelSelector`.
-    pub fn object_selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.object_selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `reinvocationPolicy`: string, one of `IfNeeded`, `Never`.
-    pub fn reinvocation_policy(mut self, value: impl Into<String>) -> Self {
-        self.reinvocation_policy = Some(value.into());
-        self
-    }
-    /// Adds to `rules`: list of `RuleWithOperations`, owned as a whole.
-    pub fn rules(mut self, value: impl IntoIterator<Item = RuleWithOperationsApplyConfiguration>) -> Self {
-        self.rules.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `sideEffects`: string, one of `None`, `NoneOnDryRun`, `Some`, `Unknown`.
-    pub fn side_effects(mut self, value: impl Into<String>) -> Self {
-        self.side_effects = Some(value.into());
-        self
-    }
-    /// Sets `timeoutSeconds`: `i32`.
-    pub fn timeout_seconds(mut self, value: i32) -> Self {
-        self.timeout_seconds = Some(value);
-        self
-    }
-}
-
-impl Configuration for MutatingWebhookApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("admissionReviewVersions", &self.admission_review_versions);
-        to.set("clientConfig", &self.client_config);
-        to.set("failurePolicy", &self.failure_policy);
-        to.set("matchConditions", &self.match_conditions);
-        to.set("matchPolicy", &self.match_policy);
-        to.set("name", &self.name);
-        to.set("namespaceSelector", &self.namespace_selector);
-        to.set("objectSelector", &self.object_selector);
-        to.set("reinvocationPolicy", &self.reinvocation_policy);
-        to.set("rules", &self.rules);
-        to.set("sideEffects", &self.side_effects);
-        to.set("timeoutSeconds", &self.timeout_seconds);
-    }
-}
-
-/// The fields to apply of a `MutatingWebhookConfiguration`. [`mutating_webhook_configuration`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct MutatingWebhookConfigurationApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `webhooks`: list of `MutatingWebhook`, merged by `name`.
-    pub webhooks: Option<Vec<MutatingWebhookApplyConfiguration>>,
-}
-
-crate::__configuration!(MutatingWebhookConfigurationApplyConfiguration of k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration);
-crate::__kind!(MutatingWebhookConfigurationApplyConfiguration of k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration);
-
-/// Makes a configuration of the `MutatingWebhookConfiguration` with this name.
-pub fn mutating_webhook_configuration(name: impl Into<String>) -> MutatingWebhookConfigurationApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    MutatingWebhookConfigurationApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl MutatingWebhookConfigurationApplyConfiguration {
-    /// Adds to `webhooks`: list of `MutatingWebhook`, merged by `name`.
-    pub fn webhooks(mut self, value: impl IntoIterator<Item = MutatingWebhookApplyConfiguration>) -> Self {
-        self.webhooks.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for MutatingWebhookConfigurationApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", &self.metadata);
-        to.set("webhooks", &self.webhooks);
-    }
-}
-
-/// The fields to apply of a `Mutation`. [`mutation`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct MutationApplyConfiguration {
-    /// `applyConfiguration`: `ApplyConfiguration`.
-    pub apply_configuration: Option<Box<ApplyConfigurationApplyConfiguration>>,
-    /// `jsonPatch`: `JSONPatch`.
-    pub json_patch: Option<Box<JSONPatchApplyConfiguration>>,
-    /// `patchType`: string, one of `ApplyConfiguration`, `JSONPatch`.
-    pub patch_type: Option<String>,
-}
-
-crate::__configuration!(MutationApplyConfiguration of k8s_openapi::api::admissionregistration::v1::Mutation);
-
-/// Makes an empty configuration of a `Mutation`.
-pub fn mutation() -> MutationApplyConfiguration {
-    Default::default()
-}
-
-impl MutationApplyConfiguration {
-    /// Sets `applyConfiguration`: `ApplyConfiguration`.
-    pub fn apply_configuration(mut self, value: ApplyConfigurationApplyConfiguration) -> Self {
-        self.apply_configuration = Some(Box::new(value));
-        self
-    }
-    /// Sets `jsonPatch`: `JSONPatch`.
-    pub fn json_patch(mut self, value: JSONPatchApplyConfiguration) -> Self {
-        self.json_patch = Some(Box::new(value));
-        self
-    }
-    /// Sets `patchType`: string, one of `ApplyConfiguration`, `JSONPatch`.
-    pub fn patch_type(mut self, value: impl Into<String>) -> Self {
-        self.patch_type = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for MutationApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("applyConfiguration", &self.apply_configuration);
-        to.set("jsonPatch", &self.json_patch);
-        to.set("patchType", &self.patch_type);
-    }
-}
-
-/// The fields to apply of a `NamedRuleWithOperations`. [`named_rule_with_operations`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NamedRuleWithOperationsApplyConfiguration {
-    /// `apiGroups`: list of string, owned as a whole.
-    pub api_groups: Option<Vec<String>>,
-    /// `apiVersions`: list of string, owned as a whole.
-    pub api_versions: Option<Vec<String>>,
-    /// `operations`: list of string, one of `*`, `CONNECT`, `CREATE`, `DELETE`, `UPDATE`, owned as a whole.
-    pub operations: Option<Vec<String>>,
-    /// `resourceNames`: list of string, owned as a whole.
-    pub resource_names: Option<Vec<String>>,
-    /// `resources`: list of string, owned as a whole.
-    pub resources: Option<Vec<String>>,
-    /// `scope`: string, one of `*`, `Cluster`, `Namespaced`.
-    pub scope: Option<String>,
-}
-
-crate::__configuration!(NamedRuleWithOperationsApplyConfiguration of k8s_openapi::api::admissionregistration::v1::NamedRuleWithOperations);
-
-/// Makes an empty configuration of a `NamedRuleWithOperations`.
-pub fn named_rule_with_operations() -> NamedRuleWithOperationsApplyConfiguration {
-    Default::default()
-}
-
-impl NamedRuleWithOperationsApplyConfiguration {
-    /// Adds to `apiGroups`: list of string, owned as a whole.
-    pub fn api_groups(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.api_groups.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `apiVersions`: list of string, owned as a whole.
-    pub fn api_versions(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.api_versions.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `operations`: list of string, one of `*`, `CONNECT`, `CREATE`, `DELETE`, `UPDATE`, owned as a whole.
-    pub fn operations(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.operations.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `resourceNames`: list of string, owned as a whole.
-    pub fn resource_names(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.resource_names.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `resources`: list of string, owned as a whole.
-    pub fn resources(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.resources.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `scope`: string, one of `*`, `Cluster`, `Namespaced`.
-    pub fn scope(mut self, value: impl Into<String>) -> Self {
-        self.scope = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for NamedRuleWithOperationsApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("apiGroups", &self.api_groups);
-        to.set("apiVersions", &self.api_versions);
-        to.set("operations", &self.operations);
-        to.set("resourceNames", &self.resource_names);
-        to.set("resources", &self.resources);
-        to.set("scope", &self.scope);
-    }
-}
-
-/// The fields to apply of a `ParamKind`. [`param_kind`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ParamKindApplyConfiguration {
-    /// `apiVersion`: string.
-    pub api_version: Option<String>,
-    /// `kind`: string.
-    pub kind: Option<String>,
-}
-
-crate::__configuration!(ParamKindApplyConfiguration of k8s_openapi::api::admissionregistration::v1::ParamKind);
-
-/// Makes an empty configuration of a `ParamKind`.
-pub fn param_kind() -> ParamKindApplyConfiguration {
-    Default::default()
-}
-
-impl ParamKindApplyConfiguration {
-    /// Sets `apiVersion`: string.
-    pub fn api_version(mut self, value: impl Into<String>) -> Self {
-        self.api_version = Some(value.into());
-        self
-    }
-    /// Sets `kind`: string.
-    pub fn kind(mut self, value: impl Into<String>) -> Self {
-        self.kind = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ParamKindApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("apiVersion", &self.api_version);
-        to.set("kind", &self.kind);
-    }
-}
-
-/// The fields to apply of a `ParamRef`. [`param_ref`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ParamRefApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `namespace`: string.
-    pub namespace: Option<String>,
-    /// `parameterNotFoundAction`: string.
-    pub parameter_not_found_action: Option<String>,
-    /// `selector`: `LabelSelector`.
-    pub selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-}
-
-crate::__configuration!(ParamRefApplyConfiguration of k8s_openapi::api::admissionregistration::v1::ParamRef);
-
-/// Makes an empty configuration of a `ParamRef`.
-pub fn param_ref() -> ParamRefApplyConfiguration {
-    Default::default()
-}
-
-impl ParamRefApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `namespace`: string.
-    pub fn namespace(mut self, value: impl Into<String>) -> Self {
-        self.namespace = Some(value.into());
-        self
-    }
-    /// Sets `parameterNotFoundAction`: string.
-    pub fn parameter_not_found_action(mut self, value: impl Into<String>) -> Self {
-        self.parameter_not_found_action = Some(value.into());
-        self
-    }
-    /// Sets `selector`: `LabelSelector`.
-    pub fn selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.selector = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ParamRefApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("namespace", &self.namespace);
-        to.set("parameterNotFoundAction", &self.parameter_not_found_action);
-        to.set("selector", &self.selector);
-    }
-}
-
-/// The fields to apply of a `RuleWithOperations`. [`rule_with_operations`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct RuleWithOperationsApplyConfiguration {
-    /// `apiGroups`: list of string, owned as a whole.
-    pub api_groups: Option<Vec<String>>,
-    /// `apiVersions`: list of string, owned as a whole.
-    pub api_versions: Option<Vec<String>>,
-    /// `operations`: list of string, one of `*`, `CONNECT`, `CREATE`, `DELETE`, `UPDATE`, owned as a whole.
-    pub operations: Option<Vec<String>>,
-    /// `resources`: list of string, owned as a whole.
-    pub resources: Option<Vec<String>>,
-    /// `scope`: string, one of `*`, `Cluster`, `Namespaced`.
-    pub scope: Option<String>,
-}
-
-crate::__configuration!(RuleWithOperationsApplyConfiguration of k8s_openapi::api::admissionregistration::v1::RuleWithOperations);
-
-/// Makes an empty configuration of a `RuleWithOperations`.
-pub fn rule_with_operations() -> RuleWithOperationsApplyConfiguration {
-    Default::default()
-}
-
-impl RuleWithOperationsApplyConfiguration {
-    /// Adds to `apiGroups`: list of string, owned as a whole.
-    pub fn api_groups(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.api_groups.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `apiVersions`: list of string, owned as a whole.
-    pub fn api_versions(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.api_versions.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `operations`: list of string, one of `*`, `CONNECT`, `CREATE`, `DELETE`, `UPDATE`, owned as a whole.
-    pub fn operations(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.operations.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `resources`: list of string, owned as a whole.
-    pub fn resources(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.resources.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `scope`: string, one of `*`, `Cluster`, `Namespaced`.
-    pub fn scope(mut self, value: impl Into<String>) -> Self {
-        self.scope = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for RuleWithOperationsApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("apiGroups", &self.api_groups);
-        to.set("apiVersions", &self.api_versions);
-        to.set("operations", &self.operations);
-        to.set("resources", &self.resources);
-        to.set("scope", &self.scope);
-    }
-}
-
-/// The fields to apply of a `ServiceReference`. [`service_reference`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ServiceReferenceApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `namespace`: string.
-    pub namespace: Option<String>,
-    /// `path`: string.
-    pub path: Option<String>,
-    /// `port`: `i32`.
-    pub port: Option<i32>,
-}
-
-crate::__configuration!(ServiceReferenceApplyConfiguration of k8s_openapi::api::admissionregistration::v1::ServiceReference);
-
-/// Makes an empty configuration of a `ServiceReference`.
-pub fn service_reference() -> ServiceReferenceApplyConfiguration {
-    Default::default()
-}
-
-impl ServiceReferenceApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `namespace`: string.
-    pub fn namespace(mut self, value: impl Into<String>) -> Self {
-        self.namespace = Some(value.into());
-        self
-    }
-    /// Sets `path`: string.
-    pub fn path(mut self, value: impl Into<String>) -> Self {
-        self.path = Some(value.into());
-        self
-    }
-    /// Sets `port`: `i32`.
-    pub fn port(mut self, value: i32) -> Self {
-        self.port = Some(value);
-        self
-    }
-}
-
-impl Configuration for ServiceReferenceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("namespace", &self.namespace);
-        to.set("path", &self.path);
-        to.set("port", &self.port);
-    }
-}
-
-/// The fields to apply of a `TypeChecking`. [`type_checking`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct TypeCheckingApplyConfiguration {
-    /// `expressionWarnings`: list of `ExpressionWarning`, owned as a whole.
-    pub expression_warnings: Option<Vec<ExpressionWarningApplyConfiguration>>,
-}
-
-crate::__configuration!(TypeCheckingApplyConfiguration of k8s_openapi::api::admissionregistration::v1::TypeChecking);
-
-/// Makes an empty configuration of a `TypeChecking`.
-pub fn type_checking() -> TypeCheckingApplyConfiguration {
-    Default::default()
-}
-
-impl TypeCheckingApplyConfiguration {
-    /// Adds to `expressionWarnings`: list of `ExpressionWarning`, owned as a whole.
-    pub fn expression_warnings(mut self, value: impl IntoIterator<Item = ExpressionWarningApplyConfiguration>) -> Self {
-        self.expression_warnings.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for TypeCheckingApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("expressionWarnings", &self.expression_warnings);
-    }
-}
-
-/// The fields to apply of a `ValidatingAdmissionPolicy`. [`validating_admission_policy`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ValidatingAdmissionPolicyApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `ValidatingAdmissionPolicySpec`.
-    pub spec: Option<Box<ValidatingAdmissionPolicySpecApplyConfiguration>>,
-    /// `status`: `ValidatingAdmissionPolicyStatus`.
-    pub status: Option<Box<ValidatingAdmissionPolicyStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(ValidatingAdmissionPolicyApplyConfiguration of k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy);
-crate::__kind!(ValidatingAdmissionPolicyApplyConfiguration of k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy);
-
-/// Makes a configuration of the `ValidatingAdmissionPolicy` with this name.
-pub fn validating_admission_policy(name: impl Into<String>) -> ValidatingAdmissionPolicyApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    ValidatingAdmissionPolicyApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl ValidatingAdmissionPolicyApplyConfiguration {
-    /// Sets `spec`: `ValidatingAdmissionPolicySpec`.
-    pub fn spec(mut self, value: ValidatingAdmissionPolicySpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `ValidatingAdmissionPolicyStatus`.
-    pub fn status(mut self, value: ValidatingAdmissionPolicyStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.auditAnnotations`: list of `AuditAnnotation`, owned as a whole.
-    pub fn audit_annotations(mut self, value: impl IntoIterator<Item = AuditAnnotationApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().audit_annotations.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.failurePolicy`: string, one of `Fail`, `Ignore`.
-    pub fn failure_policy(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().failure_policy = Some(value.into());
-        self
-    }
-    /// Adds to `spec.matchConditions`: list of `MatchCondition`, merged by `name`.
-    pub fn match_conditions(mut self, value: impl IntoIterator<Item = MatchConditionApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().match_conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.matchConstraints`: `MatchResources`.
-    pub fn match_constraints(mut self, value: MatchResourcesApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().match_constraints = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.paramKind`: `ParamKind`.
-    pub fn param_kind(mut self, value: ParamKindApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().param_kind = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.validations`: list of `Validation`, owned as a whole.
-    pub fn validations(mut self, value: impl IntoIterator<Item = ValidationApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().validations.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `spec.variables`: list of `Variable`, merged by `name`.
-    pub fn variables(mut self, value: impl IntoIterator<Item = VariableApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().variables.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for ValidatingAdmissionPolicyApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `ValidatingAdmissionPolicyBinding`. [`validating_admission_policy_binding`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ValidatingAdmissionPolicyBindingApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `ValidatingAdmissionPolicyBindingSpec`.
-    pub spec: Option<Box<ValidatingAdmissionPolicyBindingSpecApplyConfiguration>>,
-}
-
-crate::__configuration!(ValidatingAdmissionPolicyBindingApplyConfiguration of k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicyBinding);
-crate::__kind!(ValidatingAdmissionPolicyBindingApplyConfiguration of k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicyBinding);
-
-/// Makes a configuration of the `ValidatingAdmissionPolicyBinding` with this name.
-pub fn validating_admission_policy_binding(name: impl Into<String>) -> ValidatingAdmissionPolicyBindingApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    ValidatingAdmissionPolicyBindingApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl ValidatingAdmissionPolicyBindingApplyConfiguration {
-    /// Sets `spec`: `ValidatingAdmissionPolicyBindingSpec`.
-    pub fn spec(mut self, value: ValidatingAdmissionPolicyBindingSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.matchResources`: `MatchResources`.
-    pub fn match_resources(mut self, value: MatchResourcesApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().match_resources = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.paramRef`: `ParamRef`.
-    pub fn param_ref(mut self, value: ParamRefApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().param_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.policyName`: string.
-    pub fn policy_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().policy_name = Some(value.into());
-        self
-    }
-    /// Adds to `spec.validationActions`: set of string, one of `Audit`, `Deny`, `Warn`.
-    pub fn validation_actions(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.spec.get_or_insert_default().validation_actions.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for ValidatingAdmissionPolicyBindingApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", &self.metadata);
-        to.set("spec", &self.spec);
-    }
-}
-
-/// The fields to apply of a `ValidatingAdmissionPolicyBindingSpec`. [`validating_admission_policy_binding_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ValidatingAdmissionPolicyBindingSpecApplyConfiguration {
-    /// `matchResources`: `MatchResources`.
-    pub match_resources: Option<Box<MatchResourcesApplyConfiguration>>,
-    /// `paramRef`: `ParamRef`.
-    pub param_ref: Option<Box<ParamRefApplyConfiguration>>,
-    /// `policyName`: string.
-    pub policy_name: Option<String>,
-    /// `validationActions`: set of string, one of `Audit`, `Deny`, `Warn`.
-    pub validation_actions: Option<Vec<String>>,
-}
-
-crate::__configuration!(ValidatingAdmissionPolicyBindingSpecApplyConfiguration of k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicyBindingSpec);
-
-/// Makes an empty configuration of a `ValidatingAdmissionPolicyBindingSpec`.
-pub fn validating_admission_policy_binding_spec() -> ValidatingAdmissionPolicyBindingSpecApplyConfiguration {
-    Default::default()
-}
-
-impl ValidatingAdmissionPolicyBindingSpecApplyConfiguration {
-    /// Sets `matchResources`: `MatchResources`.
-    pub fn match_resources(mut self, value: MatchResourcesApplyConfiguration) -> Self {
-        self.match_resources = Some(Box::new(value));
-        self
-    }
-    /// Sets `paramRef`: `ParamRef`.
-    pub fn param_ref(mut self, value: ParamRefApplyConfiguration) -> Self {
-        self.param_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `policyName`: string.
-    pub fn policy_name(mut self, value: impl Into<String>) -> Self {
-        self.policy_name = Some(value.into());
-        self
-    }
-    /// Adds to `validationActions`: set of string, one of `Audit`, `Deny`, `Warn`.
-    pub fn validation_actions(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.validation_actions.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for ValidatingAdmissionPolicyBindingSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("matchResources", &self.match_resources);
-        to.set("paramRef", &self.param_ref);
-        to.set("policyName", &self.policy_name);
-        to.set("validationActions", &self.validation_actions);
-    }
-}
-
-/// The fields to apply of a `ValidatingAdmissionPolicySpec`. [`validating_admission_policy_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ValidatingAdmissionPolicySpecApplyConfiguration {
-    /// `auditAnnotations`: list of `AuditAnnotation`, owned as a whole.
-    pub audit_annotations: Option<Vec<AuditAnnotationApplyConfiguration>>,
-    /// `failurePolicy`: string, one of `Fail`, `Ignore`.
-    pub failure_policy: Option<String>,
-    /// `matchConditions`: list of `MatchCondition`, merged by `name`.
-    pub match_conditions: Option<Vec<MatchConditionApplyConfiguration>>,
-    /// `matchConstraints`: `MatchResources`.
-    pub match_constraints: Option<Box<MatchResourcesApplyConfiguration>>,
-    /// `paramKind`: `ParamKind`.
-    pub param_kind: Option<Box<ParamKindApplyConfiguration>>,
-    /// `validations`: list of `Validation`, owned as a whole.
-    pub validations: Option<Vec<ValidationApplyConfiguration>>,
-    /// `variables`: list of `Variable`, merged by `name`.
-    pub variables: Option<Vec<VariableApplyConfiguration>>,
-}
-
-crate::__configuration!(ValidatingAdmissionPolicySpecApplyConfiguration of k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicySpec);
-
-/// Makes an empty configuration of a `ValidatingAdmissionPolicySpec`.
-pub fn validating_admission_policy_spec() -> ValidatingAdmissionPolicySpecApplyConfiguration {
-    Default::default()
-}
-
-impl ValidatingAdmissionPolicySpecApplyConfiguration {
-    /// Adds to `auditAnnotations`: list of `AuditAnnotation`, owned as a whole.
-    pub fn audit_annotations(mut self, value: impl IntoIterator<Item = AuditAnnotationApplyConfiguration>) -> Self {
-        self.audit_annotations.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `failurePolicy`: string, one of `Fail`, `Ignore`.
-    pub fn failure_policy(mut self, value: impl Into<String>) -> Self {
-        self.failure_policy = Some(value.into());
-        self
-    }
-    /// Adds to `matchConditions`: list of `MatchCondition`, merged by `name`.
-    pub fn match_conditions(mut self, value: impl IntoIterator<Item = MatchConditionApplyConfiguration>) -> Self {
-        self.match_conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `matchConstraints`: `MatchResources`.
-    pub fn match_constraints(mut self, value: MatchResourcesApplyConfiguration) -> Self {
-        self.match_constraints = Some(Box::new(value));
-        self
-    }
-    /// Sets `paramKind`: `ParamKind`.
-    pub fn param_kind(mut self, value: ParamKindApplyConfiguration) -> Self {
-        self.param_kind = Some(Box::new(value));
-        self
-    }
-    /// Adds to `validations`: list of `Validation`, owned as a whole.
-    pub fn validations(mut self, value: impl IntoIterator<Item = ValidationApplyConfiguration>) -> Self {
-        self.validations.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `variables`: list of `Variable`, merged by `name`.
-    pub fn variables(mut self, value: impl IntoIterator<Item = VariableApplyConfiguration>) -> Self {
-        self.variables.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for ValidatingAdmissionPolicySpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("auditAnnotations", &self.audit_annotations);
-        to.set("failurePolicy", &self.failure_policy);
-        to.set("matchConditions", &self.match_conditions);
-        to.set("matchConstraints", &self.match_constraints);
-        to.set("paramKind", &self.param_kind);
-        to.set("validations", &self.validations);
-        to.set("variables", &self.variables);
-    }
-}
-
-/// The fields to apply of a `ValidatingAdmissionPolicyStatus`. [`validating_admission_policy_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ValidatingAdmissionPolicyStatusApplyConfiguration {
-    /// `conditions`: list of `Condition`, merged by `type`.
-    pub conditions: Option<Vec<Condition>>,
-    /// `observedGeneration`: `i64`.
-    pub observed_generation: Option<i64>,
-    /// `typeChecking`: `TypeChecking`.
-    pub type_checking: Option<Box<TypeCheckingApplyConfiguration>>,
-}
-
-crate::__configuration!(ValidatingAdmissionPolicyStatusApplyConfiguration of k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicyStatus);
-
-/// Makes an empty configuration of a `ValidatingAdmissionPolicyStatus`.
-pub fn validating_admission_policy_status() -> ValidatingAdmissionPolicyStatusApplyConfiguration {
-    Default::default()
-}
-
-impl ValidatingAdmissionPolicyStatusApplyConfiguration {
-    /// Adds to `conditions`: list of `Condition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = Condition>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `observedGeneration`: `i64`.
-    pub fn observed_generation(mut self, value: i64) -> Self {
-        self.observed_generation = Some(value);
-        self
-    }
-    /// Sets `typeChecking`: `TypeChecking`.
-    pub fn type_checking(mut self, value: TypeCheckingApplyConfiguration) -> Self {
-        self.type_checking = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ValidatingAdmissionPolicyStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("conditions", &self.conditions);
-        to.set("observedGeneration", &self.observed_generation);
-        to.set("typeChecking", &self.type_checking);
-    }
-}
-
-/// The fields to apply of a `ValidatingWebhook`. [`validating_webhook`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ValidatingWebhookApplyConfiguration {
-    /// `admissionReviewVersions`: list of string, owned as a whole.
-    pub admission_review_versions: Option<Vec<String>>,
-    /// `clientConfig`: `WebhookClientConfig`.
-    pub client_config: Option<Box<WebhookClientConfigApplyConfiguration>>,
-    /// `failurePolicy`: string, one of `Fail`, `Ignore`.
-    pub failure_policy: Option<String>,
-    /// `matchConditions`: list of `MatchCondition`, merged by `name`.
-    pub match_conditions: Option<Vec<MatchConditionApplyConfiguration>>,
-    /// `matchPolicy`: string, one of `Equivalent`, `Exact`.
-    pub match_policy: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `namespaceSelector`: `LabelSelector`.
-    pub namespace_selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-    /// `objectSelector`: `LabelSelector`.
-    pub object_selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-    /// `rules`: list of `RuleWithOperations`, owned as a whole.
-    pub rules: Option<Vec<RuleWithOperationsApplyConfiguration>>,
-    /// `sideEffects`: string, one of `None`, `NoneOnDryRun`, `Some`, `Unknown`.
-    pub side_effects: Option<String>,
-    /// `timeoutSeconds`: `i32`.
-    pub timeout_seconds: Option<i32>,
-}
-
-crate::__configuration!(ValidatingWebhookApplyConfiguration of k8s_openapi::api::admissionregistration::v1::ValidatingWebhook);
-
-/// Makes a configuration with this key of a `ValidatingWebhook`.
-pub fn validating_webhook(name: impl Into<String>) -> ValidatingWebhookApplyConfiguration {
-    <ValidatingWebhookApplyConfiguration as Default>::default().name(name)
-}
-
-impl ValidatingWebhookApplyConfiguration {
-    /// Adds to `admissionReviewVersions`: list of string, owned as a whole.
-    pub fn admission_review_versions(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.admission_review_versions.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `clientConfig`: `WebhookClientConfig`.
-    pub fn client_config(mut self, value: WebhookClientConfigApplyConfiguration) -> Self {
-        self.client_config = Some(Box::new(value));
-        self
-    }
-    /// Sets `failurePolicy`: string, one of `Fail`, `Ignore`.
-    pub fn failure_policy(mut self, value: impl Into<String>) -> Self {
-        self.failure_policy = Some(value.into());
-        self
-    }
-    /// Adds to `matchConditions`: list of `MatchCondition`, merged by `name`.
-    pub fn match_conditions(mut self, value: impl IntoIterator<Item = MatchConditionApplyConfiguration>) -> Self {
-        self.match_conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `matchPolicy`: string, one of `Equivalent`, `Exact`.
-    pub fn match_policy(mut self, value: impl Into<String>) -> Self {
-        self.match_policy = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `namespaceSelector`: `LabelSelector`.
-    pub fn namespace_selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.namespace_selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `objectSelector`: `LabelSelector`.
-    pub fn object_selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.object_selector = Some(Box::new(value));
-        self
-    }
-    /// Adds to `rules`: list of `RuleWithOperations`, owned as a whole.
-    pub fn rules(mut self, value: impl IntoIterator<Item = RuleWithOperationsApplyConfiguration>) -> Self {
-        self.rules.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `sideEffects`: string, one of `None`, `NoneOnDryRun`, `Some`, `Unknown`.
-    pub fn side_effects(mut self, value: impl Into<String>) -> Self {
-        self.side_effects = Some(value.into());
-        self
-    }
-    /// Sets `timeoutSeconds`: `i32`.
-    pub fn timeout_seconds(mut self, value: i32) -> Self {
-        self.timeout_seconds = Some(value);
-        self
-    }
-}
-
-impl Configuration for ValidatingWebhookApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("admissionReviewVersions", &self.admission_review_versions);
-        to.set("clientConfig", &self.client_config);
-        to.set("failurePolicy", &self.failure_policy);
-        to.set("matchConditions", &self.match_conditions);
-        to.set("matchPolicy", &self.match_policy);
-        to.set("name", &self.name);
-        to.set("namespaceSelector", &self.namespace_selector);
-        to.set("objectSelector", &self.object_selector);
-        to.set("rules", &self.rules);
-        to.set("sideEffects", &self.side_effects);
-        to.set("timeoutSeconds", &self.timeout_seconds);
-    }
-}
-
-/// The fields to apply of a `ValidatingWebhookConfiguration`. [`validating_webhook_configuration`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ValidatingWebhookConfigurationApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `webhooks`: list of `ValidatingWebhook`, merged by `name`.
-    pub webhooks: Option<Vec<ValidatingWebhookApplyConfiguration>>,
-}
-
-crate::__configuration!(ValidatingWebhookConfigurationApplyConfiguration of k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration);
-crate::__kind!(ValidatingWebhookConfigurationApplyConfiguration of k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration);
-
-/// Makes a configuration of the `ValidatingWebhookConfiguration` with this name.
-pub fn validating_webhook_configuration(name: impl Into<String>) -> ValidatingWebhookConfigurationApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    ValidatingWebhookConfigurationApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl ValidatingWebhookConfigurationApplyConfiguration {
-    /// Adds to `webhooks`: list of `ValidatingWebhook`, merged by `name`.
-    pub fn webhooks(mut self, value: impl IntoIterator<Item = ValidatingWebhookApplyConfiguration>) -> Self {
-        self.webhooks.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for ValidatingWebhookConfigurationApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", &self.metadata);
-        to.set("webhooks", &self.webhooks);
-    }
-}
-
-/// The fields to apply of a `Validation`. [`validation`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ValidationApplyConfiguration {
-    /// `expression`: string.
-    pub expression: Option<String>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `messageExpression`: string.
-    pub message_expression: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-}
-
-crate::__configuration!(ValidationApplyConfiguration of k8s_openapi::api::admissionregistration::v1::Validation);
-
-/// Makes an empty configuration of a `Validation`.
-pub fn validation() -> ValidationApplyConfiguration {
-    Default::default()
-}
-
-impl ValidationApplyConfiguration {
-    /// Sets `expression`: string.
-    pub fn expression(mut self, value: impl Into<String>) -> Self {
-        self.expression = Some(value.into());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `messageExpression`: string.
-    pub fn message_expression(mut self, value: impl Into<String>) -> Self {
-        self.message_expression = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ValidationApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("expression", &self.expression);
-        to.set("message", &self.message);
-        to.set("messageExpression", &self.message_expression);
-        to.set("reason", &self.reason);
-    }
-}
-
-/// The fields to apply of a `Variable`. [`variable`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct VariableApplyConfiguration {
-    /// `expression`: string.
-    pub expression: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-}
-
-crate::__configuration!(VariableApplyConfiguration of k8s_openapi::api::admissionregistration::v1::Variable);
-
-/// Makes a configuration with this key of a `Variable`.
-pub fn variable(name: impl Into<String>) -> VariableApplyConfiguration {
-    <VariableApplyConfiguration as Default>::default().name(name)
-}
-
-impl VariableApplyConfiguration {
-    /// Sets `expression`: string.
-    pub fn expression(mut self, value: impl Into<String>) -> Self {
-        self.expression = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for VariableApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("expression", &self.expression);
-        to.set("name", &self.name);
-    }
-}
-
-/// The fields to apply of a `WebhookClientConfig`. [`webhook_client_config`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct WebhookClientConfigApplyConfiguration {
-    /// `caBundle`: `ByteString`.
-    pub ca_bundle: Option<ByteString>,
-    /// `service`: `ServiceReference`.
-    pub service: Option<Box<ServiceReferenceApplyConfiguration>>,
-    /// `url`: string.
-    pub url: Option<String>,
-}
-
-crate::__configuration!(WebhookClientConfigApplyConfiguration of k8s_openapi::api::admissionregistration::v1::WebhookClientConfig);
-
-/// Makes an empty configuration of a `WebhookClientConfig`.
-pub fn webhook_client_config() -> WebhookClientConfigApplyConfiguration {
-    Default::default()
-}
-
-impl WebhookClientConfigApplyConfiguration {
-    /// Sets `caBundle`: `ByteString`.
-    pub fn ca_bundle(mut self, value: impl IntoLeaf<ByteString>) -> Self {
-        self.ca_bundle = Some(value.into_leaf());
-        self
-    }
-    /// Sets `service`: `ServiceReference`.
-    pub fn service(mut self, value: ServiceReferenceApplyConfiguration) -> Self {
-        self.service = Some(Box::new(value));
-        self
-    }
-    /// Sets `url`: string.
-    pub fn url(mut self, value: impl Into<String>) -> Self {
-        self.url = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for WebhookClientConfigApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("caBundle", &self.ca_bundle);
-        to.set("service", &self.service);
-        to.set("url", &self.url);
-    }
-}
+use k8s_openapi::api::admissionregistration::v1 as api;
+
+part! { apply_configuration() -> ApplyConfigurationApplyConfiguration of api::ApplyConfiguration {
+    expression(String) "expression": "string";
+} }
+
+part! { audit_annotation() -> AuditAnnotationApplyConfiguration of api::AuditAnnotation {
+    key(String) "key": "string";
+    value_expression(String) "valueExpression": "string";
+} }
+
+part! { expression_warning() -> ExpressionWarningApplyConfiguration of api::ExpressionWarning {
+    field_ref(String) "fieldRef": "string";
+    warning(String) "warning": "string";
+} }
+
+part! { json_patch() -> JSONPatchApplyConfiguration of api::JSONPatch {
+    expression(String) "expression": "string";
+} }
+
+part! { match_condition(name: impl Into<String>) -> MatchConditionApplyConfiguration of api::MatchCondition {
+    expression(String) "expression": "string";
+    name(String) "name": "string";
+} }
+
+part! { match_resources() -> MatchResourcesApplyConfiguration of api::MatchResources {
+    exclude_resource_rules(Vec<NamedRuleWithOperationsApplyConfiguration>) "excludeResourceRules": "list of `NamedRuleWithOperations`, owned as a whole";
+    match_policy(String) "matchPolicy": "string, one of `Equivalent`, `Exact`";
+    namespace_selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "namespaceSelector": "`LabelSelector`";
+    object_selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "objectSelector": "`LabelSelector`";
+    resource_rules(Vec<NamedRuleWithOperationsApplyConfiguration>) "resourceRules": "list of `NamedRuleWithOperations`, owned as a whole";
+} }
+
+kind! { mutating_admission_policy(name) -> MutatingAdmissionPolicyApplyConfiguration of api::MutatingAdmissionPolicy {
+    spec(Box<MutatingAdmissionPolicySpecApplyConfiguration>) "spec": "`MutatingAdmissionPolicySpec`";
+} }
+
+kind! { mutating_admission_policy_binding(name) -> MutatingAdmissionPolicyBindingApplyConfiguration of api::MutatingAdmissionPolicyBinding {
+    spec(Box<MutatingAdmissionPolicyBindingSpecApplyConfiguration>) "spec": "`MutatingAdmissionPolicyBindingSpec`";
+} }
+
+part! { mutating_admission_policy_binding_spec() -> MutatingAdmissionPolicyBindingSpecApplyConfiguration of api::MutatingAdmissionPolicyBindingSpec, spec of [MutatingAdmissionPolicyBindingApplyConfiguration] {
+    match_resources(Box<MatchResourcesApplyConfiguration>) "matchResources": "`MatchResources`";
+    param_ref(Box<ParamRefApplyConfiguration>) "paramRef": "`ParamRef`";
+    policy_name(String) "policyName": "string";
+} }
+
+part! { mutating_admission_policy_spec() -> MutatingAdmissionPolicySpecApplyConfiguration of api::MutatingAdmissionPolicySpec, spec of [MutatingAdmissionPolicyApplyConfiguration] {
+    failure_policy(String) "failurePolicy": "string, one of `Fail`, `Ignore`";
+    match_conditions(Vec<MatchConditionApplyConfiguration>) "matchConditions": "list of `MatchCondition`, merged by `name`";
+    match_constraints(Box<MatchResourcesApplyConfiguration>) "matchConstraints": "`MatchResources`";
+    mutations(Vec<MutationApplyConfiguration>) "mutations": "list of `Mutation`, owned as a whole";
+    param_kind(Box<ParamKindApplyConfiguration>) "paramKind": "`ParamKind`";
+    reinvocation_policy(String) "reinvocationPolicy": "string, one of `IfNeeded`, `Never`";
+    variables(Vec<VariableApplyConfiguration>) "variables": "list of `Variable`, owned as a whole";
+} }
+
+part! { mutating_webhook(name: impl Into<String>) -> MutatingWebhookApplyConfiguration of api::MutatingWebhook {
+    admission_review_versions(Vec<String>) "admissionReviewVersions": "list of string, owned as a whole";
+    client_config(Box<WebhookClientConfigApplyConfiguration>) "clientConfig": "`WebhookClientConfig`";
+    failure_policy(String) "failurePolicy": "string, one of `Fail`, `Ignore`";
+    match_conditions(Vec<MatchConditionApplyConfiguration>) "matchConditions": "list of `MatchCondition`, merged by `name`";
+    match_policy(String) "matchPolicy": "string, one of `Equivalent`, `Exact`";
+    name(String) "name": "string";
+    namespace_selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "namespaceSelector": "`LabelSelector`";
+    object_selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "objectSelector": "`LabelSelector`";
+    reinvocation_policy(String) "reinvocationPolicy": "string, one of `IfNeeded`, `Never`";
+    rules(Vec<RuleWithOperationsApplyConfiguration>) "rules": "list of `RuleWithOperations`, owned as a whole";
+    side_effects(String) "sideEffects": "string, one of `None`, `NoneOnDryRun`, `Some`, `Unknown`";
+    timeout_seconds(i32) "timeoutSeconds": "`i32`";
+} }
+
+kind! { mutating_webhook_configuration(name) -> MutatingWebhookConfigurationApplyConfiguration of api::MutatingWebhookConfiguration {
+    webhooks(Vec<MutatingWebhookApplyConfiguration>) "webhooks": "list of `MutatingWebhook`, merged by `name`";
+} }
+
+part! { mutation() -> MutationApplyConfiguration of api::Mutation {
+    apply_configuration(Box<ApplyConfigurationApplyConfiguration>) "applyConfiguration": "`ApplyConfiguration`";
+    json_patch(Box<JSONPatchApplyConfiguration>) "jsonPatch": "`JSONPatch`";
+    patch_type(String) "patchType": "string, one of `ApplyConfiguration`, `JSONPatch`";
+} }
+
+part! { named_rule_with_operations() -> NamedRuleWithOperationsApplyConfiguration of api::NamedRuleWithOperations {
+    api_groups(Vec<String>) "apiGroups": "list of string, owned as a whole";
+    api_versions(Vec<String>) "apiVersions": "list of string, owned as a whole";
+    operations(Vec<String>) "operations": "list of string, one of `*`, `CONNECT`, `CREATE`, `DELETE`, `UPDATE`, owned as a whole";
+    resource_names(Vec<String>) "resourceNames": "list of string, owned as a whole";
+    resources(Vec<String>) "resources": "list of string, owned as a whole";
+    scope(String) "scope": "string, one of `*`, `Cluster`, `Namespaced`";
+} }
+
+part! { param_kind() -> ParamKindApplyConfiguration of api::ParamKind {
+    api_version(String) "apiVersion": "string";
+    kind(String) "kind": "string";
+} }
+
+part! { param_ref() -> ParamRefApplyConfiguration of api::ParamRef {
+    name(String) "name": "string";
+    namespace(String) "namespace": "string";
+    parameter_not_found_action(String) "parameterNotFoundAction": "string";
+    selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "selector": "`LabelSelector`";
+} }
+
+part! { rule_with_operations() -> RuleWithOperationsApplyConfiguration of api::RuleWithOperations {
+    api_groups(Vec<String>) "apiGroups": "list of string, owned as a whole";
+    api_versions(Vec<String>) "apiVersions": "list of string, owned as a whole";
+    operations(Vec<String>) "operations": "list of string, one of `*`, `CONNECT`, `CREATE`, `DELETE`, `UPDATE`, owned as a whole";
+    resources(Vec<String>) "resources": "list of string, owned as a whole";
+    scope(String) "scope": "string, one of `*`, `Cluster`, `Namespaced`";
+} }
+
+part! { service_reference() -> ServiceReferenceApplyConfiguration of api::ServiceReference {
+    name(String) "name": "string";
+    namespace(String) "namespace": "string";
+    path(String) "path": "string";
+    port(i32) "port": "`i32`";
+} }
+
+part! { type_checking() -> TypeCheckingApplyConfiguration of api::TypeChecking {
+    expression_warnings(Vec<ExpressionWarningApplyConfiguration>) "expressionWarnings": "list of `ExpressionWarning`, owned as a whole";
+} }
+
+kind! { validating_admission_policy(name) -> ValidatingAdmissionPolicyApplyConfiguration of api::ValidatingAdmissionPolicy {
+    spec(Box<ValidatingAdmissionPolicySpecApplyConfiguration>) "spec": "`ValidatingAdmissionPolicySpec`";
+    status(Box<ValidatingAdmissionPolicyStatusApplyConfiguration>) "status": "`ValidatingAdmissionPolicyStatus`";
+} }
+
+kind! { validating_admission_policy_binding(name) -> ValidatingAdmissionPolicyBindingApplyConfiguration of api::ValidatingAdmissionPolicyBinding {
+    spec(Box<ValidatingAdmissionPolicyBindingSpecApplyConfiguration>) "spec": "`ValidatingAdmissionPolicyBindingSpec`";
+} }
+
+part! { validating_admission_policy_binding_spec() -> ValidatingAdmissionPolicyBindingSpecApplyConfiguration of api::ValidatingAdmissionPolicyBindingSpec, spec of [ValidatingAdmissionPolicyBindingApplyConfiguration] {
+    match_resources(Box<MatchResourcesApplyConfiguration>) "matchResources": "`MatchResources`";
+    param_ref(Box<ParamRefApplyConfiguration>) "paramRef": "`ParamRef`";
+    policy_name(String) "policyName": "string";
+    validation_actions(Vec<String>) "validationActions": "set of string, one of `Audit`, `Deny`, `Warn`";
+} }
+
+part! { validating_admission_policy_spec() -> ValidatingAdmissionPolicySpecApplyConfiguration of api::ValidatingAdmissionPolicySpec, spec of [ValidatingAdmissionPolicyApplyConfiguration] {
+    audit_annotations(Vec<AuditAnnotationApplyConfiguration>) "auditAnnotations": "list of `AuditAnnotation`, owned as a whole";
+    failure_policy(String) "failurePolicy": "string, one of `Fail`, `Ignore`";
+    match_conditions(Vec<MatchConditionApplyConfiguration>) "matchConditions": "list of `MatchCondition`, merged by `name`";
+    match_constraints(Box<MatchResourcesApplyConfiguration>) "matchConstraints": "`MatchResources`";
+    param_kind(Box<ParamKindApplyConfiguration>) "paramKind": "`ParamKind`";
+    validations(Vec<ValidationApplyConfiguration>) "validations": "list of `Validation`, owned as a whole";
+    variables(Vec<VariableApplyConfiguration>) "variables": "list of `Variable`, merged by `name`";
+} }
+
+part! { validating_admission_policy_status() -> ValidatingAdmissionPolicyStatusApplyConfiguration of api::ValidatingAdmissionPolicyStatus {
+    conditions(Vec<Condition>) "conditions": "list of `Condition`, merged by `type`";
+    observed_generation(i64) "observedGeneration": "`i64`";
+    type_checking(Box<TypeCheckingApplyConfiguration>) "typeChecking": "`TypeChecking`";
+} }
+
+part! { validating_webhook(name: impl Into<String>) -> ValidatingWebhookApplyConfiguration of api::ValidatingWebhook {
+    admission_review_versions(Vec<String>) "admissionReviewVersions": "list of string, owned as a whole";
+    client_config(Box<WebhookClientConfigApplyConfiguration>) "clientConfig": "`WebhookClientConfig`";
+    failure_policy(String) "failurePolicy": "string, one of `Fail`, `Ignore`";
+    match_conditions(Vec<MatchConditionApplyConfiguration>) "matchConditions": "list of `MatchCondition`, merged by `name`";
+    match_policy(String) "matchPolicy": "string, one of `Equivalent`, `Exact`";
+    name(String) "name": "string";
+    namespace_selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "namespaceSelector": "`LabelSelector`";
+    object_selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "objectSelector": "`LabelSelector`";
+    rules(Vec<RuleWithOperationsApplyConfiguration>) "rules": "list of `RuleWithOperations`, owned as a whole";
+    side_effects(String) "sideEffects": "string, one of `None`, `NoneOnDryRun`, `Some`, `Unknown`";
+    timeout_seconds(i32) "timeoutSeconds": "`i32`";
+} }
+
+kind! { validating_webhook_configuration(name) -> ValidatingWebhookConfigurationApplyConfiguration of api::ValidatingWebhookConfiguration {
+    webhooks(Vec<ValidatingWebhookApplyConfiguration>) "webhooks": "list of `ValidatingWebhook`, merged by `name`";
+} }
+
+part! { validation() -> ValidationApplyConfiguration of api::Validation {
+    expression(String) "expression": "string";
+    message(String) "message": "string";
+    message_expression(String) "messageExpression": "string";
+    reason(String) "reason": "string";
+} }
+
+part! { variable(name: impl Into<String>) -> VariableApplyConfiguration of api::Variable {
+    expression(String) "expression": "string";
+    name(String) "name": "string";
+} }
+
+part! { webhook_client_config() -> WebhookClientConfigApplyConfiguration of api::WebhookClientConfig {
+    ca_bundle(ByteString) "caBundle": "`ByteString`";
+    service(Box<ServiceReferenceApplyConfiguration>) "service": "`ServiceReference`";
+    url(String) "url": "string";
+} }

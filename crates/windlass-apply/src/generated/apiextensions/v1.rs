@@ -6,1317 +6,171 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::ByteString;
-use kube_core::ObjectMeta;
 use serde_json::Value;
-
-use crate::IntoLeaf;
-use crate::members::{Configuration, Members};
-
-/// The fields to apply of a `CustomResourceColumnDefinition`. [`custom_resource_column_definition`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CustomResourceColumnDefinitionApplyConfiguration {
-    /// `description`: string.
-    pub description: Option<String>,
-    /// `format`: string.
-    pub format: Option<String>,
-    /// `jsonPath`: string.
-    pub json_path: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `priority`: `i32`.
-    pub priority: Option<i32>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(CustomResourceColumnDefinitionApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceColumnDefinition);
-
-/// Makes an empty configuration of a `CustomResourceColumnDefinition`.
-pub fn custom_resource_column_definition() -> CustomResourceColumnDefinitionApplyConfiguration {
-    Default::default()
-}
-
-impl CustomResourceColumnDefinitionApplyConfiguration {
-    /// Sets `description`: string.
-    pub fn description(mut self, value: impl Into<String>) -> Self {
-        self.description = Some(value.into());
-        self
-    }
-    /// Sets `format`: string.
-    pub fn format(mut self, value: impl Into<String>) -> Self {
-        self.format = Some(value.into());
-        self
-    }
-    /// Sets `jsonPath`: string.
-    pub fn json_path(mut self, value: impl Into<String>) -> Self {
-        self.json_path = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `priority`: `i32`.
-    pub fn priority(mut self, value: i32) -> Self {
-        self.priority = Some(value);
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for CustomResourceColumnDefinitionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("description", &self.description);
-        to.set("format", &self.format);
-        to.set("jsonPath", &self.json_path);
-        to.set("name", &self.name);
-        to.set("priority", &self.priority);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `CustomResourceConversion`. [`custom_resource_conversion`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CustomResourceConversionApplyConfiguration {
-    /// `strategy`: string.
-    pub strategy: Option<String>,
-    /// `webhook`: `WebhookConversion`.
-    pub webhook: Option<Box<WebhookConversionApplyConfiguration>>,
-}
-
-crate::__configuration!(CustomResourceConversionApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceConversion);
-
-/// Makes an empty configuration of a `CustomResourceConversion`.
-pub fn custom_resource_conversion() -> CustomResourceConversionApplyConfiguration {
-    Default::default()
-}
-
-impl CustomResourceConversionApplyConfiguration {
-    /// Sets `strategy`: string.
-    pub fn strategy(mut self, value: impl Into<String>) -> Self {
-        self.strategy = Some(value.into());
-        self
-    }
-    /// Sets `webhook`: `WebhookConversion`.
-    pub fn webhook(mut self, value: WebhookConversionApplyConfiguration) -> Self {
-        self.webhook = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for CustomResourceConversionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("strategy", &self.strategy);
-        to.set("webhook", &self.webhook);
-    }
-}
-
-/// The fields to apply of a `CustomResourceDefinition`. [`custom_resource_definition`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CustomResourceDefinitionApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `CustomResourceDefinitionSpec`.
-    pub spec: Option<Box<CustomResourceDefinitionSpecApplyConfiguration>>,
-    /// `status`: `CustomResourceDefinitionStatus`.
-    pub status: Option<Box<CustomResourceDefinitionStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(CustomResourceDefinitionApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition);
-crate::__kind!(CustomResourceDefinitionApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition);
-
-/// Makes a configuration of the `CustomResourceDefinition` with this name.
-pub fn custom_resource_definition(name: impl Into<String>) -> CustomResourceDefinitionApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    CustomResourceDefinitionApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl CustomResourceDefinitionApplyConfiguration {
-    /// Sets `spec`: `CustomResourceDefinitionSpec`.
-    pub fn spec(mut self, value: CustomResourceDefinitionSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `CustomResourceDefinitionStatus`.
-    pub fn status(mut self, value: CustomResourceDefinitionStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.conversion`: `CustomResourceConversion`.
-    pub fn conversion(mut self, value: CustomResourceConversionApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().conversion = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.group`: string.
-    pub fn group(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().group = Some(value.into());
-        self
-    }
-    /// Sets `spec.names`: `CustomResourceDefinitionNames`.
-    pub fn names(mut self, value: CustomResourceDefinitionNamesApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().names = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.preserveUnknownFields`: `bool`.
-    pub fn preserve_unknown_fields(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().preserve_unknown_fields = Some(value);
-        self
-    }
-    /// Sets `spec.scope`: string.
-    pub fn scope(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().scope = Some(value.into());
-        self
-    }
-    /// Adds to `spec.versions`: list of `CustomResourceDefinitionVersion`, owned as a whole.
-    pub fn versions(mut self, value: impl IntoIterator<Item = CustomResourceDefinitionVersionApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().versions.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for CustomResourceDefinitionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("apiextensions.k8s.io/v1", "CustomResourceDefinition", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `CustomResourceDefinitionCondition`. [`custom_resource_definition_condition`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CustomResourceDefinitionConditionApplyConfiguration {
-    /// `lastTransitionTime`: `Time`.
-    pub last_transition_time: Option<Time>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `observedGeneration`: `i64`.
-    pub observed_generation: Option<i64>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-    /// `status`: string.
-    pub status: Option<String>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(CustomResourceDefinitionConditionApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinitionCondition);
-
-/// Makes a configuration with this key of a `CustomResourceDefinitionCondition`.
-pub fn custom_resource_definition_condition(type_: impl Into<String>) -> CustomResourceDefinitionConditionApplyConfiguration {
-    <CustomResourceDefinitionConditionApplyConfiguration as Default>::default().type_(type_)
-}
-
-impl CustomResourceDefinitionConditionApplyConfiguration {
-    /// Sets `lastTransitionTime`: `Time`.
-    pub fn last_transition_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_transition_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `observedGeneration`: `i64`.
-    pub fn observed_generation(mut self, value: i64) -> Self {
-        self.observed_generation = Some(value);
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `status`: string.
-    pub fn status(mut self, value: impl Into<String>) -> Self {
-        self.status = Some(value.into());
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for CustomResourceDefinitionConditionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("lastTransitionTime", &self.last_transition_time);
-        to.set("message", &self.message);
-        to.set("observedGeneration", &self.observed_generation);
-        to.set("reason", &self.reason);
-        to.set("status", &self.status);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `CustomResourceDefinitionNames`. [`custom_resource_definition_names`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CustomResourceDefinitionNamesApplyConfiguration {
-    /// `categories`: list of string, owned as a whole.
-    pub categories: Option<Vec<String>>,
-    /// `kind`: string.
-    pub kind: Option<String>,
-    /// `listKind`: string.
-    pub list_kind: Option<String>,
-    /// `plural`: string.
-    pub plural: Option<String>,
-    /// `shortNames`: list of string, owned as a whole.
-    pub short_names: Option<Vec<String>>,
-    /// `singular`: string.
-    pub singular: Option<String>,
-}
-
-crate::__configuration!(CustomResourceDefinitionNamesApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinitionNames);
-
-/// Makes an empty configuration of a `CustomResourceDefinitionNames`.
-pub fn custom_resource_definition_names() -> CustomResourceDefinitionNamesApplyConfiguration {
-    Default::default()
-}
-
-impl CustomResourceDefinitionNamesApplyConfiguration {
-    /// Adds to `categories`: list of string, owned as a whole.
-    pub fn categories(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.categories.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `kind`: string.
-    pub fn kind(mut self, value: impl Into<String>) -> Self {
-        self.kind = Some(value.into());
-        self
-    }
-    /// Sets `listKind`: string.
-    pub fn list_kind(mut self, value: impl Into<String>) -> Self {
-        self.list_kind = Some(value.into());
-        self
-    }
-    /// Sets `plural`: string.
-    pub fn plural(mut self, value: impl Into<String>) -> Self {
-        self.plural = Some(value.into());
-        self
-    }
-    /// Adds to `shortNames`: list of string, owned as a whole.
-    pub fn short_names(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.short_names.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `singular`: string.
-    pub fn singular(mut self, value: impl Into<String>) -> Self {
-        self.singular = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for CustomResourceDefinitionNamesApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("categories", &self.categories);
-        to.set("kind", &self.kind);
-        to.set("listKind", &self.list_kind);
-        to.set("plural", &self.plural);
-        to.set("shortNames", &self.short_names);
-        to.set("singular", &self.singular);
-    }
-}
-
-/// The fields to apply of a `CustomResourceDefinitionSpec`. [`custom_resource_definition_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CustomResourceDefinitionSpecApplyConfiguration {
-    /// `conversion`: `CustomResourceConversion`.
-    pub conversion: Option<Box<CustomResourceConversionApplyConfiguration>>,
-    /// `group`: string.
-    pub group: Option<String>,
-    /// `names`: `CustomResourceDefinitionNames`.
-    pub names: Option<Box<CustomResourceDefinitionNamesApplyConfiguration>>,
-    /// `preserveUnknownFields`: `bool`.
-    pub preserve_unknown_fields: Option<bool>,
-    /// `scope`: string.
-    pub scope: Option<String>,
-    /// `versions`: list of `CustomResourceDefinitionVersion`, owned as a whole.
-    pub versions: Option<Vec<CustomResourceDefinitionVersionApplyConfiguration>>,
-}
-
-crate::__configuration!(CustomResourceDefinitionSpecApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinitionSpec);
-
-/// Makes an empty configuration of a `CustomResourceDefinitionSpec`.
-pub fn custom_resource_definition_spec() -> CustomResourceDefinitionSpecApplyConfiguration {
-    Default::default()
-}
-
-impl CustomResourceDefinitionSpecApplyConfiguration {
-    /// Sets `conversion`: `CustomResourceConversion`.
-    pub fn conversion(mut self, value: CustomResourceConversionApplyConfiguration) -> Self {
-        self.conversion = Some(Box::new(value));
-        self
-    }
-    /// Sets `group`: string.
-    pub fn group(mut self, value: impl Into<String>) -> Self {
-        self.group = Some(value.into());
-        self
-    }
-    /// Sets `names`: `CustomResourceDefinitionNames`.
-    pub fn names(mut self, value: CustomResourceDefinitionNamesApplyConfiguration) -> Self {
-        self.names = Some(Box::new(value));
-        self
-    }
-    /// Sets `preserveUnknownFields`: `bool`.
-    pub fn preserve_unknown_fields(mut self, value: bool) -> Self {
-        self.preserve_unknown_fields = Some(value);
-        self
-    }
-    /// Sets `scope`: string.
-    pub fn scope(mut self, value: impl Into<String>) -> Self {
-        self.scope = Some(value.into());
-        self
-    }
-    /// Adds to `versions`: list of `CustomResourceDefinitionVersion`, owned as a whole.
-    pub fn versions(mut self, value: impl IntoIterator<Item = CustomResourceDefinitionVersionApplyConfiguration>) -> Self {
-        self.versions.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for CustomResourceDefinitionSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("conversion", &self.conversion);
-        to.set("group", &self.group);
-        to.set("names", &self.names);
-        to.set("preserveUnknownFields", &self.preserve_unknown_fields);
-        to.set("scope", &self.scope);
-        to.set("versions", &self.versions);
-    }
-}
-
-/// The fields to apply of a `CustomResourceDefinitionStatus`. [`custom_resource_definition_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CustomResourceDefinitionStatusApplyConfiguration {
-    /// `acceptedNames`: `CustomResourceDefinitionNames`.
-    pub accepted_names: Option<Box<CustomResourceDefinitionNamesApplyConfiguration>>,
-    /// `conditions`: list of `CustomResourceDefinitionCondition`, merged by `type`.
-    pub conditions: Option<Vec<CustomResourceDefinitionConditionApplyConfiguration>>,
-    /// `observedGeneration`: `i64`.
-    pub observed_generation: Option<i64>,
-    /// `storedVersions`: list of string, owned as a whole.
-    pub stored_versions: Option<Vec<String>>,
-}
-
-crate::__configuration!(CustomResourceDefinitionStatusApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinitionStatus);
-
-/// Makes an empty configuration of a `CustomResourceDefinitionStatus`.
-pub fn custom_resource_definition_status() -> CustomResourceDefinitionStatusApplyConfiguration {
-    Default::default()
-}
-
-impl CustomResourceDefinitionStatusApplyConfiguration {
-    /// Sets `acceptedNames`: `CustomResourceDefinitionNames`.
-    pub fn accepted_names(mut self, value: CustomResourceDefinitionNamesApplyConfiguration) -> Self {
-        self.accepted_names = Some(Box::new(value));
-        self
-    }
-    /// Adds to `conditions`: list of `CustomResourceDefinitionCondition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = CustomResourceDefinitionConditionApplyConfiguration>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `observedGeneration`: `i64`.
-    pub fn observed_generation(mut self, value: i64) -> Self {
-        self.observed_generation = Some(value);
-        self
-    }
-    /// Adds to `storedVersions`: list of string, owned as a whole.
-    pub fn stored_versions(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.stored_versions.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for CustomResourceDefinitionStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("acceptedNames", &self.accepted_names);
-        to.set("conditions", &self.conditions);
-        to.set("observedGeneration", &self.observed_generation);
-        to.set("storedVersions", &self.stored_versions);
-    }
-}
-
-/// The fields to apply of a `CustomResourceDefinitionVersion`. [`custom_resource_definition_version`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CustomResourceDefinitionVersionApplyConfiguration {
-    /// `additionalPrinterColumns`: list of `CustomResourceColumnDefinition`, owned as a whole.
-    pub additional_printer_columns: Option<Vec<CustomResourceColumnDefinitionApplyConfiguration>>,
-    /// `deprecated`: `bool`.
-    pub deprecated: Option<bool>,
-    /// `deprecationWarning`: string.
-    pub deprecation_warning: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `schema`: `CustomResourceValidation`.
-    pub schema: Option<Box<CustomResourceValidationApplyConfiguration>>,
-    /// `selectableFields`: list of `SelectableField`, owned as a whole.
-    pub selectable_fields: Option<Vec<SelectableFieldApplyConfiguration>>,
-    /// `served`: `bool`.
-    pub served: Option<bool>,
-    /// `storage`: `bool`.
-    pub storage: Option<bool>,
-    /// `subresources`: `CustomResourceSubresources`.
-    pub subresources: Option<Box<CustomResourceSubresourcesApplyConfiguration>>,
-}
-
-crate::__configuration!(CustomResourceDefinitionVersionApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinitionVersion);
-
-/// Makes an empty configuration of a `CustomResourceDefinitionVersion`.
-pub fn custom_resource_definition_version() -> CustomResourceDefinitionVersionApplyConfiguration {
-    Default::default()
-}
-
-impl CustomResourceDefinitionVersionApplyConfiguration {
-    /// Adds to `additionalPrinterColumns`: list of `CustomResourceColumnDefinition`, owned as a whole.
-    pub fn additional_printer_columns(mut self, value: impl IntoIterator<Item = CustomResourceColumnDefinitionApplyConfiguration>) -> Self {
-        self.additional_printer_columns.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `deprecated`: `bool`.
-    pub fn deprecated(mut self, value: bool) -> Self {
-        self.deprecated = Some(value);
-        self
-    }
-    /// Sets `deprecationWarning`: string.
-    pub fn deprecation_warning(mut self, value: impl Into<String>) -> Self {
-        self.deprecation_warning = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `schema`: `CustomResourceValidation`.
-    pub fn schema(mut self, value: CustomResourceValidationApplyConfiguration) -> Self {
-        self.schema = Some(Box::new(value));
-        self
-    }
-    /// Adds to `selectableFields`: list of `SelectableField`, owned as a whole.
-    pub fn selectable_fields(mut self, value: impl IntoIterator<Item = SelectableFieldApplyConfiguration>) -> Self {
-        self.selectable_fields.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `served`: `bool`.
-    pub fn served(mut self, value: bool) -> Self {
-        self.served = Some(value);
-        self
-    }
-    /// Sets `storage`: `bool`.
-    pub fn storage(mut self, value: bool) -> Self {
-        self.storage = Some(value);
-        self
-    }
-    /// Sets `subresources`: `CustomResourceSubresources`.
-    pub fn subresources(mut self, value: CustomResourceSubresourcesApplyConfiguration) -> Self {
-        self.subresources = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for CustomResourceDefinitionVersionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("additionalPrinterColumns", &self.additional_printer_columns);
-        to.set("deprecated", &self.deprecated);
-        to.set("deprecationWarning", &self.deprecation_warning);
-        to.set("name", &self.name);
-        to.set("schema", &self.schema);
-        to.set("selectableFields", &self.selectable_fields);
-        to.set("served", &self.served);
-        to.set("storage", &self.storage);
-        to.set("subresources", &self.subresources);
-    }
-}
-
-/// The fields to apply of a `CustomResourceSubresourceScale`. [`custom_resource_subresource_scale`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CustomResourceSubresourceScaleApplyConfiguration {
-    /// `labelSelectorPath`: string.
-    pub label_selector_path: Option<String>,
-    /// `specReplicasPath`: string.
-    pub spec_replicas_path: Option<String>,
-    /// `statusReplicasPath`: string.
-    pub status_replicas_path: Option<String>,
-}
-
-crate::__configuration!(CustomResourceSubresourceScaleApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceSubresourceScale);
-
-/// Makes an empty configuration of a `CustomResourceSubresourceScale`.
-pub fn custom_resource_subresource_scale() -> CustomResourceSubresourceScaleApplyConfiguration {
-    Default::default()
-}
-
-impl CustomResourceSubresourceScaleApplyConfiguration {
-    /// Sets `labelSelectorPath`: string.
-    pub fn label_selector_path(mut self, value: impl Into<String>) -> Self {
-        self.label_selector_path = Some(value.into());
-        self
-    }
-    /// Sets `specReplicasPath`: string.
-    pub fn spec_replicas_path(mut self, value: impl Into<String>) -> Self {
-        self.spec_replicas_path = Some(value.into());
-        self
-    }
-    /// Sets `statusReplicasPath`: string.
-    pub fn status_replicas_path(mut self, value: impl Into<String>) -> Self {
-        self.status_replicas_path = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for CustomResourceSubresourceScaleApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("labelSelectorPath", &self.label_selector_path);
-        to.set("specReplicasPath", &self.spec_replicas_path);
-        to.set("statusReplicasPath", &self.status_replicas_path);
-    }
-}
-
-/// The fields to apply of a `CustomResourceSubresourceStatus`. [`custom_resource_subresource_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CustomResourceSubresourceStatusApplyConfiguration {
-}
-
-crate::__configuration!(CustomResourceSubresourceStatusApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceSubresourceStatus);
-
-/// Makes an empty configuration of a `CustomResourceSubresourceStatus`.
-pub fn custom_resource_subresource_status() -> CustomResourceSubresourceStatusApplyConfiguration {
-    Default::default()
-}
-
-impl CustomResourceSubresourceStatusApplyConfiguration {
-}
-
-impl Configuration for CustomResourceSubresourceStatusApplyConfiguration {
-    fn members(&self, _to: &mut Members) {
-    }
-}
-
-/// The fields to apply of a `CustomResourceSubresources`. [`custom_resource_subresources`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CustomResourceSubresourcesApplyConfiguration {
-    /// `scale`: `CustomResourceSubresourceScale`.
-    pub scale: Option<Box<CustomResourceSubresourceScaleApplyConfiguration>>,
-    /// `status`: `CustomResourceSubresourceStatus`.
-    pub status: Option<Box<CustomResourceSubresourceStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(CustomResourceSubresourcesApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceSubresources);
-
-/// Makes an empty configuration of a `CustomResourceSubresources`.
-pub fn custom_resource_subresources() -> CustomResourceSubresourcesApplyConfiguration {
-    Default::default()
-}
-
-impl CustomResourceSubresourcesApplyConfiguration {
-    /// Sets `scale`: `CustomResourceSubresourceScale`.
-    pub fn scale(mut self, value: CustomResourceSubresourceScaleApplyConfiguration) -> Self {
-        self.scale = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `CustomResourceSubresourceStatus`.
-    pub fn status(mut self, value: CustomResourceSubresourceStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for CustomResourceSubresourcesApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("scale", &self.scale);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `CustomResourceValidation`. [`custom_resource_validation`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CustomResourceValidationApplyConfiguration {
-    /// `openAPIV3Schema`: `JSONSchemaProps`.
-    pub open_api_v3_schema: Option<Box<JSONSchemaPropsApplyConfiguration>>,
-}
-
-crate::__configuration!(CustomResourceValidationApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceValidation);
-
-/// Makes an empty configuration of a `CustomResourceValidation`.
-pub fn custom_resource_validation() -> CustomResourceValidationApplyConfiguration {
-    Default::default()
-}
-
-impl CustomResourceValidationApplyConfiguration {
-    /// Sets `openAPIV3Schema`: `JSONSchemaProps`.
-    pub fn open_api_v3_schema(mut self, value: JSONSchemaPropsApplyConfiguration) -> Self {
-        self.open_api_v3_schema = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for CustomResourceValidationApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("openAPIV3Schema", &self.open_api_v3_schema);
-    }
-}
-
-/// The fields to apply of a `ExternalDocumentation`. [`external_documentation`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ExternalDocumentationApplyConfiguration {
-    /// `description`: string.
-    pub description: Option<String>,
-    /// `url`: string.
-    pub url: Option<String>,
-}
-
-crate::__configuration!(ExternalDocumentationApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::ExternalDocumentation);
-
-/// Makes an empty configuration of a `ExternalDocumentation`.
-pub fn external_documentation() -> ExternalDocumentationApplyConfiguration {
-    Default::default()
-}
-
-impl ExternalDocumentationApplyConfiguration {
-    /// Sets `description`: string.
-    pub fn description(mut self, value: impl Into<String>) -> Self {
-        self.description = Some(value.into());
-        self
-    }
-    /// Sets `url`: string.
-    pub fn url(mut self, value: impl Into<String>) -> Self {
-        self.url = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ExternalDocumentationApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("description", &self.description);
-        to.set("url", &self.url);
-    }
-}
-
-/// The fields to apply of a `JSONSchemaProps`. [`json_schema_props`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct JSONSchemaPropsApplyConfiguration {
-    /// `$ref`: string.
-    pub ref_path: Option<String>,
-    /// `$schema`: string.
-    pub schema: Option<String>,
-    /// `additionalItems`: JSON.
-    pub additional_items: Option<Value>,
-    /// `additionalProperties`: JSON.
-    pub additional_properties: Option<Value>,
-    /// `allOf`: list of `JSONSchemaProps`, owned as a whole.
-    pub all_of: Option<Vec<JSONSchemaPropsApplyConfiguration>>,
-    /// `anyOf`: list of `JSONSchemaProps`, owned as a whole.
-    pub any_of: Option<Vec<JSONSchemaPropsApplyConfiguration>>,
-    /// `default`: JSON.
-    pub default: Option<Value>,
-    /// `definitions`: map of `JSONSchemaProps`.
-    pub definitions: Option<BTreeMap<String, JSONSchemaPropsApplyConfiguration>>,
-    /// `dependencies`: map of JSON.
-    pub dependencies: Option<BTreeMap<String, Value>>,
-    /// `description`: string.
-    pub description: Option<String>,
-    /// `enum`: list of JSON, owned as a whole.
-    pub enum_: Option<Vec<Value>>,
-    /// `example`: JSON.
-    pub example: Option<Value>,
-    /// `exclusiveMaximum`: `bool`.
-    pub exclusive_maximum: Option<bool>,
-    /// `exclusiveMinimum`: `bool`.
-    pub exclusive_minimum: Option<bool>,
-    /// `externalDocs`: `ExternalDocumentation`.
-    pub external_docs: Option<Box<ExternalDocumentationApplyConfiguration>>,
-    /// `format`: string.
-    pub format: Option<String>,
-    /// `id`: string.
-    pub id: Option<String>,
-    /// `items`: JSON.
-    pub items: Option<Value>,
-    /// `maxItems`: `i64`.
-    pub max_items: Option<i64>,
-    /// `maxLength`: `i64`.
-    pub max_length: Option<i64>,
-    /// `maxProperties`: `i64`.
-    pub max_properties: Option<i64>,
-    /// `maximum`: `f64`.
-    pub maximum: Option<f64>,
-    /// `minItems`: `i64`.
-    pub min_items: Option<i64>,
-    /// `minLength`: `i64`.
-    pub min_length: Option<i64>,
-    /// `minProperties`: `i64`.
-    pub min_properties: Option<i64>,
-    /// `minimum`: `f64`.
-    pub minimum: Option<f64>,
-    /// `multipleOf`: `f64`.
-    pub multiple_of: Option<f64>,
-    /// `not`: `JSONSchemaProps`.
-    pub not: Option<Box<JSONSchemaPropsApplyConfiguration>>,
-    /// `nullable`: `bool`.
-    pub nullable: Option<bool>,
-    /// `oneOf`: list of `JSONSchemaProps`, owned as a whole.
-    pub one_of: Option<Vec<JSONSchemaPropsApplyConfiguration>>,
-    /// `pattern`: string.
-    pub pattern: Option<String>,
-    /// `patternProperties`: map of `JSONSchemaProps`.
-    pub pattern_properties: Option<BTreeMap<String, JSONSchemaPropsApplyConfiguration>>,
-    /// `properties`: map of `JSONSchemaProps`.
-    pub properties: Option<BTreeMap<String, JSONSchemaPropsApplyConfiguration>>,
-    /// `required`: list of string, owned as a whole.
-    pub required: Option<Vec<String>>,
-    /// `title`: string.
-    pub title: Option<String>,
-    /// `type`: string.
-    pub type_: Option<String>,
-    /// `uniqueItems`: `bool`.
-    pub unique_items: Option<bool>,
-    /// `x-kubernetes-embedded-resource`: `bool`.
-    pub x_kubernetes_embedded_resource: Option<bool>,
-    /// `x-kubernetes-int-or-string`: `bool`.
-    pub x_kubernetes_int_or_string: Option<bool>,
-    /// `x-kubernetes-list-map-keys`: list of string, owned as a whole.
-    pub x_kubernetes_list_map_keys: Option<Vec<String>>,
-    /// `x-kubernetes-list-type`: string.
-    pub x_kubernetes_list_type: Option<String>,
-    /// `x-kubernetes-map-type`: string.
-    pub x_kubernetes_map_type: Option<String>,
-    /// `x-kubernetes-preserve-unknown-fields`: `bool`.
-    pub x_kubernetes_preserve_unknown_fields: Option<bool>,
-    /// `x-kubernetes-validations`: list of `ValidationRule`, merged by `rule`.
-    pub x_kubernetes_validations: Option<Vec<ValidationRuleApplyConfiguration>>,
-}
-
-crate::__configuration!(JSONSchemaPropsApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps);
-
-/// Makes an empty configuration of a `JSONSchemaProps`.
-pub fn json_schema_props() -> JSONSchemaPropsApplyConfiguration {
-    Default::default()
-}
-
-impl JSONSchemaPropsApplyConfiguration {
-    /// Sets `$ref`: string.
-    pub fn ref_path(mut self, value: impl Into<String>) -> Self {
-        self.ref_path = Some(value.into());
-        self
-    }
-    /// Sets `$schema`: string.
-    pub fn schema(mut self, value: impl Into<String>) -> Self {
-        self.schema = Some(value.into());
-        self
-    }
-    /// Sets `additionalItems`: JSON.
-    pub fn additional_items(mut self, value: impl Into<Value>) -> Self {
-        self.additional_items = Some(value.into());
-        self
-    }
-    /// Sets `additionalProperties`: JSON.
-    pub fn additional_properties(mut self, value: impl Into<Value>) -> Self {
-        self.additional_properties = Some(value.into());
-        self
-    }
-    /// Adds to `allOf`: list of `JSONSchemaProps`, owned as a whole.
-    pub fn all_of(mut self, value: impl IntoIterator<Item = JSONSchemaPropsApplyConfiguration>) -> Self {
-        self.all_of.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `anyOf`: list of `JSONSchemaProps`, owned as a whole.
-    pub fn any_of(mut self, value: impl IntoIterator<Item = JSONSchemaPropsApplyConfiguration>) -> Self {
-        self.any_of.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `default`: JSON.
-    pub fn default(mut self, value: impl Into<Value>) -> Self {
-        self.default = Some(value.into());
-        self
-    }
-    /// Adds to `definitions`: map of `JSONSchemaProps`.
-    pub fn definitions(mut self, value: impl IntoIterator<Item = (impl Into<String>, JSONSchemaPropsApplyConfiguration)>) -> Self {
-        self.definitions.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item)));
-        self
-    }
-    /// Adds to `dependencies`: map of JSON.
-    pub fn dependencies(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<Value>)>) -> Self {
-        self.dependencies.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-    /// Sets `description`: string.
-    pub fn description(mut self, value: impl Into<String>) -> Self {
-        self.description = Some(value.into());
-        self
-    }
-    /// Adds to `enum`: list of JSON, owned as a whole.
-    pub fn enum_(mut self, value: impl IntoIterator<Item = impl Into<Value>>) -> Self {
-        self.enum_.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `example`: JSON.
-    pub fn example(mut self, value: impl Into<Value>) -> Self {
-        self.example = Some(value.into());
-        self
-    }
-    /// Sets `exclusiveMaximum`: `bool`.
-    pub fn exclusive_maximum(mut self, value: bool) -> Self {
-        self.exclusive_maximum = Some(value);
-        self
-    }
-    /// Sets `exclusiveMinimum`: `bool`.
-    pub fn exclusive_minimum(mut self, value: bool) -> Self {
-        self.exclusive_minimum = Some(value);
-        self
-    }
-    /// Sets `externalDocs`: `ExternalDocumentation`.
-    pub fn external_docs(mut self, value: ExternalDocumentationApplyConfiguration) -> Self {
-        self.external_docs = Some(Box::new(value));
-        self
-    }
-    /// Sets `format`: string.
-    pub fn format(mut self, value: impl Into<String>) -> Self {
-        self.format = Some(value.into());
-        self
-    }
-    /// Sets `id`: string.
-    pub fn id(mut self, value: impl Into<String>) -> Self {
-        self.id = Some(value.into());
-        self
-    }
-    /// Sets `items`: JSON.
-    pub fn items(mut self, value: impl Into<Value>) -> Self {
-        self.items = Some(value.into());
-        self
-    }
-    /// Sets `maxItems`: `i64`.
-    pub fn max_items(mut self, value: i64) -> Self {
-        self.max_items = Some(value);
-        self
-    }
-    /// Sets `maxLength`: `i64`.
-    pub fn max_length(mut self, value: i64) -> Self {
-        self.max_length = Some(value);
-        self
-    }
-    /// Sets `maxProperties`: `i64`.
-    pub fn max_properties(mut self, value: i64) -> Self {
-        self.max_properties = Some(value);
-        self
-    }
-    /// Sets `maximum`: `f64`.
-    pub fn maximum(mut self, value: f64) -> Self {
-        self.maximum = Some(value);
-        self
-    }
-    /// Sets `minItems`: `i64`.
-    pub fn min_items(mut self, value: i64) -> Self {
-        self.min_items = Some(value);
-        self
-    }
-    /// Sets `minLength`: `i64`.
-    pub fn min_length(mut self, value: i64) -> Self {
-        self.min_length = Some(value);
-        self
-    }
-    /// Sets `minProperties`: `i64`.
-    pub fn min_properties(mut self, value: i64) -> Self {
-        self.min_properties = Some(value);
-        self
-    }
-    /// Sets `minimum`: `f64`.
-    pub fn minimum(mut self, value: f64) -> Self {
-        self.minimum = Some(value);
-        self
-    }
-    /// Sets `multipleOf`: `f64`.
-    pub fn multiple_of(mut self, value: f64) -> Self {
-        self.multiple_of = Some(value);
-        self
-    }
-    /// Sets `not`: `JSONSchemaProps`.
-    pub fn not(mut self, value: JSONSchemaPropsApplyConfiguration) -> Self {
-        self.not = Some(Box::new(value));
-        self
-    }
-    /// Sets `nullable`: `bool`.
-    pub fn nullable(mut self, value: bool) -> Self {
-        self.nullable = Some(value);
-        self
-    }
-    /// Adds to `oneOf`: list of `JSONSchemaProps`, owned as a whole.
-    pub fn one_of(mut self, value: impl IntoIterator<Item = JSONSchemaPropsApplyConfiguration>) -> Self {
-        self.one_of.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `pattern`: string.
-    pub fn pattern(mut self, value: impl Into<String>) -> Self {
-        self.pattern = Some(value.into());
-        self
-    }
-    /// Adds to `patternProperties`: map of `JSONSchemaProps`.
-    pub fn pattern_properties(mut self, value: impl IntoIterator<Item = (impl Into<String>, JSONSchemaPropsApplyConfiguration)>) -> Self {
-        self.pattern_properties.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item)));
-        self
-    }
-    /// Adds to `properties`: map of `JSONSchemaProps`.
-    pub fn properties(mut self, value: impl IntoIterator<Item = (impl Into<String>, JSONSchemaPropsApplyConfiguration)>) -> Self {
-        self.properties.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item)));
-        self
-    }
-    /// Adds to `required`: list of string, owned as a whole.
-    pub fn required(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.required.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `title`: string.
-    pub fn title(mut self, value: impl Into<String>) -> Self {
-        self.title = Some(value.into());
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-    /// Sets `uniqueItems`: `bool`.
-    pub fn unique_items(mut self, value: bool) -> Self {
-        self.unique_items = Some(value);
-        self
-    }
-    /// Sets `x-kubernetes-embedded-resource`: `bool`.
-    pub fn x_kubernetes_embedded_resource(mut self, value: bool) -> Self {
-        self.x_kubernetes_embedded_resource = Some(value);
-        self
-    }
-    /// Sets `x-kubernetes-int-or-string`: `bool`.
-    pub fn x_kubernetes_int_or_string(mut self, value: bool) -> Self {
-        self.x_kubernetes_int_or_string = Some(value);
-        self
-    }
-    /// Adds to `x-kubernetes-list-map-keys`: list of string, owned as a whole.
-    pub fn x_kubernetes_list_map_keys(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.x_kubernetes_list_map_keys.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `x-kubernetes-list-type`: string.
-    pub fn x_kubernetes_list_type(mut self, value: impl Into<String>) -> Self {
-        self.x_kubernetes_list_type = Some(value.into());
-        self
-    }
-    /// Sets `x-kubernetes-map-type`: string.
-    pub fn x_kubernetes_map_type(mut self, value: impl Into<String>) -> Self {
-        self.x_kubernetes_map_type = Some(value.into());
-        self
-    }
-    /// Sets `x-kubernetes-preserve-unknown-fields`: `bool`.
-    pub fn x_kubernetes_preserve_unknown_fields(mut self, value: bool) -> Self {
-        self.x_kubernetes_preserve_unknown_fields = Some(value);
-        self
-    }
-    /// Adds to `x-kubernetes-validations`: list of `ValidationRule`, merged by `rule`.
-    pub fn x_kubernetes_validations(mut self, value: impl IntoIterator<Item = ValidationRuleApplyConfiguration>) -> Self {
-        self.x_kubernetes_validations.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for JSONSchemaPropsApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("$ref", &self.ref_path);
-        to.set("$schema", &self.schema);
-        to.set("additionalItems", &self.additional_items);
-        to.set("additionalProperties", &self.additional_properties);
-        to.set("allOf", &self.all_of);
-        to.set("anyOf", &self.any_of);
-        to.set("default", &self.default);
-        to.set("definitions", &self.definitions);
-        to.set("dependencies", &self.dependencies);
-        to.set("description", &self.description);
-        to.set("enum", &self.enum_);
-        to.set("example", &self.example);
-        to.set("exclusiveMaximum", &self.exclusive_maximum);
-        to.set("exclusiveMinimum", &self.exclusive_minimum);
-        to.set("externalDocs", &self.external_docs);
-        to.set("format", &self.format);
-        to.set("id", &self.id);
-        to.set("items", &self.items);
-        to.set("maxItems", &self.max_items);
-        to.set("maxLength", &self.max_length);
-        to.set("maxProperties", &self.max_properties);
-        to.set("maximum", &self.maximum);
-        to.set("minItems", &self.min_items);
-        to.set("minLength", &self.min_length);
-        to.set("minProperties", &self.min_properties);
-        to.set("minimum", &self.minimum);
-        to.set("multipleOf", &self.multiple_of);
-        to.set("not", &self.not);
-        to.set("nullable", &self.nullable);
-        to.set("oneOf", &self.one_of);
-        to.set("pattern", &self.pattern);
-        to.set("patternProperties", &self.pattern_properties);
-        to.set("properties", &self.properties);
-        to.set("required", &self.required);
-        to.set("title", &self.title);
-        to.set("type", &self.type_);
-        to.set("uniqueItems", &self.unique_items);
-        to.set("x-kubernetes-embedded-resource", &self.x_kubernetes_embedded_resource);
-        to.set("x-kubernetes-int-or-string", &self.x_kubernetes_int_or_string);
-        to.set("x-kubernetes-list-map-keys", &self.x_kubernetes_list_map_keys);
-        to.set("x-kubernetes-list-type", &self.x_kubernetes_list_type);
-        to.set("x-kubernetes-map-type", &self.x_kubernetes_map_type);
-        to.set("x-kubernetes-preserve-unknown-fields", &self.x_kubernetes_preserve_unknown_fields);
-        to.set("x-kubernetes-validations", &self.x_kubernetes_validations);
-    }
-}
-
-/// The fields to apply of a `SelectableField`. [`selectable_field`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct SelectableFieldApplyConfiguration {
-    /// `jsonPath`: string.
-    pub json_path: Option<String>,
-}
-
-crate::__configuration!(SelectableFieldApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::SelectableField);
-
-/// Makes an empty configuration of a `SelectableField`.
-pub fn selectable_field() -> SelectableFieldApplyConfiguration {
-    Default::default()
-}
-
-impl SelectableFieldApplyConfiguration {
-    /// Sets `jsonPath`: string.
-    pub fn json_path(mut self, value: impl Into<String>) -> Self {
-        self.json_path = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for SelectableFieldApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("jsonPath", &self.json_path);
-    }
-}
-
-/// The fields to apply of a `ServiceReference`. [`service_reference`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ServiceReferenceApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `namespace`: string.
-    pub namespace: Option<String>,
-    /// `path`: string.
-    pub path: Option<String>,
-    /// `port`: `i32`.
-    pub port: Option<i32>,
-}
-
-crate::__configuration!(ServiceReferenceApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::ServiceReference);
-
-/// Makes an empty configuration of a `ServiceReference`.
-pub fn service_reference() -> ServiceReferenceApplyConfiguration {
-    Default::default()
-}
-
-impl ServiceReferenceApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `namespace`: string.
-    pub fn namespace(mut self, value: impl Into<String>) -> Self {
-        self.namespace = Some(value.into());
-        self
-    }
-    /// Sets `path`: string.
-    pub fn path(mut self, value: impl Into<String>) -> Self {
-        self.path = Some(value.into());
-        self
-    }
-    /// Sets `port`: `i32`.
-    pub fn port(mut self, value: i32) -> Self {
-        self.port = Some(value);
-        self
-    }
-}
-
-impl Configuration for ServiceReferenceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("namespace", &self.namespace);
-        to.set("path", &self.path);
-        to.set("port", &self.port);
-    }
-}
-
-/// The fields to apply of a `ValidationRule`. [`validation_rule`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ValidationRuleApplyConfiguration {
-    /// `fieldPath`: string.
-    pub field_path: Option<String>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `messageExpression`: string.
-    pub message_expression: Option<String>,
-    /// `optionalOldSelf`: `bool`.
-    pub optional_old_self: Option<bool>,
-    /// `reason`: string, one of `FieldValueDuplicate`, `FieldValueForbidden`, `FieldValueInvalid`, `FieldValueRequired`.
-    pub reason: Option<String>,
-    /// `rule`: string.
-    pub rule: Option<String>,
-}
-
-crate::__configuration!(ValidationRuleApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::ValidationRule);
-
-/// Makes a configuration with this key of a `ValidationRule`.
-pub fn validation_rule(rule: impl Into<String>) -> ValidationRuleApplyConfiguration {
-    <ValidationRuleApplyConfiguration as Default>::default().rule(rule)
-}
-
-impl ValidationRuleApplyConfiguration {
-    /// Sets `fieldPath`: string.
-    pub fn field_path(mut self, value: impl Into<String>) -> Self {
-        self.field_path = Some(value.into());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `messageExpression`: string.
-    pub fn message_expression(mut self, value: impl Into<String>) -> Self {
-        self.message_expression = Some(value.into());
-        self
-    }
-    /// Sets `optionalOldSelf`: `bool`.
-    pub fn optional_old_self(mut self, value: bool) -> Self {
-        self.optional_old_self = Some(value);
-        self
-    }
-    /// Sets `reason`: string, one of `FieldValueDuplicate`, `FieldValueForbidden`, `FieldValueInvalid`, `FieldValueRequired`.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `rule`: string.
-    pub fn rule(mut self, value: impl Into<String>) -> Self {
-        self.rule = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ValidationRuleApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("fieldPath", &self.field_path);
-        to.set("message", &self.message);
-        to.set("messageExpression", &self.message_expression);
-        to.set("optionalOldSelf", &self.optional_old_self);
-        to.set("reason", &self.reason);
-        to.set("rule", &self.rule);
-    }
-}
-
-/// The fields to apply of a `WebhookClientConfig`. [`webhook_client_config`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct WebhookClientConfigApplyConfiguration {
-    /// `caBundle`: `ByteString`.
-    pub ca_bundle: Option<ByteString>,
-    /// `service`: `ServiceReference`.
-    pub service: Option<Box<ServiceReferenceApplyConfiguration>>,
-    /// `url`: string.
-    pub url: Option<String>,
-}
-
-crate::__configuration!(WebhookClientConfigApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::WebhookClientConfig);
-
-/// Makes an empty configuration of a `WebhookClientConfig`.
-pub fn webhook_client_config() -> WebhookClientConfigApplyConfiguration {
-    Default::default()
-}
-
-impl WebhookClientConfigApplyConfiguration {
-    /// Sets `caBundle`: `ByteString`.
-    pub fn ca_bundle(mut self, value: impl IntoLeaf<ByteString>) -> Self {
-        self.ca_bundle = Some(value.into_leaf());
-        self
-    }
-    /// Sets `service`: `ServiceReference`.
-    pub fn service(mut self, value: ServiceReferenceApplyConfiguration) -> Self {
-        self.service = Some(Box::new(value));
-        self
-    }
-    /// Sets `url`: string.
-    pub fn url(mut self, value: impl Into<String>) -> Self {
-        self.url = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for WebhookClientConfigApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("caBundle", &self.ca_bundle);
-        to.set("service", &self.service);
-        to.set("url", &self.url);
-    }
-}
-
-/// The fields to apply of a `WebhookConversion`. [`webhook_conversion`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct WebhookConversionApplyConfiguration {
-    /// `clientConfig`: `WebhookClientConfig`.
-    pub client_config: Option<Box<WebhookClientConfigApplyConfiguration>>,
-    /// `conversionReviewVersions`: list of string, owned as a whole.
-    pub conversion_review_versions: Option<Vec<String>>,
-}
-
-crate::__configuration!(WebhookConversionApplyConfiguration of k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::WebhookConversion);
-
-/// Makes an empty configuration of a `WebhookConversion`.
-pub fn webhook_conversion() -> WebhookConversionApplyConfiguration {
-    Default::default()
-}
-
-impl WebhookConversionApplyConfiguration {
-    /// Sets `clientConfig`: `WebhookClientConfig`.
-    pub fn client_config(mut self, value: WebhookClientConfigApplyConfiguration) -> Self {
-        self.client_config = Some(Box::new(value));
-        self
-    }
-    /// Adds to `conversionReviewVersions`: list of string, owned as a whole.
-    pub fn conversion_review_versions(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.conversion_review_versions.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for WebhookConversionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("clientConfig", &self.client_config);
-        to.set("conversionReviewVersions", &self.conversion_review_versions);
-    }
-}
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as api;
+
+part! { custom_resource_column_definition() -> CustomResourceColumnDefinitionApplyConfiguration of api::CustomResourceColumnDefinition {
+    description(String) "description": "string";
+    format(String) "format": "string";
+    json_path(String) "jsonPath": "string";
+    name(String) "name": "string";
+    priority(i32) "priority": "`i32`";
+    type_(String) "type": "string";
+} }
+
+part! { custom_resource_conversion() -> CustomResourceConversionApplyConfiguration of api::CustomResourceConversion {
+    strategy(String) "strategy": "string";
+    webhook(Box<WebhookConversionApplyConfiguration>) "webhook": "`WebhookConversion`";
+} }
+
+kind! { custom_resource_definition(name) -> CustomResourceDefinitionApplyConfiguration of api::CustomResourceDefinition {
+    spec(Box<CustomResourceDefinitionSpecApplyConfiguration>) "spec": "`CustomResourceDefinitionSpec`";
+    status(Box<CustomResourceDefinitionStatusApplyConfiguration>) "status": "`CustomResourceDefinitionStatus`";
+} }
+
+part! { custom_resource_definition_condition(type_: impl Into<String>) -> CustomResourceDefinitionConditionApplyConfiguration of api::CustomResourceDefinitionCondition {
+    last_transition_time(Time) "lastTransitionTime": "`Time`";
+    message(String) "message": "string";
+    observed_generation(i64) "observedGeneration": "`i64`";
+    reason(String) "reason": "string";
+    status(String) "status": "string";
+    type_(String) "type": "string";
+} }
+
+part! { custom_resource_definition_names() -> CustomResourceDefinitionNamesApplyConfiguration of api::CustomResourceDefinitionNames {
+    categories(Vec<String>) "categories": "list of string, owned as a whole";
+    kind(String) "kind": "string";
+    list_kind(String) "listKind": "string";
+    plural(String) "plural": "string";
+    short_names(Vec<String>) "shortNames": "list of string, owned as a whole";
+    singular(String) "singular": "string";
+} }
+
+part! { custom_resource_definition_spec() -> CustomResourceDefinitionSpecApplyConfiguration of api::CustomResourceDefinitionSpec, spec of [CustomResourceDefinitionApplyConfiguration] {
+    conversion(Box<CustomResourceConversionApplyConfiguration>) "conversion": "`CustomResourceConversion`";
+    group(String) "group": "string";
+    names(Box<CustomResourceDefinitionNamesApplyConfiguration>) "names": "`CustomResourceDefinitionNames`";
+    preserve_unknown_fields(bool) "preserveUnknownFields": "`bool`";
+    scope(String) "scope": "string";
+    versions(Vec<CustomResourceDefinitionVersionApplyConfiguration>) "versions": "list of `CustomResourceDefinitionVersion`, owned as a whole";
+} }
+
+part! { custom_resource_definition_status() -> CustomResourceDefinitionStatusApplyConfiguration of api::CustomResourceDefinitionStatus {
+    accepted_names(Box<CustomResourceDefinitionNamesApplyConfiguration>) "acceptedNames": "`CustomResourceDefinitionNames`";
+    conditions(Vec<CustomResourceDefinitionConditionApplyConfiguration>) "conditions": "list of `CustomResourceDefinitionCondition`, merged by `type`";
+    observed_generation(i64) "observedGeneration": "`i64`";
+    stored_versions(Vec<String>) "storedVersions": "list of string, owned as a whole";
+} }
+
+part! { custom_resource_definition_version() -> CustomResourceDefinitionVersionApplyConfiguration of api::CustomResourceDefinitionVersion {
+    additional_printer_columns(Vec<CustomResourceColumnDefinitionApplyConfiguration>) "additionalPrinterColumns": "list of `CustomResourceColumnDefinition`, owned as a whole";
+    deprecated(bool) "deprecated": "`bool`";
+    deprecation_warning(String) "deprecationWarning": "string";
+    name(String) "name": "string";
+    schema(Box<CustomResourceValidationApplyConfiguration>) "schema": "`CustomResourceValidation`";
+    selectable_fields(Vec<SelectableFieldApplyConfiguration>) "selectableFields": "list of `SelectableField`, owned as a whole";
+    served(bool) "served": "`bool`";
+    storage(bool) "storage": "`bool`";
+    subresources(Box<CustomResourceSubresourcesApplyConfiguration>) "subresources": "`CustomResourceSubresources`";
+} }
+
+part! { custom_resource_subresource_scale() -> CustomResourceSubresourceScaleApplyConfiguration of api::CustomResourceSubresourceScale {
+    label_selector_path(String) "labelSelectorPath": "string";
+    spec_replicas_path(String) "specReplicasPath": "string";
+    status_replicas_path(String) "statusReplicasPath": "string";
+} }
+
+part! { custom_resource_subresource_status() -> CustomResourceSubresourceStatusApplyConfiguration of api::CustomResourceSubresourceStatus {
+} }
+
+part! { custom_resource_subresources() -> CustomResourceSubresourcesApplyConfiguration of api::CustomResourceSubresources {
+    scale(Box<CustomResourceSubresourceScaleApplyConfiguration>) "scale": "`CustomResourceSubresourceScale`";
+    status(Box<CustomResourceSubresourceStatusApplyConfiguration>) "status": "`CustomResourceSubresourceStatus`";
+} }
+
+part! { custom_resource_validation() -> CustomResourceValidationApplyConfiguration of api::CustomResourceValidation {
+    open_api_v3_schema(Box<JSONSchemaPropsApplyConfiguration>) "openAPIV3Schema": "`JSONSchemaProps`";
+} }
+
+part! { external_documentation() -> ExternalDocumentationApplyConfiguration of api::ExternalDocumentation {
+    description(String) "description": "string";
+    url(String) "url": "string";
+} }
+
+part! { json_schema_props() -> JSONSchemaPropsApplyConfiguration of api::JSONSchemaProps {
+    ref_path(String) "$ref": "string";
+    schema(String) "$schema": "string";
+    additional_items(Value) "additionalItems": "JSON";
+    additional_properties(Value) "additionalProperties": "JSON";
+    all_of(Vec<JSONSchemaPropsApplyConfiguration>) "allOf": "list of `JSONSchemaProps`, owned as a whole";
+    any_of(Vec<JSONSchemaPropsApplyConfiguration>) "anyOf": "list of `JSONSchemaProps`, owned as a whole";
+    default(Value) "default": "JSON";
+    definitions(BTreeMap<String, JSONSchemaPropsApplyConfiguration>) "definitions": "map of `JSONSchemaProps`";
+    dependencies(BTreeMap<String, Value>) "dependencies": "map of JSON";
+    description(String) "description": "string";
+    enum_(Vec<Value>) "enum": "list of JSON, owned as a whole";
+    example(Value) "example": "JSON";
+    exclusive_maximum(bool) "exclusiveMaximum": "`bool`";
+    exclusive_minimum(bool) "exclusiveMinimum": "`bool`";
+    external_docs(Box<ExternalDocumentationApplyConfiguration>) "externalDocs": "`ExternalDocumentation`";
+    format(String) "format": "string";
+    id(String) "id": "string";
+    items(Value) "items": "JSON";
+    max_items(i64) "maxItems": "`i64`";
+    max_length(i64) "maxLength": "`i64`";
+    max_properties(i64) "maxProperties": "`i64`";
+    maximum(f64) "maximum": "`f64`";
+    min_items(i64) "minItems": "`i64`";
+    min_length(i64) "minLength": "`i64`";
+    min_properties(i64) "minProperties": "`i64`";
+    minimum(f64) "minimum": "`f64`";
+    multiple_of(f64) "multipleOf": "`f64`";
+    not(Box<JSONSchemaPropsApplyConfiguration>) "not": "`JSONSchemaProps`";
+    nullable(bool) "nullable": "`bool`";
+    one_of(Vec<JSONSchemaPropsApplyConfiguration>) "oneOf": "list of `JSONSchemaProps`, owned as a whole";
+    pattern(String) "pattern": "string";
+    pattern_properties(BTreeMap<String, JSONSchemaPropsApplyConfiguration>) "patternProperties": "map of `JSONSchemaProps`";
+    properties(BTreeMap<String, JSONSchemaPropsApplyConfiguration>) "properties": "map of `JSONSchemaProps`";
+    required(Vec<String>) "required": "list of string, owned as a whole";
+    title(String) "title": "string";
+    type_(String) "type": "string";
+    unique_items(bool) "uniqueItems": "`bool`";
+    x_kubernetes_embedded_resource(bool) "x-kubernetes-embedded-resource": "`bool`";
+    x_kubernetes_int_or_string(bool) "x-kubernetes-int-or-string": "`bool`";
+    x_kubernetes_list_map_keys(Vec<String>) "x-kubernetes-list-map-keys": "list of string, owned as a whole";
+    x_kubernetes_list_type(String) "x-kubernetes-list-type": "string";
+    x_kubernetes_map_type(String) "x-kubernetes-map-type": "string";
+    x_kubernetes_preserve_unknown_fields(bool) "x-kubernetes-preserve-unknown-fields": "`bool`";
+    x_kubernetes_validations(Vec<ValidationRuleApplyConfiguration>) "x-kubernetes-validations": "list of `ValidationRule`, merged by `rule`";
+} }
+
+part! { selectable_field() -> SelectableFieldApplyConfiguration of api::SelectableField {
+    json_path(String) "jsonPath": "string";
+} }
+
+part! { service_reference() -> ServiceReferenceApplyConfiguration of api::ServiceReference {
+    name(String) "name": "string";
+    namespace(String) "namespace": "string";
+    path(String) "path": "string";
+    port(i32) "port": "`i32`";
+} }
+
+part! { validation_rule(rule: impl Into<String>) -> ValidationRuleApplyConfiguration of api::ValidationRule {
+    field_path(String) "fieldPath": "string";
+    message(String) "message": "string";
+    message_expression(String) "messageExpression": "string";
+    optional_old_self(bool) "optionalOldSelf": "`bool`";
+    reason(String) "reason": "string, one of `FieldValueDuplicate`, `FieldValueForbidden`, `FieldValueInvalid`, `FieldValueRequired`";
+    rule(String) "rule": "string";
+} }
+
+part! { webhook_client_config() -> WebhookClientConfigApplyConfiguration of api::WebhookClientConfig {
+    ca_bundle(ByteString) "caBundle": "`ByteString`";
+    service(Box<ServiceReferenceApplyConfiguration>) "service": "`ServiceReference`";
+    url(String) "url": "string";
+} }
+
+part! { webhook_conversion() -> WebhookConversionApplyConfiguration of api::WebhookConversion {
+    client_config(Box<WebhookClientConfigApplyConfiguration>) "clientConfig": "`WebhookClientConfig`";
+    conversion_review_versions(Vec<String>) "conversionReviewVersions": "list of string, owned as a whole";
+} }

@@ -4,299 +4,37 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::ByteString;
-use kube_core::ObjectMeta;
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1 as api;
 
-use crate::IntoLeaf;
-use crate::members::{Configuration, Members};
+kind! { api_service(name) -> APIServiceApplyConfiguration of api::APIService {
+    spec(Box<APIServiceSpecApplyConfiguration>) "spec": "`APIServiceSpec`";
+    status(Box<APIServiceStatusApplyConfiguration>) "status": "`APIServiceStatus`";
+} }
 
-/// The fields to apply of a `APIService`. [`api_service`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct APIServiceApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `APIServiceSpec`.
-    pub spec: Option<Box<APIServiceSpecApplyConfiguration>>,
-    /// `status`: `APIServiceStatus`.
-    pub status: Option<Box<APIServiceStatusApplyConfiguration>>,
-}
+part! { api_service_condition(type_: impl Into<String>) -> APIServiceConditionApplyConfiguration of api::APIServiceCondition {
+    last_transition_time(Time) "lastTransitionTime": "`Time`";
+    message(String) "message": "string";
+    reason(String) "reason": "string";
+    status(String) "status": "string";
+    type_(String) "type": "string";
+} }
 
-crate::__configuration!(APIServiceApplyConfiguration of k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService);
-crate::__kind!(APIServiceApplyConfiguration of k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService);
+part! { api_service_spec() -> APIServiceSpecApplyConfiguration of api::APIServiceSpec, spec of [APIServiceApplyConfiguration] {
+    ca_bundle(ByteString) "caBundle": "`ByteString`";
+    group(String) "group": "string";
+    group_priority_minimum(i32) "groupPriorityMinimum": "`i32`";
+    insecure_skip_tls_verify(bool) "insecureSkipTLSVerify": "`bool`";
+    service(Box<ServiceReferenceApplyConfiguration>) "service": "`ServiceReference`";
+    version(String) "version": "string";
+    version_priority(i32) "versionPriority": "`i32`";
+} }
 
-/// Makes a configuration of the `APIService` with this name.
-pub fn api_service(name: impl Into<String>) -> APIServiceApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    APIServiceApplyConfiguration { metadata, ..Default::default() }
-}
+part! { api_service_status() -> APIServiceStatusApplyConfiguration of api::APIServiceStatus {
+    conditions(Vec<APIServiceConditionApplyConfiguration>) "conditions": "list of `APIServiceCondition`, merged by `type`";
+} }
 
-impl APIServiceApplyConfiguration {
-    /// Sets `spec`: `APIServiceSpec`.
-    pub fn spec(mut self, value: APIServiceSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `APIServiceStatus`.
-    pub fn status(mut self, value: APIServiceStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.caBundle`: `ByteString`.
-    pub fn ca_bundle(mut self, value: impl IntoLeaf<ByteString>) -> Self {
-        self.spec.get_or_insert_default().ca_bundle = Some(value.into_leaf());
-        self
-    }
-    /// Sets `spec.group`: string.
-    pub fn group(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().group = Some(value.into());
-        self
-    }
-    /// Sets `spec.groupPriorityMinimum`: `i32`.
-    pub fn group_priority_minimum(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().group_priority_minimum = Some(value);
-        self
-    }
-    /// Sets `spec.insecureSkipTLSVerify`: `bool`.
-    pub fn insecure_skip_tls_verify(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().insecure_skip_tls_verify = Some(value);
-        self
-    }
-    /// Sets `spec.service`: `ServiceReference`.
-    pub fn service(mut self, value: ServiceReferenceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().service = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.version`: string.
-    pub fn version(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().version = Some(value.into());
-        self
-    }
-    /// Sets `spec.versionPriority`: `i32`.
-    pub fn version_priority(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().version_priority = Some(value);
-        self
-    }
-}
-
-impl Configuration for APIServiceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("apiregistration.k8s.io/v1", "APIService", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `APIServiceCondition`. [`api_service_condition`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct APIServiceConditionApplyConfiguration {
-    /// `lastTransitionTime`: `Time`.
-    pub last_transition_time: Option<Time>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-    /// `status`: string.
-    pub status: Option<String>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(APIServiceConditionApplyConfiguration of k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIServiceCondition);
-
-/// Makes a configuration with this key of a `APIServiceCondition`.
-pub fn api_service_condition(type_: impl Into<String>) -> APIServiceConditionApplyConfiguration {
-    <APIServiceConditionApplyConfiguration as Default>::default().type_(type_)
-}
-
-impl APIServiceConditionApplyConfiguration {
-    /// Sets `lastTransitionTime`: `Time`.
-    pub fn last_transition_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_transition_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `status`: string.
-    pub fn status(mut self, value: impl Into<String>) -> Self {
-        self.status = Some(value.into());
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for APIServiceConditionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("lastTransitionTime", &self.last_transition_time);
-        to.set("message", &self.message);
-        to.set("reason", &self.reason);
-        to.set("status", &self.status);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `APIServiceSpec`. [`api_service_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct APIServiceSpecApplyConfiguration {
-    /// `caBundle`: `ByteString`.
-    pub ca_bundle: Option<ByteString>,
-    /// `group`: string.
-    pub group: Option<String>,
-    /// `groupPriorityMinimum`: `i32`.
-    pub group_priority_minimum: Option<i32>,
-    /// `insecureSkipTLSVerify`: `bool`.
-    pub insecure_skip_tls_verify: Option<bool>,
-    /// `service`: `ServiceReference`.
-    pub service: Option<Box<ServiceReferenceApplyConfiguration>>,
-    /// `version`: string.
-    pub version: Option<String>,
-    /// `versionPriority`: `i32`.
-    pub version_priority: Option<i32>,
-}
-
-crate::__configuration!(APIServiceSpecApplyConfiguration of k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIServiceSpec);
-
-/// Makes an empty configuration of a `APIServiceSpec`.
-pub fn api_service_spec() -> APIServiceSpecApplyConfiguration {
-    Default::default()
-}
-
-impl APIServiceSpecApplyConfiguration {
-    /// Sets `caBundle`: `ByteString`.
-    pub fn ca_bundle(mut self, value: impl IntoLeaf<ByteString>) -> Self {
-        self.ca_bundle = Some(value.into_leaf());
-        self
-    }
-    /// Sets `group`: string.
-    pub fn group(mut self, value: impl Into<String>) -> Self {
-        self.group = Some(value.into());
-        self
-    }
-    /// Sets `groupPriorityMinimum`: `i32`.
-    pub fn group_priority_minimum(mut self, value: i32) -> Self {
-        self.group_priority_minimum = Some(value);
-        self
-    }
-    /// Sets `insecureSkipTLSVerify`: `bool`.
-    pub fn insecure_skip_tls_verify(mut self, value: bool) -> Self {
-        self.insecure_skip_tls_verify = Some(value);
-        self
-    }
-    /// Sets `service`: `ServiceReference`.
-    pub fn service(mut self, value: ServiceReferenceApplyConfiguration) -> Self {
-        self.service = Some(Box::new(value));
-        self
-    }
-    /// Sets `version`: string.
-    pub fn version(mut self, value: impl Into<String>) -> Self {
-        self.version = Some(value.into());
-        self
-    }
-    /// Sets `versionPriority`: `i32`.
-    pub fn version_priority(mut self, value: i32) -> Self {
-        self.version_priority = Some(value);
-        self
-    }
-}
-
-impl Configuration for APIServiceSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("caBundle", &self.ca_bundle);
-        to.set("group", &self.group);
-        to.set("groupPriorityMinimum", &self.group_priority_minimum);
-        to.set("insecureSkipTLSVerify", &self.insecure_skip_tls_verify);
-        to.set("service", &self.service);
-        to.set("version", &self.version);
-        to.set("versionPriority", &self.version_priority);
-    }
-}
-
-/// The fields to apply of a `APIServiceStatus`. [`api_service_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct APIServiceStatusApplyConfiguration {
-    /// `conditions`: list of `APIServiceCondition`, merged by `type`.
-    pub conditions: Option<Vec<APIServiceConditionApplyConfiguration>>,
-}
-
-crate::__configuration!(APIServiceStatusApplyConfiguration of k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIServiceStatus);
-
-/// Makes an empty configuration of a `APIServiceStatus`.
-pub fn api_service_status() -> APIServiceStatusApplyConfiguration {
-    Default::default()
-}
-
-impl APIServiceStatusApplyConfiguration {
-    /// Adds to `conditions`: list of `APIServiceCondition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = APIServiceConditionApplyConfiguration>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for APIServiceStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("conditions", &self.conditions);
-    }
-}
-
-/// The fields to apply of a `ServiceReference`. [`service_reference`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ServiceReferenceApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `namespace`: string.
-    pub namespace: Option<String>,
-    /// `port`: `i32`.
-    pub port: Option<i32>,
-}
-
-crate::__configuration!(ServiceReferenceApplyConfiguration of k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::ServiceReference);
-
-/// Makes an empty configuration of a `ServiceReference`.
-pub fn service_reference() -> ServiceReferenceApplyConfiguration {
-    Default::default()
-}
-
-impl ServiceReferenceApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `namespace`: string.
-    pub fn namespace(mut self, value: impl Into<String>) -> Self {
-        self.namespace = Some(value.into());
-        self
-    }
-    /// Sets `port`: `i32`.
-    pub fn port(mut self, value: i32) -> Self {
-        self.port = Some(value);
-        self
-    }
-}
-
-impl Configuration for ServiceReferenceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("namespace", &self.namespace);
-        to.set("port", &self.port);
-    }
-}
+part! { service_reference() -> ServiceReferenceApplyConfiguration of api::ServiceReference {
+    name(String) "name": "string";
+    namespace(String) "namespace": "string";
+    port(i32) "port": "`i32`";
+} }

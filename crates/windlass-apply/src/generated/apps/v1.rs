@@ -4,1598 +4,190 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use kube_core::ObjectMeta;
 use serde_json::Value;
-
-use crate::IntoLeaf;
-use crate::members::{Configuration, Members};
-
-/// The fields to apply of a `ControllerRevision`. [`controller_revision`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ControllerRevisionApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `data`: JSON.
-    pub data: Option<Value>,
-    /// `revision`: `i64`.
-    pub revision: Option<i64>,
-}
-
-crate::__configuration!(ControllerRevisionApplyConfiguration of k8s_openapi::api::apps::v1::ControllerRevision);
-crate::__kind!(ControllerRevisionApplyConfiguration of k8s_openapi::api::apps::v1::ControllerRevision);
-
-/// Makes a configuration of the `ControllerRevision` with this name and namespace.
-pub fn controller_revision(name: impl Into<String>, namespace: impl Into<String>) -> ControllerRevisionApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    ControllerRevisionApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl ControllerRevisionApplyConfiguration {
-    /// Sets `data`: JSON.
-    pub fn data(mut self, value: impl Into<Value>) -> Self {
-        self.data = Some(value.into());
-        self
-    }
-    /// Sets `revision`: `i64`.
-    pub fn revision(mut self, value: i64) -> Self {
-        self.revision = Some(value);
-        self
-    }
-}
-
-impl Configuration for ControllerRevisionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("apps/v1", "ControllerRevision", &self.metadata);
-        to.set("data", &self.data);
-        to.set("revision", &self.revision);
-    }
-}
-
-/// The fields to apply of a `DaemonSet`. [`daemon_set`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DaemonSetApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `DaemonSetSpec`.
-    pub spec: Option<Box<DaemonSetSpecApplyConfiguration>>,
-    /// `status`: `DaemonSetStatus`.
-    pub status: Option<Box<DaemonSetStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(DaemonSetApplyConfiguration of k8s_openapi::api::apps::v1::DaemonSet);
-crate::__kind!(DaemonSetApplyConfiguration of k8s_openapi::api::apps::v1::DaemonSet);
-
-/// Makes a configuration of the `DaemonSet` with this name and namespace.
-pub fn daemon_set(name: impl Into<String>, namespace: impl Into<String>) -> DaemonSetApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    DaemonSetApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl DaemonSetApplyConfiguration {
-    /// Sets `spec`: `DaemonSetSpec`.
-    pub fn spec(mut self, value: DaemonSetSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `DaemonSetStatus`.
-    pub fn status(mut self, value: DaemonSetStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.minReadySeconds`: `i32`.
-    pub fn min_ready_seconds(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().min_ready_seconds = Some(value);
-        self
-    }
-    /// Sets `spec.revisionHistoryLimit`: `i32`.
-    pub fn revision_history_limit(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().revision_history_limit = Some(value);
-        self
-    }
-    /// Sets `spec.selector`: `LabelSelector`.
-    pub fn selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.template`: `PodTemplateSpec`.
-    pub fn template(mut self, value: crate::core::v1::PodTemplateSpecApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().template = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.updateStrategy`: `DaemonSetUpdateStrategy`.
-    pub fn update_strategy(mut self, value: DaemonSetUpdateStrategyApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().update_strategy = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for DaemonSetApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("apps/v1", "DaemonSet", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `DaemonSetCondition`. [`daemon_set_condition`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DaemonSetConditionApplyConfiguration {
-    /// `lastTransitionTime`: `Time`.
-    pub last_transition_time: Option<Time>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-    /// `status`: string.
-    pub status: Option<String>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(DaemonSetConditionApplyConfiguration of k8s_openapi::api::apps::v1::DaemonSetCondition);
-
-/// Makes a configuration with this key of a `DaemonSetCondition`.
-pub fn daemon_set_condition(type_: impl Into<String>) -> DaemonSetConditionApplyConfiguration {
-    <DaemonSetConditionApplyConfiguration as Default>::default().type_(type_)
-}
-
-impl DaemonSetConditionApplyConfiguration {
-    /// Sets `lastTransitionTime`: `Time`.
-    pub fn last_transition_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_transition_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `status`: string.
-    pub fn status(mut self, value: impl Into<String>) -> Self {
-        self.status = Some(value.into());
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for DaemonSetConditionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("lastTransitionTime", &self.last_transition_time);
-        to.set("message", &self.message);
-        to.set("reason", &self.reason);
-        to.set("status", &self.status);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `DaemonSetSpec`. [`daemon_set_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DaemonSetSpecApplyConfiguration {
-    /// `minReadySeconds`: `i32`.
-    pub min_ready_seconds: Option<i32>,
-    /// `revisionHistoryLimit`: `i32`.
-    pub revision_history_limit: Option<i32>,
-    /// `selector`: `LabelSelector`.
-    pub selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-    /// `template`: `PodTemplateSpec`.
-    pub template: Option<Box<crate::core::v1::PodTemplateSpecApplyConfiguration>>,
-    /// `updateStrategy`: `DaemonSetUpdateStrategy`.
-    pub update_strategy: Option<Box<DaemonSetUpdateStrategyApplyConfiguration>>,
-}
-
-crate::__configuration!(DaemonSetSpecApplyConfiguration of k8s_openapi::api::apps::v1::DaemonSetSpec);
-
-/// Makes an empty configuration of a `DaemonSetSpec`.
-pub fn daemon_set_spec() -> DaemonSetSpecApplyConfiguration {
-    Default::default()
-}
-
-impl DaemonSetSpecApplyConfiguration {
-    /// Sets `minReadySeconds`: `i32`.
-    pub fn min_ready_seconds(mut self, value: i32) -> Self {
-        self.min_ready_seconds = Some(value);
-        self
-    }
-    /// Sets `revisionHistoryLimit`: `i32`.
-    pub fn revision_history_limit(mut self, value: i32) -> Self {
-        self.revision_history_limit = Some(value);
-        self
-    }
-    /// Sets `selector`: `LabelSelector`.
-    pub fn selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `template`: `PodTemplateSpec`.
-    pub fn template(mut self, value: crate::core::v1::PodTemplateSpecApplyConfiguration) -> Self {
-        self.template = Some(Box::new(value));
-        self
-    }
-    /// Sets `updateStrategy`: `DaemonSetUpdateStrategy`.
-    pub fn update_strategy(mut self, value: DaemonSetUpdateStrategyApplyConfiguration) -> Self {
-        self.update_strategy = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for DaemonSetSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("minReadySeconds", &self.min_ready_seconds);
-        to.set("revisionHistoryLimit", &self.revision_history_limit);
-        to.set("selector", &self.selector);
-        to.set("template", &self.template);
-        to.set("updateStrategy", &self.update_strategy);
-    }
-}
-
-/// The fields to apply of a `DaemonSetStatus`. [`daemon_set_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DaemonSetStatusApplyConfiguration {
-    /// `collisionCount`: `i32`.
-    pub collision_count: Option<i32>,
-    /// `conditions`: list of `DaemonSetCondition`, merged by `type`.
-    pub conditions: Option<Vec<DaemonSetConditionApplyConfiguration>>,
-    /// `currentNumberScheduled`: `i32`.
-    pub current_number_scheduled: Option<i32>,
-    /// `desiredNumberScheduled`: `i32`.
-    pub desired_number_scheduled: Option<i32>,
-    /// `numberAvailable`: `i32`.
-    pub number_available: Option<i32>,
-    /// `numberMisscheduled`: `i32`.
-    pub number_misscheduled: Option<i32>,
-    /// `numberReady`: `i32`.
-    pub number_ready: Option<i32>,
-    /// `numberUnavailable`: `i32`.
-    pub number_unavailable: Option<i32>,
-    /// `observedGeneration`: `i64`.
-    pub observed_generation: Option<i64>,
-    /// `updatedNumberScheduled`: `i32`.
-    pub updated_number_scheduled: Option<i32>,
-}
-
-crate::__configuration!(DaemonSetStatusApplyConfiguration of k8s_openapi::api::apps::v1::DaemonSetStatus);
-
-/// Makes an empty configuration of a `DaemonSetStatus`.
-pub fn daemon_set_status() -> DaemonSetStatusApplyConfiguration {
-    Default::default()
-}
-
-impl DaemonSetStatusApplyConfiguration {
-    /// Sets `collisionCount`: `i32`.
-    pub fn collision_count(mut self, value: i32) -> Self {
-        self.collision_count = Some(value);
-        self
-    }
-    /// Adds to `conditions`: list of `DaemonSetCondition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = DaemonSetConditionApplyConfiguration>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `currentNumberScheduled`: `i32`.
-    pub fn current_number_scheduled(mut self, value: i32) -> Self {
-        self.current_number_scheduled = Some(value);
-        self
-    }
-    /// Sets `desiredNumberScheduled`: `i32`.
-    pub fn desired_number_scheduled(mut self, value: i32) -> Self {
-        self.desired_number_scheduled = Some(value);
-        self
-    }
-    /// Sets `numberAvailable`: `i32`.
-    pub fn number_available(mut self, value: i32) -> Self {
-        self.number_available = Some(value);
-        self
-    }
-    /// Sets `numberMisscheduled`: `i32`.
-    pub fn number_misscheduled(mut self, value: i32) -> Self {
-        self.number_misscheduled = Some(value);
-        self
-    }
-    /// Sets `numberReady`: `i32`.
-    pub fn number_ready(mut self, value: i32) -> Self {
-        self.number_ready = Some(value);
-        self
-    }
-    /// Sets `numberUnavailable`: `i32`.
-    pub fn number_unavailable(mut self, value: i32) -> Self {
-        self.number_unavailable = Some(value);
-        self
-    }
-    /// Sets `observedGeneration`: `i64`.
-    pub fn observed_generation(mut self, value: i64) -> Self {
-        self.observed_generation = Some(value);
-        self
-    }
-    /// Sets `updatedNumberScheduled`: `i32`.
-    pub fn updated_number_scheduled(mut self, value: i32) -> Self {
-        self.updated_number_scheduled = Some(value);
-        self
-    }
-}
-
-impl Configuration for DaemonSetStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("collisionCount", &self.collision_count);
-        to.set("conditions", &self.conditions);
-        to.set("currentNumberScheduled", &self.current_number_scheduled);
-        to.set("desiredNumberScheduled", &self.desired_number_scheduled);
-        to.set("numberAvailable", &self.number_available);
-        to.set("numberMisscheduled", &self.number_misscheduled);
-        to.set("numberReady", &self.number_ready);
-        to.set("numberUnavailable", &self.number_unavailable);
-        to.set("observedGeneration", &self.observed_generation);
-        to.set("updatedNumberScheduled", &self.updated_number_scheduled);
-    }
-}
-
-/// The fields to apply of a `DaemonSetUpdateStrategy`. [`daemon_set_update_strategy`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DaemonSetUpdateStrategyApplyConfiguration {
-    /// `rollingUpdate`: `RollingUpdateDaemonSet`.
-    pub rolling_update: Option<Box<RollingUpdateDaemonSetApplyConfiguration>>,
-    /// `type`: string, one of `OnDelete`, `RollingUpdate`.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(DaemonSetUpdateStrategyApplyConfiguration of k8s_openapi::api::apps::v1::DaemonSetUpdateStrategy);
-
-/// Makes an empty configuration of a `DaemonSetUpdateStrategy`.
-pub fn daemon_set_update_strategy() -> DaemonSetUpdateStrategyApplyConfiguration {
-    Default::default()
-}
-
-impl DaemonSetUpdateStrategyApplyConfiguration {
-    /// Sets `rollingUpdate`: `RollingUpdateDaemonSet`.
-    pub fn rolling_update(mut self, value: RollingUpdateDaemonSetApplyConfiguration) -> Self {
-        self.rolling_update = Some(Box::new(value));
-        self
-    }
-    /// Sets `type`: string, one of `OnDelete`, `RollingUpdate`.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for DaemonSetUpdateStrategyApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("rollingUpdate", &self.rolling_update);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `Deployment`. [`deployment`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeploymentApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `DeploymentSpec`.
-    pub spec: Option<Box<DeploymentSpecApplyConfiguration>>,
-    /// `status`: `DeploymentStatus`.
-    pub status: Option<Box<DeploymentStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(DeploymentApplyConfiguration of k8s_openapi::api::apps::v1::Deployment);
-crate::__kind!(DeploymentApplyConfiguration of k8s_openapi::api::apps::v1::Deployment);
-
-/// Makes a configuration of the `Deployment` with this name and namespace.
-pub fn deployment(name: impl Into<String>, namespace: impl Into<String>) -> DeploymentApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    DeploymentApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl DeploymentApplyConfiguration {
-    /// Sets `spec`: `DeploymentSpec`.
-    pub fn spec(mut self, value: DeploymentSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `DeploymentStatus`.
-    pub fn status(mut self, value: DeploymentStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.minReadySeconds`: `i32`.
-    pub fn min_ready_seconds(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().min_ready_seconds = Some(value);
-        self
-    }
-    /// Sets `spec.paused`: `bool`.
-    pub fn paused(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().paused = Some(value);
-        self
-    }
-    /// Sets `spec.progressDeadlineSeconds`: `i32`.
-    pub fn progress_deadline_seconds(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().progress_deadline_seconds = Some(value);
-        self
-    }
-    /// Sets `spec.replicas`: `i32`.
-    pub fn replicas(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().replicas = Some(value);
-        self
-    }
-    /// Sets `spec.revisionHistoryLimit`: `i32`.
-    pub fn revision_history_limit(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().revision_history_limit = Some(value);
-        self
-    }
-    /// Sets `spec.selector`: `LabelSelector`.
-    pub fn selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.strategy`: `DeploymentStrategy`.
-    pub fn strategy(mut self, value: DeploymentStrategyApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().strategy = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.template`: `PodTemplateSpec`.
-    pub fn template(mut self, value: crate::core::v1::PodTemplateSpecApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().template = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for DeploymentApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("apps/v1", "Deployment", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `DeploymentCondition`. [`deployment_condition`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeploymentConditionApplyConfiguration {
-    /// `lastTransitionTime`: `Time`.
-    pub last_transition_time: Option<Time>,
-    /// `lastUpdateTime`: `Time`.
-    pub last_update_time: Option<Time>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-    /// `status`: string.
-    pub status: Option<String>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(DeploymentConditionApplyConfiguration of k8s_openapi::api::apps::v1::DeploymentCondition);
-
-/// Makes a configuration with this key of a `DeploymentCondition`.
-pub fn deployment_condition(type_: impl Into<String>) -> DeploymentConditionApplyConfiguration {
-    <DeploymentConditionApplyConfiguration as Default>::default().type_(type_)
-}
-
-impl DeploymentConditionApplyConfiguration {
-    /// Sets `lastTransitionTime`: `Time`.
-    pub fn last_transition_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_transition_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `lastUpdateTime`: `Time`.
-    pub fn last_update_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_update_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `status`: string.
-    pub fn status(mut self, value: impl Into<String>) -> Self {
-        self.status = Some(value.into());
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for DeploymentConditionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("lastTransitionTime", &self.last_transition_time);
-        to.set("lastUpdateTime", &self.last_update_time);
-        to.set("message", &self.message);
-        to.set("reason", &self.reason);
-        to.set("status", &self.status);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `DeploymentSpec`. [`deployment_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeploymentSpecApplyConfiguration {
-    /// `minReadySeconds`: `i32`.
-    pub min_ready_seconds: Option<i32>,
-    /// `paused`: `bool`.
-    pub paused: Option<bool>,
-    /// `progressDeadlineSeconds`: `i32`.
-    pub progress_deadline_seconds: Option<i32>,
-    /// `replicas`: `i32`.
-    pub replicas: Option<i32>,
-    /// `revisionHistoryLimit`: `i32`.
-    pub revision_history_limit: Option<i32>,
-    /// `selector`: `LabelSelector`.
-    pub selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-    /// `strategy`: `DeploymentStrategy`.
-    pub strategy: Option<Box<DeploymentStrategyApplyConfiguration>>,
-    /// `template`: `PodTemplateSpec`.
-    pub template: Option<Box<crate::core::v1::PodTemplateSpecApplyConfiguration>>,
-}
-
-crate::__configuration!(DeploymentSpecApplyConfiguration of k8s_openapi::api::apps::v1::DeploymentSpec);
-
-/// Makes an empty configuration of a `DeploymentSpec`.
-pub fn deployment_spec() -> DeploymentSpecApplyConfiguration {
-    Default::default()
-}
-
-impl DeploymentSpecApplyConfiguration {
-    /// Sets `minReadySeconds`: `i32`.
-    pub fn min_ready_seconds(mut self, value: i32) -> Self {
-        self.min_ready_seconds = Some(value);
-        self
-    }
-    /// Sets `paused`: `bool`.
-    pub fn paused(mut self, value: bool) -> Self {
-        self.paused = Some(value);
-        self
-    }
-    /// Sets `progressDeadlineSeconds`: `i32`.
-    pub fn progress_deadline_seconds(mut self, value: i32) -> Self {
-        self.progress_deadline_seconds = Some(value);
-        self
-    }
-    /// Sets `replicas`: `i32`.
-    pub fn replicas(mut self, value: i32) -> Self {
-        self.replicas = Some(value);
-        self
-    }
-    /// Sets `revisionHistoryLimit`: `i32`.
-    pub fn revision_history_limit(mut self, value: i32) -> Self {
-        self.revision_history_limit = Some(value);
-        self
-    }
-    /// Sets `selector`: `LabelSelector`.
-    pub fn selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `strategy`: `DeploymentStrategy`.
-    pub fn strategy(mut self, value: DeploymentStrategyApplyConfiguration) -> Self {
-        self.strategy = Some(Box::new(value));
-        self
-    }
-    /// Sets `template`: `PodTemplateSpec`.
-    pub fn template(mut self, value: crate::core::v1::PodTemplateSpecApplyConfiguration) -> Self {
-        self.template = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for DeploymentSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("minReadySeconds", &self.min_ready_seconds);
-        to.set("paused", &self.paused);
-        to.set("progressDeadlineSeconds", &self.progress_deadline_seconds);
-        to.set("replicas", &self.replicas);
-        to.set("revisionHistoryLimit", &self.revision_history_limit);
-        to.set("selector", &self.selector);
-        to.set("strategy", &self.strategy);
-        to.set("template", &self.template);
-    }
-}
-
-/// The fields to apply of a `DeploymentStatus`. [`deployment_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeploymentStatusApplyConfiguration {
-    /// `availableReplicas`: `i32`.
-    pub available_replicas: Option<i32>,
-    /// `collisionCount`: `i32`.
-    pub collision_count: Option<i32>,
-    /// `conditions`: list of `DeploymentCondition`, merged by `type`.
-    pub conditions: Option<Vec<DeploymentConditionApplyConfiguration>>,
-    /// `observedGeneration`: `i64`.
-    pub observed_generation: Option<i64>,
-    /// `readyReplicas`: `i32`.
-    pub ready_replicas: Option<i32>,
-    /// `replicas`: `i32`.
-    pub replicas: Option<i32>,
-    /// `terminatingReplicas`: `i32`.
-    pub terminating_replicas: Option<i32>,
-    /// `unavailableReplicas`: `i32`.
-    pub unavailable_replicas: Option<i32>,
-    /// `updatedReplicas`: `i32`.
-    pub updated_replicas: Option<i32>,
-}
-
-crate::__configuration!(DeploymentStatusApplyConfiguration of k8s_openapi::api::apps::v1::DeploymentStatus);
-
-/// Makes an empty configuration of a `DeploymentStatus`.
-pub fn deployment_status() -> DeploymentStatusApplyConfiguration {
-    Default::default()
-}
-
-impl DeploymentStatusApplyConfiguration {
-    /// Sets `availableReplicas`: `i32`.
-    pub fn available_replicas(mut self, value: i32) -> Self {
-        self.available_replicas = Some(value);
-        self
-    }
-    /// Sets `collisionCount`: `i32`.
-    pub fn collision_count(mut self, value: i32) -> Self {
-        self.collision_count = Some(value);
-        self
-    }
-    /// Adds to `conditions`: list of `DeploymentCondition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = DeploymentConditionApplyConfiguration>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `observedGeneration`: `i64`.
-    pub fn observed_generation(mut self, value: i64) -> Self {
-        self.observed_generation = Some(value);
-        self
-    }
-    /// Sets `readyReplicas`: `i32`.
-    pub fn ready_replicas(mut self, value: i32) -> Self {
-        self.ready_replicas = Some(value);
-        self
-    }
-    /// Sets `replicas`: `i32`.
-    pub fn replicas(mut self, value: i32) -> Self {
-        self.replicas = Some(value);
-        self
-    }
-    /// Sets `terminatingReplicas`: `i32`.
-    pub fn terminating_replicas(mut self, value: i32) -> Self {
-        self.terminating_replicas = Some(value);
-        self
-    }
-    /// Sets `unavailableReplicas`: `i32`.
-    pub fn unavailable_replicas(mut self, value: i32) -> Self {
-        self.unavailable_replicas = Some(value);
-        self
-    }
-    /// Sets `updatedReplicas`: `i32`.
-    pub fn updated_replicas(mut self, value: i32) -> Self {
-        self.updated_replicas = Some(value);
-        self
-    }
-}
-
-impl Configuration for DeploymentStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("availableReplicas", &self.available_replicas);
-        to.set("collisionCount", &self.collision_count);
-        to.set("conditions", &self.conditions);
-        to.set("observedGeneration", &self.observed_generation);
-        to.set("readyReplicas", &self.ready_replicas);
-        to.set("replicas", &self.replicas);
-        to.set("terminatingReplicas", &self.terminating_replicas);
-        to.set("unavailableReplicas", &self.unavailable_replicas);
-        to.set("updatedReplicas", &self.updated_replicas);
-    }
-}
-
-/// The fields to apply of a `DeploymentStrategy`. [`deployment_strategy`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeploymentStrategyApplyConfiguration {
-    /// `rollingUpdate`: `RollingUpdateDeployment`.
-    pub rolling_update: Option<Box<RollingUpdateDeploymentApplyConfiguration>>,
-    /// `type`: string, one of `Recreate`, `RollingUpdate`.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(DeploymentStrategyApplyConfiguration of k8s_openapi::api::apps::v1::DeploymentStrategy);
-
-/// Makes an empty configuration of a `DeploymentStrategy`.
-pub fn deployment_strategy() -> DeploymentStrategyApplyConfiguration {
-    Default::default()
-}
-
-impl DeploymentStrategyApplyConfiguration {
-    /// Sets `rollingUpdate`: `RollingUpdateDeployment`.
-    pub fn rolling_update(mut self, value: RollingUpdateDeploymentApplyConfiguration) -> Self {
-        self.rolling_update = Some(Box::new(value));
-        self
-    }
-    /// Sets `type`: string, one of `Recreate`, `RollingUpdate`.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for DeploymentStrategyApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("rollingUpdate", &self.rolling_update);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `ReplicaSet`. [`replica_set`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ReplicaSetApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `ReplicaSetSpec`.
-    pub spec: Option<Box<ReplicaSetSpecApplyConfiguration>>,
-    /// `status`: `ReplicaSetStatus`.
-    pub status: Option<Box<ReplicaSetStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(ReplicaSetApplyConfiguration of k8s_openapi::api::apps::v1::ReplicaSet);
-crate::__kind!(ReplicaSetApplyConfiguration of k8s_openapi::api::apps::v1::ReplicaSet);
-
-/// Makes a configuration of the `ReplicaSet` with this name and namespace.
-pub fn replica_set(name: impl Into<String>, namespace: impl Into<String>) -> ReplicaSetApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    ReplicaSetApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl ReplicaSetApplyConfiguration {
-    /// Sets `spec`: `ReplicaSetSpec`.
-    pub fn spec(mut self, value: ReplicaSetSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `ReplicaSetStatus`.
-    pub fn status(mut self, value: ReplicaSetStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.minReadySeconds`: `i32`.
-    pub fn min_ready_seconds(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().min_ready_seconds = Some(value);
-        self
-    }
-    /// Sets `spec.replicas`: `i32`.
-    pub fn replicas(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().replicas = Some(value);
-        self
-    }
-    /// Sets `spec.selector`: `LabelSelector`.
-    pub fn selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.template`: `PodTemplateSpec`.
-    pub fn template(mut self, value: crate::core::v1::PodTemplateSpecApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().template = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ReplicaSetApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("apps/v1", "ReplicaSet", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `ReplicaSetCondition`. [`replica_set_condition`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ReplicaSetConditionApplyConfiguration {
-    /// `lastTransitionTime`: `Time`.
-    pub last_transition_time: Option<Time>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-    /// `status`: string.
-    pub status: Option<String>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(ReplicaSetConditionApplyConfiguration of k8s_openapi::api::apps::v1::ReplicaSetCondition);
-
-/// Makes a configuration with this key of a `ReplicaSetCondition`.
-pub fn replica_set_condition(type_: impl Into<String>) -> ReplicaSetConditionApplyConfiguration {
-    <ReplicaSetConditionApplyConfiguration as Default>::default().type_(type_)
-}
-
-impl ReplicaSetConditionApplyConfiguration {
-    /// Sets `lastTransitionTime`: `Time`.
-    pub fn last_transition_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_transition_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `status`: string.
-    pub fn status(mut self, value: impl Into<String>) -> Self {
-        self.status = Some(value.into());
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ReplicaSetConditionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("lastTransitionTime", &self.last_transition_time);
-        to.set("message", &self.message);
-        to.set("reason", &self.reason);
-        to.set("status", &self.status);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `ReplicaSetSpec`. [`replica_set_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ReplicaSetSpecApplyConfiguration {
-    /// `minReadySeconds`: `i32`.
-    pub min_ready_seconds: Option<i32>,
-    /// `replicas`: `i32`.
-    pub replicas: Option<i32>,
-    /// `selector`: `LabelSelector`.
-    pub selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-    /// `template`: `PodTemplateSpec`.
-    pub template: Option<Box<crate::core::v1::PodTemplateSpecApplyConfiguration>>,
-}
-
-crate::__configuration!(ReplicaSetSpecApplyConfiguration of k8s_openapi::api::apps::v1::ReplicaSetSpec);
-
-/// Makes an empty configuration of a `ReplicaSetSpec`.
-pub fn replica_set_spec() -> ReplicaSetSpecApplyConfiguration {
-    Default::default()
-}
-
-impl ReplicaSetSpecApplyConfiguration {
-    /// Sets `minReadySeconds`: `i32`.
-    pub fn min_ready_seconds(mut self, value: i32) -> Self {
-        self.min_ready_seconds = Some(value);
-        self
-    }
-    /// Sets `replicas`: `i32`.
-    pub fn replicas(mut self, value: i32) -> Self {
-        self.replicas = Some(value);
-        self
-    }
-    /// Sets `selector`: `LabelSelector`.
-    pub fn selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `template`: `PodTemplateSpec`.
-    pub fn template(mut self, value: crate::core::v1::PodTemplateSpecApplyConfiguration) -> Self {
-        self.template = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ReplicaSetSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("minReadySeconds", &self.min_ready_seconds);
-        to.set("replicas", &self.replicas);
-        to.set("selector", &self.selector);
-        to.set("template", &self.template);
-    }
-}
-
-/// The fields to apply of a `ReplicaSetStatus`. [`replica_set_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ReplicaSetStatusApplyConfiguration {
-    /// `availableReplicas`: `i32`.
-    pub available_replicas: Option<i32>,
-    /// `conditions`: list of `ReplicaSetCondition`, merged by `type`.
-    pub conditions: Option<Vec<ReplicaSetConditionApplyConfiguration>>,
-    /// `fullyLabeledReplicas`: `i32`.
-    pub fully_labeled_replicas: Option<i32>,
-    /// `observedGeneration`: `i64`.
-    pub observed_generation: Option<i64>,
-    /// `readyReplicas`: `i32`.
-    pub ready_replicas: Option<i32>,
-    /// `replicas`: `i32`.
-    pub replicas: Option<i32>,
-    /// `terminatingReplicas`: `i32`.
-    pub terminating_replicas: Option<i32>,
-}
-
-crate::__configuration!(ReplicaSetStatusApplyConfiguration of k8s_openapi::api::apps::v1::ReplicaSetStatus);
-
-/// Makes an empty configuration of a `ReplicaSetStatus`.
-pub fn replica_set_status() -> ReplicaSetStatusApplyConfiguration {
-    Default::default()
-}
-
-impl ReplicaSetStatusApplyConfiguration {
-    /// Sets `availableReplicas`: `i32`.
-    pub fn available_replicas(mut self, value: i32) -> Self {
-        self.available_replicas = Some(value);
-        self
-    }
-    /// Adds to `conditions`: list of `ReplicaSetCondition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = ReplicaSetConditionApplyConfiguration>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `fullyLabeledReplicas`: `i32`.
-    pub fn fully_labeled_replicas(mut self, value: i32) -> Self {
-        self.fully_labeled_replicas = Some(value);
-        self
-    }
-    /// Sets `observedGeneration`: `i64`.
-    pub fn observed_generation(mut self, value: i64) -> Self {
-        self.observed_generation = Some(value);
-        self
-    }
-    /// Sets `readyReplicas`: `i32`.
-    pub fn ready_replicas(mut self, value: i32) -> Self {
-        self.ready_replicas = Some(value);
-        self
-    }
-    /// Sets `replicas`: `i32`.
-    pub fn replicas(mut self, value: i32) -> Self {
-        self.replicas = Some(value);
-        self
-    }
-    /// Sets `terminatingReplicas`: `i32`.
-    pub fn terminating_replicas(mut self, value: i32) -> Self {
-        self.terminating_replicas = Some(value);
-        self
-    }
-}
-
-impl Configuration for ReplicaSetStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("availableReplicas", &self.available_replicas);
-        to.set("conditions", &self.conditions);
-        to.set("fullyLabeledReplicas", &self.fully_labeled_replicas);
-        to.set("observedGeneration", &self.observed_generation);
-        to.set("readyReplicas", &self.ready_replicas);
-        to.set("replicas", &self.replicas);
-        to.set("terminatingReplicas", &self.terminating_replicas);
-    }
-}
-
-/// The fields to apply of a `RollingUpdateDaemonSet`. [`rolling_update_daemon_set`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct RollingUpdateDaemonSetApplyConfiguration {
-    /// `maxSurge`: `IntOrString`.
-    pub max_surge: Option<IntOrString>,
-    /// `maxUnavailable`: `IntOrString`.
-    pub max_unavailable: Option<IntOrString>,
-}
-
-crate::__configuration!(RollingUpdateDaemonSetApplyConfiguration of k8s_openapi::api::apps::v1::RollingUpdateDaemonSet);
-
-/// Makes an empty configuration of a `RollingUpdateDaemonSet`.
-pub fn rolling_update_daemon_set() -> RollingUpdateDaemonSetApplyConfiguration {
-    Default::default()
-}
-
-impl RollingUpdateDaemonSetApplyConfiguration {
-    /// Sets `maxSurge`: `IntOrString`.
-    pub fn max_surge(mut self, value: impl IntoLeaf<IntOrString>) -> Self {
-        self.max_surge = Some(value.into_leaf());
-        self
-    }
-    /// Sets `maxUnavailable`: `IntOrString`.
-    pub fn max_unavailable(mut self, value: impl IntoLeaf<IntOrString>) -> Self {
-        self.max_unavailable = Some(value.into_leaf());
-        self
-    }
-}
-
-impl Configuration for RollingUpdateDaemonSetApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("maxSurge", &self.max_surge);
-        to.set("maxUnavailable", &self.max_unavailable);
-    }
-}
-
-/// The fields to apply of a `RollingUpdateDeployment`. [`rolling_update_deployment`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct RollingUpdateDeploymentApplyConfiguration {
-    /// `maxSurge`: `IntOrString`.
-    pub max_surge: Option<IntOrString>,
-    /// `maxUnavailable`: `IntOrString`.
-    pub max_unavailable: Option<IntOrString>,
-}
-
-crate::__configuration!(RollingUpdateDeploymentApplyConfiguration of k8s_openapi::api::apps::v1::RollingUpdateDeployment);
-
-/// Makes an empty configuration of a `RollingUpdateDeployment`.
-pub fn rolling_update_deployment() -> RollingUpdateDeploymentApplyConfiguration {
-    Default::default()
-}
-
-impl RollingUpdateDeploymentApplyConfiguration {
-    /// Sets `maxSurge`: `IntOrString`.
-    pub fn max_surge(mut self, value: impl IntoLeaf<IntOrString>) -> Self {
-        self.max_surge = Some(value.into_leaf());
-        self
-    }
-    /// Sets `maxUnavailable`: `IntOrString`.
-    pub fn max_unavailable(mut self, value: impl IntoLeaf<IntOrString>) -> Self {
-        self.max_unavailable = Some(value.into_leaf());
-        self
-    }
-}
-
-impl Configuration for RollingUpdateDeploymentApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("maxSurge", &self.max_surge);
-        to.set("maxUnavailable", &self.max_unavailable);
-    }
-}
-
-/// The fields to apply of a `RollingUpdateStatefulSetStrategy`. [`rolling_update_stateful_set_strategy`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct RollingUpdateStatefulSetStrategyApplyConfiguration {
-    /// `maxUnavailable`: `IntOrString`.
-    pub max_unavailable: Option<IntOrString>,
-    /// `partition`: `i32`.
-    pub partition: Option<i32>,
-}
-
-crate::__configuration!(RollingUpdateStatefulSetStrategyApplyConfiguration of k8s_openapi::api::apps::v1::RollingUpdateStatefulSetStrategy);
-
-/// Makes an empty configuration of a `RollingUpdateStatefulSetStrategy`.
-pub fn rolling_update_stateful_set_strategy() -> RollingUpdateStatefulSetStrategyApplyConfiguration {
-    Default::default()
-}
-
-impl RollingUpdateStatefulSetStrategyApplyConfiguration {
-    /// Sets `maxUnavailable`: `IntOrString`.
-    pub fn max_unavailable(mut self, value: impl IntoLeaf<IntOrString>) -> Self {
-        self.max_unavailable = Some(value.into_leaf());
-        self
-    }
-    /// Sets `partition`: `i32`.
-    pub fn partition(mut self, value: i32) -> Self {
-        self.partition = Some(value);
-        self
-    }
-}
-
-impl Configuration for RollingUpdateStatefulSetStrategyApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("maxUnavailable", &self.max_unavailable);
-        to.set("partition", &self.partition);
-    }
-}
-
-/// The fields to apply of a `StatefulSet`. [`stateful_set`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct StatefulSetApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `StatefulSetSpec`.
-    pub spec: Option<Box<StatefulSetSpecApplyConfiguration>>,
-    /// `status`: `StatefulSetStatus`.
-    pub status: Option<Box<StatefulSetStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(StatefulSetApplyConfiguration of k8s_openapi::api::apps::v1::StatefulSet);
-crate::__kind!(StatefulSetApplyConfiguration of k8s_openapi::api::apps::v1::StatefulSet);
-
-/// Makes a configuration of the `StatefulSet` with this name and namespace.
-pub fn stateful_set(name: impl Into<String>, namespace: impl Into<String>) -> StatefulSetApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    StatefulSetApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl StatefulSetApplyConfiguration {
-    /// Sets `spec`: `StatefulSetSpec`.
-    pub fn spec(mut self, value: StatefulSetSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `StatefulSetStatus`.
-    pub fn status(mut self, value: StatefulSetStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.minReadySeconds`: `i32`.
-    pub fn min_ready_seconds(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().min_ready_seconds = Some(value);
-        self
-    }
-    /// Sets `spec.ordinals`: `StatefulSetOrdinals`.
-    pub fn ordinals(mut self, value: StatefulSetOrdinalsApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().ordinals = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.persistentVolumeClaimRetentionPolicy`: `StatefulSetPersistentVolumeClaimRetentionPolicy`.
-    pub fn persistent_volume_claim_retention_policy(mut self, value: StatefulSetPersistentVolumeClaimRetentionPolicyApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().persistent_volume_claim_retention_policy = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.podManagementPolicy`: string, one of `OrderedReady`, `Parallel`.
-    pub fn pod_management_policy(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().pod_management_policy = Some(value.into());
-        self
-    }
-    /// Sets `spec.replicas`: `i32`.
-    pub fn replicas(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().replicas = Some(value);
-        self
-    }
-    /// Sets `spec.revisionHistoryLimit`: `i32`.
-    pub fn revision_history_limit(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().revision_history_limit = Some(value);
-        self
-    }
-    /// Sets `spec.selector`: `LabelSelector`.
-    pub fn selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.serviceName`: string.
-    pub fn service_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().service_name = Some(value.into());
-        self
-    }
-    /// Sets `spec.template`: `PodTemplateSpec`.
-    pub fn template(mut self, value: crate::core::v1::PodTemplateSpecApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().template = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.updateStrategy`: `StatefulSetUpdateStrategy`.
-    pub fn update_strategy(mut self, value: StatefulSetUpdateStrategyApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().update_strategy = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.volumeClaimTemplates`: list of `PersistentVolumeClaim`, owned as a whole.
-    pub fn volume_claim_templates(mut self, value: impl IntoIterator<Item = crate::core::v1::PersistentVolumeClaimApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().volume_claim_templates.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for StatefulSetApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("apps/v1", "StatefulSet", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `StatefulSetCondition`. [`stateful_set_condition`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct StatefulSetConditionApplyConfiguration {
-    /// `lastTransitionTime`: `Time`.
-    pub last_transition_time: Option<Time>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-    /// `status`: string.
-    pub status: Option<String>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(StatefulSetConditionApplyConfiguration of k8s_openapi::api::apps::v1::StatefulSetCondition);
-
-/// Makes a configuration with this key of a `StatefulSetCondition`.
-pub fn stateful_set_condition(type_: impl Into<String>) -> StatefulSetConditionApplyConfiguration {
-    <StatefulSetConditionApplyConfiguration as Default>::default().type_(type_)
-}
-
-impl StatefulSetConditionApplyConfiguration {
-    /// Sets `lastTransitionTime`: `Time`.
-    pub fn last_transition_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_transition_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `status`: string.
-    pub fn status(mut self, value: impl Into<String>) -> Self {
-        self.status = Some(value.into());
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for StatefulSetConditionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("lastTransitionTime", &self.last_transition_time);
-        to.set("message", &self.message);
-        to.set("reason", &self.reason);
-        to.set("status", &self.status);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `StatefulSetOrdinals`. [`stateful_set_ordinals`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct StatefulSetOrdinalsApplyConfiguration {
-    /// `start`: `i32`.
-    pub start: Option<i32>,
-}
-
-crate::__configuration!(StatefulSetOrdinalsApplyConfiguration of k8s_openapi::api::apps::v1::StatefulSetOrdinals);
-
-/// Makes an empty configuration of a `StatefulSetOrdinals`.
-pub fn stateful_set_ordinals() -> StatefulSetOrdinalsApplyConfiguration {
-    Default::default()
-}
-
-impl StatefulSetOrdinalsApplyConfiguration {
-    /// Sets `start`: `i32`.
-    pub fn start(mut self, value: i32) -> Self {
-        self.start = Some(value);
-        self
-    }
-}
-
-impl Configuration for StatefulSetOrdinalsApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("start", &self.start);
-    }
-}
-
-/// The fields to apply of a `StatefulSetPersistentVolumeClaimRetentionPolicy`. [`stateful_set_persistent_volume_claim_retention_policy`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct StatefulSetPersistentVolumeClaimRetentionPolicyApplyConfiguration {
-    /// `whenDeleted`: string.
-    pub when_deleted: Option<String>,
-    /// `whenScaled`: string.
-    pub when_scaled: Option<String>,
-}
-
-crate::__configuration!(StatefulSetPersistentVolumeClaimRetentionPolicyApplyConfiguration of k8s_openapi::api::apps::v1::StatefulSetPersistentVolumeClaimRetentionPolicy);
-
-/// Makes an empty configuration of a `StatefulSetPersistentVolumeClaimRetentionPolicy`.
-pub fn stateful_set_persistent_volume_claim_retention_policy() -> StatefulSetPersistentVolumeClaimRetentionPolicyApplyConfiguration {
-    Default::default()
-}
-
-impl StatefulSetPersistentVolumeClaimRetentionPolicyApplyConfiguration {
-    /// Sets `whenDeleted`: string.
-    pub fn when_deleted(mut self, value: impl Into<String>) -> Self {
-        self.when_deleted = Some(value.into());
-        self
-    }
-    /// Sets `whenScaled`: string.
-    pub fn when_scaled(mut self, value: impl Into<String>) -> Self {
-        self.when_scaled = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for StatefulSetPersistentVolumeClaimRetentionPolicyApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("whenDeleted", &self.when_deleted);
-        to.set("whenScaled", &self.when_scaled);
-    }
-}
-
-/// The fields to apply of a `StatefulSetSpec`. [`stateful_set_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct StatefulSetSpecApplyConfiguration {
-    /// `minReadySeconds`: `i32`.
-    pub min_ready_seconds: Option<i32>,
-    /// `ordinals`: `StatefulSetOrdinals`.
-    pub ordinals: Option<Box<StatefulSetOrdinalsApplyConfiguration>>,
-    /// `persistentVolumeClaimRetentionPolicy`: `StatefulSetPersistentVolumeClaimRetentionPolicy`.
-    pub persistent_volume_claim_retention_policy: Option<Box<StatefulSetPersistentVolumeClaimRetentionPolicyApplyConfiguration>>,
-    /// `podManagementPolicy`: string, one of `OrderedReady`, `Parallel`.
-    pub pod_management_policy: Option<String>,
-    /// `replicas`: `i32`.
-    pub replicas: Option<i32>,
-    /// `revisionHistoryLimit`: `i32`.
-    pub revision_history_limit: Option<i32>,
-    /// `selector`: `LabelSelector`.
-    pub selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-    /// `serviceName`: string.
-    pub service_name: Option<String>,
-    /// `template`: `PodTemplateSpec`.
-    pub template: Option<Box<crate::core::v1::PodTemplateSpecApplyConfiguration>>,
-    /// `updateStrategy`: `StatefulSetUpdateStrategy`.
-    pub update_strategy: Option<Box<StatefulSetUpdateStrategyApplyConfiguration>>,
-    /// `volumeClaimTemplates`: list of `PersistentVolumeClaim`, owned as a whole.
-    pub volume_claim_templates: Option<Vec<crate::core::v1::PersistentVolumeClaimApplyConfiguration>>,
-}
-
-crate::__configuration!(StatefulSetSpecApplyConfiguration of k8s_openapi::api::apps::v1::StatefulSetSpec);
-
-/// Makes an empty configuration of a `StatefulSetSpec`.
-pub fn stateful_set_spec() -> StatefulSetSpecApplyConfiguration {
-    Default::default()
-}
-
-impl StatefulSetSpecApplyConfiguration {
-    /// Sets `minReadySeconds`: `i32`.
-    pub fn min_ready_seconds(mut self, value: i32) -> Self {
-        self.min_ready_seconds = Some(value);
-        self
-    }
-    /// Sets `ordinals`: `StatefulSetOrdinals`.
-    pub fn ordinals(mut self, value: StatefulSetOrdinalsApplyConfiguration) -> Self {
-        self.ordinals = Some(Box::new(value));
-        self
-    }
-    /// Sets `persistentVolumeClaimRetentionPolicy`: `StatefulSetPersistentVolumeClaimRetentionPolicy`.
-    pub fn persistent_volume_claim_retention_policy(mut self, value: StatefulSetPersistentVolumeClaimRetentionPolicyApplyConfiguration) -> Self {
-        self.persistent_volume_claim_retention_policy = Some(Box::new(value));
-        self
-    }
-    /// Sets `podManagementPolicy`: string, one of `OrderedReady`, `Parallel`.
-    pub fn pod_management_policy(mut self, value: impl Into<String>) -> Self {
-        self.pod_management_policy = Some(value.into());
-        self
-    }
-    /// Sets `replicas`: `i32`.
-    pub fn replicas(mut self, value: i32) -> Self {
-        self.replicas = Some(value);
-        self
-    }
-    /// Sets `revisionHistoryLimit`: `i32`.
-    pub fn revision_history_limit(mut self, value: i32) -> Self {
-        self.revision_history_limit = Some(value);
-        self
-    }
-    /// Sets `selector`: `LabelSelector`.
-    pub fn selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `serviceName`: string.
-    pub fn service_name(mut self, value: impl Into<String>) -> Self {
-        self.service_name = Some(value.into());
-        self
-    }
-    /// Sets `template`: `PodTemplateSpec`.
-    pub fn template(mut self, value: crate::core::v1::PodTemplateSpecApplyConfiguration) -> Self {
-        self.template = Some(Box::new(value));
-        self
-    }
-    /// Sets `updateStrategy`: `StatefulSetUpdateStrategy`.
-    pub fn update_strategy(mut self, value: StatefulSetUpdateStrategyApplyConfiguration) -> Self {
-        self.update_strategy = Some(Box::new(value));
-        self
-    }
-    /// Adds to `volumeClaimTemplates`: list of `PersistentVolumeClaim`, owned as a whole.
-    pub fn volume_claim_templates(mut self, value: impl IntoIterator<Item = crate::core::v1::PersistentVolumeClaimApplyConfiguration>) -> Self {
-        self.volume_claim_templates.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for StatefulSetSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("minReadySeconds", &self.min_ready_seconds);
-        to.set("ordinals", &self.ordinals);
-        to.set("persistentVolumeClaimRetentionPolicy", &self.persistent_volume_claim_retention_policy);
-        to.set("podManagementPolicy", &self.pod_management_policy);
-        to.set("replicas", &self.replicas);
-        to.set("revisionHistoryLimit", &self.revision_history_limit);
-        to.set("selector", &self.selector);
-        to.set("serviceName", &self.service_name);
-        to.set("template", &self.template);
-        to.set("updateStrategy", &self.update_strategy);
-        to.set("volumeClaimTemplates", &self.volume_claim_templates);
-    }
-}
-
-/// The fields to apply of a `StatefulSetStatus`. [`stateful_set_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct StatefulSetStatusApplyConfiguration {
-    /// `availableReplicas`: `i32`.
-    pub available_replicas: Option<i32>,
-    /// `collisionCount`: `i32`.
-    pub collision_count: Option<i32>,
-    /// `conditions`: list of `StatefulSetCondition`, merged by `type`.
-    pub conditions: Option<Vec<StatefulSetConditionApplyConfiguration>>,
-    /// `currentReplicas`: `i32`.
-    pub current_replicas: Option<i32>,
-    /// `currentRevision`: string.
-    pub current_revision: Option<String>,
-    /// `observedGeneration`: `i64`.
-    pub observed_generation: Option<i64>,
-    /// `readyReplicas`: `i32`.
-    pub ready_replicas: Option<i32>,
-    /// `replicas`: `i32`.
-    pub replicas: Option<i32>,
-    /// `updateRevision`: string.
-    pub update_revision: Option<String>,
-    /// `updatedReplicas`: `i32`.
-    pub updated_replicas: Option<i32>,
-}
-
-crate::__configuration!(StatefulSetStatusApplyConfiguration of k8s_openapi::api::apps::v1::StatefulSetStatus);
-
-/// Makes an empty configuration of a `StatefulSetStatus`.
-pub fn stateful_set_status() -> StatefulSetStatusApplyConfiguration {
-    Default::default()
-}
-
-impl StatefulSetStatusApplyConfiguration {
-    /// Sets `availableReplicas`: `i32`.
-    pub fn available_replicas(mut self, value: i32) -> Self {
-        self.available_replicas = Some(value);
-        self
-    }
-    /// Sets `collisionCount`: `i32`.
-    pub fn collision_count(mut self, value: i32) -> Self {
-        self.collision_count = Some(value);
-        self
-    }
-    /// Adds to `conditions`: list of `StatefulSetCondition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = StatefulSetConditionApplyConfiguration>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `currentReplicas`: `i32`.
-    pub fn current_replicas(mut self, value: i32) -> Self {
-        self.current_replicas = Some(value);
-        self
-    }
-    /// Sets `currentRevision`: string.
-    pub fn current_revision(mut self, value: impl Into<String>) -> Self {
-        self.current_revision = Some(value.into());
-        self
-    }
-    /// Sets `observedGeneration`: `i64`.
-    pub fn observed_generation(mut self, value: i64) -> Self {
-        self.observed_generation = Some(value);
-        self
-    }
-    /// Sets `readyReplicas`: `i32`.
-    pub fn ready_replicas(mut self, value: i32) -> Self {
-        self.ready_replicas = Some(value);
-        self
-    }
-    /// Sets `replicas`: `i32`.
-    pub fn replicas(mut self, value: i32) -> Self {
-        self.replicas = Some(value);
-        self
-    }
-    /// Sets `updateRevision`: string.
-    pub fn update_revision(mut self, value: impl Into<String>) -> Self {
-        self.update_revision = Some(value.into());
-        self
-    }
-    /// Sets `updatedReplicas`: `i32`.
-    pub fn updated_replicas(mut self, value: i32) -> Self {
-        self.updated_replicas = Some(value);
-        self
-    }
-}
-
-impl Configuration for StatefulSetStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("availableReplicas", &self.available_replicas);
-        to.set("collisionCount", &self.collision_count);
-        to.set("conditions", &self.conditions);
-        to.set("currentReplicas", &self.current_replicas);
-        to.set("currentRevision", &self.current_revision);
-        to.set("observedGeneration", &self.observed_generation);
-        to.set("readyReplicas", &self.ready_replicas);
-        to.set("replicas", &self.replicas);
-        to.set("updateRevision", &self.update_revision);
-        to.set("updatedReplicas", &self.updated_replicas);
-    }
-}
-
-/// The fields to apply of a `StatefulSetUpdateStrategy`. [`stateful_set_update_strategy`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct StatefulSetUpdateStrategyApplyConfiguration {
-    /// `rollingUpdate`: `RollingUpdateStatefulSetStrategy`.
-    pub rolling_update: Option<Box<RollingUpdateStatefulSetStrategyApplyConfiguration>>,
-    /// `type`: string, one of `OnDelete`, `RollingUpdate`.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(StatefulSetUpdateStrategyApplyConfiguration of k8s_openapi::api::apps::v1::StatefulSetUpdateStrategy);
-
-/// Makes an empty configuration of a `StatefulSetUpdateStrategy`.
-pub fn stateful_set_update_strategy() -> StatefulSetUpdateStrategyApplyConfiguration {
-    Default::default()
-}
-
-impl StatefulSetUpdateStrategyApplyConfiguration {
-    /// Sets `rollingUpdate`: `RollingUpdateStatefulSetStrategy`.
-    pub fn rolling_update(mut self, value: RollingUpdateStatefulSetStrategyApplyConfiguration) -> Self {
-        self.rolling_update = Some(Box::new(value));
-        self
-    }
-    /// Sets `type`: string, one of `OnDelete`, `RollingUpdate`.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for StatefulSetUpdateStrategyApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("rollingUpdate", &self.rolling_update);
-        to.set("type", &self.type_);
-    }
-}
+use k8s_openapi::api::apps::v1 as api;
+
+kind! { controller_revision(name, namespace) -> ControllerRevisionApplyConfiguration of api::ControllerRevision {
+    data(Value) "data": "JSON";
+    revision(i64) "revision": "`i64`";
+} }
+
+kind! { daemon_set(name, namespace) -> DaemonSetApplyConfiguration of api::DaemonSet {
+    spec(Box<DaemonSetSpecApplyConfiguration>) "spec": "`DaemonSetSpec`";
+    status(Box<DaemonSetStatusApplyConfiguration>) "status": "`DaemonSetStatus`";
+} }
+
+part! { daemon_set_condition(type_: impl Into<String>) -> DaemonSetConditionApplyConfiguration of api::DaemonSetCondition {
+    last_transition_time(Time) "lastTransitionTime": "`Time`";
+    message(String) "message": "string";
+    reason(String) "reason": "string";
+    status(String) "status": "string";
+    type_(String) "type": "string";
+} }
+
+part! { daemon_set_spec() -> DaemonSetSpecApplyConfiguration of api::DaemonSetSpec, spec of [DaemonSetApplyConfiguration] {
+    min_ready_seconds(i32) "minReadySeconds": "`i32`";
+    revision_history_limit(i32) "revisionHistoryLimit": "`i32`";
+    selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "selector": "`LabelSelector`";
+    template(Box<crate::core::v1::PodTemplateSpecApplyConfiguration>) "template": "`PodTemplateSpec`";
+    update_strategy(Box<DaemonSetUpdateStrategyApplyConfiguration>) "updateStrategy": "`DaemonSetUpdateStrategy`";
+} }
+
+part! { daemon_set_status() -> DaemonSetStatusApplyConfiguration of api::DaemonSetStatus {
+    collision_count(i32) "collisionCount": "`i32`";
+    conditions(Vec<DaemonSetConditionApplyConfiguration>) "conditions": "list of `DaemonSetCondition`, merged by `type`";
+    current_number_scheduled(i32) "currentNumberScheduled": "`i32`";
+    desired_number_scheduled(i32) "desiredNumberScheduled": "`i32`";
+    number_available(i32) "numberAvailable": "`i32`";
+    number_misscheduled(i32) "numberMisscheduled": "`i32`";
+    number_ready(i32) "numberReady": "`i32`";
+    number_unavailable(i32) "numberUnavailable": "`i32`";
+    observed_generation(i64) "observedGeneration": "`i64`";
+    updated_number_scheduled(i32) "updatedNumberScheduled": "`i32`";
+} }
+
+part! { daemon_set_update_strategy() -> DaemonSetUpdateStrategyApplyConfiguration of api::DaemonSetUpdateStrategy {
+    rolling_update(Box<RollingUpdateDaemonSetApplyConfiguration>) "rollingUpdate": "`RollingUpdateDaemonSet`";
+    type_(String) "type": "string, one of `OnDelete`, `RollingUpdate`";
+} }
+
+kind! { deployment(name, namespace) -> DeploymentApplyConfiguration of api::Deployment {
+    spec(Box<DeploymentSpecApplyConfiguration>) "spec": "`DeploymentSpec`";
+    status(Box<DeploymentStatusApplyConfiguration>) "status": "`DeploymentStatus`";
+} }
+
+part! { deployment_condition(type_: impl Into<String>) -> DeploymentConditionApplyConfiguration of api::DeploymentCondition {
+    last_transition_time(Time) "lastTransitionTime": "`Time`";
+    last_update_time(Time) "lastUpdateTime": "`Time`";
+    message(String) "message": "string";
+    reason(String) "reason": "string";
+    status(String) "status": "string";
+    type_(String) "type": "string";
+} }
+
+part! { deployment_spec() -> DeploymentSpecApplyConfiguration of api::DeploymentSpec, spec of [DeploymentApplyConfiguration] {
+    min_ready_seconds(i32) "minReadySeconds": "`i32`";
+    paused(bool) "paused": "`bool`";
+    progress_deadline_seconds(i32) "progressDeadlineSeconds": "`i32`";
+    replicas(i32) "replicas": "`i32`";
+    revision_history_limit(i32) "revisionHistoryLimit": "`i32`";
+    selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "selector": "`LabelSelector`";
+    strategy(Box<DeploymentStrategyApplyConfiguration>) "strategy": "`DeploymentStrategy`";
+    template(Box<crate::core::v1::PodTemplateSpecApplyConfiguration>) "template": "`PodTemplateSpec`";
+} }
+
+part! { deployment_status() -> DeploymentStatusApplyConfiguration of api::DeploymentStatus {
+    available_replicas(i32) "availableReplicas": "`i32`";
+    collision_count(i32) "collisionCount": "`i32`";
+    conditions(Vec<DeploymentConditionApplyConfiguration>) "conditions": "list of `DeploymentCondition`, merged by `type`";
+    observed_generation(i64) "observedGeneration": "`i64`";
+    ready_replicas(i32) "readyReplicas": "`i32`";
+    replicas(i32) "replicas": "`i32`";
+    terminating_replicas(i32) "terminatingReplicas": "`i32`";
+    unavailable_replicas(i32) "unavailableReplicas": "`i32`";
+    updated_replicas(i32) "updatedReplicas": "`i32`";
+} }
+
+part! { deployment_strategy() -> DeploymentStrategyApplyConfiguration of api::DeploymentStrategy {
+    rolling_update(Box<RollingUpdateDeploymentApplyConfiguration>) "rollingUpdate": "`RollingUpdateDeployment`";
+    type_(String) "type": "string, one of `Recreate`, `RollingUpdate`";
+} }
+
+kind! { replica_set(name, namespace) -> ReplicaSetApplyConfiguration of api::ReplicaSet {
+    spec(Box<ReplicaSetSpecApplyConfiguration>) "spec": "`ReplicaSetSpec`";
+    status(Box<ReplicaSetStatusApplyConfiguration>) "status": "`ReplicaSetStatus`";
+} }
+
+part! { replica_set_condition(type_: impl Into<String>) -> ReplicaSetConditionApplyConfiguration of api::ReplicaSetCondition {
+    last_transition_time(Time) "lastTransitionTime": "`Time`";
+    message(String) "message": "string";
+    reason(String) "reason": "string";
+    status(String) "status": "string";
+    type_(String) "type": "string";
+} }
+
+part! { replica_set_spec() -> ReplicaSetSpecApplyConfiguration of api::ReplicaSetSpec, spec of [ReplicaSetApplyConfiguration] {
+    min_ready_seconds(i32) "minReadySeconds": "`i32`";
+    replicas(i32) "replicas": "`i32`";
+    selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "selector": "`LabelSelector`";
+    template(Box<crate::core::v1::PodTemplateSpecApplyConfiguration>) "template": "`PodTemplateSpec`";
+} }
+
+part! { replica_set_status() -> ReplicaSetStatusApplyConfiguration of api::ReplicaSetStatus {
+    available_replicas(i32) "availableReplicas": "`i32`";
+    conditions(Vec<ReplicaSetConditionApplyConfiguration>) "conditions": "list of `ReplicaSetCondition`, merged by `type`";
+    fully_labeled_replicas(i32) "fullyLabeledReplicas": "`i32`";
+    observed_generation(i64) "observedGeneration": "`i64`";
+    ready_replicas(i32) "readyReplicas": "`i32`";
+    replicas(i32) "replicas": "`i32`";
+    terminating_replicas(i32) "terminatingReplicas": "`i32`";
+} }
+
+part! { rolling_update_daemon_set() -> RollingUpdateDaemonSetApplyConfiguration of api::RollingUpdateDaemonSet {
+    max_surge(IntOrString) "maxSurge": "`IntOrString`";
+    max_unavailable(IntOrString) "maxUnavailable": "`IntOrString`";
+} }
+
+part! { rolling_update_deployment() -> RollingUpdateDeploymentApplyConfiguration of api::RollingUpdateDeployment {
+    max_surge(IntOrString) "maxSurge": "`IntOrString`";
+    max_unavailable(IntOrString) "maxUnavailable": "`IntOrString`";
+} }
+
+part! { rolling_update_stateful_set_strategy() -> RollingUpdateStatefulSetStrategyApplyConfiguration of api::RollingUpdateStatefulSetStrategy {
+    max_unavailable(IntOrString) "maxUnavailable": "`IntOrString`";
+    partition(i32) "partition": "`i32`";
+} }
+
+kind! { stateful_set(name, namespace) -> StatefulSetApplyConfiguration of api::StatefulSet {
+    spec(Box<StatefulSetSpecApplyConfiguration>) "spec": "`StatefulSetSpec`";
+    status(Box<StatefulSetStatusApplyConfiguration>) "status": "`StatefulSetStatus`";
+} }
+
+part! { stateful_set_condition(type_: impl Into<String>) -> StatefulSetConditionApplyConfiguration of api::StatefulSetCondition {
+    last_transition_time(Time) "lastTransitionTime": "`Time`";
+    message(String) "message": "string";
+    reason(String) "reason": "string";
+    status(String) "status": "string";
+    type_(String) "type": "string";
+} }
+
+part! { stateful_set_ordinals() -> StatefulSetOrdinalsApplyConfiguration of api::StatefulSetOrdinals {
+    start(i32) "start": "`i32`";
+} }
+
+part! { stateful_set_persistent_volume_claim_retention_policy() -> StatefulSetPersistentVolumeClaimRetentionPolicyApplyConfiguration of api::StatefulSetPersistentVolumeClaimRetentionPolicy {
+    when_deleted(String) "whenDeleted": "string";
+    when_scaled(String) "whenScaled": "string";
+} }
+
+part! { stateful_set_spec() -> StatefulSetSpecApplyConfiguration of api::StatefulSetSpec, spec of [StatefulSetApplyConfiguration] {
+    min_ready_seconds(i32) "minReadySeconds": "`i32`";
+    ordinals(Box<StatefulSetOrdinalsApplyConfiguration>) "ordinals": "`StatefulSetOrdinals`";
+    persistent_volume_claim_retention_policy(Box<StatefulSetPersistentVolumeClaimRetentionPolicyApplyConfiguration>) "persistentVolumeClaimRetentionPolicy": "`StatefulSetPersistentVolumeClaimRetentionPolicy`";
+    pod_management_policy(String) "podManagementPolicy": "string, one of `OrderedReady`, `Parallel`";
+    replicas(i32) "replicas": "`i32`";
+    revision_history_limit(i32) "revisionHistoryLimit": "`i32`";
+    selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "selector": "`LabelSelector`";
+    service_name(String) "serviceName": "string";
+    template(Box<crate::core::v1::PodTemplateSpecApplyConfiguration>) "template": "`PodTemplateSpec`";
+    update_strategy(Box<StatefulSetUpdateStrategyApplyConfiguration>) "updateStrategy": "`StatefulSetUpdateStrategy`";
+    volume_claim_templates(Vec<crate::core::v1::PersistentVolumeClaimApplyConfiguration>) "volumeClaimTemplates": "list of `PersistentVolumeClaim`, owned as a whole";
+} }
+
+part! { stateful_set_status() -> StatefulSetStatusApplyConfiguration of api::StatefulSetStatus {
+    available_replicas(i32) "availableReplicas": "`i32`";
+    collision_count(i32) "collisionCount": "`i32`";
+    conditions(Vec<StatefulSetConditionApplyConfiguration>) "conditions": "list of `StatefulSetCondition`, merged by `type`";
+    current_replicas(i32) "currentReplicas": "`i32`";
+    current_revision(String) "currentRevision": "string";
+    observed_generation(i64) "observedGeneration": "`i64`";
+    ready_replicas(i32) "readyReplicas": "`i32`";
+    replicas(i32) "replicas": "`i32`";
+    update_revision(String) "updateRevision": "string";
+    updated_replicas(i32) "updatedReplicas": "`i32`";
+} }
+
+part! { stateful_set_update_strategy() -> StatefulSetUpdateStrategyApplyConfiguration of api::StatefulSetUpdateStrategy {
+    rolling_update(Box<RollingUpdateStatefulSetStrategyApplyConfiguration>) "rollingUpdate": "`RollingUpdateStatefulSetStrategy`";
+    type_(String) "type": "string, one of `OnDelete`, `RollingUpdate`";
+} }

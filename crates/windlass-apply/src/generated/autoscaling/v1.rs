@@ -3,349 +3,44 @@
 #![allow(clippy::pedantic, clippy::should_implement_trait, clippy::wrong_self_convention, clippy::too_many_arguments)]
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube_core::ObjectMeta;
+use k8s_openapi::api::autoscaling::v1 as api;
 
-use crate::IntoLeaf;
-use crate::members::{Configuration, Members};
+part! { cross_version_object_reference() -> CrossVersionObjectReferenceApplyConfiguration of api::CrossVersionObjectReference {
+    api_version(String) "apiVersion": "string";
+    kind(String) "kind": "string";
+    name(String) "name": "string";
+} }
 
-/// The fields to apply of a `CrossVersionObjectReference`. [`cross_version_object_reference`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CrossVersionObjectReferenceApplyConfiguration {
-    /// `apiVersion`: string.
-    pub api_version: Option<String>,
-    /// `kind`: string.
-    pub kind: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-}
+kind! { horizontal_pod_autoscaler(name, namespace) -> HorizontalPodAutoscalerApplyConfiguration of api::HorizontalPodAutoscaler {
+    spec(Box<HorizontalPodAutoscalerSpecApplyConfiguration>) "spec": "`HorizontalPodAutoscalerSpec`";
+    status(Box<HorizontalPodAutoscalerStatusApplyConfiguration>) "status": "`HorizontalPodAutoscalerStatus`";
+} }
 
-crate::__configuration!(CrossVersionObjectReferenceApplyConfiguration of k8s_openapi::api::autoscaling::v1::CrossVersionObjectReference);
+part! { horizontal_pod_autoscaler_spec() -> HorizontalPodAutoscalerSpecApplyConfiguration of api::HorizontalPodAutoscalerSpec, spec of [HorizontalPodAutoscalerApplyConfiguration] {
+    max_replicas(i32) "maxReplicas": "`i32`";
+    min_replicas(i32) "minReplicas": "`i32`";
+    scale_target_ref(Box<CrossVersionObjectReferenceApplyConfiguration>) "scaleTargetRef": "`CrossVersionObjectReference`";
+    target_cpu_utilization_percentage(i32) "targetCPUUtilizationPercentage": "`i32`";
+} }
 
-/// Makes an empty configuration of a `CrossVersionObjectReference`.
-pub fn cross_version_object_reference() -> CrossVersionObjectReferenceApplyConfiguration {
-    Default::default()
-}
+part! { horizontal_pod_autoscaler_status() -> HorizontalPodAutoscalerStatusApplyConfiguration of api::HorizontalPodAutoscalerStatus {
+    current_cpu_utilization_percentage(i32) "currentCPUUtilizationPercentage": "`i32`";
+    current_replicas(i32) "currentReplicas": "`i32`";
+    desired_replicas(i32) "desiredReplicas": "`i32`";
+    last_scale_time(Time) "lastScaleTime": "`Time`";
+    observed_generation(i64) "observedGeneration": "`i64`";
+} }
 
-impl CrossVersionObjectReferenceApplyConfiguration {
-    /// Sets `apiVersion`: string.
-    pub fn api_version(mut self, value: impl Into<String>) -> Self {
-        self.api_version = Some(value.into());
-        self
-    }
-    /// Sets `kind`: string.
-    pub fn kind(mut self, value: impl Into<String>) -> Self {
-        self.kind = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
+kind! { scale(name, namespace) -> ScaleApplyConfiguration of api::Scale {
+    spec(Box<ScaleSpecApplyConfiguration>) "spec": "`ScaleSpec`";
+    status(Box<ScaleStatusApplyConfiguration>) "status": "`ScaleStatus`";
+} }
 
-impl Configuration for CrossVersionObjectReferenceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("apiVersion", &self.api_version);
-        to.set("kind", &self.kind);
-        to.set("name", &self.name);
-    }
-}
+part! { scale_spec() -> ScaleSpecApplyConfiguration of api::ScaleSpec, spec of [ScaleApplyConfiguration] {
+    replicas(i32) "replicas": "`i32`";
+} }
 
-/// The fields to apply of a `HorizontalPodAutoscaler`. [`horizontal_pod_autoscaler`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct HorizontalPodAutoscalerApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `HorizontalPodAutoscalerSpec`.
-    pub spec: Option<Box<HorizontalPodAutoscalerSpecApplyConfiguration>>,
-    /// `status`: `HorizontalPodAutoscalerStatus`.
-    pub status: Option<Box<HorizontalPodAutoscalerStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(HorizontalPodAutoscalerApplyConfiguration of k8s_openapi::api::autoscaling::v1::HorizontalPodAutoscaler);
-crate::__kind!(HorizontalPodAutoscalerApplyConfiguration of k8s_openapi::api::autoscaling::v1::HorizontalPodAutoscaler);
-
-/// Makes a configuration of the `HorizontalPodAutoscaler` with this name and namespace.
-pub fn horizontal_pod_autoscaler(name: impl Into<String>, namespace: impl Into<String>) -> HorizontalPodAutoscalerApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    HorizontalPodAutoscalerApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl HorizontalPodAutoscalerApplyConfiguration {
-    /// Sets `spec`: `HorizontalPodAutoscalerSpec`.
-    pub fn spec(mut self, value: HorizontalPodAutoscalerSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `HorizontalPodAutoscalerStatus`.
-    pub fn status(mut self, value: HorizontalPodAutoscalerStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.maxReplicas`: `i32`.
-    pub fn max_replicas(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().max_replicas = Some(value);
-        self
-    }
-    /// Sets `spec.minReplicas`: `i32`.
-    pub fn min_replicas(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().min_replicas = Some(value);
-        self
-    }
-    /// Sets `spec.scaleTargetRef`: `CrossVersionObjectReference`.
-    pub fn scale_target_ref(mut self, value: CrossVersionObjectReferenceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().scale_target_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.targetCPUUtilizationPercentage`: `i32`.
-    pub fn target_cpu_utilization_percentage(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().target_cpu_utilization_percentage = Some(value);
-        self
-    }
-}
-
-impl Configuration for HorizontalPodAutoscalerApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("autoscaling/v1", "HorizontalPodAutoscaler", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `HorizontalPodAutoscalerSpec`. [`horizontal_pod_autoscaler_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct HorizontalPodAutoscalerSpecApplyConfiguration {
-    /// `maxReplicas`: `i32`.
-    pub max_replicas: Option<i32>,
-    /// `minReplicas`: `i32`.
-    pub min_replicas: Option<i32>,
-    /// `scaleTargetRef`: `CrossVersionObjectReference`.
-    pub scale_target_ref: Option<Box<CrossVersionObjectReferenceApplyConfiguration>>,
-    /// `targetCPUUtilizationPercentage`: `i32`.
-    pub target_cpu_utilization_percentage: Option<i32>,
-}
-
-crate::__configuration!(HorizontalPodAutoscalerSpecApplyConfiguration of k8s_openapi::api::autoscaling::v1::HorizontalPodAutoscalerSpec);
-
-/// Makes an empty configuration of a `HorizontalPodAutoscalerSpec`.
-pub fn horizontal_pod_autoscaler_spec() -> HorizontalPodAutoscalerSpecApplyConfiguration {
-    Default::default()
-}
-
-impl HorizontalPodAutoscalerSpecApplyConfiguration {
-    /// Sets `maxReplicas`: `i32`.
-    pub fn max_replicas(mut self, value: i32) -> Self {
-        self.max_replicas = Some(value);
-        self
-    }
-    /// Sets `minReplicas`: `i32`.
-    pub fn min_replicas(mut self, value: i32) -> Self {
-        self.min_replicas = Some(value);
-        self
-    }
-    /// Sets `scaleTargetRef`: `CrossVersionObjectReference`.
-    pub fn scale_target_ref(mut self, value: CrossVersionObjectReferenceApplyConfiguration) -> Self {
-        self.scale_target_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `targetCPUUtilizationPercentage`: `i32`.
-    pub fn target_cpu_utilization_percentage(mut self, value: i32) -> Self {
-        self.target_cpu_utilization_percentage = Some(value);
-        self
-    }
-}
-
-impl Configuration for HorizontalPodAutoscalerSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("maxReplicas", &self.max_replicas);
-        to.set("minReplicas", &self.min_replicas);
-        to.set("scaleTargetRef", &self.scale_target_ref);
-        to.set("targetCPUUtilizationPercentage", &self.target_cpu_utilization_percentage);
-    }
-}
-
-/// The fields to apply of a `HorizontalPodAutoscalerStatus`. [`horizontal_pod_autoscaler_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct HorizontalPodAutoscalerStatusApplyConfiguration {
-    /// `currentCPUUtilizationPercentage`: `i32`.
-    pub current_cpu_utilization_percentage: Option<i32>,
-    /// `currentReplicas`: `i32`.
-    pub current_replicas: Option<i32>,
-    /// `desiredReplicas`: `i32`.
-    pub desired_replicas: Option<i32>,
-    /// `lastScaleTime`: `Time`.
-    pub last_scale_time: Option<Time>,
-    /// `observedGeneration`: `i64`.
-    pub observed_generation: Option<i64>,
-}
-
-crate::__configuration!(HorizontalPodAutoscalerStatusApplyConfiguration of k8s_openapi::api::autoscaling::v1::HorizontalPodAutoscalerStatus);
-
-/// Makes an empty configuration of a `HorizontalPodAutoscalerStatus`.
-pub fn horizontal_pod_autoscaler_status() -> HorizontalPodAutoscalerStatusApplyConfiguration {
-    Default::default()
-}
-
-impl HorizontalPodAutoscalerStatusApplyConfiguration {
-    /// Sets `currentCPUUtilizationPercentage`: `i32`.
-    pub fn current_cpu_utilization_percentage(mut self, value: i32) -> Self {
-        self.current_cpu_utilization_percentage = Some(value);
-        self
-    }
-    /// Sets `currentReplicas`: `i32`.
-    pub fn current_replicas(mut self, value: i32) -> Self {
-        self.current_replicas = Some(value);
-        self
-    }
-    /// Sets `desiredReplicas`: `i32`.
-    pub fn desired_replicas(mut self, value: i32) -> Self {
-        self.desired_replicas = Some(value);
-        self
-    }
-    /// Sets `lastScaleTime`: `Time`.
-    pub fn last_scale_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_scale_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `observedGeneration`: `i64`.
-    pub fn observed_generation(mut self, value: i64) -> Self {
-        self.observed_generation = Some(value);
-        self
-    }
-}
-
-impl Configuration for HorizontalPodAutoscalerStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("currentCPUUtilizationPercentage", &self.current_cpu_utilization_percentage);
-        to.set("currentReplicas", &self.current_replicas);
-        to.set("desiredReplicas", &self.desired_replicas);
-        to.set("lastScaleTime", &self.last_scale_time);
-        to.set("observedGeneration", &self.observed_generation);
-    }
-}
-
-/// The fields to apply of a `Scale`. [`scale`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ScaleApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `ScaleSpec`.
-    pub spec: Option<Box<ScaleSpecApplyConfiguration>>,
-    /// `status`: `ScaleStatus`.
-    pub status: Option<Box<ScaleStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(ScaleApplyConfiguration of k8s_openapi::api::autoscaling::v1::Scale);
-crate::__kind!(ScaleApplyConfiguration of k8s_openapi::api::autoscaling::v1::Scale);
-
-/// Makes a configuration of the `Scale` with this name and namespace.
-pub fn scale(name: impl Into<String>, namespace: impl Into<String>) -> ScaleApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    ScaleApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl ScaleApplyConfiguration {
-    /// Sets `spec`: `ScaleSpec`.
-    pub fn spec(mut self, value: ScaleSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `ScaleStatus`.
-    pub fn status(mut self, value: ScaleStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.replicas`: `i32`.
-    pub fn replicas(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().replicas = Some(value);
-        self
-    }
-}
-
-impl Configuration for ScaleApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("autoscaling/v1", "Scale", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `ScaleSpec`. [`scale_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ScaleSpecApplyConfiguration {
-    /// `replicas`: `i32`.
-    pub replicas: Option<i32>,
-}
-
-crate::__configuration!(ScaleSpecApplyConfiguration of k8s_openapi::api::autoscaling::v1::ScaleSpec);
-
-/// Makes an empty configuration of a `ScaleSpec`.
-pub fn scale_spec() -> ScaleSpecApplyConfiguration {
-    Default::default()
-}
-
-impl ScaleSpecApplyConfiguration {
-    /// Sets `replicas`: `i32`.
-    pub fn replicas(mut self, value: i32) -> Self {
-        self.replicas = Some(value);
-        self
-    }
-}
-
-impl Configuration for ScaleSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("replicas", &self.replicas);
-    }
-}
-
-/// The fields to apply of a `ScaleStatus`. [`scale_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ScaleStatusApplyConfiguration {
-    /// `replicas`: `i32`.
-    pub replicas: Option<i32>,
-    /// `selector`: string.
-    pub selector: Option<String>,
-}
-
-crate::__configuration!(ScaleStatusApplyConfiguration of k8s_openapi::api::autoscaling::v1::ScaleStatus);
-
-/// Makes an empty configuration of a `ScaleStatus`.
-pub fn scale_status() -> ScaleStatusApplyConfiguration {
-    Default::default()
-}
-
-impl ScaleStatusApplyConfiguration {
-    /// Sets `replicas`: `i32`.
-    pub fn replicas(mut self, value: i32) -> Self {
-        self.replicas = Some(value);
-        self
-    }
-    /// Sets `selector`: string.
-    pub fn selector(mut self, value: impl Into<String>) -> Self {
-        self.selector = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ScaleStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("replicas", &self.replicas);
-        to.set("selector", &self.selector);
-    }
-}
+part! { scale_status() -> ScaleStatusApplyConfiguration of api::ScaleStatus {
+    replicas(i32) "replicas": "`i32`";
+    selector(String) "selector": "string";
+} }

@@ -4,1124 +4,148 @@
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube_core::ObjectMeta;
-
-use crate::IntoLeaf;
-use crate::members::{Configuration, Members};
-
-/// The fields to apply of a `ContainerResourceMetricSource`. [`container_resource_metric_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ContainerResourceMetricSourceApplyConfiguration {
-    /// `container`: string.
-    pub container: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `target`: `MetricTarget`.
-    pub target: Option<Box<MetricTargetApplyConfiguration>>,
-}
-
-crate::__configuration!(ContainerResourceMetricSourceApplyConfiguration of k8s_openapi::api::autoscaling::v2::ContainerResourceMetricSource);
-
-/// Makes an empty configuration of a `ContainerResourceMetricSource`.
-pub fn container_resource_metric_source() -> ContainerResourceMetricSourceApplyConfiguration {
-    Default::default()
-}
-
-impl ContainerResourceMetricSourceApplyConfiguration {
-    /// Sets `container`: string.
-    pub fn container(mut self, value: impl Into<String>) -> Self {
-        self.container = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `target`: `MetricTarget`.
-    pub fn target(mut self, value: MetricTargetApplyConfiguration) -> Self {
-        self.target = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ContainerResourceMetricSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("container", &self.container);
-        to.set("name", &self.name);
-        to.set("target", &self.target);
-    }
-}
-
-/// The fields to apply of a `ContainerResourceMetricStatus`. [`container_resource_metric_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ContainerResourceMetricStatusApplyConfiguration {
-    /// `container`: string.
-    pub container: Option<String>,
-    /// `current`: `MetricValueStatus`.
-    pub current: Option<Box<MetricValueStatusApplyConfiguration>>,
-    /// `name`: string.
-    pub name: Option<String>,
-}
-
-crate::__configuration!(ContainerResourceMetricStatusApplyConfiguration of k8s_openapi::api::autoscaling::v2::ContainerResourceMetricStatus);
-
-/// Makes an empty configuration of a `ContainerResourceMetricStatus`.
-pub fn container_resource_metric_status() -> ContainerResourceMetricStatusApplyConfiguration {
-    Default::default()
-}
-
-impl ContainerResourceMetricStatusApplyConfiguration {
-    /// Sets `container`: string.
-    pub fn container(mut self, value: impl Into<String>) -> Self {
-        self.container = Some(value.into());
-        self
-    }
-    /// Sets `current`: `MetricValueStatus`.
-    pub fn current(mut self, value: MetricValueStatusApplyConfiguration) -> Self {
-        self.current = Some(Box::new(value));
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ContainerResourceMetricStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("container", &self.container);
-        to.set("current", &self.current);
-        to.set("name", &self.name);
-    }
-}
-
-/// The fields to apply of a `CrossVersionObjectReference`. [`cross_version_object_reference`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CrossVersionObjectReferenceApplyConfiguration {
-    /// `apiVersion`: string.
-    pub api_version: Option<String>,
-    /// `kind`: string.
-    pub kind: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-}
-
-crate::__configuration!(CrossVersionObjectReferenceApplyConfiguration of k8s_openapi::api::autoscaling::v2::CrossVersionObjectReference);
-
-/// Makes an empty configuration of a `CrossVersionObjectReference`.
-pub fn cross_version_object_reference() -> CrossVersionObjectReferenceApplyConfiguration {
-    Default::default()
-}
-
-impl CrossVersionObjectReferenceApplyConfiguration {
-    /// Sets `apiVersion`: string.
-    pub fn api_version(mut self, value: impl Into<String>) -> Self {
-        self.api_version = Some(value.into());
-        self
-    }
-    /// Sets `kind`: string.
-    pub fn kind(mut self, value: impl Into<String>) -> Self {
-        self.kind = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for CrossVersionObjectReferenceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("apiVersion", &self.api_version);
-        to.set("kind", &self.kind);
-        to.set("name", &self.name);
-    }
-}
-
-/// The fields to apply of a `ExternalMetricSource`. [`external_metric_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ExternalMetricSourceApplyConfiguration {
-    /// `metric`: `MetricIdentifier`.
-    pub metric: Option<Box<MetricIdentifierApplyConfiguration>>,
-    /// `target`: `MetricTarget`.
-    pub target: Option<Box<MetricTargetApplyConfiguration>>,
-}
-
-crate::__configuration!(ExternalMetricSourceApplyConfiguration of k8s_openapi::api::autoscaling::v2::ExternalMetricSource);
-
-/// Makes an empty configuration of a `ExternalMetricSource`.
-pub fn external_metric_source() -> ExternalMetricSourceApplyConfiguration {
-    Default::default()
-}
-
-impl ExternalMetricSourceApplyConfiguration {
-    /// Sets `metric`: `MetricIdentifier`.
-    pub fn metric(mut self, value: MetricIdentifierApplyConfiguration) -> Self {
-        self.metric = Some(Box::new(value));
-        self
-    }
-    /// Sets `target`: `MetricTarget`.
-    pub fn target(mut self, value: MetricTargetApplyConfiguration) -> Self {
-        self.target = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ExternalMetricSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("metric", &self.metric);
-        to.set("target", &self.target);
-    }
-}
-
-/// The fields to apply of a `ExternalMetricStatus`. [`external_metric_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ExternalMetricStatusApplyConfiguration {
-    /// `current`: `MetricValueStatus`.
-    pub current: Option<Box<MetricValueStatusApplyConfiguration>>,
-    /// `metric`: `MetricIdentifier`.
-    pub metric: Option<Box<MetricIdentifierApplyConfiguration>>,
-}
-
-crate::__configuration!(ExternalMetricStatusApplyConfiguration of k8s_openapi::api::autoscaling::v2::ExternalMetricStatus);
-
-/// Makes an empty configuration of a `ExternalMetricStatus`.
-pub fn external_metric_status() -> ExternalMetricStatusApplyConfiguration {
-    Default::default()
-}
-
-impl ExternalMetricStatusApplyConfiguration {
-    /// Sets `current`: `MetricValueStatus`.
-    pub fn current(mut self, value: MetricValueStatusApplyConfiguration) -> Self {
-        self.current = Some(Box::new(value));
-        self
-    }
-    /// Sets `metric`: `MetricIdentifier`.
-    pub fn metric(mut self, value: MetricIdentifierApplyConfiguration) -> Self {
-        self.metric = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ExternalMetricStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("current", &self.current);
-        to.set("metric", &self.metric);
-    }
-}
-
-/// The fields to apply of a `HPAScalingPolicy`. [`hpa_scaling_policy`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct HPAScalingPolicyApplyConfiguration {
-    /// `periodSeconds`: `i32`.
-    pub period_seconds: Option<i32>,
-    /// `type`: string.
-    pub type_: Option<String>,
-    /// `value`: `i32`.
-    pub value: Option<i32>,
-}
-
-crate::__configuration!(HPAScalingPolicyApplyConfiguration of k8s_openapi::api::autoscaling::v2::HPAScalingPolicy);
-
-/// Makes an empty configuration of a `HPAScalingPolicy`.
-pub fn hpa_scaling_policy() -> HPAScalingPolicyApplyConfiguration {
-    Default::default()
-}
-
-impl HPAScalingPolicyApplyConfiguration {
-    /// Sets `periodSeconds`: `i32`.
-    pub fn period_seconds(mut self, value: i32) -> Self {
-        self.period_seconds = Some(value);
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-    /// Sets `value`: `i32`.
-    pub fn value(mut self, value: i32) -> Self {
-        self.value = Some(value);
-        self
-    }
-}
-
-impl Configuration for HPAScalingPolicyApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("periodSeconds", &self.period_seconds);
-        to.set("type", &self.type_);
-        to.set("value", &self.value);
-    }
-}
-
-/// The fields to apply of a `HPAScalingRules`. [`hpa_scaling_rules`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct HPAScalingRulesApplyConfiguration {
-    /// `policies`: list of `HPAScalingPolicy`, owned as a whole.
-    pub policies: Option<Vec<HPAScalingPolicyApplyConfiguration>>,
-    /// `selectPolicy`: string.
-    pub select_policy: Option<String>,
-    /// `stabilizationWindowSeconds`: `i32`.
-    pub stabilization_window_seconds: Option<i32>,
-    /// `tolerance`: `Quantity`.
-    pub tolerance: Option<Quantity>,
-}
-
-crate::__configuration!(HPAScalingRulesApplyConfiguration of k8s_openapi::api::autoscaling::v2::HPAScalingRules);
-
-/// Makes an empty configuration of a `HPAScalingRules`.
-pub fn hpa_scaling_rules() -> HPAScalingRulesApplyConfiguration {
-    Default::default()
-}
-
-impl HPAScalingRulesApplyConfiguration {
-    /// Adds to `policies`: list of `HPAScalingPolicy`, owned as a whole.
-    pub fn policies(mut self, value: impl IntoIterator<Item = HPAScalingPolicyApplyConfiguration>) -> Self {
-        self.policies.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `selectPolicy`: string.
-    pub fn select_policy(mut self, value: impl Into<String>) -> Self {
-        self.select_policy = Some(value.into());
-        self
-    }
-    /// Sets `stabilizationWindowSeconds`: `i32`.
-    pub fn stabilization_window_seconds(mut self, value: i32) -> Self {
-        self.stabilization_window_seconds = Some(value);
-        self
-    }
-    /// Sets `tolerance`: `Quantity`.
-    pub fn tolerance(mut self, value: impl IntoLeaf<Quantity>) -> Self {
-        self.tolerance = Some(value.into_leaf());
-        self
-    }
-}
-
-impl Configuration for HPAScalingRulesApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("policies", &self.policies);
-        to.set("selectPolicy", &self.select_policy);
-        to.set("stabilizationWindowSeconds", &self.stabilization_window_seconds);
-        to.set("tolerance", &self.tolerance);
-    }
-}
-
-/// The fields to apply of a `HorizontalPodAutoscaler`. [`horizontal_pod_autoscaler`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct HorizontalPodAutoscalerApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `HorizontalPodAutoscalerSpec`.
-    pub spec: Option<Box<HorizontalPodAutoscalerSpecApplyConfiguration>>,
-    /// `status`: `HorizontalPodAutoscalerStatus`.
-    pub status: Option<Box<HorizontalPodAutoscalerStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(HorizontalPodAutoscalerApplyConfiguration of k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler);
-crate::__kind!(HorizontalPodAutoscalerApplyConfiguration of k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler);
-
-/// Makes a configuration of the `HorizontalPodAutoscaler` with this name and namespace.
-pub fn horizontal_pod_autoscaler(name: impl Into<String>, namespace: impl Into<String>) -> HorizontalPodAutoscalerApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    HorizontalPodAutoscalerApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl HorizontalPodAutoscalerApplyConfiguration {
-    /// Sets `spec`: `HorizontalPodAutoscalerSpec`.
-    pub fn spec(mut self, value: HorizontalPodAutoscalerSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `HorizontalPodAutoscalerStatus`.
-    pub fn status(mut self, value: HorizontalPodAutoscalerStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.behavior`: `HorizontalPodAutoscalerBehavior`.
-    pub fn behavior(mut self, value: HorizontalPodAutoscalerBehaviorApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().behavior = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.maxReplicas`: `i32`.
-    pub fn max_replicas(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().max_replicas = Some(value);
-        self
-    }
-    /// Adds to `spec.metrics`: list of `MetricSpec`, owned as a whole.
-    pub fn metrics(mut self, value: impl IntoIterator<Item = MetricSpecApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().metrics.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.minReplicas`: `i32`.
-    pub fn min_replicas(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().min_replicas = Some(value);
-        self
-    }
-    /// Sets `spec.scaleTargetRef`: `CrossVersionObjectReference`.
-    pub fn scale_target_ref(mut self, value: CrossVersionObjectReferenceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().scale_target_ref = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for HorizontalPodAutoscalerApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("autoscaling/v2", "HorizontalPodAutoscaler", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `HorizontalPodAutoscalerBehavior`. [`horizontal_pod_autoscaler_behavior`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct HorizontalPodAutoscalerBehaviorApplyConfiguration {
-    /// `scaleDown`: `HPAScalingRules`.
-    pub scale_down: Option<Box<HPAScalingRulesApplyConfiguration>>,
-    /// `scaleUp`: `HPAScalingRules`.
-    pub scale_up: Option<Box<HPAScalingRulesApplyConfiguration>>,
-}
-
-crate::__configuration!(HorizontalPodAutoscalerBehaviorApplyConfiguration of k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscalerBehavior);
-
-/// Makes an empty configuration of a `HorizontalPodAutoscalerBehavior`.
-pub fn horizontal_pod_autoscaler_behavior() -> HorizontalPodAutoscalerBehaviorApplyConfiguration {
-    Default::default()
-}
-
-impl HorizontalPodAutoscalerBehaviorApplyConfiguration {
-    /// Sets `scaleDown`: `HPAScalingRules`.
-    pub fn scale_down(mut self, value: HPAScalingRulesApplyConfiguration) -> Self {
-        self.scale_down = Some(Box::new(value));
-        self
-    }
-    /// Sets `scaleUp`: `HPAScalingRules`.
-    pub fn scale_up(mut self, value: HPAScalingRulesApplyConfiguration) -> Self {
-        self.scale_up = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for HorizontalPodAutoscalerBehaviorApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("scaleDown", &self.scale_down);
-        to.set("scaleUp", &self.scale_up);
-    }
-}
-
-/// The fields to apply of a `HorizontalPodAutoscalerCondition`. [`horizontal_pod_autoscaler_condition`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct HorizontalPodAutoscalerConditionApplyConfiguration {
-    /// `lastTransitionTime`: `Time`.
-    pub last_transition_time: Option<Time>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-    /// `status`: string.
-    pub status: Option<String>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(HorizontalPodAutoscalerConditionApplyConfiguration of k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscalerCondition);
-
-/// Makes a configuration with this key of a `HorizontalPodAutoscalerCondition`.
-pub fn horizontal_pod_autoscaler_condition(type_: impl Into<String>) -> HorizontalPodAutoscalerConditionApplyConfiguration {
-    <HorizontalPodAutoscalerConditionApplyConfiguration as Default>::default().type_(type_)
-}
-
-impl HorizontalPodAutoscalerConditionApplyConfiguration {
-    /// Sets `lastTransitionTime`: `Time`.
-    pub fn last_transition_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_transition_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `status`: string.
-    pub fn status(mut self, value: impl Into<String>) -> Self {
-        self.status = Some(value.into());
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for HorizontalPodAutoscalerConditionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("lastTransitionTime", &self.last_transition_time);
-        to.set("message", &self.message);
-        to.set("reason", &self.reason);
-        to.set("status", &self.status);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `HorizontalPodAutoscalerSpec`. [`horizontal_pod_autoscaler_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct HorizontalPodAutoscalerSpecApplyConfiguration {
-    /// `behavior`: `HorizontalPodAutoscalerBehavior`.
-    pub behavior: Option<Box<HorizontalPodAutoscalerBehaviorApplyConfiguration>>,
-    /// `maxReplicas`: `i32`.
-    pub max_replicas: Option<i32>,
-    /// `metrics`: list of `MetricSpec`, owned as a whole.
-    pub metrics: Option<Vec<MetricSpecApplyConfiguration>>,
-    /// `minReplicas`: `i32`.
-    pub min_replicas: Option<i32>,
-    /// `scaleTargetRef`: `CrossVersionObjectReference`.
-    pub scale_target_ref: Option<Box<CrossVersionObjectReferenceApplyConfiguration>>,
-}
-
-crate::__configuration!(HorizontalPodAutoscalerSpecApplyConfiguration of k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscalerSpec);
-
-/// Makes an empty configuration of a `HorizontalPodAutoscalerSpec`.
-pub fn horizontal_pod_autoscaler_spec() -> HorizontalPodAutoscalerSpecApplyConfiguration {
-    Default::default()
-}
-
-impl HorizontalPodAutoscalerSpecApplyConfiguration {
-    /// Sets `behavior`: `HorizontalPodAutoscalerBehavior`.
-    pub fn behavior(mut self, value: HorizontalPodAutoscalerBehaviorApplyConfiguration) -> Self {
-        self.behavior = Some(Box::new(value));
-        self
-    }
-    /// Sets `maxReplicas`: `i32`.
-    pub fn max_replicas(mut self, value: i32) -> Self {
-        self.max_replicas = Some(value);
-        self
-    }
-    /// Adds to `metrics`: list of `MetricSpec`, owned as a whole.
-    pub fn metrics(mut self, value: impl IntoIterator<Item = MetricSpecApplyConfiguration>) -> Self {
-        self.metrics.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `minReplicas`: `i32`.
-    pub fn min_replicas(mut self, value: i32) -> Self {
-        self.min_replicas = Some(value);
-        self
-    }
-    /// Sets `scaleTargetRef`: `CrossVersionObjectReference`.
-    pub fn scale_target_ref(mut self, value: CrossVersionObjectReferenceApplyConfiguration) -> Self {
-        self.scale_target_ref = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for HorizontalPodAutoscalerSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("behavior", &self.behavior);
-        to.set("maxReplicas", &self.max_replicas);
-        to.set("metrics", &self.metrics);
-        to.set("minReplicas", &self.min_replicas);
-        to.set("scaleTargetRef", &self.scale_target_ref);
-    }
-}
-
-/// The fields to apply of a `HorizontalPodAutoscalerStatus`. [`horizontal_pod_autoscaler_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct HorizontalPodAutoscalerStatusApplyConfiguration {
-    /// `conditions`: list of `HorizontalPodAutoscalerCondition`, merged by `type`.
-    pub conditions: Option<Vec<HorizontalPodAutoscalerConditionApplyConfiguration>>,
-    /// `currentMetrics`: list of `MetricStatus`, owned as a whole.
-    pub current_metrics: Option<Vec<MetricStatusApplyConfiguration>>,
-    /// `currentReplicas`: `i32`.
-    pub current_replicas: Option<i32>,
-    /// `desiredReplicas`: `i32`.
-    pub desired_replicas: Option<i32>,
-    /// `lastScaleTime`: `Time`.
-    pub last_scale_time: Option<Time>,
-    /// `observedGeneration`: `i64`.
-    pub observed_generation: Option<i64>,
-}
-
-crate::__configuration!(HorizontalPodAutoscalerStatusApplyConfiguration of k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscalerStatus);
-
-/// Makes an empty configuration of a `HorizontalPodAutoscalerStatus`.
-pub fn horizontal_pod_autoscaler_status() -> HorizontalPodAutoscalerStatusApplyConfiguration {
-    Default::default()
-}
-
-impl HorizontalPodAutoscalerStatusApplyConfiguration {
-    /// Adds to `conditions`: list of `HorizontalPodAutoscalerCondition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = HorizontalPodAutoscalerConditionApplyConfiguration>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `currentMetrics`: list of `MetricStatus`, owned as a whole.
-    pub fn current_metrics(mut self, value: impl IntoIterator<Item = MetricStatusApplyConfiguration>) -> Self {
-        self.current_metrics.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `currentReplicas`: `i32`.
-    pub fn current_replicas(mut self, value: i32) -> Self {
-        self.current_replicas = Some(value);
-        self
-    }
-    /// Sets `desiredReplicas`: `i32`.
-    pub fn desired_replicas(mut self, value: i32) -> Self {
-        self.desired_replicas = Some(value);
-        self
-    }
-    /// Sets `lastScaleTime`: `Time`.
-    pub fn last_scale_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_scale_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `observedGeneration`: `i64`.
-    pub fn observed_generation(mut self, value: i64) -> Self {
-        self.observed_generation = Some(value);
-        self
-    }
-}
-
-impl Configuration for HorizontalPodAutoscalerStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("conditions", &self.conditions);
-        to.set("currentMetrics", &self.current_metrics);
-        to.set("currentReplicas", &self.current_replicas);
-        to.set("desiredReplicas", &self.desired_replicas);
-        to.set("lastScaleTime", &self.last_scale_time);
-        to.set("observedGeneration", &self.observed_generation);
-    }
-}
-
-/// The fields to apply of a `MetricIdentifier`. [`metric_identifier`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct MetricIdentifierApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `selector`: `LabelSelector`.
-    pub selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-}
-
-crate::__configuration!(MetricIdentifierApplyConfiguration of k8s_openapi::api::autoscaling::v2::MetricIdentifier);
-
-/// Makes an empty configuration of a `MetricIdentifier`.
-pub fn metric_identifier() -> MetricIdentifierApplyConfiguration {
-    Default::default()
-}
-
-impl MetricIdentifierApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `selector`: `LabelSelector`.
-    pub fn selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.selector = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for MetricIdentifierApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("selector", &self.selector);
-    }
-}
-
-/// The fields to apply of a `MetricSpec`. [`metric_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct MetricSpecApplyConfiguration {
-    /// `containerResource`: `ContainerResourceMetricSource`.
-    pub container_resource: Option<Box<ContainerResourceMetricSourceApplyConfiguration>>,
-    /// `external`: `ExternalMetricSource`.
-    pub external: Option<Box<ExternalMetricSourceApplyConfiguration>>,
-    /// `object`: `ObjectMetricSource`.
-    pub object: Option<Box<ObjectMetricSourceApplyConfiguration>>,
-    /// `pods`: `PodsMetricSource`.
-    pub pods: Option<Box<PodsMetricSourceApplyConfiguration>>,
-    /// `resource`: `ResourceMetricSource`.
-    pub resource: Option<Box<ResourceMetricSourceApplyConfiguration>>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(MetricSpecApplyConfiguration of k8s_openapi::api::autoscaling::v2::MetricSpec);
-
-/// Makes an empty configuration of a `MetricSpec`.
-pub fn metric_spec() -> MetricSpecApplyConfiguration {
-    Default::default()
-}
-
-impl MetricSpecApplyConfiguration {
-    /// Sets `containerResource`: `ContainerResourceMetricSource`.
-    pub fn container_resource(mut self, value: ContainerResourceMetricSourceApplyConfiguration) -> Self {
-        self.container_resource = Some(Box::new(value));
-        self
-    }
-    /// Sets `external`: `ExternalMetricSource`.
-    pub fn external(mut self, value: ExternalMetricSourceApplyConfiguration) -> Self {
-        self.external = Some(Box::new(value));
-        self
-    }
-    /// Sets `object`: `ObjectMetricSource`.
-    pub fn object(mut self, value: ObjectMetricSourceApplyConfiguration) -> Self {
-        self.object = Some(Box::new(value));
-        self
-    }
-    /// Sets `pods`: `PodsMetricSource`.
-    pub fn pods(mut self, value: PodsMetricSourceApplyConfiguration) -> Self {
-        self.pods = Some(Box::new(value));
-        self
-    }
-    /// Sets `resource`: `ResourceMetricSource`.
-    pub fn resource(mut self, value: ResourceMetricSourceApplyConfiguration) -> Self {
-        self.resource = Some(Box::new(value));
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for MetricSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("containerResource", &self.container_resource);
-        to.set("external", &self.external);
-        to.set("object", &self.object);
-        to.set("pods", &self.pods);
-        to.set("resource", &self.resource);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `MetricStatus`. [`metric_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct MetricStatusApplyConfiguration {
-    /// `containerResource`: `ContainerResourceMetricStatus`.
-    pub container_resource: Option<Box<ContainerResourceMetricStatusApplyConfiguration>>,
-    /// `external`: `ExternalMetricStatus`.
-    pub external: Option<Box<ExternalMetricStatusApplyConfiguration>>,
-    /// `object`: `ObjectMetricStatus`.
-    pub object: Option<Box<ObjectMetricStatusApplyConfiguration>>,
-    /// `pods`: `PodsMetricStatus`.
-    pub pods: Option<Box<PodsMetricStatusApplyConfiguration>>,
-    /// `resource`: `ResourceMetricStatus`.
-    pub resource: Option<Box<ResourceMetricStatusApplyConfiguration>>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(MetricStatusApplyConfiguration of k8s_openapi::api::autoscaling::v2::MetricStatus);
-
-/// Makes an empty configuration of a `MetricStatus`.
-pub fn metric_status() -> MetricStatusApplyConfiguration {
-    Default::default()
-}
-
-impl MetricStatusApplyConfiguration {
-    /// Sets `containerResource`: `ContainerResourceMetricStatus`.
-    pub fn container_resource(mut self, value: ContainerResourceMetricStatusApplyConfiguration) -> Self {
-        self.container_resource = Some(Box::new(value));
-        self
-    }
-    /// Sets `external`: `ExternalMetricStatus`.
-    pub fn external(mut self, value: ExternalMetricStatusApplyConfiguration) -> Self {
-        self.external = Some(Box::new(value));
-        self
-    }
-    /// Sets `object`: `ObjectMetricStatus`.
-    pub fn object(mut self, value: ObjectMetricStatusApplyConfiguration) -> Self {
-        self.object = Some(Box::new(value));
-        self
-    }
-    /// Sets `pods`: `PodsMetricStatus`.
-    pub fn pods(mut self, value: PodsMetricStatusApplyConfiguration) -> Self {
-        self.pods = Some(Box::new(value));
-        self
-    }
-    /// Sets `resource`: `ResourceMetricStatus`.
-    pub fn resource(mut self, value: ResourceMetricStatusApplyConfiguration) -> Self {
-        self.resource = Some(Box::new(value));
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for MetricStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("containerResource", &self.container_resource);
-        to.set("external", &self.external);
-        to.set("object", &self.object);
-        to.set("pods", &self.pods);
-        to.set("resource", &self.resource);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `MetricTarget`. [`metric_target`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct MetricTargetApplyConfiguration {
-    /// `averageUtilization`: `i32`.
-    pub average_utilization: Option<i32>,
-    /// `averageValue`: `Quantity`.
-    pub average_value: Option<Quantity>,
-    /// `type`: string.
-    pub type_: Option<String>,
-    /// `value`: `Quantity`.
-    pub value: Option<Quantity>,
-}
-
-crate::__configuration!(MetricTargetApplyConfiguration of k8s_openapi::api::autoscaling::v2::MetricTarget);
-
-/// Makes an empty configuration of a `MetricTarget`.
-pub fn metric_target() -> MetricTargetApplyConfiguration {
-    Default::default()
-}
-
-impl MetricTargetApplyConfiguration {
-    /// Sets `averageUtilization`: `i32`.
-    pub fn average_utilization(mut self, value: i32) -> Self {
-        self.average_utilization = Some(value);
-        self
-    }
-    /// Sets `averageValue`: `Quantity`.
-    pub fn average_value(mut self, value: impl IntoLeaf<Quantity>) -> Self {
-        self.average_value = Some(value.into_leaf());
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-    /// Sets `value`: `Quantity`.
-    pub fn value(mut self, value: impl IntoLeaf<Quantity>) -> Self {
-        self.value = Some(value.into_leaf());
-        self
-    }
-}
-
-impl Configuration for MetricTargetApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("averageUtilization", &self.average_utilization);
-        to.set("averageValue", &self.average_value);
-        to.set("type", &self.type_);
-        to.set("value", &self.value);
-    }
-}
-
-/// The fields to apply of a `MetricValueStatus`. [`metric_value_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct MetricValueStatusApplyConfiguration {
-    /// `averageUtilization`: `i32`.
-    pub average_utilization: Option<i32>,
-    /// `averageValue`: `Quantity`.
-    pub average_value: Option<Quantity>,
-    /// `value`: `Quantity`.
-    pub value: Option<Quantity>,
-}
-
-crate::__configuration!(MetricValueStatusApplyConfiguration of k8s_openapi::api::autoscaling::v2::MetricValueStatus);
-
-/// Makes an empty configuration of a `MetricValueStatus`.
-pub fn metric_value_status() -> MetricValueStatusApplyConfiguration {
-    Default::default()
-}
-
-impl MetricValueStatusApplyConfiguration {
-    /// Sets `averageUtilization`: `i32`.
-    pub fn average_utilization(mut self, value: i32) -> Self {
-        self.average_utilization = Some(value);
-        self
-    }
-    /// Sets `averageValue`: `Quantity`.
-    pub fn average_value(mut self, value: impl IntoLeaf<Quantity>) -> Self {
-        self.average_value = Some(value.into_leaf());
-        self
-    }
-    /// Sets `value`: `Quantity`.
-    pub fn value(mut self, value: impl IntoLeaf<Quantity>) -> Self {
-        self.value = Some(value.into_leaf());
-        self
-    }
-}
-
-impl Configuration for MetricValueStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("averageUtilization", &self.average_utilization);
-        to.set("averageValue", &self.average_value);
-        to.set("value", &self.value);
-    }
-}
-
-/// The fields to apply of a `ObjectMetricSource`. [`object_metric_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ObjectMetricSourceApplyConfiguration {
-    /// `describedObject`: `CrossVersionObjectReference`.
-    pub described_object: Option<Box<CrossVersionObjectReferenceApplyConfiguration>>,
-    /// `metric`: `MetricIdentifier`.
-    pub metric: Option<Box<MetricIdentifierApplyConfiguration>>,
-    /// `target`: `MetricTarget`.
-    pub target: Option<Box<MetricTargetApplyConfiguration>>,
-}
-
-crate::__configuration!(ObjectMetricSourceApplyConfiguration of k8s_openapi::api::autoscaling::v2::ObjectMetricSource);
-
-/// Makes an empty configuration of a `ObjectMetricSource`.
-pub fn object_metric_source() -> ObjectMetricSourceApplyConfiguration {
-    Default::default()
-}
-
-impl ObjectMetricSourceApplyConfiguration {
-    /// Sets `describedObject`: `CrossVersionObjectReference`.
-    pub fn described_object(mut self, value: CrossVersionObjectReferenceApplyConfiguration) -> Self {
-        self.described_object = Some(Box::new(value));
-        self
-    }
-    /// Sets `metric`: `MetricIdentifier`.
-    pub fn metric(mut self, value: MetricIdentifierApplyConfiguration) -> Self {
-        self.metric = Some(Box::new(value));
-        self
-    }
-    /// Sets `target`: `MetricTarget`.
-    pub fn target(mut self, value: MetricTargetApplyConfiguration) -> Self {
-        self.target = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ObjectMetricSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("describedObject", &self.described_object);
-        to.set("metric", &self.metric);
-        to.set("target", &self.target);
-    }
-}
-
-/// The fields to apply of a `ObjectMetricStatus`. [`object_metric_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ObjectMetricStatusApplyConfiguration {
-    /// `current`: `MetricValueStatus`.
-    pub current: Option<Box<MetricValueStatusApplyConfiguration>>,
-    /// `describedObject`: `CrossVersionObjectReference`.
-    pub described_object: Option<Box<CrossVersionObjectReferenceApplyConfiguration>>,
-    /// `metric`: `MetricIdentifier`.
-    pub metric: Option<Box<MetricIdentifierApplyConfiguration>>,
-}
-
-crate::__configuration!(ObjectMetricStatusApplyConfiguration of k8s_openapi::api::autoscaling::v2::ObjectMetricStatus);
-
-/// Makes an empty configuration of a `ObjectMetricStatus`.
-pub fn object_metric_status() -> ObjectMetricStatusApplyConfiguration {
-    Default::default()
-}
-
-impl ObjectMetricStatusApplyConfiguration {
-    /// Sets `current`: `MetricValueStatus`.
-    pub fn current(mut self, value: MetricValueStatusApplyConfiguration) -> Self {
-        self.current = Some(Box::new(value));
-        self
-    }
-    /// Sets `describedObject`: `CrossVersionObjectReference`.
-    pub fn described_object(mut self, value: CrossVersionObjectReferenceApplyConfiguration) -> Self {
-        self.described_object = Some(Box::new(value));
-        self
-    }
-    /// Sets `metric`: `MetricIdentifier`.
-    pub fn metric(mut self, value: MetricIdentifierApplyConfiguration) -> Self {
-        self.metric = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ObjectMetricStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("current", &self.current);
-        to.set("describedObject", &self.described_object);
-        to.set("metric", &self.metric);
-    }
-}
-
-/// The fields to apply of a `PodsMetricSource`. [`pods_metric_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodsMetricSourceApplyConfiguration {
-    /// `metric`: `MetricIdentifier`.
-    pub metric: Option<Box<MetricIdentifierApplyConfiguration>>,
-    /// `target`: `MetricTarget`.
-    pub target: Option<Box<MetricTargetApplyConfiguration>>,
-}
-
-crate::__configuration!(PodsMetricSourceApplyConfiguration of k8s_openapi::api::autoscaling::v2::PodsMetricSource);
-
-/// Makes an empty configuration of a `PodsMetricSource`.
-pub fn pods_metric_source() -> PodsMetricSourceApplyConfiguration {
-    Default::default()
-}
-
-impl PodsMetricSourceApplyConfiguration {
-    /// Sets `metric`: `MetricIdentifier`.
-    pub fn metric(mut self, value: MetricIdentifierApplyConfiguration) -> Self {
-        self.metric = Some(Box::new(value));
-        self
-    }
-    /// Sets `target`: `MetricTarget`.
-    pub fn target(mut self, value: MetricTargetApplyConfiguration) -> Self {
-        self.target = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for PodsMetricSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("metric", &self.metric);
-        to.set("target", &self.target);
-    }
-}
-
-/// The fields to apply of a `PodsMetricStatus`. [`pods_metric_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodsMetricStatusApplyConfiguration {
-    /// `current`: `MetricValueStatus`.
-    pub current: Option<Box<MetricValueStatusApplyConfiguration>>,
-    /// `metric`: `MetricIdentifier`.
-    pub metric: Option<Box<MetricIdentifierApplyConfiguration>>,
-}
-
-crate::__configuration!(PodsMetricStatusApplyConfiguration of k8s_openapi::api::autoscaling::v2::PodsMetricStatus);
-
-/// Makes an empty configuration of a `PodsMetricStatus`.
-pub fn pods_metric_status() -> PodsMetricStatusApplyConfiguration {
-    Default::default()
-}
-
-impl PodsMetricStatusApplyConfiguration {
-    /// Sets `current`: `MetricValueStatus`.
-    pub fn current(mut self, value: MetricValueStatusApplyConfiguration) -> Self {
-        self.current = Some(Box::new(value));
-        self
-    }
-    /// Sets `metric`: `MetricIdentifier`.
-    pub fn metric(mut self, value: MetricIdentifierApplyConfiguration) -> Self {
-        self.metric = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for PodsMetricStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("current", &self.current);
-        to.set("metric", &self.metric);
-    }
-}
-
-/// The fields to apply of a `ResourceMetricSource`. [`resource_metric_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourceMetricSourceApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `target`: `MetricTarget`.
-    pub target: Option<Box<MetricTargetApplyConfiguration>>,
-}
-
-crate::__configuration!(ResourceMetricSourceApplyConfiguration of k8s_openapi::api::autoscaling::v2::ResourceMetricSource);
-
-/// Makes an empty configuration of a `ResourceMetricSource`.
-pub fn resource_metric_source() -> ResourceMetricSourceApplyConfiguration {
-    Default::default()
-}
-
-impl ResourceMetricSourceApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `target`: `MetricTarget`.
-    pub fn target(mut self, value: MetricTargetApplyConfiguration) -> Self {
-        self.target = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ResourceMetricSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("target", &self.target);
-    }
-}
-
-/// The fields to apply of a `ResourceMetricStatus`. [`resource_metric_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourceMetricStatusApplyConfiguration {
-    /// `current`: `MetricValueStatus`.
-    pub current: Option<Box<MetricValueStatusApplyConfiguration>>,
-    /// `name`: string.
-    pub name: Option<String>,
-}
-
-crate::__configuration!(ResourceMetricStatusApplyConfiguration of k8s_openapi::api::autoscaling::v2::ResourceMetricStatus);
-
-/// Makes an empty configuration of a `ResourceMetricStatus`.
-pub fn resource_metric_status() -> ResourceMetricStatusApplyConfiguration {
-    Default::default()
-}
-
-impl ResourceMetricStatusApplyConfiguration {
-    /// Sets `current`: `MetricValueStatus`.
-    pub fn current(mut self, value: MetricValueStatusApplyConfiguration) -> Self {
-        self.current = Some(Box::new(value));
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ResourceMetricStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("current", &self.current);
-        to.set("name", &self.name);
-    }
-}
+use k8s_openapi::api::autoscaling::v2 as api;
+
+part! { container_resource_metric_source() -> ContainerResourceMetricSourceApplyConfiguration of api::ContainerResourceMetricSource {
+    container(String) "container": "string";
+    name(String) "name": "string";
+    target(Box<MetricTargetApplyConfiguration>) "target": "`MetricTarget`";
+} }
+
+part! { container_resource_metric_status() -> ContainerResourceMetricStatusApplyConfiguration of api::ContainerResourceMetricStatus {
+    container(String) "container": "string";
+    current(Box<MetricValueStatusApplyConfiguration>) "current": "`MetricValueStatus`";
+    name(String) "name": "string";
+} }
+
+part! { cross_version_object_reference() -> CrossVersionObjectReferenceApplyConfiguration of api::CrossVersionObjectReference {
+    api_version(String) "apiVersion": "string";
+    kind(String) "kind": "string";
+    name(String) "name": "string";
+} }
+
+part! { external_metric_source() -> ExternalMetricSourceApplyConfiguration of api::ExternalMetricSource {
+    metric(Box<MetricIdentifierApplyConfiguration>) "metric": "`MetricIdentifier`";
+    target(Box<MetricTargetApplyConfiguration>) "target": "`MetricTarget`";
+} }
+
+part! { external_metric_status() -> ExternalMetricStatusApplyConfiguration of api::ExternalMetricStatus {
+    current(Box<MetricValueStatusApplyConfiguration>) "current": "`MetricValueStatus`";
+    metric(Box<MetricIdentifierApplyConfiguration>) "metric": "`MetricIdentifier`";
+} }
+
+part! { hpa_scaling_policy() -> HPAScalingPolicyApplyConfiguration of api::HPAScalingPolicy {
+    period_seconds(i32) "periodSeconds": "`i32`";
+    type_(String) "type": "string";
+    value(i32) "value": "`i32`";
+} }
+
+part! { hpa_scaling_rules() -> HPAScalingRulesApplyConfiguration of api::HPAScalingRules {
+    policies(Vec<HPAScalingPolicyApplyConfiguration>) "policies": "list of `HPAScalingPolicy`, owned as a whole";
+    select_policy(String) "selectPolicy": "string";
+    stabilization_window_seconds(i32) "stabilizationWindowSeconds": "`i32`";
+    tolerance(Quantity) "tolerance": "`Quantity`";
+} }
+
+kind! { horizontal_pod_autoscaler(name, namespace) -> HorizontalPodAutoscalerApplyConfiguration of api::HorizontalPodAutoscaler {
+    spec(Box<HorizontalPodAutoscalerSpecApplyConfiguration>) "spec": "`HorizontalPodAutoscalerSpec`";
+    status(Box<HorizontalPodAutoscalerStatusApplyConfiguration>) "status": "`HorizontalPodAutoscalerStatus`";
+} }
+
+part! { horizontal_pod_autoscaler_behavior() -> HorizontalPodAutoscalerBehaviorApplyConfiguration of api::HorizontalPodAutoscalerBehavior {
+    scale_down(Box<HPAScalingRulesApplyConfiguration>) "scaleDown": "`HPAScalingRules`";
+    scale_up(Box<HPAScalingRulesApplyConfiguration>) "scaleUp": "`HPAScalingRules`";
+} }
+
+part! { horizontal_pod_autoscaler_condition(type_: impl Into<String>) -> HorizontalPodAutoscalerConditionApplyConfiguration of api::HorizontalPodAutoscalerCondition {
+    last_transition_time(Time) "lastTransitionTime": "`Time`";
+    message(String) "message": "string";
+    reason(String) "reason": "string";
+    status(String) "status": "string";
+    type_(String) "type": "string";
+} }
+
+part! { horizontal_pod_autoscaler_spec() -> HorizontalPodAutoscalerSpecApplyConfiguration of api::HorizontalPodAutoscalerSpec, spec of [HorizontalPodAutoscalerApplyConfiguration] {
+    behavior(Box<HorizontalPodAutoscalerBehaviorApplyConfiguration>) "behavior": "`HorizontalPodAutoscalerBehavior`";
+    max_replicas(i32) "maxReplicas": "`i32`";
+    metrics(Vec<MetricSpecApplyConfiguration>) "metrics": "list of `MetricSpec`, owned as a whole";
+    min_replicas(i32) "minReplicas": "`i32`";
+    scale_target_ref(Box<CrossVersionObjectReferenceApplyConfiguration>) "scaleTargetRef": "`CrossVersionObjectReference`";
+} }
+
+part! { horizontal_pod_autoscaler_status() -> HorizontalPodAutoscalerStatusApplyConfiguration of api::HorizontalPodAutoscalerStatus {
+    conditions(Vec<HorizontalPodAutoscalerConditionApplyConfiguration>) "conditions": "list of `HorizontalPodAutoscalerCondition`, merged by `type`";
+    current_metrics(Vec<MetricStatusApplyConfiguration>) "currentMetrics": "list of `MetricStatus`, owned as a whole";
+    current_replicas(i32) "currentReplicas": "`i32`";
+    desired_replicas(i32) "desiredReplicas": "`i32`";
+    last_scale_time(Time) "lastScaleTime": "`Time`";
+    observed_generation(i64) "observedGeneration": "`i64`";
+} }
+
+part! { metric_identifier() -> MetricIdentifierApplyConfiguration of api::MetricIdentifier {
+    name(String) "name": "string";
+    selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "selector": "`LabelSelector`";
+} }
+
+part! { metric_spec() -> MetricSpecApplyConfiguration of api::MetricSpec {
+    container_resource(Box<ContainerResourceMetricSourceApplyConfiguration>) "containerResource": "`ContainerResourceMetricSource`";
+    external(Box<ExternalMetricSourceApplyConfiguration>) "external": "`ExternalMetricSource`";
+    object(Box<ObjectMetricSourceApplyConfiguration>) "object": "`ObjectMetricSource`";
+    pods(Box<PodsMetricSourceApplyConfiguration>) "pods": "`PodsMetricSource`";
+    resource(Box<ResourceMetricSourceApplyConfiguration>) "resource": "`ResourceMetricSource`";
+    type_(String) "type": "string";
+} }
+
+part! { metric_status() -> MetricStatusApplyConfiguration of api::MetricStatus {
+    container_resource(Box<ContainerResourceMetricStatusApplyConfiguration>) "containerResource": "`ContainerResourceMetricStatus`";
+    external(Box<ExternalMetricStatusApplyConfiguration>) "external": "`ExternalMetricStatus`";
+    object(Box<ObjectMetricStatusApplyConfiguration>) "object": "`ObjectMetricStatus`";
+    pods(Box<PodsMetricStatusApplyConfiguration>) "pods": "`PodsMetricStatus`";
+    resource(Box<ResourceMetricStatusApplyConfiguration>) "resource": "`ResourceMetricStatus`";
+    type_(String) "type": "string";
+} }
+
+part! { metric_target() -> MetricTargetApplyConfiguration of api::MetricTarget {
+    average_utilization(i32) "averageUtilization": "`i32`";
+    average_value(Quantity) "averageValue": "`Quantity`";
+    type_(String) "type": "string";
+    value(Quantity) "value": "`Quantity`";
+} }
+
+part! { metric_value_status() -> MetricValueStatusApplyConfiguration of api::MetricValueStatus {
+    average_utilization(i32) "averageUtilization": "`i32`";
+    average_value(Quantity) "averageValue": "`Quantity`";
+    value(Quantity) "value": "`Quantity`";
+} }
+
+part! { object_metric_source() -> ObjectMetricSourceApplyConfiguration of api::ObjectMetricSource {
+    described_object(Box<CrossVersionObjectReferenceApplyConfiguration>) "describedObject": "`CrossVersionObjectReference`";
+    metric(Box<MetricIdentifierApplyConfiguration>) "metric": "`MetricIdentifier`";
+    target(Box<MetricTargetApplyConfiguration>) "target": "`MetricTarget`";
+} }
+
+part! { object_metric_status() -> ObjectMetricStatusApplyConfiguration of api::ObjectMetricStatus {
+    current(Box<MetricValueStatusApplyConfiguration>) "current": "`MetricValueStatus`";
+    described_object(Box<CrossVersionObjectReferenceApplyConfiguration>) "describedObject": "`CrossVersionObjectReference`";
+    metric(Box<MetricIdentifierApplyConfiguration>) "metric": "`MetricIdentifier`";
+} }
+
+part! { pods_metric_source() -> PodsMetricSourceApplyConfiguration of api::PodsMetricSource {
+    metric(Box<MetricIdentifierApplyConfiguration>) "metric": "`MetricIdentifier`";
+    target(Box<MetricTargetApplyConfiguration>) "target": "`MetricTarget`";
+} }
+
+part! { pods_metric_status() -> PodsMetricStatusApplyConfiguration of api::PodsMetricStatus {
+    current(Box<MetricValueStatusApplyConfiguration>) "current": "`MetricValueStatus`";
+    metric(Box<MetricIdentifierApplyConfiguration>) "metric": "`MetricIdentifier`";
+} }
+
+part! { resource_metric_source() -> ResourceMetricSourceApplyConfiguration of api::ResourceMetricSource {
+    name(String) "name": "string";
+    target(Box<MetricTargetApplyConfiguration>) "target": "`MetricTarget`";
+} }
+
+part! { resource_metric_status() -> ResourceMetricStatusApplyConfiguration of api::ResourceMetricStatus {
+    current(Box<MetricValueStatusApplyConfiguration>) "current": "`MetricValueStatus`";
+    name(String) "name": "string";
+} }

@@ -6,278 +6,34 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::ByteString;
-use kube_core::ObjectMeta;
+use k8s_openapi::api::certificates::v1 as api;
 
-use crate::IntoLeaf;
-use crate::members::{Configuration, Members};
+kind! { certificate_signing_request(name) -> CertificateSigningRequestApplyConfiguration of api::CertificateSigningRequest {
+    spec(Box<CertificateSigningRequestSpecApplyConfiguration>) "spec": "`CertificateSigningRequestSpec`";
+    status(Box<CertificateSigningRequestStatusApplyConfiguration>) "status": "`CertificateSigningRequestStatus`";
+} }
 
-/// The fields to apply of a `CertificateSigningRequest`. [`certificate_signing_request`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CertificateSigningRequestApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `CertificateSigningRequestSpec`.
-    pub spec: Option<Box<CertificateSigningRequestSpecApplyConfiguration>>,
-    /// `status`: `CertificateSigningRequestStatus`.
-    pub status: Option<Box<CertificateSigningRequestStatusApplyConfiguration>>,
-}
+part! { certificate_signing_request_condition(type_: impl Into<String>) -> CertificateSigningRequestConditionApplyConfiguration of api::CertificateSigningRequestCondition {
+    last_transition_time(Time) "lastTransitionTime": "`Time`";
+    last_update_time(Time) "lastUpdateTime": "`Time`";
+    message(String) "message": "string";
+    reason(String) "reason": "string";
+    status(String) "status": "string";
+    type_(String) "type": "string";
+} }
 
-crate::__configuration!(CertificateSigningRequestApplyConfiguration of k8s_openapi::api::certificates::v1::CertificateSigningRequest);
-crate::__kind!(CertificateSigningRequestApplyConfiguration of k8s_openapi::api::certificates::v1::CertificateSigningRequest);
+part! { certificate_signing_request_spec() -> CertificateSigningRequestSpecApplyConfiguration of api::CertificateSigningRequestSpec, spec of [CertificateSigningRequestApplyConfiguration] {
+    expiration_seconds(i32) "expirationSeconds": "`i32`";
+    extra(BTreeMap<String, Vec<String>>) "extra": "map of list of string, owned as a whole";
+    groups(Vec<String>) "groups": "list of string, owned as a whole";
+    request(ByteString) "request": "`ByteString`";
+    signer_name(String) "signerName": "string";
+    uid(String) "uid": "string", own;
+    usages(Vec<String>) "usages": "list of string, one of `any`, `cert sign`, `client auth`, `code signing`, `content commitment`, `crl sign`, `data encipherment`, `decipher only`, `digital signature`, `email protection`, `encipher only`, `ipsec end system`, `ipsec tunnel`, `ipsec user`, `key agreement`, `key encipherment`, `microsoft sgc`, `netscape sgc`, `ocsp signing`, `s/mime`, `server auth`, `signing`, `timestamping`, owned as a whole";
+    username(String) "username": "string";
+} }
 
-/// Makes a configuration of the `CertificateSigningRequest` with this name.
-pub fn certificate_signing_request(name: impl Into<String>) -> CertificateSigningRequestApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    CertificateSigningRequestApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl CertificateSigningRequestApplyConfiguration {
-    /// Sets `spec`: `CertificateSigningRequestSpec`.
-    pub fn spec(mut self, value: CertificateSigningRequestSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `CertificateSigningRequestStatus`.
-    pub fn status(mut self, value: CertificateSigningRequestStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.expirationSeconds`: `i32`.
-    pub fn expiration_seconds(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().expiration_seconds = Some(value);
-        self
-    }
-    /// Adds to `spec.extra`: map of list of string, owned as a whole.
-    pub fn extra(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoIterator<Item = impl Into<String>>)>) -> Self {
-        self.spec.get_or_insert_default().extra.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_iter().map(|item| item.into()).collect())));
-        self
-    }
-    /// Adds to `spec.groups`: list of string, owned as a whole.
-    pub fn groups(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.spec.get_or_insert_default().groups.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `spec.request`: `ByteString`.
-    pub fn request(mut self, value: impl IntoLeaf<ByteString>) -> Self {
-        self.spec.get_or_insert_default().request = Some(value.into_leaf());
-        self
-    }
-    /// Sets `spec.signerName`: string.
-    pub fn signer_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().signer_name = Some(value.into());
-        self
-    }
-    /// Adds to `spec.usages`: list of string, one of `any`, `cert sign`, `client auth`, `code signing`, `content commitment`, `crl sign`, `data encipherment`, `decipher only`, `digital signature`, `email protection`, `encipher only`, `ipsec end system`, `ipsec tunnel`, `ipsec user`, `key agreement`, `key encipherment`, `microsoft sgc`, `netscape sgc`, `ocsp signing`, `s/mime`, `server auth`, `signing`, `timestamping`, owned as a whole.
-    pub fn usages(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.spec.get_or_insert_default().usages.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `spec.username`: string.
-    pub fn username(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().username = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for CertificateSigningRequestApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("certificates.k8s.io/v1", "CertificateSigningRequest", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `CertificateSigningRequestCondition`. [`certificate_signing_request_condition`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CertificateSigningRequestConditionApplyConfiguration {
-    /// `lastTransitionTime`: `Time`.
-    pub last_transition_time: Option<Time>,
-    /// `lastUpdateTime`: `Time`.
-    pub last_update_time: Option<Time>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-    /// `status`: string.
-    pub status: Option<String>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(CertificateSigningRequestConditionApplyConfiguration of k8s_openapi::api::certificates::v1::CertificateSigningRequestCondition);
-
-/// Makes a configuration with this key of a `CertificateSigningRequestCondition`.
-pub fn certificate_signing_request_condition(type_: impl Into<String>) -> CertificateSigningRequestConditionApplyConfiguration {
-    <CertificateSigningRequestConditionApplyConfiguration as Default>::default().type_(type_)
-}
-
-impl CertificateSigningRequestConditionApplyConfiguration {
-    /// Sets `lastTransitionTime`: `Time`.
-    pub fn last_transition_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_transition_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `lastUpdateTime`: `Time`.
-    pub fn last_update_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_update_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `status`: string.
-    pub fn status(mut self, value: impl Into<String>) -> Self {
-        self.status = Some(value.into());
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for CertificateSigningRequestConditionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("lastTransitionTime", &self.last_transition_time);
-        to.set("lastUpdateTime", &self.last_update_time);
-        to.set("message", &self.message);
-        to.set("reason", &self.reason);
-        to.set("status", &self.status);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `CertificateSigningRequestSpec`. [`certificate_signing_request_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CertificateSigningRequestSpecApplyConfiguration {
-    /// `expirationSeconds`: `i32`.
-    pub expiration_seconds: Option<i32>,
-    /// `extra`: map of list of string, owned as a whole.
-    pub extra: Option<BTreeMap<String, Vec<String>>>,
-    /// `groups`: list of string, owned as a whole.
-    pub groups: Option<Vec<String>>,
-    /// `request`: `ByteString`.
-    pub request: Option<ByteString>,
-    /// `signerName`: string.
-    pub signer_name: Option<String>,
-    /// `uid`: string.
-    pub uid: Option<String>,
-    /// `usages`: list of string, one of `any`, `cert sign`, `client auth`, `code signing`, `content commitment`, `crl sign`, `data encipherment`, `decipher only`, `digital signature`, `email protection`, `encipher only`, `ipsec end system`, `ipsec tunnel`, `ipsec user`, `key agreement`, `key encipherment`, `microsoft sgc`, `netscape sgc`, `ocsp signing`, `s/mime`, `server auth`, `signing`, `timestamping`, owned as a whole.
-    pub usages: Option<Vec<String>>,
-    /// `username`: string.
-    pub username: Option<String>,
-}
-
-crate::__configuration!(CertificateSigningRequestSpecApplyConfiguration of k8s_openapi::api::certificates::v1::CertificateSigningRequestSpec);
-
-/// Makes an empty configuration of a `CertificateSigningRequestSpec`.
-pub fn certificate_signing_request_spec() -> CertificateSigningRequestSpecApplyConfiguration {
-    Default::default()
-}
-
-impl CertificateSigningRequestSpecApplyConfiguration {
-    /// Sets `expirationSeconds`: `i32`.
-    pub fn expiration_seconds(mut self, value: i32) -> Self {
-        self.expiration_seconds = Some(value);
-        self
-    }
-    /// Adds to `extra`: map of list of string, owned as a whole.
-    pub fn extra(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoIterator<Item = impl Into<String>>)>) -> Self {
-        self.extra.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_iter().map(|item| item.into()).collect())));
-        self
-    }
-    /// Adds to `groups`: list of string, owned as a whole.
-    pub fn groups(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.groups.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `request`: `ByteString`.
-    pub fn request(mut self, value: impl IntoLeaf<ByteString>) -> Self {
-        self.request = Some(value.into_leaf());
-        self
-    }
-    /// Sets `signerName`: string.
-    pub fn signer_name(mut self, value: impl Into<String>) -> Self {
-        self.signer_name = Some(value.into());
-        self
-    }
-    /// Sets `uid`: string.
-    pub fn uid(mut self, value: impl Into<String>) -> Self {
-        self.uid = Some(value.into());
-        self
-    }
-    /// Adds to `usages`: list of string, one of `any`, `cert sign`, `client auth`, `code signing`, `content commitment`, `crl sign`, `data encipherment`, `decipher only`, `digital signature`, `email protection`, `encipher only`, `ipsec end system`, `ipsec tunnel`, `ipsec user`, `key agreement`, `key encipherment`, `microsoft sgc`, `netscape sgc`, `ocsp signing`, `s/mime`, `server auth`, `signing`, `timestamping`, owned as a whole.
-    pub fn usages(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.usages.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `username`: string.
-    pub fn username(mut self, value: impl Into<String>) -> Self {
-        self.username = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for CertificateSigningRequestSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("expirationSeconds", &self.expiration_seconds);
-        to.set("extra", &self.extra);
-        to.set("groups", &self.groups);
-        to.set("request", &self.request);
-        to.set("signerName", &self.signer_name);
-        to.set("uid", &self.uid);
-        to.set("usages", &self.usages);
-        to.set("username", &self.username);
-    }
-}
-
-/// The fields to apply of a `CertificateSigningRequestStatus`. [`certificate_signing_request_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CertificateSigningRequestStatusApplyConfiguration {
-    /// `certificate`: `ByteString`.
-    pub certificate: Option<ByteString>,
-    /// `conditions`: list of `CertificateSigningRequestCondition`, merged by `type`.
-    pub conditions: Option<Vec<CertificateSigningRequestConditionApplyConfiguration>>,
-}
-
-crate::__configuration!(CertificateSigningRequestStatusApplyConfiguration of k8s_openapi::api::certificates::v1::CertificateSigningRequestStatus);
-
-/// Makes an empty configuration of a `CertificateSigningRequestStatus`.
-pub fn certificate_signing_request_status() -> CertificateSigningRequestStatusApplyConfiguration {
-    Default::default()
-}
-
-impl CertificateSigningRequestStatusApplyConfiguration {
-    /// Sets `certificate`: `ByteString`.
-    pub fn certificate(mut self, value: impl IntoLeaf<ByteString>) -> Self {
-        self.certificate = Some(value.into_leaf());
-        self
-    }
-    /// Adds to `conditions`: list of `CertificateSigningRequestCondition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = CertificateSigningRequestConditionApplyConfiguration>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for CertificateSigningRequestStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("certificate", &self.certificate);
-        to.set("conditions", &self.conditions);
-    }
-}
+part! { certificate_signing_request_status() -> CertificateSigningRequestStatusApplyConfiguration of api::CertificateSigningRequestStatus {
+    certificate(ByteString) "certificate": "`ByteString`";
+    conditions(Vec<CertificateSigningRequestConditionApplyConfiguration>) "conditions": "list of `CertificateSigningRequestCondition`, merged by `type`";
+} }

@@ -3,157 +3,18 @@
 #![allow(clippy::pedantic, clippy::should_implement_trait, clippy::wrong_self_convention, clippy::too_many_arguments)]
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use kube_core::ObjectMeta;
+use k8s_openapi::api::coordination::v1 as api;
 
-use crate::IntoLeaf;
-use crate::members::{Configuration, Members};
+kind! { lease(name, namespace) -> LeaseApplyConfiguration of api::Lease {
+    spec(Box<LeaseSpecApplyConfiguration>) "spec": "`LeaseSpec`";
+} }
 
-/// The fields to apply of a `Lease`. [`lease`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct LeaseApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `LeaseSpec`.
-    pub spec: Option<Box<LeaseSpecApplyConfiguration>>,
-}
-
-crate::__configuration!(LeaseApplyConfiguration of k8s_openapi::api::coordination::v1::Lease);
-crate::__kind!(LeaseApplyConfiguration of k8s_openapi::api::coordination::v1::Lease);
-
-/// Makes a configuration of the `Lease` with this name and namespace.
-pub fn lease(name: impl Into<String>, namespace: impl Into<String>) -> LeaseApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    LeaseApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl LeaseApplyConfiguration {
-    /// Sets `spec`: `LeaseSpec`.
-    pub fn spec(mut self, value: LeaseSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.acquireTime`: `MicroTime`.
-    pub fn acquire_time(mut self, value: impl IntoLeaf<MicroTime>) -> Self {
-        self.spec.get_or_insert_default().acquire_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `spec.holderIdentity`: string.
-    pub fn holder_identity(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().holder_identity = Some(value.into());
-        self
-    }
-    /// Sets `spec.leaseDurationSeconds`: `i32`.
-    pub fn lease_duration_seconds(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().lease_duration_seconds = Some(value);
-        self
-    }
-    /// Sets `spec.leaseTransitions`: `i32`.
-    pub fn lease_transitions(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().lease_transitions = Some(value);
-        self
-    }
-    /// Sets `spec.preferredHolder`: string.
-    pub fn preferred_holder(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().preferred_holder = Some(value.into());
-        self
-    }
-    /// Sets `spec.renewTime`: `MicroTime`.
-    pub fn renew_time(mut self, value: impl IntoLeaf<MicroTime>) -> Self {
-        self.spec.get_or_insert_default().renew_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `spec.strategy`: string.
-    pub fn strategy(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().strategy = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for LeaseApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("coordination.k8s.io/v1", "Lease", &self.metadata);
-        to.set("spec", &self.spec);
-    }
-}
-
-/// The fields to apply of a `LeaseSpec`. [`lease_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct LeaseSpecApplyConfiguration {
-    /// `acquireTime`: `MicroTime`.
-    pub acquire_time: Option<MicroTime>,
-    /// `holderIdentity`: string.
-    pub holder_identity: Option<String>,
-    /// `leaseDurationSeconds`: `i32`.
-    pub lease_duration_seconds: Option<i32>,
-    /// `leaseTransitions`: `i32`.
-    pub lease_transitions: Option<i32>,
-    /// `preferredHolder`: string.
-    pub preferred_holder: Option<String>,
-    /// `renewTime`: `MicroTime`.
-    pub renew_time: Option<MicroTime>,
-    /// `strategy`: string.
-    pub strategy: Option<String>,
-}
-
-crate::__configuration!(LeaseSpecApplyConfiguration of k8s_openapi::api::coordination::v1::LeaseSpec);
-
-/// Makes an empty configuration of a `LeaseSpec`.
-pub fn lease_spec() -> LeaseSpecApplyConfiguration {
-    Default::default()
-}
-
-impl LeaseSpecApplyConfiguration {
-    /// Sets `acquireTime`: `MicroTime`.
-    pub fn acquire_time(mut self, value: impl IntoLeaf<MicroTime>) -> Self {
-        self.acquire_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `holderIdentity`: string.
-    pub fn holder_identity(mut self, value: impl Into<String>) -> Self {
-        self.holder_identity = Some(value.into());
-        self
-    }
-    /// Sets `leaseDurationSeconds`: `i32`.
-    pub fn lease_duration_seconds(mut self, value: i32) -> Self {
-        self.lease_duration_seconds = Some(value);
-        self
-    }
-    /// Sets `leaseTransitions`: `i32`.
-    pub fn lease_transitions(mut self, value: i32) -> Self {
-        self.lease_transitions = Some(value);
-        self
-    }
-    /// Sets `preferredHolder`: string.
-    pub fn preferred_holder(mut self, value: impl Into<String>) -> Self {
-        self.preferred_holder = Some(value.into());
-        self
-    }
-    /// Sets `renewTime`: `MicroTime`.
-    pub fn renew_time(mut self, value: impl IntoLeaf<MicroTime>) -> Self {
-        self.renew_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `strategy`: string.
-    pub fn strategy(mut self, value: impl Into<String>) -> Self {
-        self.strategy = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for LeaseSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("acquireTime", &self.acquire_time);
-        to.set("holderIdentity", &self.holder_identity);
-        to.set("leaseDurationSeconds", &self.lease_duration_seconds);
-        to.set("leaseTransitions", &self.lease_transitions);
-        to.set("preferredHolder", &self.preferred_holder);
-        to.set("renewTime", &self.renew_time);
-        to.set("strategy", &self.strategy);
-    }
-}
+part! { lease_spec() -> LeaseSpecApplyConfiguration of api::LeaseSpec, spec of [LeaseApplyConfiguration] {
+    acquire_time(MicroTime) "acquireTime": "`MicroTime`";
+    holder_identity(String) "holderIdentity": "string";
+    lease_duration_seconds(i32) "leaseDurationSeconds": "`i32`";
+    lease_transitions(i32) "leaseTransitions": "`i32`";
+    preferred_holder(String) "preferredHolder": "string";
+    renew_time(MicroTime) "renewTime": "`MicroTime`";
+    strategy(String) "strategy": "string";
+} }

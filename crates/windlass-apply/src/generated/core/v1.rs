@@ -11,12451 +11,1518 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use k8s_openapi::ByteString;
 use kube_core::ObjectMeta;
-
-use crate::IntoLeaf;
-use crate::members::{Configuration, Members};
-
-/// The fields to apply of a `AWSElasticBlockStoreVolumeSource`. [`aws_elastic_block_store_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct AWSElasticBlockStoreVolumeSourceApplyConfiguration {
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `partition`: `i32`.
-    pub partition: Option<i32>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `volumeID`: string.
-    pub volume_id: Option<String>,
-}
-
-crate::__configuration!(AWSElasticBlockStoreVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::AWSElasticBlockStoreVolumeSource);
-
-/// Makes an empty configuration of a `AWSElasticBlockStoreVolumeSource`.
-pub fn aws_elastic_block_store_volume_source() -> AWSElasticBlockStoreVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl AWSElasticBlockStoreVolumeSourceApplyConfiguration {
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `partition`: `i32`.
-    pub fn partition(mut self, value: i32) -> Self {
-        self.partition = Some(value);
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `volumeID`: string.
-    pub fn volume_id(mut self, value: impl Into<String>) -> Self {
-        self.volume_id = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for AWSElasticBlockStoreVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("fsType", &self.fs_type);
-        to.set("partition", &self.partition);
-        to.set("readOnly", &self.read_only);
-        to.set("volumeID", &self.volume_id);
-    }
-}
-
-/// The fields to apply of a `Affinity`. [`affinity`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct AffinityApplyConfiguration {
-    /// `nodeAffinity`: `NodeAffinity`.
-    pub node_affinity: Option<Box<NodeAffinityApplyConfiguration>>,
-    /// `podAffinity`: `PodAffinity`.
-    pub pod_affinity: Option<Box<PodAffinityApplyConfiguration>>,
-    /// `podAntiAffinity`: `PodAntiAffinity`.
-    pub pod_anti_affinity: Option<Box<PodAntiAffinityApplyConfiguration>>,
-}
-
-crate::__configuration!(AffinityApplyConfiguration of k8s_openapi::api::core::v1::Affinity);
-
-/// Makes an empty configuration of a `Affinity`.
-pub fn affinity() -> AffinityApplyConfiguration {
-    Default::default()
-}
-
-impl AffinityApplyConfiguration {
-    /// Sets `nodeAffinity`: `NodeAffinity`.
-    pub fn node_affinity(mut self, value: NodeAffinityApplyConfiguration) -> Self {
-        self.node_affinity = Some(Box::new(value));
-        self
-    }
-    /// Sets `podAffinity`: `PodAffinity`.
-    pub fn pod_affinity(mut self, value: PodAffinityApplyConfiguration) -> Self {
-        self.pod_affinity = Some(Box::new(value));
-        self
-    }
-    /// Sets `podAntiAffinity`: `PodAntiAffinity`.
-    pub fn pod_anti_affinity(mut self, value: PodAntiAffinityApplyConfiguration) -> Self {
-        self.pod_anti_affinity = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for AffinityApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("nodeAffinity", &self.node_affinity);
-        to.set("podAffinity", &self.pod_affinity);
-        to.set("podAntiAffinity", &self.pod_anti_affinity);
-    }
-}
-
-/// The fields to apply of a `AppArmorProfile`. [`app_armor_profile`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct AppArmorProfileApplyConfiguration {
-    /// `localhostProfile`: string.
-    pub localhost_profile: Option<String>,
-    /// `type`: string, one of `Localhost`, `RuntimeDefault`, `Unconfined`.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(AppArmorProfileApplyConfiguration of k8s_openapi::api::core::v1::AppArmorProfile);
-
-/// Makes an empty configuration of a `AppArmorProfile`.
-pub fn app_armor_profile() -> AppArmorProfileApplyConfiguration {
-    Default::default()
-}
-
-impl AppArmorProfileApplyConfiguration {
-    /// Sets `localhostProfile`: string.
-    pub fn localhost_profile(mut self, value: impl Into<String>) -> Self {
-        self.localhost_profile = Some(value.into());
-        self
-    }
-    /// Sets `type`: string, one of `Localhost`, `RuntimeDefault`, `Unconfined`.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for AppArmorProfileApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("localhostProfile", &self.localhost_profile);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `AttachedVolume`. [`attached_volume`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct AttachedVolumeApplyConfiguration {
-    /// `devicePath`: string.
-    pub device_path: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-}
-
-crate::__configuration!(AttachedVolumeApplyConfiguration of k8s_openapi::api::core::v1::AttachedVolume);
-
-/// Makes an empty configuration of a `AttachedVolume`.
-pub fn attached_volume() -> AttachedVolumeApplyConfiguration {
-    Default::default()
-}
-
-impl AttachedVolumeApplyConfiguration {
-    /// Sets `devicePath`: string.
-    pub fn device_path(mut self, value: impl Into<String>) -> Self {
-        self.device_path = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for AttachedVolumeApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("devicePath", &self.device_path);
-        to.set("name", &self.name);
-    }
-}
-
-/// The fields to apply of a `AzureDiskVolumeSource`. [`azure_disk_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct AzureDiskVolumeSourceApplyConfiguration {
-    /// `cachingMode`: string, one of `None`, `ReadOnly`, `ReadWrite`.
-    pub caching_mode: Option<String>,
-    /// `diskName`: string.
-    pub disk_name: Option<String>,
-    /// `diskURI`: string.
-    pub disk_uri: Option<String>,
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `kind`: string, one of `Dedicated`, `Managed`, `Shared`.
-    pub kind: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-}
-
-crate::__configuration!(AzureDiskVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::AzureDiskVolumeSource);
-
-/// Makes an empty configuration of a `AzureDiskVolumeSource`.
-pub fn azure_disk_volume_source() -> AzureDiskVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl AzureDiskVolumeSourceApplyConfiguration {
-    /// Sets `cachingMode`: string, one of `None`, `ReadOnly`, `ReadWrite`.
-    pub fn caching_mode(mut self, value: impl Into<String>) -> Self {
-        self.caching_mode = Some(value.into());
-        self
-    }
-    /// Sets `diskName`: string.
-    pub fn disk_name(mut self, value: impl Into<String>) -> Self {
-        self.disk_name = Some(value.into());
-        self
-    }
-    /// Sets `diskURI`: string.
-    pub fn disk_uri(mut self, value: impl Into<String>) -> Self {
-        self.disk_uri = Some(value.into());
-        self
-    }
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `kind`: string, one of `Dedicated`, `Managed`, `Shared`.
-    pub fn kind(mut self, value: impl Into<String>) -> Self {
-        self.kind = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-}
-
-impl Configuration for AzureDiskVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("cachingMode", &self.caching_mode);
-        to.set("diskName", &self.disk_name);
-        to.set("diskURI", &self.disk_uri);
-        to.set("fsType", &self.fs_type);
-        to.set("kind", &self.kind);
-        to.set("readOnly", &self.read_only);
-    }
-}
-
-/// The fields to apply of a `AzureFilePersistentVolumeSource`. [`azure_file_persistent_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct AzureFilePersistentVolumeSourceApplyConfiguration {
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `secretName`: string.
-    pub secret_name: Option<String>,
-    /// `secretNamespace`: string.
-    pub secret_namespace: Option<String>,
-    /// `shareName`: string.
-    pub share_name: Option<String>,
-}
-
-crate::__configuration!(AzureFilePersistentVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::AzureFilePersistentVolumeSource);
-
-/// Makes an empty configuration of a `AzureFilePersistentVolumeSource`.
-pub fn azure_file_persistent_volume_source() -> AzureFilePersistentVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl AzureFilePersistentVolumeSourceApplyConfiguration {
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `secretName`: string.
-    pub fn secret_name(mut self, value: impl Into<String>) -> Self {
-        self.secret_name = Some(value.into());
-        self
-    }
-    /// Sets `secretNamespace`: string.
-    pub fn secret_namespace(mut self, value: impl Into<String>) -> Self {
-        self.secret_namespace = Some(value.into());
-        self
-    }
-    /// Sets `shareName`: string.
-    pub fn share_name(mut self, value: impl Into<String>) -> Self {
-        self.share_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for AzureFilePersistentVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("readOnly", &self.read_only);
-        to.set("secretName", &self.secret_name);
-        to.set("secretNamespace", &self.secret_namespace);
-        to.set("shareName", &self.share_name);
-    }
-}
-
-/// The fields to apply of a `AzureFileVolumeSource`. [`azure_file_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct AzureFileVolumeSourceApplyConfiguration {
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `secretName`: string.
-    pub secret_name: Option<String>,
-    /// `shareName`: string.
-    pub share_name: Option<String>,
-}
-
-crate::__configuration!(AzureFileVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::AzureFileVolumeSource);
-
-/// Makes an empty configuration of a `AzureFileVolumeSource`.
-pub fn azure_file_volume_source() -> AzureFileVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl AzureFileVolumeSourceApplyConfiguration {
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `secretName`: string.
-    pub fn secret_name(mut self, value: impl Into<String>) -> Self {
-        self.secret_name = Some(value.into());
-        self
-    }
-    /// Sets `shareName`: string.
-    pub fn share_name(mut self, value: impl Into<String>) -> Self {
-        self.share_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for AzureFileVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("readOnly", &self.read_only);
-        to.set("secretName", &self.secret_name);
-        to.set("shareName", &self.share_name);
-    }
-}
-
-/// The fields to apply of a `CSIPersistentVolumeSource`. [`csi_persistent_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CSIPersistentVolumeSourceApplyConfiguration {
-    /// `controllerExpandSecretRef`: `SecretReference`.
-    pub controller_expand_secret_ref: Option<Box<SecretReferenceApplyConfiguration>>,
-    /// `controllerPublishSecretRef`: `SecretReference`.
-    pub controller_publish_secret_ref: Option<Box<SecretReferenceApplyConfiguration>>,
-    /// `driver`: string.
-    pub driver: Option<String>,
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `nodeExpandSecretRef`: `SecretReference`.
-    pub node_expand_secret_ref: Option<Box<SecretReferenceApplyConfiguration>>,
-    /// `nodePublishSecretRef`: `SecretReference`.
-    pub node_publish_secret_ref: Option<Box<SecretReferenceApplyConfiguration>>,
-    /// `nodeStageSecretRef`: `SecretReference`.
-    pub node_stage_secret_ref: Option<Box<SecretReferenceApplyConfiguration>>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `volumeAttributes`: map of string.
-    pub volume_attributes: Option<BTreeMap<String, String>>,
-    /// `volumeHandle`: string.
-    pub volume_handle: Option<String>,
-}
-
-crate::__configuration!(CSIPersistentVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::CSIPersistentVolumeSource);
-
-/// Makes an empty configuration of a `CSIPersistentVolumeSource`.
-pub fn csi_persistent_volume_source() -> CSIPersistentVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl CSIPersistentVolumeSourceApplyConfiguration {
-    /// Sets `controllerExpandSecretRef`: `SecretReference`.
-    pub fn controller_expand_secret_ref(mut self, value: SecretReferenceApplyConfiguration) -> Self {
-        self.controller_expand_secret_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `controllerPublishSecretRef`: `SecretReference`.
-    pub fn controller_publish_secret_ref(mut self, value: SecretReferenceApplyConfiguration) -> Self {
-        self.controller_publish_secret_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `driver`: string.
-    pub fn driver(mut self, value: impl Into<String>) -> Self {
-        self.driver = Some(value.into());
-        self
-    }
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `nodeExpandSecretRef`: `SecretReference`.
-    pub fn node_expand_secret_ref(mut self, value: SecretReferenceApplyConfiguration) -> Self {
-        self.node_expand_secret_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `nodePublishSecretRef`: `SecretReference`.
-    pub fn node_publish_secret_ref(mut self, value: SecretReferenceApplyConfiguration) -> Self {
-        self.node_publish_secret_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `nodeStageSecretRef`: `SecretReference`.
-    pub fn node_stage_secret_ref(mut self, value: SecretReferenceApplyConfiguration) -> Self {
-        self.node_stage_secret_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Adds to `volumeAttributes`: map of string.
-    pub fn volume_attributes(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.volume_attributes.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-    /// Sets `volumeHandle`: string.
-    pub fn volume_handle(mut self, value: impl Into<String>) -> Self {
-        self.volume_handle = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for CSIPersistentVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("controllerExpandSecretRef", &self.controller_expand_secret_ref);
-        to.set("controllerPublishSecretRef", &self.controller_publish_secret_ref);
-        to.set("driver", &self.driver);
-        to.set("fsType", &self.fs_type);
-        to.set("nodeExpandSecretRef", &self.node_expand_secret_ref);
-        to.set("nodePublishSecretRef", &self.node_publish_secret_ref);
-        to.set("nodeStageSecretRef", &self.node_stage_secret_ref);
-        to.set("readOnly", &self.read_only);
-        to.set("volumeAttributes", &self.volume_attributes);
-        to.set("volumeHandle", &self.volume_handle);
-    }
-}
-
-/// The fields to apply of a `CSIVolumeSource`. [`csi_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CSIVolumeSourceApplyConfiguration {
-    /// `driver`: string.
-    pub driver: Option<String>,
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `nodePublishSecretRef`: `LocalObjectReference`.
-    pub node_publish_secret_ref: Option<Box<LocalObjectReferenceApplyConfiguration>>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `volumeAttributes`: map of string.
-    pub volume_attributes: Option<BTreeMap<String, String>>,
-}
-
-crate::__configuration!(CSIVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::CSIVolumeSource);
-
-/// Makes an empty configuration of a `CSIVolumeSource`.
-pub fn csi_volume_source() -> CSIVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl CSIVolumeSourceApplyConfiguration {
-    /// Sets `driver`: string.
-    pub fn driver(mut self, value: impl Into<String>) -> Self {
-        self.driver = Some(value.into());
-        self
-    }
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `nodePublishSecretRef`: `LocalObjectReference`.
-    pub fn node_publish_secret_ref(mut self, value: LocalObjectReferenceApplyConfiguration) -> Self {
-        self.node_publish_secret_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Adds to `volumeAttributes`: map of string.
-    pub fn volume_attributes(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.volume_attributes.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-}
-
-impl Configuration for CSIVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("driver", &self.driver);
-        to.set("fsType", &self.fs_type);
-        to.set("nodePublishSecretRef", &self.node_publish_secret_ref);
-        to.set("readOnly", &self.read_only);
-        to.set("volumeAttributes", &self.volume_attributes);
-    }
-}
-
-/// The fields to apply of a `Capabilities`. [`capabilities`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CapabilitiesApplyConfiguration {
-    /// `add`: list of string, owned as a whole.
-    pub add: Option<Vec<String>>,
-    /// `drop`: list of string, owned as a whole.
-    pub drop: Option<Vec<String>>,
-}
-
-crate::__configuration!(CapabilitiesApplyConfiguration of k8s_openapi::api::core::v1::Capabilities);
-
-/// Makes an empty configuration of a `Capabilities`.
-pub fn capabilities() -> CapabilitiesApplyConfiguration {
-    Default::default()
-}
-
-impl CapabilitiesApplyConfiguration {
-    /// Adds to `add`: list of string, owned as a whole.
-    pub fn add(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.add.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `drop`: list of string, owned as a whole.
-    pub fn drop(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.drop.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for CapabilitiesApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("add", &self.add);
-        to.set("drop", &self.drop);
-    }
-}
-
-/// The fields to apply of a `CephFSPersistentVolumeSource`. [`ceph_fs_persistent_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CephFSPersistentVolumeSourceApplyConfiguration {
-    /// `monitors`: list of string, owned as a whole.
-    pub monitors: Option<Vec<String>>,
-    /// `path`: string.
-    pub path: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `secretFile`: string.
-    pub secret_file: Option<String>,
-    /// `secretRef`: `SecretReference`.
-    pub secret_ref: Option<Box<SecretReferenceApplyConfiguration>>,
-    /// `user`: string.
-    pub user: Option<String>,
-}
-
-crate::__configuration!(CephFSPersistentVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::CephFSPersistentVolumeSource);
-
-/// Makes an empty configuration of a `CephFSPersistentVolumeSource`.
-pub fn ceph_fs_persistent_volume_source() -> CephFSPersistentVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl CephFSPersistentVolumeSourceApplyConfiguration {
-    /// Adds to `monitors`: list of string, owned as a whole.
-    pub fn monitors(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.monitors.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `path`: string.
-    pub fn path(mut self, value: impl Into<String>) -> Self {
-        self.path = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `secretFile`: string.
-    pub fn secret_file(mut self, value: impl Into<String>) -> Self {
-        self.secret_file = Some(value.into());
-        self
-    }
-    /// Sets `secretRef`: `SecretReference`.
-    pub fn secret_ref(mut self, value: SecretReferenceApplyConfiguration) -> Self {
-        self.secret_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `user`: string.
-    pub fn user(mut self, value: impl Into<String>) -> Self {
-        self.user = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for CephFSPersistentVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("monitors", &self.monitors);
-        to.set("path", &self.path);
-        to.set("readOnly", &self.read_only);
-        to.set("secretFile", &self.secret_file);
-        to.set("secretRef", &self.secret_ref);
-        to.set("user", &self.user);
-    }
-}
-
-/// The fields to apply of a `CephFSVolumeSource`. [`ceph_fs_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CephFSVolumeSourceApplyConfiguration {
-    /// `monitors`: list of string, owned as a whole.
-    pub monitors: Option<Vec<String>>,
-    /// `path`: string.
-    pub path: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `secretFile`: string.
-    pub secret_file: Option<String>,
-    /// `secretRef`: `LocalObjectReference`.
-    pub secret_ref: Option<Box<LocalObjectReferenceApplyConfiguration>>,
-    /// `user`: string.
-    pub user: Option<String>,
-}
-
-crate::__configuration!(CephFSVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::CephFSVolumeSource);
-
-/// Makes an empty configuration of a `CephFSVolumeSource`.
-pub fn ceph_fs_volume_source() -> CephFSVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl CephFSVolumeSourceApplyConfiguration {
-    /// Adds to `monitors`: list of string, owned as a whole.
-    pub fn monitors(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.monitors.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `path`: string.
-    pub fn path(mut self, value: impl Into<String>) -> Self {
-        self.path = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `secretFile`: string.
-    pub fn secret_file(mut self, value: impl Into<String>) -> Self {
-        self.secret_file = Some(value.into());
-        self
-    }
-    /// Sets `secretRef`: `LocalObjectReference`.
-    pub fn secret_ref(mut self, value: LocalObjectReferenceApplyConfiguration) -> Self {
-        self.secret_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `user`: string.
-    pub fn user(mut self, value: impl Into<String>) -> Self {
-        self.user = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for CephFSVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("monitors", &self.monitors);
-        to.set("path", &self.path);
-        to.set("readOnly", &self.read_only);
-        to.set("secretFile", &self.secret_file);
-        to.set("secretRef", &self.secret_ref);
-        to.set("user", &self.user);
-    }
-}
-
-/// The fields to apply of a `CinderPersistentVolumeSource`. [`cinder_persistent_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CinderPersistentVolumeSourceApplyConfiguration {
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `secretRef`: `SecretReference`.
-    pub secret_ref: Option<Box<SecretReferenceApplyConfiguration>>,
-    /// `volumeID`: string.
-    pub volume_id: Option<String>,
-}
-
-crate::__configuration!(CinderPersistentVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::CinderPersistentVolumeSource);
-
-/// Makes an empty configuration of a `CinderPersistentVolumeSource`.
-pub fn cinder_persistent_volume_source() -> CinderPersistentVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl CinderPersistentVolumeSourceApplyConfiguration {
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `secretRef`: `SecretReference`.
-    pub fn secret_ref(mut self, value: SecretReferenceApplyConfiguration) -> Self {
-        self.secret_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `volumeID`: string.
-    pub fn volume_id(mut self, value: impl Into<String>) -> Self {
-        self.volume_id = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for CinderPersistentVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("fsType", &self.fs_type);
-        to.set("readOnly", &self.read_only);
-        to.set("secretRef", &self.secret_ref);
-        to.set("volumeID", &self.volume_id);
-    }
-}
-
-/// The fields to apply of a `CinderVolumeSource`. [`cinder_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CinderVolumeSourceApplyConfiguration {
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `secretRef`: `LocalObjectReference`.
-    pub secret_ref: Option<Box<LocalObjectReferenceApplyConfiguration>>,
-    /// `volumeID`: string.
-    pub volume_id: Option<String>,
-}
-
-crate::__configuration!(CinderVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::CinderVolumeSource);
-
-/// Makes an empty configuration of a `CinderVolumeSource`.
-pub fn cinder_volume_source() -> CinderVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl CinderVolumeSourceApplyConfiguration {
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `secretRef`: `LocalObjectReference`.
-    pub fn secret_ref(mut self, value: LocalObjectReferenceApplyConfiguration) -> Self {
-        self.secret_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `volumeID`: string.
-    pub fn volume_id(mut self, value: impl Into<String>) -> Self {
-        self.volume_id = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for CinderVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("fsType", &self.fs_type);
-        to.set("readOnly", &self.read_only);
-        to.set("secretRef", &self.secret_ref);
-        to.set("volumeID", &self.volume_id);
-    }
-}
-
-/// The fields to apply of a `ClientIPConfig`. [`client_ip_config`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ClientIPConfigApplyConfiguration {
-    /// `timeoutSeconds`: `i32`.
-    pub timeout_seconds: Option<i32>,
-}
-
-crate::__configuration!(ClientIPConfigApplyConfiguration of k8s_openapi::api::core::v1::ClientIPConfig);
-
-/// Makes an empty configuration of a `ClientIPConfig`.
-pub fn client_ip_config() -> ClientIPConfigApplyConfiguration {
-    Default::default()
-}
-
-impl ClientIPConfigApplyConfiguration {
-    /// Sets `timeoutSeconds`: `i32`.
-    pub fn timeout_seconds(mut self, value: i32) -> Self {
-        self.timeout_seconds = Some(value);
-        self
-    }
-}
-
-impl Configuration for ClientIPConfigApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("timeoutSeconds", &self.timeout_seconds);
-    }
-}
-
-/// The fields to apply of a `ClusterTrustBundleProjection`. [`cluster_trust_bundle_projection`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ClusterTrustBundleProjectionApplyConfiguration {
-    /// `labelSelector`: `LabelSelector`.
-    pub label_selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `optional`: `bool`.
-    pub optional: Option<bool>,
-    /// `path`: string.
-    pub path: Option<String>,
-    /// `signerName`: string.
-    pub signer_name: Option<String>,
-}
-
-crate::__configuration!(ClusterTrustBundleProjectionApplyConfiguration of k8s_openapi::api::core::v1::ClusterTrustBundleProjection);
-
-/// Makes an empty configuration of a `ClusterTrustBundleProjection`.
-pub fn cluster_trust_bundle_projection() -> ClusterTrustBundleProjectionApplyConfiguration {
-    Default::default()
-}
-
-impl ClusterTrustBundleProjectionApplyConfiguration {
-    /// Sets `labelSelector`: `LabelSelector`.
-    pub fn label_selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.label_selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `optional`: `bool`.
-    pub fn optional(mut self, value: bool) -> Self {
-        self.optional = Some(value);
-        self
-    }
-    /// Sets `path`: string.
-    pub fn path(mut self, value: impl Into<String>) -> Self {
-        self.path = Some(value.into());
-        self
-    }
-    /// Sets `signerName`: string.
-    pub fn signer_name(mut self, value: impl Into<String>) -> Self {
-        self.signer_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ClusterTrustBundleProjectionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("labelSelector", &self.label_selector);
-        to.set("name", &self.name);
-        to.set("optional", &self.optional);
-        to.set("path", &self.path);
-        to.set("signerName", &self.signer_name);
-    }
-}
-
-/// The fields to apply of a `ConfigMap`. [`config_map`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ConfigMapApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `binaryData`: map of `ByteString`.
-    pub binary_data: Option<BTreeMap<String, ByteString>>,
-    /// `data`: map of string.
-    pub data: Option<BTreeMap<String, String>>,
-    /// `immutable`: `bool`.
-    pub immutable: Option<bool>,
-}
-
-crate::__configuration!(ConfigMapApplyConfiguration of k8s_openapi::api::core::v1::ConfigMap);
-crate::__kind!(ConfigMapApplyConfiguration of k8s_openapi::api::core::v1::ConfigMap);
-
-/// Makes a configuration of the `ConfigMap` with this name and namespace.
-pub fn config_map(name: impl Into<String>, namespace: impl Into<String>) -> ConfigMapApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    ConfigMapApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl ConfigMapApplyConfiguration {
-    /// Adds to `binaryData`: map of `ByteString`.
-    pub fn binary_data(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<ByteString>)>) -> Self {
-        self.binary_data.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Adds to `data`: map of string.
-    pub fn data(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.data.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-    /// Sets `immutable`: `bool`.
-    pub fn immutable(mut self, value: bool) -> Self {
-        self.immutable = Some(value);
-        self
-    }
-}
-
-impl Configuration for ConfigMapApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("v1", "ConfigMap", &self.metadata);
-        to.set("binaryData", &self.binary_data);
-        to.set("data", &self.data);
-        to.set("immutable", &self.immutable);
-    }
-}
-
-/// The fields to apply of a `ConfigMapEnvSource`. [`config_map_env_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ConfigMapEnvSourceApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `optional`: `bool`.
-    pub optional: Option<bool>,
-}
-
-crate::__configuration!(ConfigMapEnvSourceApplyConfiguration of k8s_openapi::api::core::v1::ConfigMapEnvSource);
-
-/// Makes an empty configuration of a `ConfigMapEnvSource`.
-pub fn config_map_env_source() -> ConfigMapEnvSourceApplyConfiguration {
-    Default::default()
-}
-
-impl ConfigMapEnvSourceApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `optional`: `bool`.
-    pub fn optional(mut self, value: bool) -> Self {
-        self.optional = Some(value);
-        self
-    }
-}
-
-impl Configuration for ConfigMapEnvSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("optional", &self.optional);
-    }
-}
-
-/// The fields to apply of a `ConfigMapKeySelector`. [`config_map_key_selector`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ConfigMapKeySelectorApplyConfiguration {
-    /// `key`: string.
-    pub key: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `optional`: `bool`.
-    pub optional: Option<bool>,
-}
-
-crate::__configuration!(ConfigMapKeySelectorApplyConfiguration of k8s_openapi::api::core::v1::ConfigMapKeySelector);
-
-/// Makes an empty configuration of a `ConfigMapKeySelector`.
-pub fn config_map_key_selector() -> ConfigMapKeySelectorApplyConfiguration {
-    Default::default()
-}
-
-impl ConfigMapKeySelectorApplyConfiguration {
-    /// Sets `key`: string.
-    pub fn key(mut self, value: impl Into<String>) -> Self {
-        self.key = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `optional`: `bool`.
-    pub fn optional(mut self, value: bool) -> Self {
-        self.optional = Some(value);
-        self
-    }
-}
-
-impl Configuration for ConfigMapKeySelectorApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("key", &self.key);
-        to.set("name", &self.name);
-        to.set("optional", &self.optional);
-    }
-}
-
-/// The fields to apply of a `ConfigMapNodeConfigSource`. [`config_map_node_config_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ConfigMapNodeConfigSourceApplyConfiguration {
-    /// `kubeletConfigKey`: string.
-    pub kubelet_config_key: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `namespace`: string.
-    pub namespace: Option<String>,
-    /// `resourceVersion`: string.
-    pub resource_version: Option<String>,
-    /// `uid`: string.
-    pub uid: Option<String>,
-}
-
-crate::__configuration!(ConfigMapNodeConfigSourceApplyConfiguration of k8s_openapi::api::core::v1::ConfigMapNodeConfigSource);
-
-/// Makes an empty configuration of a `ConfigMapNodeConfigSource`.
-pub fn config_map_node_config_source() -> ConfigMapNodeConfigSourceApplyConfiguration {
-    Default::default()
-}
-
-impl ConfigMapNodeConfigSourceApplyConfiguration {
-    /// Sets `kubeletConfigKey`: string.
-    pub fn kubelet_config_key(mut self, value: impl Into<String>) -> Self {
-        self.kubelet_config_key = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `namespace`: string.
-    pub fn namespace(mut self, value: impl Into<String>) -> Self {
-        self.namespace = Some(value.into());
-        self
-    }
-    /// Sets `resourceVersion`: string.
-    pub fn resource_version(mut self, value: impl Into<String>) -> Self {
-        self.resource_version = Some(value.into());
-        self
-    }
-    /// Sets `uid`: string.
-    pub fn uid(mut self, value: impl Into<String>) -> Self {
-        self.uid = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ConfigMapNodeConfigSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("kubeletConfigKey", &self.kubelet_config_key);
-        to.set("name", &self.name);
-        to.set("namespace", &self.namespace);
-        to.set("resourceVersion", &self.resource_version);
-        to.set("uid", &self.uid);
-    }
-}
-
-/// The fields to apply of a `ConfigMapProjection`. [`config_map_projection`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ConfigMapProjectionApplyConfiguration {
-    /// `items`: list of `KeyToPath`, owned as a whole.
-    pub items: Option<Vec<KeyToPathApplyConfiguration>>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `optional`: `bool`.
-    pub optional: Option<bool>,
-}
-
-crate::__configuration!(ConfigMapProjectionApplyConfiguration of k8s_openapi::api::core::v1::ConfigMapProjection);
-
-/// Makes an empty configuration of a `ConfigMapProjection`.
-pub fn config_map_projection() -> ConfigMapProjectionApplyConfiguration {
-    Default::default()
-}
-
-impl ConfigMapProjectionApplyConfiguration {
-    /// Adds to `items`: list of `KeyToPath`, owned as a whole.
-    pub fn items(mut self, value: impl IntoIterator<Item = KeyToPathApplyConfiguration>) -> Self {
-        self.items.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `optional`: `bool`.
-    pub fn optional(mut self, value: bool) -> Self {
-        self.optional = Some(value);
-        self
-    }
-}
-
-impl Configuration for ConfigMapProjectionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("items", &self.items);
-        to.set("name", &self.name);
-        to.set("optional", &self.optional);
-    }
-}
-
-/// The fields to apply of a `ConfigMapVolumeSource`. [`config_map_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ConfigMapVolumeSourceApplyConfiguration {
-    /// `defaultMode`: `i32`.
-    pub default_mode: Option<i32>,
-    /// `items`: list of `KeyToPath`, owned as a whole.
-    pub items: Option<Vec<KeyToPathApplyConfiguration>>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `optional`: `bool`.
-    pub optional: Option<bool>,
-}
-
-crate::__configuration!(ConfigMapVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::ConfigMapVolumeSource);
-
-/// Makes an empty configuration of a `ConfigMapVolumeSource`.
-pub fn config_map_volume_source() -> ConfigMapVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl ConfigMapVolumeSourceApplyConfiguration {
-    /// Sets `defaultMode`: `i32`.
-    pub fn default_mode(mut self, value: i32) -> Self {
-        self.default_mode = Some(value);
-        self
-    }
-    /// Adds to `items`: list of `KeyToPath`, owned as a whole.
-    pub fn items(mut self, value: impl IntoIterator<Item = KeyToPathApplyConfiguration>) -> Self {
-        self.items.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `optional`: `bool`.
-    pub fn optional(mut self, value: bool) -> Self {
-        self.optional = Some(value);
-        self
-    }
-}
-
-impl Configuration for ConfigMapVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("defaultMode", &self.default_mode);
-        to.set("items", &self.items);
-        to.set("name", &self.name);
-        to.set("optional", &self.optional);
-    }
-}
-
-/// The fields to apply of a `Container`. [`container`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ContainerApplyConfiguration {
-    /// `args`: list of string, owned as a whole.
-    pub args: Option<Vec<String>>,
-    /// `command`: list of string, owned as a whole.
-    pub command: Option<Vec<String>>,
-    /// `env`: list of `EnvVar`, merged by `name`.
-    pub env: Option<Vec<EnvVarApplyConfiguration>>,
-    /// `envFrom`: list of `EnvFromSource`, owned as a whole.
-    pub env_from: Option<Vec<EnvFromSourceApplyConfiguration>>,
-    /// `image`: string.
-    pub image: Option<String>,
-    /// `imagePullPolicy`: string, one of `Always`, `IfNotPresent`, `Never`.
-    pub image_pull_policy: Option<String>,
-    /// `lifecycle`: `Lifecycle`.
-    pub lifecycle: Option<Box<LifecycleApplyConfiguration>>,
-    /// `livenessProbe`: `Probe`.
-    pub liveness_probe: Option<Box<ProbeApplyConfiguration>>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `ports`: list of `ContainerPort`, merged by `containerPort` and `protocol`.
-    pub ports: Option<Vec<ContainerPortApplyConfiguration>>,
-    /// `readinessProbe`: `Probe`.
-    pub readiness_probe: Option<Box<ProbeApplyConfiguration>>,
-    /// `resizePolicy`: list of `ContainerResizePolicy`, owned as a whole.
-    pub resize_policy: Option<Vec<ContainerResizePolicyApplyConfiguration>>,
-    /// `resources`: `ResourceRequirements`.
-    pub resources: Option<Box<ResourceRequirementsApplyConfiguration>>,
-    /// `restartPolicy`: string.
-    pub restart_policy: Option<String>,
-    /// `restartPolicyRules`: list of `ContainerRestartRule`, owned as a whole.
-    pub restart_policy_rules: Option<Vec<ContainerRestartRuleApplyConfiguration>>,
-    /// `securityContext`: `SecurityContext`.
-    pub security_context: Option<Box<SecurityContextApplyConfiguration>>,
-    /// `startupProbe`: `Probe`.
-    pub startup_probe: Option<Box<ProbeApplyConfiguration>>,
-    /// `stdin`: `bool`.
-    pub stdin: Option<bool>,
-    /// `stdinOnce`: `bool`.
-    pub stdin_once: Option<bool>,
-    /// `terminationMessagePath`: string.
-    pub termination_message_path: Option<String>,
-    /// `terminationMessagePolicy`: string, one of `FallbackToLogsOnError`, `File`.
-    pub termination_message_policy: Option<String>,
-    /// `tty`: `bool`.
-    pub tty: Option<bool>,
-    /// `volumeDevices`: list of `VolumeDevice`, merged by `devicePath`.
-    pub volume_devices: Option<Vec<VolumeDeviceApplyConfiguration>>,
-    /// `volumeMounts`: list of `VolumeMount`, merged by `mountPath`.
-    pub volume_mounts: Option<Vec<VolumeMountApplyConfiguration>>,
-    /// `workingDir`: string.
-    pub working_dir: Option<String>,
-}
-
-crate::__configuration!(ContainerApplyConfiguration of k8s_openapi::api::core::v1::Container);
-
-/// Makes a configuration with this key of a `Container`.
-pub fn container(name: impl Into<String>) -> ContainerApplyConfiguration {
-    <ContainerApplyConfiguration as Default>::default().name(name)
-}
-
-impl ContainerApplyConfiguration {
-    /// Adds to `args`: list of string, owned as a whole.
-    pub fn args(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.args.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `command`: list of string, owned as a whole.
-    pub fn command(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.command.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `env`: list of `EnvVar`, merged by `name`.
-    pub fn env(mut self, value: impl IntoIterator<Item = EnvVarApplyConfiguration>) -> Self {
-        self.env.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `envFrom`: list of `EnvFromSource`, owned as a whole.
-    pub fn env_from(mut self, value: impl IntoIterator<Item = EnvFromSourceApplyConfiguration>) -> Self {
-        self.env_from.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `image`: string.
-    pub fn image(mut self, value: impl Into<String>) -> Self {
-        self.image = Some(value.into());
-        self
-    }
-    /// Sets `imagePullPolicy`: string, one of `Always`, `IfNotPresent`, `Never`.
-    pub fn image_pull_policy(mut self, value: impl Into<String>) -> Self {
-        self.image_pull_policy = Some(value.into());
-        self
-    }
-    /// Sets `lifecycle`: `Lifecycle`.
-    pub fn lifecycle(mut self, value: LifecycleApplyConfiguration) -> Self {
-        self.lifecycle = Some(Box::new(value));
-        self
-    }
-    /// Sets `livenessProbe`: `Probe`.
-    pub fn liveness_probe(mut self, value: ProbeApplyConfiguration) -> Self {
-        self.liveness_probe = Some(Box::new(value));
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Adds to `ports`: list of `ContainerPort`, merged by `containerPort` and `protocol`.
-    pub fn ports(mut self, value: impl IntoIterator<Item = ContainerPortApplyConfiguration>) -> Self {
-        self.ports.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `readinessProbe`: `Probe`.
-    pub fn readiness_probe(mut self, value: ProbeApplyConfiguration) -> Self {
-        self.readiness_probe = Some(Box::new(value));
-        self
-    }
-    /// Adds to `resizePolicy`: list of `ContainerResizePolicy`, owned as a whole.
-    pub fn resize_policy(mut self, value: impl IntoIterator<Item = ContainerResizePolicyApplyConfiguration>) -> Self {
-        self.resize_policy.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `resources`: `ResourceRequirements`.
-    pub fn resources(mut self, value: ResourceRequirementsApplyConfiguration) -> Self {
-        self.resources = Some(Box::new(value));
-        self
-    }
-    /// Sets `restartPolicy`: string.
-    pub fn restart_policy(mut self, value: impl Into<String>) -> Self {
-        self.restart_policy = Some(value.into());
-        self
-    }
-    /// Adds to `restartPolicyRules`: list of `ContainerRestartRule`, owned as a whole.
-    pub fn restart_policy_rules(mut self, value: impl IntoIterator<Item = ContainerRestartRuleApplyConfiguration>) -> Self {
-        self.restart_policy_rules.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `securityContext`: `SecurityContext`.
-    pub fn security_context(mut self, value: SecurityContextApplyConfiguration) -> Self {
-        self.security_context = Some(Box::new(value));
-        self
-    }
-    /// Sets `startupProbe`: `Probe`.
-    pub fn startup_probe(mut self, value: ProbeApplyConfiguration) -> Self {
-        self.startup_probe = Some(Box::new(value));
-        self
-    }
-    /// Sets `stdin`: `bool`.
-    pub fn stdin(mut self, value: bool) -> Self {
-        self.stdin = Some(value);
-        self
-    }
-    /// Sets `stdinOnce`: `bool`.
-    pub fn stdin_once(mut self, value: bool) -> Self {
-        self.stdin_once = Some(value);
-        self
-    }
-    /// Sets `terminationMessagePath`: string.
-    pub fn termination_message_path(mut self, value: impl Into<String>) -> Self {
-        self.termination_message_path = Some(value.into());
-        self
-    }
-    /// Sets `terminationMessagePolicy`: string, one of `FallbackToLogsOnError`, `File`.
-    pub fn termination_message_policy(mut self, value: impl Into<String>) -> Self {
-        self.termination_message_policy = Some(value.into());
-        self
-    }
-    /// Sets `tty`: `bool`.
-    pub fn tty(mut self, value: bool) -> Self {
-        self.tty = Some(value);
-        self
-    }
-    /// Adds to `volumeDevices`: list of `VolumeDevice`, merged by `devicePath`.
-    pub fn volume_devices(mut self, value: impl IntoIterator<Item = VolumeDeviceApplyConfiguration>) -> Self {
-        self.volume_devices.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `volumeMounts`: list of `VolumeMount`, merged by `mountPath`.
-    pub fn volume_mounts(mut self, value: impl IntoIterator<Item = VolumeMountApplyConfiguration>) -> Self {
-        self.volume_mounts.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `workingDir`: string.
-    pub fn working_dir(mut self, value: impl Into<String>) -> Self {
-        self.working_dir = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ContainerApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("args", &self.args);
-        to.set("command", &self.command);
-        to.set("env", &self.env);
-        to.set("envFrom", &self.env_from);
-        to.set("image", &self.image);
-        to.set("imagePullPolicy", &self.image_pull_policy);
-        to.set("lifecycle", &self.lifecycle);
-        to.set("livenessProbe", &self.liveness_probe);
-        to.set("name", &self.name);
-        to.set("ports", &self.ports);
-        to.set("readinessProbe", &self.readiness_probe);
-        to.set("resizePolicy", &self.resize_policy);
-        to.set("resources", &self.resources);
-        to.set("restartPolicy", &self.restart_policy);
-        to.set("restartPolicyRules", &self.restart_policy_rules);
-        to.set("securityContext", &self.security_context);
-        to.set("startupProbe", &self.startup_probe);
-        to.set("stdin", &self.stdin);
-        to.set("stdinOnce", &self.stdin_once);
-        to.set("terminationMessagePath", &self.termination_message_path);
-        to.set("terminationMessagePolicy", &self.termination_message_policy);
-        to.set("tty", &self.tty);
-        to.set("volumeDevices", &self.volume_devices);
-        to.set("volumeMounts", &self.volume_mounts);
-        to.set("workingDir", &self.working_dir);
-    }
-}
-
-/// The fields to apply of a `ContainerExtendedResourceRequest`. [`container_extended_resource_request`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ContainerExtendedResourceRequestApplyConfiguration {
-    /// `containerName`: string.
-    pub container_name: Option<String>,
-    /// `requestName`: string.
-    pub request_name: Option<String>,
-    /// `resourceName`: string.
-    pub resource_name: Option<String>,
-}
-
-crate::__configuration!(ContainerExtendedResourceRequestApplyConfiguration of k8s_openapi::api::core::v1::ContainerExtendedResourceRequest);
-
-/// Makes an empty configuration of a `ContainerExtendedResourceRequest`.
-pub fn container_extended_resource_request() -> ContainerExtendedResourceRequestApplyConfiguration {
-    Default::default()
-}
-
-impl ContainerExtendedResourceRequestApplyConfiguration {
-    /// Sets `containerName`: string.
-    pub fn container_name(mut self, value: impl Into<String>) -> Self {
-        self.container_name = Some(value.into());
-        self
-    }
-    /// Sets `requestName`: string.
-    pub fn request_name(mut self, value: impl Into<String>) -> Self {
-        self.request_name = Some(value.into());
-        self
-    }
-    /// Sets `resourceName`: string.
-    pub fn resource_name(mut self, value: impl Into<String>) -> Self {
-        self.resource_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ContainerExtendedResourceRequestApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("containerName", &self.container_name);
-        to.set("requestName", &self.request_name);
-        to.set("resourceName", &self.resource_name);
-    }
-}
-
-/// The fields to apply of a `ContainerImage`. [`container_image`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ContainerImageApplyConfiguration {
-    /// `names`: list of string, owned as a whole.
-    pub names: Option<Vec<String>>,
-    /// `sizeBytes`: `i64`.
-    pub size_bytes: Option<i64>,
-}
-
-crate::__configuration!(ContainerImageApplyConfiguration of k8s_openapi::api::core::v1::ContainerImage);
-
-/// Makes an empty configuration of a `ContainerImage`.
-pub fn container_image() -> ContainerImageApplyConfiguration {
-    Default::default()
-}
-
-impl ContainerImageApplyConfiguration {
-    /// Adds to `names`: list of string, owned as a whole.
-    pub fn names(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.names.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `sizeBytes`: `i64`.
-    pub fn size_bytes(mut self, value: i64) -> Self {
-        self.size_bytes = Some(value);
-        self
-    }
-}
-
-impl Configuration for ContainerImageApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("names", &self.names);
-        to.set("sizeBytes", &self.size_bytes);
-    }
-}
-
-/// The fields to apply of a `ContainerPort`. [`container_port`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ContainerPortApplyConfiguration {
-    /// `containerPort`: `i32`.
-    pub container_port: Option<i32>,
-    /// `hostIP`: string.
-    pub host_ip: Option<String>,
-    /// `hostPort`: `i32`.
-    pub host_port: Option<i32>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `protocol`: string, one of `SCTP`, `TCP`, `UDP`.
-    pub protocol: Option<String>,
-}
-
-crate::__configuration!(ContainerPortApplyConfiguration of k8s_openapi::api::core::v1::ContainerPort);
-
-/// Makes a configuration with this key of a `ContainerPort`.
-pub fn container_port(container_port: i32) -> ContainerPortApplyConfiguration {
-    <ContainerPortApplyConfiguration as Default>::default().container_port(container_port)
-}
-
-impl ContainerPortApplyConfiguration {
-    /// Sets `containerPort`: `i32`.
-    pub fn container_port(mut self, value: i32) -> Self {
-        self.container_port = Some(value);
-        self
-    }
-    /// Sets `hostIP`: string.
-    pub fn host_ip(mut self, value: impl Into<String>) -> Self {
-        self.host_ip = Some(value.into());
-        self
-    }
-    /// Sets `hostPort`: `i32`.
-    pub fn host_port(mut self, value: i32) -> Self {
-        self.host_port = Some(value);
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `protocol`: string, one of `SCTP`, `TCP`, `UDP`.
-    pub fn protocol(mut self, value: impl Into<String>) -> Self {
-        self.protocol = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ContainerPortApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("containerPort", &self.container_port);
-        to.set("hostIP", &self.host_ip);
-        to.set("hostPort", &self.host_port);
-        to.set("name", &self.name);
-        to.set("protocol", &self.protocol);
-    }
-}
-
-/// The fields to apply of a `ContainerResizePolicy`. [`container_resize_policy`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ContainerResizePolicyApplyConfiguration {
-    /// `resourceName`: string.
-    pub resource_name: Option<String>,
-    /// `restartPolicy`: string.
-    pub restart_policy: Option<String>,
-}
-
-crate::__configuration!(ContainerResizePolicyApplyConfiguration of k8s_openapi::api::core::v1::ContainerResizePolicy);
-
-/// Makes an empty configuration of a `ContainerResizePolicy`.
-pub fn container_resize_policy() -> ContainerResizePolicyApplyConfiguration {
-    Default::default()
-}
-
-impl ContainerResizePolicyApplyConfiguration {
-    /// Sets `resourceName`: string.
-    pub fn resource_name(mut self, value: impl Into<String>) -> Self {
-        self.resource_name = Some(value.into());
-        self
-    }
-    /// Sets `restartPolicy`: string.
-    pub fn restart_policy(mut self, value: impl Into<String>) -> Self {
-        self.restart_policy = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ContainerResizePolicyApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("resourceName", &self.resource_name);
-        to.set("restartPolicy", &self.restart_policy);
-    }
-}
-
-/// The fields to apply of a `ContainerRestartRule`. [`container_restart_rule`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ContainerRestartRuleApplyConfiguration {
-    /// `action`: string.
-    pub action: Option<String>,
-    /// `exitCodes`: `ContainerRestartRuleOnExitCodes`.
-    pub exit_codes: Option<Box<ContainerRestartRuleOnExitCodesApplyConfiguration>>,
-}
-
-crate::__configuration!(ContainerRestartRuleApplyConfiguration of k8s_openapi::api::core::v1::ContainerRestartRule);
-
-/// Makes an empty configuration of a `ContainerRestartRule`.
-pub fn container_restart_rule() -> ContainerRestartRuleApplyConfiguration {
-    Default::default()
-}
-
-impl ContainerRestartRuleApplyConfiguration {
-    /// Sets `action`: string.
-    pub fn action(mut self, value: impl Into<String>) -> Self {
-        self.action = Some(value.into());
-        self
-    }
-    /// Sets `exitCodes`: `ContainerRestartRuleOnExitCodes`.
-    pub fn exit_codes(mut self, value: ContainerRestartRuleOnExitCodesApplyConfiguration) -> Self {
-        self.exit_codes = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ContainerRestartRuleApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("action", &self.action);
-        to.set("exitCodes", &self.exit_codes);
-    }
-}
-
-/// The fields to apply of a `ContainerRestartRuleOnExitCodes`. [`container_restart_rule_on_exit_codes`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ContainerRestartRuleOnExitCodesApplyConfiguration {
-    /// `operator`: string.
-    pub operator: Option<String>,
-    /// `values`: set of `i32`.
-    pub values: Option<Vec<i32>>,
-}
-
-crate::__configuration!(ContainerRestartRuleOnExitCodesApplyConfiguration of k8s_openapi::api::core::v1::ContainerRestartRuleOnExitCodes);
-
-/// Makes an empty configuration of a `ContainerRestartRuleOnExitCodes`.
-pub fn container_restart_rule_on_exit_codes() -> ContainerRestartRuleOnExitCodesApplyConfiguration {
-    Default::default()
-}
-
-impl ContainerRestartRuleOnExitCodesApplyConfiguration {
-    /// Sets `operator`: string.
-    pub fn operator(mut self, value: impl Into<String>) -> Self {
-        self.operator = Some(value.into());
-        self
-    }
-    /// Adds to `values`: set of `i32`.
-    pub fn values(mut self, value: impl IntoIterator<Item = i32>) -> Self {
-        self.values.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for ContainerRestartRuleOnExitCodesApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("operator", &self.operator);
-        to.set("values", &self.values);
-    }
-}
-
-/// The fields to apply of a `ContainerState`. [`container_state`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ContainerStateApplyConfiguration {
-    /// `running`: `ContainerStateRunning`.
-    pub running: Option<Box<ContainerStateRunningApplyConfiguration>>,
-    /// `terminated`: `ContainerStateTerminated`.
-    pub terminated: Option<Box<ContainerStateTerminatedApplyConfiguration>>,
-    /// `waiting`: `ContainerStateWaiting`.
-    pub waiting: Option<Box<ContainerStateWaitingApplyConfiguration>>,
-}
-
-crate::__configuration!(ContainerStateApplyConfiguration of k8s_openapi::api::core::v1::ContainerState);
-
-/// Makes an empty configuration of a `ContainerState`.
-pub fn container_state() -> ContainerStateApplyConfiguration {
-    Default::default()
-}
-
-impl ContainerStateApplyConfiguration {
-    /// Sets `running`: `ContainerStateRunning`.
-    pub fn running(mut self, value: ContainerStateRunningApplyConfiguration) -> Self {
-        self.running = Some(Box::new(value));
-        self
-    }
-    /// Sets `terminated`: `ContainerStateTerminated`.
-    pub fn terminated(mut self, value: ContainerStateTerminatedApplyConfiguration) -> Self {
-        self.terminated = Some(Box::new(value));
-        self
-    }
-    /// Sets `waiting`: `ContainerStateWaiting`.
-    pub fn waiting(mut self, value: ContainerStateWaitingApplyConfiguration) -> Self {
-        self.waiting = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ContainerStateApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("running", &self.running);
-        to.set("terminated", &self.terminated);
-        to.set("waiting", &self.waiting);
-    }
-}
-
-/// The fields to apply of a `ContainerStateRunning`. [`container_state_running`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ContainerStateRunningApplyConfiguration {
-    /// `startedAt`: `Time`.
-    pub started_at: Option<Time>,
-}
-
-crate::__configuration!(ContainerStateRunningApplyConfiguration of k8s_openapi::api::core::v1::ContainerStateRunning);
-
-/// Makes an empty configuration of a `ContainerStateRunning`.
-pub fn container_state_running() -> ContainerStateRunningApplyConfiguration {
-    Default::default()
-}
-
-impl ContainerStateRunningApplyConfiguration {
-    /// Sets `startedAt`: `Time`.
-    pub fn started_at(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.started_at = Some(value.into_leaf());
-        self
-    }
-}
-
-impl Configuration for ContainerStateRunningApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("startedAt", &self.started_at);
-    }
-}
-
-/// The fields to apply of a `ContainerStateTerminated`. [`container_state_terminated`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ContainerStateTerminatedApplyConfiguration {
-    /// `containerID`: string.
-    pub container_id: Option<String>,
-    /// `exitCode`: `i32`.
-    pub exit_code: Option<i32>,
-    /// `finishedAt`: `Time`.
-    pub finished_at: Option<Time>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-    /// `signal`: `i32`.
-    pub signal: Option<i32>,
-    /// `startedAt`: `Time`.
-    pub started_at: Option<Time>,
-}
-
-crate::__configuration!(ContainerStateTerminatedApplyConfiguration of k8s_openapi::api::core::v1::ContainerStateTerminated);
-
-/// Makes an empty configuration of a `ContainerStateTerminated`.
-pub fn container_state_terminated() -> ContainerStateTerminatedApplyConfiguration {
-    Default::default()
-}
-
-impl ContainerStateTerminatedApplyConfiguration {
-    /// Sets `containerID`: string.
-    pub fn container_id(mut self, value: impl Into<String>) -> Self {
-        self.container_id = Some(value.into());
-        self
-    }
-    /// Sets `exitCode`: `i32`.
-    pub fn exit_code(mut self, value: i32) -> Self {
-        self.exit_code = Some(value);
-        self
-    }
-    /// Sets `finishedAt`: `Time`.
-    pub fn finished_at(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.finished_at = Some(value.into_leaf());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `signal`: `i32`.
-    pub fn signal(mut self, value: i32) -> Self {
-        self.signal = Some(value);
-        self
-    }
-    /// Sets `startedAt`: `Time`.
-    pub fn started_at(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.started_at = Some(value.into_leaf());
-        self
-    }
-}
-
-impl Configuration for ContainerStateTerminatedApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("containerID", &self.container_id);
-        to.set("exitCode", &self.exit_code);
-        to.set("finishedAt", &self.finished_at);
-        to.set("message", &self.message);
-        to.set("reason", &self.reason);
-        to.set("signal", &self.signal);
-        to.set("startedAt", &self.started_at);
-    }
-}
-
-/// The fields to apply of a `ContainerStateWaiting`. [`container_state_waiting`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ContainerStateWaitingApplyConfiguration {
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-}
-
-crate::__configuration!(ContainerStateWaitingApplyConfiguration of k8s_openapi::api::core::v1::ContainerStateWaiting);
-
-/// Makes an empty configuration of a `ContainerStateWaiting`.
-pub fn container_state_waiting() -> ContainerStateWaitingApplyConfiguration {
-    Default::default()
-}
-
-impl ContainerStateWaitingApplyConfiguration {
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ContainerStateWaitingApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("message", &self.message);
-        to.set("reason", &self.reason);
-    }
-}
-
-/// The fields to apply of a `ContainerStatus`. [`container_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ContainerStatusApplyConfiguration {
-    /// `allocatedResources`: map of `Quantity`.
-    pub allocated_resources: Option<BTreeMap<String, Quantity>>,
-    /// `allocatedResourcesStatus`: list of `ResourceStatus`, merged by `name`.
-    pub allocated_resources_status: Option<Vec<ResourceStatusApplyConfiguration>>,
-    /// `containerID`: string.
-    pub container_id: Option<String>,
-    /// `image`: string.
-    pub image: Option<String>,
-    /// `imageID`: string.
-    pub image_id: Option<String>,
-    /// `lastState`: `ContainerState`.
-    pub last_state: Option<Box<ContainerStateApplyConfiguration>>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `ready`: `bool`.
-    pub ready: Option<bool>,
-    /// `resources`: `ResourceRequirements`.
-    pub resources: Option<Box<ResourceRequirementsApplyConfiguration>>,
-    /// `restartCount`: `i32`.
-    pub restart_count: Option<i32>,
-    /// `started`: `bool`.
-    pub started: Option<bool>,
-    /// `state`: `ContainerState`.
-    pub state: Option<Box<ContainerStateApplyConfiguration>>,
-    /// `stopSignal`: string, one of `SIGABRT`, `SIGALRM`, `SIGBUS`, `SIGCHLD`, `SIGCLD`, `SIGCONT`, `SIGFPE`, `SIGHUP`, `SIGILL`, `SIGINT`, `SIGIO`, `SIGIOT`, `SIGKILL`, `SIGPIPE`, `SIGPOLL`, `SIGPROF`, `SIGPWR`, `SIGQUIT`, `SIGRTMAX`, `SIGRTMAX-1`, `SIGRTMAX-10`, `SIGRTMAX-11`, `SIGRTMAX-12`, `SIGRTMAX-13`, `SIGRTMAX-14`, `SIGRTMAX-2`, `SIGRTMAX-3`, `SIGRTMAX-4`, `SIGRTMAX-5`, `SIGRTMAX-6`, `SIGRTMAX-7`, `SIGRTMAX-8`, `SIGRTMAX-9`, `SIGRTMIN`, `SIGRTMIN+1`, `SIGRTMIN+10`, `SIGRTMIN+11`, `SIGRTMIN+12`, `SIGRTMIN+13`, `SIGRTMIN+14`, `SIGRTMIN+15`, `SIGRTMIN+2`, `SIGRTMIN+3`, `SIGRTMIN+4`, `SIGRTMIN+5`, `SIGRTMIN+6`, `SIGRTMIN+7`, `SIGRTMIN+8`, `SIGRTMIN+9`, `SIGSEGV`, `SIGSTKFLT`, `SIGSTOP`, `SIGSYS`, `SIGTERM`, `SIGTRAP`, `SIGTSTP`, `SIGTTIN`, `SIGTTOU`, `SIGURG`, `SIGUSR1`, `SIGUSR2`, `SIGVTALRM`, `SIGWINCH`, `SIGXCPU`, `SIGXFSZ`.
-    pub stop_signal: Option<String>,
-    /// `user`: `ContainerUser`.
-    pub user: Option<Box<ContainerUserApplyConfiguration>>,
-    /// `volumeMounts`: list of `VolumeMountStatus`, merged by `mountPath`.
-    pub volume_mounts: Option<Vec<VolumeMountStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(ContainerStatusApplyConfiguration of k8s_openapi::api::core::v1::ContainerStatus);
-
-/// Makes an empty configuration of a `ContainerStatus`.
-pub fn container_status() -> ContainerStatusApplyConfiguration {
-    Default::default()
-}
-
-impl ContainerStatusApplyConfiguration {
-    /// Adds to `allocatedResources`: map of `Quantity`.
-    pub fn allocated_resources(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.allocated_resources.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Adds to `allocatedResourcesStatus`: list of `ResourceStatus`, merged by `name`.
-    pub fn allocated_resources_status(mut self, value: impl IntoIterator<Item = ResourceStatusApplyConfiguration>) -> Self {
-        self.allocated_resources_status.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `containerID`: string.
-    pub fn container_id(mut self, value: impl Into<String>) -> Self {
-        self.container_id = Some(value.into());
-        self
-    }
-    /// Sets `image`: string.
-    pub fn image(mut self, value: impl Into<String>) -> Self {
-        self.image = Some(value.into());
-        self
-    }
-    /// Sets `imageID`: string.
-    pub fn image_id(mut self, value: impl Into<String>) -> Self {
-        self.image_id = Some(value.into());
-        self
-    }
-    /// Sets `lastState`: `ContainerState`.
-    pub fn last_state(mut self, value: ContainerStateApplyConfiguration) -> Self {
-        self.last_state = Some(Box::new(value));
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `ready`: `bool`.
-    pub fn ready(mut self, value: bool) -> Self {
-        self.ready = Some(value);
-        self
-    }
-    /// Sets `resources`: `ResourceRequirements`.
-    pub fn resources(mut self, value: ResourceRequirementsApplyConfiguration) -> Self {
-        self.resources = Some(Box::new(value));
-        self
-    }
-    /// Sets `restartCount`: `i32`.
-    pub fn restart_count(mut self, value: i32) -> Self {
-        self.restart_count = Some(value);
-        self
-    }
-    /// Sets `started`: `bool`.
-    pub fn started(mut self, value: bool) -> Self {
-        self.started = Some(value);
-        self
-    }
-    /// Sets `state`: `ContainerState`.
-    pub fn state(mut self, value: ContainerStateApplyConfiguration) -> Self {
-        self.state = Some(Box::new(value));
-        self
-    }
-    /// Sets `stopSignal`: string, one of `SIGABRT`, `SIGALRM`, `SIGBUS`, `SIGCHLD`, `SIGCLD`, `SIGCONT`, `SIGFPE`, `SIGHUP`, `SIGILL`, `SIGINT`, `SIGIO`, `SIGIOT`, `SIGKILL`, `SIGPIPE`, `SIGPOLL`, `SIGPROF`, `SIGPWR`, `SIGQUIT`, `SIGRTMAX`, `SIGRTMAX-1`, `SIGRTMAX-10`, `SIGRTMAX-11`, `SIGRTMAX-12`, `SIGRTMAX-13`, `SIGRTMAX-14`, `SIGRTMAX-2`, `SIGRTMAX-3`, `SIGRTMAX-4`, `SIGRTMAX-5`, `SIGRTMAX-6`, `SIGRTMAX-7`, `SIGRTMAX-8`, `SIGRTMAX-9`, `SIGRTMIN`, `SIGRTMIN+1`, `SIGRTMIN+10`, `SIGRTMIN+11`, `SIGRTMIN+12`, `SIGRTMIN+13`, `SIGRTMIN+14`, `SIGRTMIN+15`, `SIGRTMIN+2`, `SIGRTMIN+3`, `SIGRTMIN+4`, `SIGRTMIN+5`, `SIGRTMIN+6`, `SIGRTMIN+7`, `SIGRTMIN+8`, `SIGRTMIN+9`, `SIGSEGV`, `SIGSTKFLT`, `SIGSTOP`, `SIGSYS`, `SIGTERM`, `SIGTRAP`, `SIGTSTP`, `SIGTTIN`, `SIGTTOU`, `SIGURG`, `SIGUSR1`, `SIGUSR2`, `SIGVTALRM`, `SIGWINCH`, `SIGXCPU`, `SIGXFSZ`.
-    pub fn stop_signal(mut self, value: impl Into<String>) -> Self {
-        self.stop_signal = Some(value.into());
-        self
-    }
-    /// Sets `user`: `ContainerUser`.
-    pub fn user(mut self, value: ContainerUserApplyConfiguration) -> Self {
-        self.user = Some(Box::new(value));
-        self
-    }
-    /// Adds to `volumeMounts`: list of `VolumeMountStatus`, merged by `mountPath`.
-    pub fn volume_mounts(mut self, value: impl IntoIterator<Item = VolumeMountStatusApplyConfiguration>) -> Self {
-        self.volume_mounts.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for ContainerStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("allocatedResources", &self.allocated_resources);
-        to.set("allocatedResourcesStatus", &self.allocated_resources_status);
-        to.set("containerID", &self.container_id);
-        to.set("image", &self.image);
-        to.set("imageID", &self.image_id);
-        to.set("lastState", &self.last_state);
-        to.set("name", &self.name);
-        to.set("ready", &self.ready);
-        to.set("resources", &self.resources);
-        to.set("restartCount", &self.restart_count);
-        to.set("started", &self.started);
-        to.set("state", &self.state);
-        to.set("stopSignal", &self.stop_signal);
-        to.set("user", &self.user);
-        to.set("volumeMounts", &self.volume_mounts);
-    }
-}
-
-/// The fields to apply of a `ContainerUser`. [`container_user`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ContainerUserApplyConfiguration {
-    /// `linux`: `LinuxContainerUser`.
-    pub linux: Option<Box<LinuxContainerUserApplyConfiguration>>,
-}
-
-crate::__configuration!(ContainerUserApplyConfiguration of k8s_openapi::api::core::v1::ContainerUser);
-
-/// Makes an empty configuration of a `ContainerUser`.
-pub fn container_user() -> ContainerUserApplyConfiguration {
-    Default::default()
-}
-
-impl ContainerUserApplyConfiguration {
-    /// Sets `linux`: `LinuxContainerUser`.
-    pub fn linux(mut self, value: LinuxContainerUserApplyConfiguration) -> Self {
-        self.linux = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ContainerUserApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("linux", &self.linux);
-    }
-}
-
-/// The fields to apply of a `DaemonEndpoint`. [`daemon_endpoint`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DaemonEndpointApplyConfiguration {
-    /// `Port`: `i32`.
-    pub port: Option<i32>,
-}
-
-crate::__configuration!(DaemonEndpointApplyConfiguration of k8s_openapi::api::core::v1::DaemonEndpoint);
-
-/// Makes an empty configuration of a `DaemonEndpoint`.
-pub fn daemon_endpoint() -> DaemonEndpointApplyConfiguration {
-    Default::default()
-}
-
-impl DaemonEndpointApplyConfiguration {
-    /// Sets `Port`: `i32`.
-    pub fn port(mut self, value: i32) -> Self {
-        self.port = Some(value);
-        self
-    }
-}
-
-impl Configuration for DaemonEndpointApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("Port", &self.port);
-    }
-}
-
-/// The fields to apply of a `DownwardAPIProjection`. [`downward_api_projection`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DownwardAPIProjectionApplyConfiguration {
-    /// `items`: list of `DownwardAPIVolumeFile`, owned as a whole.
-    pub items: Option<Vec<DownwardAPIVolumeFileApplyConfiguration>>,
-}
-
-crate::__configuration!(DownwardAPIProjectionApplyConfiguration of k8s_openapi::api::core::v1::DownwardAPIProjection);
-
-/// Makes an empty configuration of a `DownwardAPIProjection`.
-pub fn downward_api_projection() -> DownwardAPIProjectionApplyConfiguration {
-    Default::default()
-}
-
-impl DownwardAPIProjectionApplyConfiguration {
-    /// Adds to `items`: list of `DownwardAPIVolumeFile`, owned as a whole.
-    pub fn items(mut self, value: impl IntoIterator<Item = DownwardAPIVolumeFileApplyConfiguration>) -> Self {
-        self.items.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for DownwardAPIProjectionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("items", &self.items);
-    }
-}
-
-/// The fields to apply of a `DownwardAPIVolumeFile`. [`downward_api_volume_file`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DownwardAPIVolumeFileApplyConfiguration {
-    /// `fieldRef`: `ObjectFieldSelector`.
-    pub field_ref: Option<Box<ObjectFieldSelectorApplyConfiguration>>,
-    /// `mode`: `i32`.
-    pub mode: Option<i32>,
-    /// `path`: string.
-    pub path: Option<String>,
-    /// `resourceFieldRef`: `ResourceFieldSelector`.
-    pub resource_field_ref: Option<Box<ResourceFieldSelectorApplyConfiguration>>,
-}
-
-crate::__configuration!(DownwardAPIVolumeFileApplyConfiguration of k8s_openapi::api::core::v1::DownwardAPIVolumeFile);
-
-/// Makes an empty configuration of a `DownwardAPIVolumeFile`.
-pub fn downward_api_volume_file() -> DownwardAPIVolumeFileApplyConfiguration {
-    Default::default()
-}
-
-impl DownwardAPIVolumeFileApplyConfiguration {
-    /// Sets `fieldRef`: `ObjectFieldSelector`.
-    pub fn field_ref(mut self, value: ObjectFieldSelectorApplyConfiguration) -> Self {
-        self.field_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `mode`: `i32`.
-    pub fn mode(mut self, value: i32) -> Self {
-        self.mode = Some(value);
-        self
-    }
-    /// Sets `path`: string.
-    pub fn path(mut self, value: impl Into<String>) -> Self {
-        self.path = Some(value.into());
-        self
-    }
-    /// Sets `resourceFieldRef`: `ResourceFieldSelector`.
-    pub fn resource_field_ref(mut self, value: ResourceFieldSelectorApplyConfiguration) -> Self {
-        self.resource_field_ref = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for DownwardAPIVolumeFileApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("fieldRef", &self.field_ref);
-        to.set("mode", &self.mode);
-        to.set("path", &self.path);
-        to.set("resourceFieldRef", &self.resource_field_ref);
-    }
-}
-
-/// The fields to apply of a `DownwardAPIVolumeSource`. [`downward_api_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DownwardAPIVolumeSourceApplyConfiguration {
-    /// `defaultMode`: `i32`.
-    pub default_mode: Option<i32>,
-    /// `items`: list of `DownwardAPIVolumeFile`, owned as a whole.
-    pub items: Option<Vec<DownwardAPIVolumeFileApplyConfiguration>>,
-}
-
-crate::__configuration!(DownwardAPIVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::DownwardAPIVolumeSource);
-
-/// Makes an empty configuration of a `DownwardAPIVolumeSource`.
-pub fn downward_api_volume_source() -> DownwardAPIVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl DownwardAPIVolumeSourceApplyConfiguration {
-    /// Sets `defaultMode`: `i32`.
-    pub fn default_mode(mut self, value: i32) -> Self {
-        self.default_mode = Some(value);
-        self
-    }
-    /// Adds to `items`: list of `DownwardAPIVolumeFile`, owned as a whole.
-    pub fn items(mut self, value: impl IntoIterator<Item = DownwardAPIVolumeFileApplyConfiguration>) -> Self {
-        self.items.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for DownwardAPIVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("defaultMode", &self.default_mode);
-        to.set("items", &self.items);
-    }
-}
-
-/// The fields to apply of a `EmptyDirVolumeSource`. [`empty_dir_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EmptyDirVolumeSourceApplyConfiguration {
-    /// `medium`: string.
-    pub medium: Option<String>,
-    /// `sizeLimit`: `Quantity`.
-    pub size_limit: Option<Quantity>,
-}
-
-crate::__configuration!(EmptyDirVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::EmptyDirVolumeSource);
-
-/// Makes an empty configuration of a `EmptyDirVolumeSource`.
-pub fn empty_dir_volume_source() -> EmptyDirVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl EmptyDirVolumeSourceApplyConfiguration {
-    /// Sets `medium`: string.
-    pub fn medium(mut self, value: impl Into<String>) -> Self {
-        self.medium = Some(value.into());
-        self
-    }
-    /// Sets `sizeLimit`: `Quantity`.
-    pub fn size_limit(mut self, value: impl IntoLeaf<Quantity>) -> Self {
-        self.size_limit = Some(value.into_leaf());
-        self
-    }
-}
-
-impl Configuration for EmptyDirVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("medium", &self.medium);
-        to.set("sizeLimit", &self.size_limit);
-    }
-}
-
-/// The fields to apply of a `EndpointAddress`. [`endpoint_address`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EndpointAddressApplyConfiguration {
-    /// `hostname`: string.
-    pub hostname: Option<String>,
-    /// `ip`: string.
-    pub ip: Option<String>,
-    /// `nodeName`: string.
-    pub node_name: Option<String>,
-    /// `targetRef`: `ObjectReference`.
-    pub target_ref: Option<Box<ObjectReferenceApplyConfiguration>>,
-}
-
-crate::__configuration!(EndpointAddressApplyConfiguration of k8s_openapi::api::core::v1::EndpointAddress);
-
-/// Makes an empty configuration of a `EndpointAddress`.
-pub fn endpoint_address() -> EndpointAddressApplyConfiguration {
-    Default::default()
-}
-
-impl EndpointAddressApplyConfiguration {
-    /// Sets `hostname`: string.
-    pub fn hostname(mut self, value: impl Into<String>) -> Self {
-        self.hostname = Some(value.into());
-        self
-    }
-    /// Sets `ip`: string.
-    pub fn ip(mut self, value: impl Into<String>) -> Self {
-        self.ip = Some(value.into());
-        self
-    }
-    /// Sets `nodeName`: string.
-    pub fn node_name(mut self, value: impl Into<String>) -> Self {
-        self.node_name = Some(value.into());
-        self
-    }
-    /// Sets `targetRef`: `ObjectReference`.
-    pub fn target_ref(mut self, value: ObjectReferenceApplyConfiguration) -> Self {
-        self.target_ref = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for EndpointAddressApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("hostname", &self.hostname);
-        to.set("ip", &self.ip);
-        to.set("nodeName", &self.node_name);
-        to.set("targetRef", &self.target_ref);
-    }
-}
-
-/// The fields to apply of a `EndpointPort`. [`endpoint_port`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EndpointPortApplyConfiguration {
-    /// `appProtocol`: string.
-    pub app_protocol: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `port`: `i32`.
-    pub port: Option<i32>,
-    /// `protocol`: string, one of `SCTP`, `TCP`, `UDP`.
-    pub protocol: Option<String>,
-}
-
-crate::__configuration!(EndpointPortApplyConfiguration of k8s_openapi::api::core::v1::EndpointPort);
-
-/// Makes an empty configuration of a `EndpointPort`.
-pub fn endpoint_port() -> EndpointPortApplyConfiguration {
-    Default::default()
-}
-
-impl EndpointPortApplyConfiguration {
-    /// Sets `appProtocol`: string.
-    pub fn app_protocol(mut self, value: impl Into<String>) -> Self {
-        self.app_protocol = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `port`: `i32`.
-    pub fn port(mut self, value: i32) -> Self {
-        self.port = Some(value);
-        self
-    }
-    /// Sets `protocol`: string, one of `SCTP`, `TCP`, `UDP`.
-    pub fn protocol(mut self, value: impl Into<String>) -> Self {
-        self.protocol = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for EndpointPortApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("appProtocol", &self.app_protocol);
-        to.set("name", &self.name);
-        to.set("port", &self.port);
-        to.set("protocol", &self.protocol);
-    }
-}
-
-/// The fields to apply of a `EndpointSubset`. [`endpoint_subset`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EndpointSubsetApplyConfiguration {
-    /// `addresses`: list of `EndpointAddress`, owned as a whole.
-    pub addresses: Option<Vec<EndpointAddressApplyConfiguration>>,
-    /// `notReadyAddresses`: list of `EndpointAddress`, owned as a whole.
-    pub not_ready_addresses: Option<Vec<EndpointAddressApplyConfiguration>>,
-    /// `ports`: list of `EndpointPort`, owned as a whole.
-    pub ports: Option<Vec<EndpointPortApplyConfiguration>>,
-}
-
-crate::__configuration!(EndpointSubsetApplyConfiguration of k8s_openapi::api::core::v1::EndpointSubset);
-
-/// Makes an empty configuration of a `EndpointSubset`.
-pub fn endpoint_subset() -> EndpointSubsetApplyConfiguration {
-    Default::default()
-}
-
-impl EndpointSubsetApplyConfiguration {
-    /// Adds to `addresses`: list of `EndpointAddress`, owned as a whole.
-    pub fn addresses(mut self, value: impl IntoIterator<Item = EndpointAddressApplyConfiguration>) -> Self {
-        self.addresses.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `notReadyAddresses`: list of `EndpointAddress`, owned as a whole.
-    pub fn not_ready_addresses(mut self, value: impl IntoIterator<Item = EndpointAddressApplyConfiguration>) -> Self {
-        self.not_ready_addresses.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `ports`: list of `EndpointPort`, owned as a whole.
-    pub fn ports(mut self, value: impl IntoIterator<Item = EndpointPortApplyConfiguration>) -> Self {
-        self.ports.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for EndpointSubsetApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("addresses", &self.addresses);
-        to.set("notReadyAddresses", &self.not_ready_addresses);
-        to.set("ports", &self.ports);
-    }
-}
-
-/// The fields to apply of a `Endpoints`. [`endpoints`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EndpointsApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `subsets`: list of `EndpointSubset`, owned as a whole.
-    pub subsets: Option<Vec<EndpointSubsetApplyConfiguration>>,
-}
-
-crate::__configuration!(EndpointsApplyConfiguration of k8s_openapi::api::core::v1::Endpoints);
-crate::__kind!(EndpointsApplyConfiguration of k8s_openapi::api::core::v1::Endpoints);
-
-/// Makes a configuration of the `Endpoints` with this name and namespace.
-pub fn endpoints(name: impl Into<String>, namespace: impl Into<String>) -> EndpointsApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    EndpointsApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl EndpointsApplyConfiguration {
-    /// Adds to `subsets`: list of `EndpointSubset`, owned as a whole.
-    pub fn subsets(mut self, value: impl IntoIterator<Item = EndpointSubsetApplyConfiguration>) -> Self {
-        self.subsets.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for EndpointsApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("v1", "Endpoints", &self.metadata);
-        to.set("subsets", &self.subsets);
-    }
-}
-
-/// The fields to apply of a `EnvFromSource`. [`env_from_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EnvFromSourceApplyConfiguration {
-    /// `configMapRef`: `ConfigMapEnvSource`.
-    pub config_map_ref: Option<Box<ConfigMapEnvSourceApplyConfiguration>>,
-    /// `prefix`: string.
-    pub prefix: Option<String>,
-    /// `secretRef`: `SecretEnvSource`.
-    pub secret_ref: Option<Box<SecretEnvSourceApplyConfiguration>>,
-}
-
-crate::__configuration!(EnvFromSourceApplyConfiguration of k8s_openapi::api::core::v1::EnvFromSource);
-
-/// Makes an empty configuration of a `EnvFromSource`.
-pub fn env_from_source() -> EnvFromSourceApplyConfiguration {
-    Default::default()
-}
-
-impl EnvFromSourceApplyConfiguration {
-    /// Sets `configMapRef`: `ConfigMapEnvSource`.
-    pub fn config_map_ref(mut self, value: ConfigMapEnvSourceApplyConfiguration) -> Self {
-        self.config_map_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `prefix`: string.
-    pub fn prefix(mut self, value: impl Into<String>) -> Self {
-        self.prefix = Some(value.into());
-        self
-    }
-    /// Sets `secretRef`: `SecretEnvSource`.
-    pub fn secret_ref(mut self, value: SecretEnvSourceApplyConfiguration) -> Self {
-        self.secret_ref = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for EnvFromSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("configMapRef", &self.config_map_ref);
-        to.set("prefix", &self.prefix);
-        to.set("secretRef", &self.secret_ref);
-    }
-}
-
-/// The fields to apply of a `EnvVar`. [`env_var`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EnvVarApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `value`: string.
-    pub value: Option<String>,
-    /// `valueFrom`: `EnvVarSource`.
-    pub value_from: Option<Box<EnvVarSourceApplyConfiguration>>,
-}
-
-crate::__configuration!(EnvVarApplyConfiguration of k8s_openapi::api::core::v1::EnvVar);
-
-/// Makes a configuration with this key of a `EnvVar`.
-pub fn env_var(name: impl Into<String>) -> EnvVarApplyConfiguration {
-    <EnvVarApplyConfiguration as Default>::default().name(name)
-}
-
-impl EnvVarApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `value`: string.
-    pub fn value(mut self, value: impl Into<String>) -> Self {
-        self.value = Some(value.into());
-        self
-    }
-    /// Sets `valueFrom`: `EnvVarSource`.
-    pub fn value_from(mut self, value: EnvVarSourceApplyConfiguration) -> Self {
-        self.value_from = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for EnvVarApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("value", &self.value);
-        to.set("valueFrom", &self.value_from);
-    }
-}
-
-/// The fields to apply of a `EnvVarSource`. [`env_var_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EnvVarSourceApplyConfiguration {
-    /// `configMapKeyRef`: `ConfigMapKeySelector`.
-    pub config_map_key_ref: Option<Box<ConfigMapKeySelectorApplyConfiguration>>,
-    /// `fieldRef`: `ObjectFieldSelector`.
-    pub field_ref: Option<Box<ObjectFieldSelectorApplyConfiguration>>,
-    /// `fileKeyRef`: `FileKeySelector`.
-    pub file_key_ref: Option<Box<FileKeySelectorApplyConfiguration>>,
-    /// `resourceFieldRef`: `ResourceFieldSelector`.
-    pub resource_field_ref: Option<Box<ResourceFieldSelectorApplyConfiguration>>,
-    /// `secretKeyRef`: `SecretKeySelector`.
-    pub secret_key_ref: Option<Box<SecretKeySelectorApplyConfiguration>>,
-}
-
-crate::__configuration!(EnvVarSourceApplyConfiguration of k8s_openapi::api::core::v1::EnvVarSource);
-
-/// Makes an empty configuration of a `EnvVarSource`.
-pub fn env_var_source() -> EnvVarSourceApplyConfiguration {
-    Default::default()
-}
-
-impl EnvVarSourceApplyConfiguration {
-    /// Sets `configMapKeyRef`: `ConfigMapKeySelector`.
-    pub fn config_map_key_ref(mut self, value: ConfigMapKeySelectorApplyConfiguration) -> Self {
-        self.config_map_key_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `fieldRef`: `ObjectFieldSelector`.
-    pub fn field_ref(mut self, value: ObjectFieldSelectorApplyConfiguration) -> Self {
-        self.field_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `fileKeyRef`: `FileKeySelector`.
-    pub fn file_key_ref(mut self, value: FileKeySelectorApplyConfiguration) -> Self {
-        self.file_key_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `resourceFieldRef`: `ResourceFieldSelector`.
-    pub fn resource_field_ref(mut self, value: ResourceFieldSelectorApplyConfiguration) -> Self {
-        self.resource_field_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `secretKeyRef`: `SecretKeySelector`.
-    pub fn secret_key_ref(mut self, value: SecretKeySelectorApplyConfiguration) -> Self {
-        self.secret_key_ref = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for EnvVarSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("configMapKeyRef", &self.config_map_key_ref);
-        to.set("fieldRef", &self.field_ref);
-        to.set("fileKeyRef", &self.file_key_ref);
-        to.set("resourceFieldRef", &self.resource_field_ref);
-        to.set("secretKeyRef", &self.secret_key_ref);
-    }
-}
-
-/// The fields to apply of a `EphemeralContainer`. [`ephemeral_container`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EphemeralContainerApplyConfiguration {
-    /// `args`: list of string, owned as a whole.
-    pub args: Option<Vec<String>>,
-    /// `command`: list of string, owned as a whole.
-    pub command: Option<Vec<String>>,
-    /// `env`: list of `EnvVar`, merged by `name`.
-    pub env: Option<Vec<EnvVarApplyConfiguration>>,
-    /// `envFrom`: list of `EnvFromSource`, owned as a whole.
-    pub env_from: Option<Vec<EnvFromSourceApplyConfiguration>>,
-    /// `image`: string.
-    pub image: Option<String>,
-    /// `imagePullPolicy`: string, one of `Always`, `IfNotPresent`, `Never`.
-    pub image_pull_policy: Option<String>,
-    /// `lifecycle`: `Lifecycle`.
-    pub lifecycle: Option<Box<LifecycleApplyConfiguration>>,
-    /// `livenessProbe`: `Probe`.
-    pub liveness_probe: Option<Box<ProbeApplyConfiguration>>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `ports`: list of `ContainerPort`, merged by `containerPort` and `protocol`.
-    pub ports: Option<Vec<ContainerPortApplyConfiguration>>,
-    /// `readinessProbe`: `Probe`.
-    pub readiness_probe: Option<Box<ProbeApplyConfiguration>>,
-    /// `resizePolicy`: list of `ContainerResizePolicy`, owned as a whole.
-    pub resize_policy: Option<Vec<ContainerResizePolicyApplyConfiguration>>,
-    /// `resources`: `ResourceRequirements`.
-    pub resources: Option<Box<ResourceRequirementsApplyConfiguration>>,
-    /// `restartPolicy`: string.
-    pub restart_policy: Option<String>,
-    /// `restartPolicyRules`: list of `ContainerRestartRule`, owned as a whole.
-    pub restart_policy_rules: Option<Vec<ContainerRestartRuleApplyConfiguration>>,
-    /// `securityContext`: `SecurityContext`.
-    pub security_context: Option<Box<SecurityContextApplyConfiguration>>,
-    /// `startupProbe`: `Probe`.
-    pub startup_probe: Option<Box<ProbeApplyConfiguration>>,
-    /// `stdin`: `bool`.
-    pub stdin: Option<bool>,
-    /// `stdinOnce`: `bool`.
-    pub stdin_once: Option<bool>,
-    /// `targetContainerName`: string.
-    pub target_container_name: Option<String>,
-    /// `terminationMessagePath`: string.
-    pub termination_message_path: Option<String>,
-    /// `terminationMessagePolicy`: string, one of `FallbackToLogsOnError`, `File`.
-    pub termination_message_policy: Option<String>,
-    /// `tty`: `bool`.
-    pub tty: Option<bool>,
-    /// `volumeDevices`: list of `VolumeDevice`, merged by `devicePath`.
-    pub volume_devices: Option<Vec<VolumeDeviceApplyConfiguration>>,
-    /// `volumeMounts`: list of `VolumeMount`, merged by `mountPath`.
-    pub volume_mounts: Option<Vec<VolumeMountApplyConfiguration>>,
-    /// `workingDir`: string.
-    pub working_dir: Option<String>,
-}
-
-crate::__configuration!(EphemeralContainerApplyConfiguration of k8s_openapi::api::core::v1::EphemeralContainer);
-
-/// Makes a configuration with this key of a `EphemeralContainer`.
-pub fn ephemeral_container(name: impl Into<String>) -> EphemeralContainerApplyConfiguration {
-    <EphemeralContainerApplyConfiguration as Default>::default().name(name)
-}
-
-impl EphemeralContainerApplyConfiguration {
-    /// Adds to `args`: list of string, owned as a whole.
-    pub fn args(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.args.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `command`: list of string, owned as a whole.
-    pub fn command(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.command.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `env`: list of `EnvVar`, merged by `name`.
-    pub fn env(mut self, value: impl IntoIterator<Item = EnvVarApplyConfiguration>) -> Self {
-        self.env.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `envFrom`: list of `EnvFromSource`, owned as a whole.
-    pub fn env_from(mut self, value: impl IntoIterator<Item = EnvFromSourceApplyConfiguration>) -> Self {
-        self.env_from.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `image`: string.
-    pub fn image(mut self, value: impl Into<String>) -> Self {
-        self.image = Some(value.into());
-        self
-    }
-    /// Sets `imagePullPolicy`: string, one of `Always`, `IfNotPresent`, `Never`.
-    pub fn image_pull_policy(mut self, value: impl Into<String>) -> Self {
-        self.image_pull_policy = Some(value.into());
-        self
-    }
-    /// Sets `lifecycle`: `Lifecycle`.
-    pub fn lifecycle(mut self, value: LifecycleApplyConfiguration) -> Self {
-        self.lifecycle = Some(Box::new(value));
-        self
-    }
-    /// Sets `livenessProbe`: `Probe`.
-    pub fn liveness_probe(mut self, value: ProbeApplyConfiguration) -> Self {
-        self.liveness_probe = Some(Box::new(value));
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Adds to `ports`: list of `ContainerPort`, merged by `containerPort` and `protocol`.
-    pub fn ports(mut self, value: impl IntoIterator<Item = ContainerPortApplyConfiguration>) -> Self {
-        self.ports.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `readinessProbe`: `Probe`.
-    pub fn readiness_probe(mut self, value: ProbeApplyConfiguration) -> Self {
-        self.readiness_probe = Some(Box::new(value));
-        self
-    }
-    /// Adds to `resizePolicy`: list of `ContainerResizePolicy`, owned as a whole.
-    pub fn resize_policy(mut self, value: impl IntoIterator<Item = ContainerResizePolicyApplyConfiguration>) -> Self {
-        self.resize_policy.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `resources`: `ResourceRequirements`.
-    pub fn resources(mut self, value: ResourceRequirementsApplyConfiguration) -> Self {
-        self.resources = Some(Box::new(value));
-        self
-    }
-    /// Sets `restartPolicy`: string.
-    pub fn restart_policy(mut self, value: impl Into<String>) -> Self {
-        self.restart_policy = Some(value.into());
-        self
-    }
-    /// Adds to `restartPolicyRules`: list of `ContainerRestartRule`, owned as a whole.
-    pub fn restart_policy_rules(mut self, value: impl IntoIterator<Item = ContainerRestartRuleApplyConfiguration>) -> Self {
-        self.restart_policy_rules.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `securityContext`: `SecurityContext`.
-    pub fn security_context(mut self, value: SecurityContextApplyConfiguration) -> Self {
-        self.security_context = Some(Box::new(value));
-        self
-    }
-    /// Sets `startupProbe`: `Probe`.
-    pub fn startup_probe(mut self, value: ProbeApplyConfiguration) -> Self {
-        self.startup_probe = Some(Box::new(value));
-        self
-    }
-    /// Sets `stdin`: `bool`.
-    pub fn stdin(mut self, value: bool) -> Self {
-        self.stdin = Some(value);
-        self
-    }
-    /// Sets `stdinOnce`: `bool`.
-    pub fn stdin_once(mut self, value: bool) -> Self {
-        self.stdin_once = Some(value);
-        self
-    }
-    /// Sets `targetContainerName`: string.
-    pub fn target_container_name(mut self, value: impl Into<String>) -> Self {
-        self.target_container_name = Some(value.into());
-        self
-    }
-    /// Sets `terminationMessagePath`: string.
-    pub fn termination_message_path(mut self, value: impl Into<String>) -> Self {
-        self.termination_message_path = Some(value.into());
-        self
-    }
-    /// Sets `terminationMessagePolicy`: string, one of `FallbackToLogsOnError`, `File`.
-    pub fn termination_message_policy(mut self, value: impl Into<String>) -> Self {
-        self.termination_message_policy = Some(value.into());
-        self
-    }
-    /// Sets `tty`: `bool`.
-    pub fn tty(mut self, value: bool) -> Self {
-        self.tty = Some(value);
-        self
-    }
-    /// Adds to `volumeDevices`: list of `VolumeDevice`, merged by `devicePath`.
-    pub fn volume_devices(mut self, value: impl IntoIterator<Item = VolumeDeviceApplyConfiguration>) -> Self {
-        self.volume_devices.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `volumeMounts`: list of `VolumeMount`, merged by `mountPath`.
-    pub fn volume_mounts(mut self, value: impl IntoIterator<Item = VolumeMountApplyConfiguration>) -> Self {
-        self.volume_mounts.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `workingDir`: string.
-    pub fn working_dir(mut self, value: impl Into<String>) -> Self {
-        self.working_dir = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for EphemeralContainerApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("args", &self.args);
-        to.set("command", &self.command);
-        to.set("env", &self.env);
-        to.set("envFrom", &self.env_from);
-        to.set("image", &self.image);
-        to.set("imagePullPolicy", &self.image_pull_policy);
-        to.set("lifecycle", &self.lifecycle);
-        to.set("livenessProbe", &self.liveness_probe);
-        to.set("name", &self.name);
-        to.set("ports", &self.ports);
-        to.set("readinessProbe", &self.readiness_probe);
-        to.set("resizePolicy", &self.resize_policy);
-        to.set("resources", &self.resources);
-        to.set("restartPolicy", &self.restart_policy);
-        to.set("restartPolicyRules", &self.restart_policy_rules);
-        to.set("securityContext", &self.security_context);
-        to.set("startupProbe", &self.startup_probe);
-        to.set("stdin", &self.stdin);
-        to.set("stdinOnce", &self.stdin_once);
-        to.set("targetContainerName", &self.target_container_name);
-        to.set("terminationMessagePath", &self.termination_message_path);
-        to.set("terminationMessagePolicy", &self.termination_message_policy);
-        to.set("tty", &self.tty);
-        to.set("volumeDevices", &self.volume_devices);
-        to.set("volumeMounts", &self.volume_mounts);
-        to.set("workingDir", &self.working_dir);
-    }
-}
-
-/// The fields to apply of a `EphemeralVolumeSource`. [`ephemeral_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EphemeralVolumeSourceApplyConfiguration {
-    /// `volumeClaimTemplate`: `PersistentVolumeClaimTemplate`.
-    pub volume_claim_template: Option<Box<PersistentVolumeClaimTemplateApplyConfiguration>>,
-}
-
-crate::__configuration!(EphemeralVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::EphemeralVolumeSource);
-
-/// Makes an empty configuration of a `EphemeralVolumeSource`.
-pub fn ephemeral_volume_source() -> EphemeralVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl EphemeralVolumeSourceApplyConfiguration {
-    /// Sets `volumeClaimTemplate`: `PersistentVolumeClaimTemplate`.
-    pub fn volume_claim_template(mut self, value: PersistentVolumeClaimTemplateApplyConfiguration) -> Self {
-        self.volume_claim_template = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for EphemeralVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("volumeClaimTemplate", &self.volume_claim_template);
-    }
-}
-
-/// The fields to apply of a `Event`. [`event`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EventApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `action`: string.
-    pub action: Option<String>,
-    /// `count`: `i32`.
-    pub count: Option<i32>,
-    /// `eventTime`: `MicroTime`.
-    pub event_time: Option<MicroTime>,
-    /// `firstTimestamp`: `Time`.
-    pub first_timestamp: Option<Time>,
-    /// `involvedObject`: `ObjectReference`.
-    pub involved_object: Option<Box<ObjectReferenceApplyConfiguration>>,
-    /// `lastTimestamp`: `Time`.
-    pub last_timestamp: Option<Time>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-    /// `related`: `ObjectReference`.
-    pub related: Option<Box<ObjectReferenceApplyConfiguration>>,
-    /// `reportingComponent`: string.
-    pub reporting_component: Option<String>,
-    /// `reportingInstance`: string.
-    pub reporting_instance: Option<String>,
-    /// `series`: `EventSeries`.
-    pub series: Option<Box<EventSeriesApplyConfiguration>>,
-    /// `source`: `EventSource`.
-    pub source: Option<Box<EventSourceApplyConfiguration>>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(EventApplyConfiguration of k8s_openapi::api::core::v1::Event);
-crate::__kind!(EventApplyConfiguration of k8s_openapi::api::core::v1::Event);
-
-/// Makes a configuration of the `Event` with this name and namespace.
-pub fn event(name: impl Into<String>, namespace: impl Into<String>) -> EventApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    EventApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl EventApplyConfiguration {
-    /// Sets `action`: string.
-    pub fn action(mut self, value: impl Into<String>) -> Self {
-        self.action = Some(value.into());
-        self
-    }
-    /// Sets `count`: `i32`.
-    pub fn count(mut self, value: i32) -> Self {
-        self.count = Some(value);
-        self
-    }
-    /// Sets `eventTime`: `MicroTime`.
-    pub fn event_time(mut self, value: impl IntoLeaf<MicroTime>) -> Self {
-        self.event_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `firstTimestamp`: `Time`.
-    pub fn first_timestamp(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.first_timestamp = Some(value.into_leaf());
-        self
-    }
-    /// Sets `involvedObject`: `ObjectReference`.
-    pub fn involved_object(mut self, value: ObjectReferenceApplyConfiguration) -> Self {
-        self.involved_object = Some(Box::new(value));
-        self
-    }
-    /// Sets `lastTimestamp`: `Time`.
-    pub fn last_timestamp(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_timestamp = Some(value.into_leaf());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `related`: `ObjectReference`.
-    pub fn related(mut self, value: ObjectReferenceApplyConfiguration) -> Self {
-        self.related = Some(Box::new(value));
-        self
-    }
-    /// Sets `reportingComponent`: string.
-    pub fn reporting_component(mut self, value: impl Into<String>) -> Self {
-        self.reporting_component = Some(value.into());
-        self
-    }
-    /// Sets `reportingInstance`: string.
-    pub fn reporting_instance(mut self, value: impl Into<String>) -> Self {
-        self.reporting_instance = Some(value.into());
-        self
-    }
-    /// Sets `series`: `EventSeries`.
-    pub fn series(mut self, value: EventSeriesApplyConfiguration) -> Self {
-        self.series = Some(Box::new(value));
-        self
-    }
-    /// Sets `source`: `EventSource`.
-    pub fn source(mut self, value: EventSourceApplyConfiguration) -> Self {
-        self.source = Some(Box::new(value));
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for EventApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("v1", "Event", &self.metadata);
-        to.set("action", &self.action);
-        to.set("count", &self.count);
-        to.set("eventTime", &self.event_time);
-        to.set("firstTimestamp", &self.first_timestamp);
-        to.set("involvedObject", &self.involved_object);
-        to.set("lastTimestamp", &self.last_timestamp);
-        to.set("message", &self.message);
-        to.set("reason", &self.reason);
-        to.set("related", &self.related);
-        to.set("reportingComponent", &self.reporting_component);
-        to.set("reportingInstance", &self.reporting_instance);
-        to.set("series", &self.series);
-        to.set("source", &self.source);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `EventSeries`. [`event_series`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EventSeriesApplyConfiguration {
-    /// `count`: `i32`.
-    pub count: Option<i32>,
-    /// `lastObservedTime`: `MicroTime`.
-    pub last_observed_time: Option<MicroTime>,
-}
-
-crate::__configuration!(EventSeriesApplyConfiguration of k8s_openapi::api::core::v1::EventSeries);
-
-/// Makes an empty configuration of a `EventSeries`.
-pub fn event_series() -> EventSeriesApplyConfiguration {
-    Default::default()
-}
-
-impl EventSeriesApplyConfiguration {
-    /// Sets `count`: `i32`.
-    pub fn count(mut self, value: i32) -> Self {
-        self.count = Some(value);
-        self
-    }
-    /// Sets `lastObservedTime`: `MicroTime`.
-    pub fn last_observed_time(mut self, value: impl IntoLeaf<MicroTime>) -> Self {
-        self.last_observed_time = Some(value.into_leaf());
-        self
-    }
-}
-
-impl Configuration for EventSeriesApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("count", &self.count);
-        to.set("lastObservedTime", &self.last_observed_time);
-    }
-}
-
-/// The fields to apply of a `EventSource`. [`event_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EventSourceApplyConfiguration {
-    /// `component`: string.
-    pub component: Option<String>,
-    /// `host`: string.
-    pub host: Option<String>,
-}
-
-crate::__configuration!(EventSourceApplyConfiguration of k8s_openapi::api::core::v1::EventSource);
-
-/// Makes an empty configuration of a `EventSource`.
-pub fn event_source() -> EventSourceApplyConfiguration {
-    Default::default()
-}
-
-impl EventSourceApplyConfiguration {
-    /// Sets `component`: string.
-    pub fn component(mut self, value: impl Into<String>) -> Self {
-        self.component = Some(value.into());
-        self
-    }
-    /// Sets `host`: string.
-    pub fn host(mut self, value: impl Into<String>) -> Self {
-        self.host = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for EventSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("component", &self.component);
-        to.set("host", &self.host);
-    }
-}
-
-/// The fields to apply of a `ExecAction`. [`exec_action`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ExecActionApplyConfiguration {
-    /// `command`: list of string, owned as a whole.
-    pub command: Option<Vec<String>>,
-}
-
-crate::__configuration!(ExecActionApplyConfiguration of k8s_openapi::api::core::v1::ExecAction);
-
-/// Makes an empty configuration of a `ExecAction`.
-pub fn exec_action() -> ExecActionApplyConfiguration {
-    Default::default()
-}
-
-impl ExecActionApplyConfiguration {
-    /// Adds to `command`: list of string, owned as a whole.
-    pub fn command(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.command.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for ExecActionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("command", &self.command);
-    }
-}
-
-/// The fields to apply of a `FCVolumeSource`. [`fc_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct FCVolumeSourceApplyConfiguration {
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `lun`: `i32`.
-    pub lun: Option<i32>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `targetWWNs`: list of string, owned as a whole.
-    pub target_wwns: Option<Vec<String>>,
-    /// `wwids`: list of string, owned as a whole.
-    pub wwids: Option<Vec<String>>,
-}
-
-crate::__configuration!(FCVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::FCVolumeSource);
-
-/// Makes an empty configuration of a `FCVolumeSource`.
-pub fn fc_volume_source() -> FCVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl FCVolumeSourceApplyConfiguration {
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `lun`: `i32`.
-    pub fn lun(mut self, value: i32) -> Self {
-        self.lun = Some(value);
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Adds to `targetWWNs`: list of string, owned as a whole.
-    pub fn target_wwns(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.target_wwns.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `wwids`: list of string, owned as a whole.
-    pub fn wwids(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.wwids.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for FCVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("fsType", &self.fs_type);
-        to.set("lun", &self.lun);
-        to.set("readOnly", &self.read_only);
-        to.set("targetWWNs", &self.target_wwns);
-        to.set("wwids", &self.wwids);
-    }
-}
-
-/// The fields to apply of a `FileKeySelector`. [`file_key_selector`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct FileKeySelectorApplyConfiguration {
-    /// `key`: string.
-    pub key: Option<String>,
-    /// `optional`: `bool`.
-    pub optional: Option<bool>,
-    /// `path`: string.
-    pub path: Option<String>,
-    /// `volumeName`: string.
-    pub volume_name: Option<String>,
-}
-
-crate::__configuration!(FileKeySelectorApplyConfiguration of k8s_openapi::api::core::v1::FileKeySelector);
-
-/// Makes an empty configuration of a `FileKeySelector`.
-pub fn file_key_selector() -> FileKeySelectorApplyConfiguration {
-    Default::default()
-}
-
-impl FileKeySelectorApplyConfiguration {
-    /// Sets `key`: string.
-    pub fn key(mut self, value: impl Into<String>) -> Self {
-        self.key = Some(value.into());
-        self
-    }
-    /// Sets `optional`: `bool`.
-    pub fn optional(mut self, value: bool) -> Self {
-        self.optional = Some(value);
-        self
-    }
-    /// Sets `path`: string.
-    pub fn path(mut self, value: impl Into<String>) -> Self {
-        self.path = Some(value.into());
-        self
-    }
-    /// Sets `volumeName`: string.
-    pub fn volume_name(mut self, value: impl Into<String>) -> Self {
-        self.volume_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for FileKeySelectorApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("key", &self.key);
-        to.set("optional", &self.optional);
-        to.set("path", &self.path);
-        to.set("volumeName", &self.volume_name);
-    }
-}
-
-/// The fields to apply of a `FlexPersistentVolumeSource`. [`flex_persistent_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct FlexPersistentVolumeSourceApplyConfiguration {
-    /// `driver`: string.
-    pub driver: Option<String>,
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `options`: map of string.
-    pub options: Option<BTreeMap<String, String>>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `secretRef`: `SecretReference`.
-    pub secret_ref: Option<Box<SecretReferenceApplyConfiguration>>,
-}
-
-crate::__configuration!(FlexPersistentVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::FlexPersistentVolumeSource);
-
-/// Makes an empty configuration of a `FlexPersistentVolumeSource`.
-pub fn flex_persistent_volume_source() -> FlexPersistentVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl FlexPersistentVolumeSourceApplyConfiguration {
-    /// Sets `driver`: string.
-    pub fn driver(mut self, value: impl Into<String>) -> Self {
-        self.driver = Some(value.into());
-        self
-    }
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Adds to `options`: map of string.
-    pub fn options(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.options.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `secretRef`: `SecretReference`.
-    pub fn secret_ref(mut self, value: SecretReferenceApplyConfiguration) -> Self {
-        self.secret_ref = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for FlexPersistentVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("driver", &self.driver);
-        to.set("fsType", &self.fs_type);
-        to.set("options", &self.options);
-        to.set("readOnly", &self.read_only);
-        to.set("secretRef", &self.secret_ref);
-    }
-}
-
-/// The fields to apply of a `FlexVolumeSource`. [`flex_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct FlexVolumeSourceApplyConfiguration {
-    /// `driver`: string.
-    pub driver: Option<String>,
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `options`: map of string.
-    pub options: Option<BTreeMap<String, String>>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `secretRef`: `LocalObjectReference`.
-    pub secret_ref: Option<Box<LocalObjectReferenceApplyConfiguration>>,
-}
-
-crate::__configuration!(FlexVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::FlexVolumeSource);
-
-/// Makes an empty configuration of a `FlexVolumeSource`.
-pub fn flex_volume_source() -> FlexVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl FlexVolumeSourceApplyConfiguration {
-    /// Sets `driver`: string.
-    pub fn driver(mut self, value: impl Into<String>) -> Self {
-        self.driver = Some(value.into());
-        self
-    }
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Adds to `options`: map of string.
-    pub fn options(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.options.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `secretRef`: `LocalObjectReference`.
-    pub fn secret_ref(mut self, value: LocalObjectReferenceApplyConfiguration) -> Self {
-        self.secret_ref = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for FlexVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("driver", &self.driver);
-        to.set("fsType", &self.fs_type);
-        to.set("options", &self.options);
-        to.set("readOnly", &self.read_only);
-        to.set("secretRef", &self.secret_ref);
-    }
-}
-
-/// The fields to apply of a `FlockerVolumeSource`. [`flocker_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct FlockerVolumeSourceApplyConfiguration {
-    /// `datasetName`: string.
-    pub dataset_name: Option<String>,
-    /// `datasetUUID`: string.
-    pub dataset_uuid: Option<String>,
-}
-
-crate::__configuration!(FlockerVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::FlockerVolumeSource);
-
-/// Makes an empty configuration of a `FlockerVolumeSource`.
-pub fn flocker_volume_source() -> FlockerVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl FlockerVolumeSourceApplyConfiguration {
-    /// Sets `datasetName`: string.
-    pub fn dataset_name(mut self, value: impl Into<String>) -> Self {
-        self.dataset_name = Some(value.into());
-        self
-    }
-    /// Sets `datasetUUID`: string.
-    pub fn dataset_uuid(mut self, value: impl Into<String>) -> Self {
-        self.dataset_uuid = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for FlockerVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("datasetName", &self.dataset_name);
-        to.set("datasetUUID", &self.dataset_uuid);
-    }
-}
-
-/// The fields to apply of a `GCEPersistentDiskVolumeSource`. [`gce_persistent_disk_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct GCEPersistentDiskVolumeSourceApplyConfiguration {
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `partition`: `i32`.
-    pub partition: Option<i32>,
-    /// `pdName`: string.
-    pub pd_name: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-}
-
-crate::__configuration!(GCEPersistentDiskVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::GCEPersistentDiskVolumeSource);
-
-/// Makes an empty configuration of a `GCEPersistentDiskVolumeSource`.
-pub fn gce_persistent_disk_volume_source() -> GCEPersistentDiskVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl GCEPersistentDiskVolumeSourceApplyConfiguration {
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `partition`: `i32`.
-    pub fn partition(mut self, value: i32) -> Self {
-        self.partition = Some(value);
-        self
-    }
-    /// Sets `pdName`: string.
-    pub fn pd_name(mut self, value: impl Into<String>) -> Self {
-        self.pd_name = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-}
-
-impl Configuration for GCEPersistentDiskVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("fsType", &self.fs_type);
-        to.set("partition", &self.partition);
-        to.set("pdName", &self.pd_name);
-        to.set("readOnly", &self.read_only);
-    }
-}
-
-/// The fields to apply of a `GRPCAction`. [`grpc_action`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct GRPCActionApplyConfiguration {
-    /// `port`: `i32`.
-    pub port: Option<i32>,
-    /// `service`: string.
-    pub service: Option<String>,
-}
-
-crate::__configuration!(GRPCActionApplyConfiguration of k8s_openapi::api::core::v1::GRPCAction);
-
-/// Makes an empty configuration of a `GRPCAction`.
-pub fn grpc_action() -> GRPCActionApplyConfiguration {
-    Default::default()
-}
-
-impl GRPCActionApplyConfiguration {
-    /// Sets `port`: `i32`.
-    pub fn port(mut self, value: i32) -> Self {
-        self.port = Some(value);
-        self
-    }
-    /// Sets `service`: string.
-    pub fn service(mut self, value: impl Into<String>) -> Self {
-        self.service = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for GRPCActionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("port", &self.port);
-        to.set("service", &self.service);
-    }
-}
-
-/// The fields to apply of a `GitRepoVolumeSource`. [`git_repo_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct GitRepoVolumeSourceApplyConfiguration {
-    /// `directory`: string.
-    pub directory: Option<String>,
-    /// `repository`: string.
-    pub repository: Option<String>,
-    /// `revision`: string.
-    pub revision: Option<String>,
-}
-
-crate::__configuration!(GitRepoVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::GitRepoVolumeSource);
-
-/// Makes an empty configuration of a `GitRepoVolumeSource`.
-pub fn git_repo_volume_source() -> GitRepoVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl GitRepoVolumeSourceApplyConfiguration {
-    /// Sets `directory`: string.
-    pub fn directory(mut self, value: impl Into<String>) -> Self {
-        self.directory = Some(value.into());
-        self
-    }
-    /// Sets `repository`: string.
-    pub fn repository(mut self, value: impl Into<String>) -> Self {
-        self.repository = Some(value.into());
-        self
-    }
-    /// Sets `revision`: string.
-    pub fn revision(mut self, value: impl Into<String>) -> Self {
-        self.revision = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for GitRepoVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("directory", &self.directory);
-        to.set("repository", &self.repository);
-        to.set("revision", &self.revision);
-    }
-}
-
-/// The fields to apply of a `GlusterfsPersistentVolumeSource`. [`glusterfs_persistent_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct GlusterfsPersistentVolumeSourceApplyConfiguration {
-    /// `endpoints`: string.
-    pub endpoints: Option<String>,
-    /// `endpointsNamespace`: string.
-    pub endpoints_namespace: Option<String>,
-    /// `path`: string.
-    pub path: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-}
-
-crate::__configuration!(GlusterfsPersistentVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::GlusterfsPersistentVolumeSource);
-
-/// Makes an empty configuration of a `GlusterfsPersistentVolumeSource`.
-pub fn glusterfs_persistent_volume_source() -> GlusterfsPersistentVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl GlusterfsPersistentVolumeSourceApplyConfiguration {
-    /// Sets `endpoints`: string.
-    pub fn endpoints(mut self, value: impl Into<String>) -> Self {
-        self.endpoints = Some(value.into());
-        self
-    }
-    /// Sets `endpointsNamespace`: string.
-    pub fn endpoints_namespace(mut self, value: impl Into<String>) -> Self {
-        self.endpoints_namespace = Some(value.into());
-        self
-    }
-    /// Sets `path`: string.
-    pub fn path(mut self, value: impl Into<String>) -> Self {
-        self.path = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-}
-
-impl Configuration for GlusterfsPersistentVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("endpoints", &self.endpoints);
-        to.set("endpointsNamespace", &self.endpoints_namespace);
-        to.set("path", &self.path);
-        to.set("readOnly", &self.read_only);
-    }
-}
-
-/// The fields to apply of a `GlusterfsVolumeSource`. [`glusterfs_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct GlusterfsVolumeSourceApplyConfiguration {
-    /// `endpoints`: string.
-    pub endpoints: Option<String>,
-    /// `path`: string.
-    pub path: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-}
-
-crate::__configuration!(GlusterfsVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::GlusterfsVolumeSource);
-
-/// Makes an empty configuration of a `GlusterfsVolumeSource`.
-pub fn glusterfs_volume_source() -> GlusterfsVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl GlusterfsVolumeSourceApplyConfiguration {
-    /// Sets `endpoints`: string.
-    pub fn endpoints(mut self, value: impl Into<String>) -> Self {
-        self.endpoints = Some(value.into());
-        self
-    }
-    /// Sets `path`: string.
-    pub fn path(mut self, value: impl Into<String>) -> Self {
-        self.path = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-}
-
-impl Configuration for GlusterfsVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("endpoints", &self.endpoints);
-        to.set("path", &self.path);
-        to.set("readOnly", &self.read_only);
-    }
-}
-
-/// The fields to apply of a `HTTPGetAction`. [`http_get_action`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct HTTPGetActionApplyConfiguration {
-    /// `host`: string.
-    pub host: Option<String>,
-    /// `httpHeaders`: list of `HTTPHeader`, owned as a whole.
-    pub http_headers: Option<Vec<HTTPHeaderApplyConfiguration>>,
-    /// `path`: string.
-    pub path: Option<String>,
-    /// `port`: `IntOrString`.
-    pub port: Option<IntOrString>,
-    /// `scheme`: string, one of `HTTP`, `HTTPS`.
-    pub scheme: Option<String>,
-}
-
-crate::__configuration!(HTTPGetActionApplyConfiguration of k8s_openapi::api::core::v1::HTTPGetAction);
-
-/// Makes an empty configuration of a `HTTPGetAction`.
-pub fn http_get_action() -> HTTPGetActionApplyConfiguration {
-    Default::default()
-}
-
-impl HTTPGetActionApplyConfiguration {
-    /// Sets `host`: string.
-    pub fn host(mut self, value: impl Into<String>) -> Self {
-        self.host = Some(value.into());
-        self
-    }
-    /// Adds to `httpHeaders`: list of `HTTPHeader`, owned as a whole.
-    pub fn http_headers(mut self, value: impl IntoIterator<Item = HTTPHeaderApplyConfiguration>) -> Self {
-        self.http_headers.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `path`: string.
-    pub fn path(mut self, value: impl Into<String>) -> Self {
-        self.path = Some(value.into());
-        self
-    }
-    /// Sets `port`: `IntOrString`.
-    pub fn port(mut self, value: impl IntoLeaf<IntOrString>) -> Self {
-        self.port = Some(value.into_leaf());
-        self
-    }
-    /// Sets `scheme`: string, one of `HTTP`, `HTTPS`.
-    pub fn scheme(mut self, value: impl Into<String>) -> Self {
-        self.scheme = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for HTTPGetActionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("host", &self.host);
-        to.set("httpHeaders", &self.http_headers);
-        to.set("path", &self.path);
-        to.set("port", &self.port);
-        to.set("scheme", &self.scheme);
-    }
-}
-
-/// The fields to apply of a `HTTPHeader`. [`http_header`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct HTTPHeaderApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `value`: string.
-    pub value: Option<String>,
-}
-
-crate::__configuration!(HTTPHeaderApplyConfiguration of k8s_openapi::api::core::v1::HTTPHeader);
-
-/// Makes an empty configuration of a `HTTPHeader`.
-pub fn http_header() -> HTTPHeaderApplyConfiguration {
-    Default::default()
-}
-
-impl HTTPHeaderApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `value`: string.
-    pub fn value(mut self, value: impl Into<String>) -> Self {
-        self.value = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for HTTPHeaderApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("value", &self.value);
-    }
-}
-
-/// The fields to apply of a `HostAlias`. [`host_alias`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct HostAliasApplyConfiguration {
-    /// `hostnames`: list of string, owned as a whole.
-    pub hostnames: Option<Vec<String>>,
-    /// `ip`: string.
-    pub ip: Option<String>,
-}
-
-crate::__configuration!(HostAliasApplyConfiguration of k8s_openapi::api::core::v1::HostAlias);
-
-/// Makes a configuration with this key of a `HostAlias`.
-pub fn host_alias(ip: impl Into<String>) -> HostAliasApplyConfiguration {
-    <HostAliasApplyConfiguration as Default>::default().ip(ip)
-}
-
-impl HostAliasApplyConfiguration {
-    /// Adds to `hostnames`: list of string, owned as a whole.
-    pub fn hostnames(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.hostnames.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `ip`: string.
-    pub fn ip(mut self, value: impl Into<String>) -> Self {
-        self.ip = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for HostAliasApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("hostnames", &self.hostnames);
-        to.set("ip", &self.ip);
-    }
-}
-
-/// The fields to apply of a `HostIP`. [`host_ip`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct HostIPApplyConfiguration {
-    /// `ip`: string.
-    pub ip: Option<String>,
-}
-
-crate::__configuration!(HostIPApplyConfiguration of k8s_openapi::api::core::v1::HostIP);
-
-/// Makes an empty configuration of a `HostIP`.
-pub fn host_ip() -> HostIPApplyConfiguration {
-    Default::default()
-}
-
-impl HostIPApplyConfiguration {
-    /// Sets `ip`: string.
-    pub fn ip(mut self, value: impl Into<String>) -> Self {
-        self.ip = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for HostIPApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("ip", &self.ip);
-    }
-}
-
-/// The fields to apply of a `HostPathVolumeSource`. [`host_path_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct HostPathVolumeSourceApplyConfiguration {
-    /// `path`: string.
-    pub path: Option<String>,
-    /// `type`: string, one of ``, `BlockDevice`, `CharDevice`, `Directory`, `DirectoryOrCreate`, `File`, `FileOrCreate`, `Socket`.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(HostPathVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::HostPathVolumeSource);
-
-/// Makes an empty configuration of a `HostPathVolumeSource`.
-pub fn host_path_volume_source() -> HostPathVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl HostPathVolumeSourceApplyConfiguration {
-    /// Sets `path`: string.
-    pub fn path(mut self, value: impl Into<String>) -> Self {
-        self.path = Some(value.into());
-        self
-    }
-    /// Sets `type`: string, one of ``, `BlockDevice`, `CharDevice`, `Directory`, `DirectoryOrCreate`, `File`, `FileOrCreate`, `Socket`.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for HostPathVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("path", &self.path);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `ISCSIPersistentVolumeSource`. [`iscsi_persistent_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ISCSIPersistentVolumeSourceApplyConfiguration {
-    /// `chapAuthDiscovery`: `bool`.
-    pub chap_auth_discovery: Option<bool>,
-    /// `chapAuthSession`: `bool`.
-    pub chap_auth_session: Option<bool>,
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `initiatorName`: string.
-    pub initiator_name: Option<String>,
-    /// `iqn`: string.
-    pub iqn: Option<String>,
-    /// `iscsiInterface`: string.
-    pub iscsi_interface: Option<String>,
-    /// `lun`: `i32`.
-    pub lun: Option<i32>,
-    /// `portals`: list of string, owned as a whole.
-    pub portals: Option<Vec<String>>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `secretRef`: `SecretReference`.
-    pub secret_ref: Option<Box<SecretReferenceApplyConfiguration>>,
-    /// `targetPortal`: string.
-    pub target_portal: Option<String>,
-}
-
-crate::__configuration!(ISCSIPersistentVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::ISCSIPersistentVolumeSource);
-
-/// Makes an empty configuration of a `ISCSIPersistentVolumeSource`.
-pub fn iscsi_persistent_volume_source() -> ISCSIPersistentVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl ISCSIPersistentVolumeSourceApplyConfiguration {
-    /// Sets `chapAuthDiscovery`: `bool`.
-    pub fn chap_auth_discovery(mut self, value: bool) -> Self {
-        self.chap_auth_discovery = Some(value);
-        self
-    }
-    /// Sets `chapAuthSession`: `bool`.
-    pub fn chap_auth_session(mut self, value: bool) -> Self {
-        self.chap_auth_session = Some(value);
-        self
-    }
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `initiatorName`: string.
-    pub fn initiator_name(mut self, value: impl Into<String>) -> Self {
-        self.initiator_name = Some(value.into());
-        self
-    }
-    /// Sets `iqn`: string.
-    pub fn iqn(mut self, value: impl Into<String>) -> Self {
-        self.iqn = Some(value.into());
-        self
-    }
-    /// Sets `iscsiInterface`: string.
-    pub fn iscsi_interface(mut self, value: impl Into<String>) -> Self {
-        self.iscsi_interface = Some(value.into());
-        self
-    }
-    /// Sets `lun`: `i32`.
-    pub fn lun(mut self, value: i32) -> Self {
-        self.lun = Some(value);
-        self
-    }
-    /// Adds to `portals`: list of string, owned as a whole.
-    pub fn portals(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.portals.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `secretRef`: `SecretReference`.
-    pub fn secret_ref(mut self, value: SecretReferenceApplyConfiguration) -> Self {
-        self.secret_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `targetPortal`: string.
-    pub fn target_portal(mut self, value: impl Into<String>) -> Self {
-        self.target_portal = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ISCSIPersistentVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("chapAuthDiscovery", &self.chap_auth_discovery);
-        to.set("chapAuthSession", &self.chap_auth_session);
-        to.set("fsType", &self.fs_type);
-        to.set("initiatorName", &self.initiator_name);
-        to.set("iqn", &self.iqn);
-        to.set("iscsiInterface", &self.iscsi_interface);
-        to.set("lun", &self.lun);
-        to.set("portals", &self.portals);
-        to.set("readOnly", &self.read_only);
-        to.set("secretRef", &self.secret_ref);
-        to.set("targetPortal", &self.target_portal);
-    }
-}
-
-/// The fields to apply of a `ISCSIVolumeSource`. [`iscsi_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ISCSIVolumeSourceApplyConfiguration {
-    /// `chapAuthDiscovery`: `bool`.
-    pub chap_auth_discovery: Option<bool>,
-    /// `chapAuthSession`: `bool`.
-    pub chap_auth_session: Option<bool>,
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `initiatorName`: string.
-    pub initiator_name: Option<String>,
-    /// `iqn`: string.
-    pub iqn: Option<String>,
-    /// `iscsiInterface`: string.
-    pub iscsi_interface: Option<String>,
-    /// `lun`: `i32`.
-    pub lun: Option<i32>,
-    /// `portals`: list of string, owned as a whole.
-    pub portals: Option<Vec<String>>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `secretRef`: `LocalObjectReference`.
-    pub secret_ref: Option<Box<LocalObjectReferenceApplyConfiguration>>,
-    /// `targetPortal`: string.
-    pub target_portal: Option<String>,
-}
-
-crate::__configuration!(ISCSIVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::ISCSIVolumeSource);
-
-/// Makes an empty configuration of a `ISCSIVolumeSource`.
-pub fn iscsi_volume_source() -> ISCSIVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl ISCSIVolumeSourceApplyConfiguration {
-    /// Sets `chapAuthDiscovery`: `bool`.
-    pub fn chap_auth_discovery(mut self, value: bool) -> Self {
-        self.chap_auth_discovery = Some(value);
-        self
-    }
-    /// Sets `chapAuthSession`: `bool`.
-    pub fn chap_auth_session(mut self, value: bool) -> Self {
-        self.chap_auth_session = Some(value);
-        self
-    }
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `initiatorName`: string.
-    pub fn initiator_name(mut self, value: impl Into<String>) -> Self {
-        self.initiator_name = Some(value.into());
-        self
-    }
-    /// Sets `iqn`: string.
-    pub fn iqn(mut self, value: impl Into<String>) -> Self {
-        self.iqn = Some(value.into());
-        self
-    }
-    /// Sets `iscsiInterface`: string.
-    pub fn iscsi_interface(mut self, value: impl Into<String>) -> Self {
-        self.iscsi_interface = Some(value.into());
-        self
-    }
-    /// Sets `lun`: `i32`.
-    pub fn lun(mut self, value: i32) -> Self {
-        self.lun = Some(value);
-        self
-    }
-    /// Adds to `portals`: list of string, owned as a whole.
-    pub fn portals(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.portals.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `secretRef`: `LocalObjectReference`.
-    pub fn secret_ref(mut self, value: LocalObjectReferenceApplyConfiguration) -> Self {
-        self.secret_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `targetPortal`: string.
-    pub fn target_portal(mut self, value: impl Into<String>) -> Self {
-        self.target_portal = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ISCSIVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("chapAuthDiscovery", &self.chap_auth_discovery);
-        to.set("chapAuthSession", &self.chap_auth_session);
-        to.set("fsType", &self.fs_type);
-        to.set("initiatorName", &self.initiator_name);
-        to.set("iqn", &self.iqn);
-        to.set("iscsiInterface", &self.iscsi_interface);
-        to.set("lun", &self.lun);
-        to.set("portals", &self.portals);
-        to.set("readOnly", &self.read_only);
-        to.set("secretRef", &self.secret_ref);
-        to.set("targetPortal", &self.target_portal);
-    }
-}
-
-/// The fields to apply of a `ImageVolumeSource`. [`image_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ImageVolumeSourceApplyConfiguration {
-    /// `pullPolicy`: string, one of `Always`, `IfNotPresent`, `Never`.
-    pub pull_policy: Option<String>,
-    /// `reference`: string.
-    pub reference: Option<String>,
-}
-
-crate::__configuration!(ImageVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::ImageVolumeSource);
-
-/// Makes an empty configuration of a `ImageVolumeSource`.
-pub fn image_volume_source() -> ImageVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl ImageVolumeSourceApplyConfiguration {
-    /// Sets `pullPolicy`: string, one of `Always`, `IfNotPresent`, `Never`.
-    pub fn pull_policy(mut self, value: impl Into<String>) -> Self {
-        self.pull_policy = Some(value.into());
-        self
-    }
-    /// Sets `reference`: string.
-    pub fn reference(mut self, value: impl Into<String>) -> Self {
-        self.reference = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ImageVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("pullPolicy", &self.pull_policy);
-        to.set("reference", &self.reference);
-    }
-}
-
-/// The fields to apply of a `ImageVolumeStatus`. [`image_volume_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ImageVolumeStatusApplyConfiguration {
-    /// `imageRef`: string.
-    pub image_ref: Option<String>,
-}
-
-crate::__configuration!(ImageVolumeStatusApplyConfiguration of k8s_openapi::api::core::v1::ImageVolumeStatus);
-
-/// Makes an empty configuration of a `ImageVolumeStatus`.
-pub fn image_volume_status() -> ImageVolumeStatusApplyConfiguration {
-    Default::default()
-}
-
-impl ImageVolumeStatusApplyConfiguration {
-    /// Sets `imageRef`: string.
-    pub fn image_ref(mut self, value: impl Into<String>) -> Self {
-        self.image_ref = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ImageVolumeStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("imageRef", &self.image_ref);
-    }
-}
-
-/// The fields to apply of a `KeyToPath`. [`key_to_path`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct KeyToPathApplyConfiguration {
-    /// `key`: string.
-    pub key: Option<String>,
-    /// `mode`: `i32`.
-    pub mode: Option<i32>,
-    /// `path`: string.
-    pub path: Option<String>,
-}
-
-crate::__configuration!(KeyToPathApplyConfiguration of k8s_openapi::api::core::v1::KeyToPath);
-
-/// Makes an empty configuration of a `KeyToPath`.
-pub fn key_to_path() -> KeyToPathApplyConfiguration {
-    Default::default()
-}
-
-impl KeyToPathApplyConfiguration {
-    /// Sets `key`: string.
-    pub fn key(mut self, value: impl Into<String>) -> Self {
-        self.key = Some(value.into());
-        self
-    }
-    /// Sets `mode`: `i32`.
-    pub fn mode(mut self, value: i32) -> Self {
-        self.mode = Some(value);
-        self
-    }
-    /// Sets `path`: string.
-    pub fn path(mut self, value: impl Into<String>) -> Self {
-        self.path = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for KeyToPathApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("key", &self.key);
-        to.set("mode", &self.mode);
-        to.set("path", &self.path);
-    }
-}
-
-/// The fields to apply of a `Lifecycle`. [`lifecycle`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct LifecycleApplyConfiguration {
-    /// `postStart`: `LifecycleHandler`.
-    pub post_start: Option<Box<LifecycleHandlerApplyConfiguration>>,
-    /// `preStop`: `LifecycleHandler`.
-    pub pre_stop: Option<Box<LifecycleHandlerApplyConfiguration>>,
-    /// `stopSignal`: string, one of `SIGABRT`, `SIGALRM`, `SIGBUS`, `SIGCHLD`, `SIGCLD`, `SIGCONT`, `SIGFPE`, `SIGHUP`, `SIGILL`, `SIGINT`, `SIGIO`, `SIGIOT`, `SIGKILL`, `SIGPIPE`, `SIGPOLL`, `SIGPROF`, `SIGPWR`, `SIGQUIT`, `SIGRTMAX`, `SIGRTMAX-1`, `SIGRTMAX-10`, `SIGRTMAX-11`, `SIGRTMAX-12`, `SIGRTMAX-13`, `SIGRTMAX-14`, `SIGRTMAX-2`, `SIGRTMAX-3`, `SIGRTMAX-4`, `SIGRTMAX-5`, `SIGRTMAX-6`, `SIGRTMAX-7`, `SIGRTMAX-8`, `SIGRTMAX-9`, `SIGRTMIN`, `SIGRTMIN+1`, `SIGRTMIN+10`, `SIGRTMIN+11`, `SIGRTMIN+12`, `SIGRTMIN+13`, `SIGRTMIN+14`, `SIGRTMIN+15`, `SIGRTMIN+2`, `SIGRTMIN+3`, `SIGRTMIN+4`, `SIGRTMIN+5`, `SIGRTMIN+6`, `SIGRTMIN+7`, `SIGRTMIN+8`, `SIGRTMIN+9`, `SIGSEGV`, `SIGSTKFLT`, `SIGSTOP`, `SIGSYS`, `SIGTERM`, `SIGTRAP`, `SIGTSTP`, `SIGTTIN`, `SIGTTOU`, `SIGURG`, `SIGUSR1`, `SIGUSR2`, `SIGVTALRM`, `SIGWINCH`, `SIGXCPU`, `SIGXFSZ`.
-    pub stop_signal: Option<String>,
-}
-
-crate::__configuration!(LifecycleApplyConfiguration of k8s_openapi::api::core::v1::Lifecycle);
-
-/// Makes an empty configuration of a `Lifecycle`.
-pub fn lifecycle() -> LifecycleApplyConfiguration {
-    Default::default()
-}
-
-impl LifecycleApplyConfiguration {
-    /// Sets `postStart`: `LifecycleHandler`.
-    pub fn post_start(mut self, value: LifecycleHandlerApplyConfiguration) -> Self {
-        self.post_start = Some(Box::new(value));
-        self
-    }
-    /// Sets `preStop`: `LifecycleHandler`.
-    pub fn pre_stop(mut self, value: LifecycleHandlerApplyConfiguration) -> Self {
-        self.pre_stop = Some(Box::new(value));
-        self
-    }
-    /// Sets `stopSignal`: string, one of `SIGABRT`, `SIGALRM`, `SIGBUS`, `SIGCHLD`, `SIGCLD`, `SIGCONT`, `SIGFPE`, `SIGHUP`, `SIGILL`, `SIGINT`, `SIGIO`, `SIGIOT`, `SIGKILL`, `SIGPIPE`, `SIGPOLL`, `SIGPROF`, `SIGPWR`, `SIGQUIT`, `SIGRTMAX`, `SIGRTMAX-1`, `SIGRTMAX-10`, `SIGRTMAX-11`, `SIGRTMAX-12`, `SIGRTMAX-13`, `SIGRTMAX-14`, `SIGRTMAX-2`, `SIGRTMAX-3`, `SIGRTMAX-4`, `SIGRTMAX-5`, `SIGRTMAX-6`, `SIGRTMAX-7`, `SIGRTMAX-8`, `SIGRTMAX-9`, `SIGRTMIN`, `SIGRTMIN+1`, `SIGRTMIN+10`, `SIGRTMIN+11`, `SIGRTMIN+12`, `SIGRTMIN+13`, `SIGRTMIN+14`, `SIGRTMIN+15`, `SIGRTMIN+2`, `SIGRTMIN+3`, `SIGRTMIN+4`, `SIGRTMIN+5`, `SIGRTMIN+6`, `SIGRTMIN+7`, `SIGRTMIN+8`, `SIGRTMIN+9`, `SIGSEGV`, `SIGSTKFLT`, `SIGSTOP`, `SIGSYS`, `SIGTERM`, `SIGTRAP`, `SIGTSTP`, `SIGTTIN`, `SIGTTOU`, `SIGURG`, `SIGUSR1`, `SIGUSR2`, `SIGVTALRM`, `SIGWINCH`, `SIGXCPU`, `SIGXFSZ`.
-    pub fn stop_signal(mut self, value: impl Into<String>) -> Self {
-        self.stop_signal = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for LifecycleApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("postStart", &self.post_start);
-        to.set("preStop", &self.pre_stop);
-        to.set("stopSignal", &self.stop_signal);
-    }
-}
-
-/// The fields to apply of a `LifecycleHandler`. [`lifecycle_handler`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct LifecycleHandlerApplyConfiguration {
-    /// `exec`: `ExecAction`.
-    pub exec: Option<Box<ExecActionApplyConfiguration>>,
-    /// `httpGet`: `HTTPGetAction`.
-    pub http_get: Option<Box<HTTPGetActionApplyConfiguration>>,
-    /// `sleep`: `SleepAction`.
-    pub sleep: Option<Box<SleepActionApplyConfiguration>>,
-    /// `tcpSocket`: `TCPSocketAction`.
-    pub tcp_socket: Option<Box<TCPSocketActionApplyConfiguration>>,
-}
-
-crate::__configuration!(LifecycleHandlerApplyConfiguration of k8s_openapi::api::core::v1::LifecycleHandler);
-
-/// Makes an empty configuration of a `LifecycleHandler`.
-pub fn lifecycle_handler() -> LifecycleHandlerApplyConfiguration {
-    Default::default()
-}
-
-impl LifecycleHandlerApplyConfiguration {
-    /// Sets `exec`: `ExecAction`.
-    pub fn exec(mut self, value: ExecActionApplyConfiguration) -> Self {
-        self.exec = Some(Box::new(value));
-        self
-    }
-    /// Sets `httpGet`: `HTTPGetAction`.
-    pub fn http_get(mut self, value: HTTPGetActionApplyConfiguration) -> Self {
-        self.http_get = Some(Box::new(value));
-        self
-    }
-    /// Sets `sleep`: `SleepAction`.
-    pub fn sleep(mut self, value: SleepActionApplyConfiguration) -> Self {
-        self.sleep = Some(Box::new(value));
-        self
-    }
-    /// Sets `tcpSocket`: `TCPSocketAction`.
-    pub fn tcp_socket(mut self, value: TCPSocketActionApplyConfiguration) -> Self {
-        self.tcp_socket = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for LifecycleHandlerApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("exec", &self.exec);
-        to.set("httpGet", &self.http_get);
-        to.set("sleep", &self.sleep);
-        to.set("tcpSocket", &self.tcp_socket);
-    }
-}
-
-/// The fields to apply of a `LimitRange`. [`limit_range`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct LimitRangeApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `LimitRangeSpec`.
-    pub spec: Option<Box<LimitRangeSpecApplyConfiguration>>,
-}
-
-crate::__configuration!(LimitRangeApplyConfiguration of k8s_openapi::api::core::v1::LimitRange);
-crate::__kind!(LimitRangeApplyConfiguration of k8s_openapi::api::core::v1::LimitRange);
-
-/// Makes a configuration of the `LimitRange` with this name and namespace.
-pub fn limit_range(name: impl Into<String>, namespace: impl Into<String>) -> LimitRangeApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    LimitRangeApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl LimitRangeApplyConfiguration {
-    /// Sets `spec`: `LimitRangeSpec`.
-    pub fn spec(mut self, value: LimitRangeSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.limits`: list of `LimitRangeItem`, owned as a whole.
-    pub fn limits(mut self, value: impl IntoIterator<Item = LimitRangeItemApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().limits.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for LimitRangeApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("v1", "LimitRange", &self.metadata);
-        to.set("spec", &self.spec);
-    }
-}
-
-/// The fields to apply of a `LimitRangeItem`. [`limit_range_item`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct LimitRangeItemApplyConfiguration {
-    /// `default`: map of `Quantity`.
-    pub default: Option<BTreeMap<String, Quantity>>,
-    /// `defaultRequest`: map of `Quantity`.
-    pub default_request: Option<BTreeMap<String, Quantity>>,
-    /// `max`: map of `Quantity`.
-    pub max: Option<BTreeMap<String, Quantity>>,
-    /// `maxLimitRequestRatio`: map of `Quantity`.
-    pub max_limit_request_ratio: Option<BTreeMap<String, Quantity>>,
-    /// `min`: map of `Quantity`.
-    pub min: Option<BTreeMap<String, Quantity>>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(LimitRangeItemApplyConfiguration of k8s_openapi::api::core::v1::LimitRangeItem);
-
-/// Makes an empty configuration of a `LimitRangeItem`.
-pub fn limit_range_item() -> LimitRangeItemApplyConfiguration {
-    Default::default()
-}
-
-impl LimitRangeItemApplyConfiguration {
-    /// Adds to `default`: map of `Quantity`.
-    pub fn default(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.default.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Adds to `defaultRequest`: map of `Quantity`.
-    pub fn default_request(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.default_request.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Adds to `max`: map of `Quantity`.
-    pub fn max(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.max.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Adds to `maxLimitRequestRatio`: map of `Quantity`.
-    pub fn max_limit_request_ratio(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.max_limit_request_ratio.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Adds to `min`: map of `Quantity`.
-    pub fn min(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.min.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for LimitRangeItemApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("default", &self.default);
-        to.set("defaultRequest", &self.default_request);
-        to.set("max", &self.max);
-        to.set("maxLimitRequestRatio", &self.max_limit_request_ratio);
-        to.set("min", &self.min);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `LimitRangeSpec`. [`limit_range_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct LimitRangeSpecApplyConfiguration {
-    /// `limits`: list of `LimitRangeItem`, owned as a whole.
-    pub limits: Option<Vec<LimitRangeItemApplyConfiguration>>,
-}
-
-crate::__configuration!(LimitRangeSpecApplyConfiguration of k8s_openapi::api::core::v1::LimitRangeSpec);
-
-/// Makes an empty configuration of a `LimitRangeSpec`.
-pub fn limit_range_spec() -> LimitRangeSpecApplyConfiguration {
-    Default::default()
-}
-
-impl LimitRangeSpecApplyConfiguration {
-    /// Adds to `limits`: list of `LimitRangeItem`, owned as a whole.
-    pub fn limits(mut self, value: impl IntoIterator<Item = LimitRangeItemApplyConfiguration>) -> Self {
-        self.limits.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for LimitRangeSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("limits", &self.limits);
-    }
-}
-
-/// The fields to apply of a `LinuxContainerUser`. [`linux_container_user`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct LinuxContainerUserApplyConfiguration {
-    /// `gid`: `i64`.
-    pub gid: Option<i64>,
-    /// `supplementalGroups`: list of `i64`, owned as a whole.
-    pub supplemental_groups: Option<Vec<i64>>,
-    /// `uid`: `i64`.
-    pub uid: Option<i64>,
-}
-
-crate::__configuration!(LinuxContainerUserApplyConfiguration of k8s_openapi::api::core::v1::LinuxContainerUser);
-
-/// Makes an empty configuration of a `LinuxContainerUser`.
-pub fn linux_container_user() -> LinuxContainerUserApplyConfiguration {
-    Default::default()
-}
-
-impl LinuxContainerUserApplyConfiguration {
-    /// Sets `gid`: `i64`.
-    pub fn gid(mut self, value: i64) -> Self {
-        self.gid = Some(value);
-        self
-    }
-    /// Adds to `supplementalGroups`: list of `i64`, owned as a whole.
-    pub fn supplemental_groups(mut self, value: impl IntoIterator<Item = i64>) -> Self {
-        self.supplemental_groups.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `uid`: `i64`.
-    pub fn uid(mut self, value: i64) -> Self {
-        self.uid = Some(value);
-        self
-    }
-}
-
-impl Configuration for LinuxContainerUserApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("gid", &self.gid);
-        to.set("supplementalGroups", &self.supplemental_groups);
-        to.set("uid", &self.uid);
-    }
-}
-
-/// The fields to apply of a `LoadBalancerIngress`. [`load_balancer_ingress`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct LoadBalancerIngressApplyConfiguration {
-    /// `hostname`: string.
-    pub hostname: Option<String>,
-    /// `ip`: string.
-    pub ip: Option<String>,
-    /// `ipMode`: string.
-    pub ip_mode: Option<String>,
-    /// `ports`: list of `PortStatus`, owned as a whole.
-    pub ports: Option<Vec<PortStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(LoadBalancerIngressApplyConfiguration of k8s_openapi::api::core::v1::LoadBalancerIngress);
-
-/// Makes an empty configuration of a `LoadBalancerIngress`.
-pub fn load_balancer_ingress() -> LoadBalancerIngressApplyConfiguration {
-    Default::default()
-}
-
-impl LoadBalancerIngressApplyConfiguration {
-    /// Sets `hostname`: string.
-    pub fn hostname(mut self, value: impl Into<String>) -> Self {
-        self.hostname = Some(value.into());
-        self
-    }
-    /// Sets `ip`: string.
-    pub fn ip(mut self, value: impl Into<String>) -> Self {
-        self.ip = Some(value.into());
-        self
-    }
-    /// Sets `ipMode`: string.
-    pub fn ip_mode(mut self, value: impl Into<String>) -> Self {
-        self.ip_mode = Some(value.into());
-        self
-    }
-    /// Adds to `ports`: list of `PortStatus`, owned as a whole.
-    pub fn ports(mut self, value: impl IntoIterator<Item = PortStatusApplyConfiguration>) -> Self {
-        self.ports.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for LoadBalancerIngressApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("hostname", &self.hostname);
-        to.set("ip", &self.ip);
-        to.set("ipMode", &self.ip_mode);
-        to.set("ports", &self.ports);
-    }
-}
-
-/// The fields to apply of a `LoadBalancerStatus`. [`load_balancer_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct LoadBalancerStatusApplyConfiguration {
-    /// `ingress`: list of `LoadBalancerIngress`, owned as a whole.
-    pub ingress: Option<Vec<LoadBalancerIngressApplyConfiguration>>,
-}
-
-crate::__configuration!(LoadBalancerStatusApplyConfiguration of k8s_openapi::api::core::v1::LoadBalancerStatus);
-
-/// Makes an empty configuration of a `LoadBalancerStatus`.
-pub fn load_balancer_status() -> LoadBalancerStatusApplyConfiguration {
-    Default::default()
-}
-
-impl LoadBalancerStatusApplyConfiguration {
-    /// Adds to `ingress`: list of `LoadBalancerIngress`, owned as a whole.
-    pub fn ingress(mut self, value: impl IntoIterator<Item = LoadBalancerIngressApplyConfiguration>) -> Self {
-        self.ingress.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for LoadBalancerStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("ingress", &self.ingress);
-    }
-}
-
-/// The fields to apply of a `LocalObjectReference`. [`local_object_reference`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct LocalObjectReferenceApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-}
-
-crate::__configuration!(LocalObjectReferenceApplyConfiguration of k8s_openapi::api::core::v1::LocalObjectReference);
-
-/// Makes an empty configuration of a `LocalObjectReference`.
-pub fn local_object_reference() -> LocalObjectReferenceApplyConfiguration {
-    Default::default()
-}
-
-impl LocalObjectReferenceApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for LocalObjectReferenceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-    }
-}
-
-/// The fields to apply of a `LocalVolumeSource`. [`local_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct LocalVolumeSourceApplyConfiguration {
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `path`: string.
-    pub path: Option<String>,
-}
-
-crate::__configuration!(LocalVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::LocalVolumeSource);
-
-/// Makes an empty configuration of a `LocalVolumeSource`.
-pub fn local_volume_source() -> LocalVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl LocalVolumeSourceApplyConfiguration {
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `path`: string.
-    pub fn path(mut self, value: impl Into<String>) -> Self {
-        self.path = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for LocalVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("fsType", &self.fs_type);
-        to.set("path", &self.path);
-    }
-}
-
-/// The fields to apply of a `ModifyVolumeStatus`. [`modify_volume_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ModifyVolumeStatusApplyConfiguration {
-    /// `status`: string, one of `InProgress`, `Infeasible`, `Pending`.
-    pub status: Option<String>,
-    /// `targetVolumeAttributesClassName`: string.
-    pub target_volume_attributes_class_name: Option<String>,
-}
-
-crate::__configuration!(ModifyVolumeStatusApplyConfiguration of k8s_openapi::api::core::v1::ModifyVolumeStatus);
-
-/// Makes an empty configuration of a `ModifyVolumeStatus`.
-pub fn modify_volume_status() -> ModifyVolumeStatusApplyConfiguration {
-    Default::default()
-}
-
-impl ModifyVolumeStatusApplyConfiguration {
-    /// Sets `status`: string, one of `InProgress`, `Infeasible`, `Pending`.
-    pub fn status(mut self, value: impl Into<String>) -> Self {
-        self.status = Some(value.into());
-        self
-    }
-    /// Sets `targetVolumeAttributesClassName`: string.
-    pub fn target_volume_attributes_class_name(mut self, value: impl Into<String>) -> Self {
-        self.target_volume_attributes_class_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ModifyVolumeStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("status", &self.status);
-        to.set("targetVolumeAttributesClassName", &self.target_volume_attributes_class_name);
-    }
-}
-
-/// The fields to apply of a `NFSVolumeSource`. [`nfs_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NFSVolumeSourceApplyConfiguration {
-    /// `path`: string.
-    pub path: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `server`: string.
-    pub server: Option<String>,
-}
-
-crate::__configuration!(NFSVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::NFSVolumeSource);
-
-/// Makes an empty configuration of a `NFSVolumeSource`.
-pub fn nfs_volume_source() -> NFSVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl NFSVolumeSourceApplyConfiguration {
-    /// Sets `path`: string.
-    pub fn path(mut self, value: impl Into<String>) -> Self {
-        self.path = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `server`: string.
-    pub fn server(mut self, value: impl Into<String>) -> Self {
-        self.server = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for NFSVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("path", &self.path);
-        to.set("readOnly", &self.read_only);
-        to.set("server", &self.server);
-    }
-}
-
-/// The fields to apply of a `Namespace`. [`namespace`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NamespaceApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `NamespaceSpec`.
-    pub spec: Option<Box<NamespaceSpecApplyConfiguration>>,
-    /// `status`: `NamespaceStatus`.
-    pub status: Option<Box<NamespaceStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(NamespaceApplyConfiguration of k8s_openapi::api::core::v1::Namespace);
-crate::__kind!(NamespaceApplyConfiguration of k8s_openapi::api::core::v1::Namespace);
-
-/// Makes a configuration of the `Namespace` with this name.
-pub fn namespace(name: impl Into<String>) -> NamespaceApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    NamespaceApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl NamespaceApplyConfiguration {
-    /// Sets `spec`: `NamespaceSpec`.
-    pub fn spec(mut self, value: NamespaceSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `NamespaceStatus`.
-    pub fn status(mut self, value: NamespaceStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for NamespaceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("v1", "Namespace", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `NamespaceCondition`. [`namespace_condition`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NamespaceConditionApplyConfiguration {
-    /// `lastTransitionTime`: `Time`.
-    pub last_transition_time: Option<Time>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-    /// `status`: string.
-    pub status: Option<String>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(NamespaceConditionApplyConfiguration of k8s_openapi::api::core::v1::NamespaceCondition);
-
-/// Makes a configuration with this key of a `NamespaceCondition`.
-pub fn namespace_condition(type_: impl Into<String>) -> NamespaceConditionApplyConfiguration {
-    <NamespaceConditionApplyConfiguration as Default>::default().type_(type_)
-}
-
-impl NamespaceConditionApplyConfiguration {
-    /// Sets `lastTransitionTime`: `Time`.
-    pub fn last_transition_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_transition_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `status`: string.
-    pub fn status(mut self, value: impl Into<String>) -> Self {
-        self.status = Some(value.into());
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for NamespaceConditionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("lastTransitionTime", &self.last_transition_time);
-        to.set("message", &self.message);
-        to.set("reason", &self.reason);
-        to.set("status", &self.status);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `NamespaceSpec`. [`namespace_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NamespaceSpecApplyConfiguration {
-    /// `finalizers`: list of string, owned as a whole.
-    pub finalizers: Option<Vec<String>>,
-}
-
-crate::__configuration!(NamespaceSpecApplyConfiguration of k8s_openapi::api::core::v1::NamespaceSpec);
-
-/// Makes an empty configuration of a `NamespaceSpec`.
-pub fn namespace_spec() -> NamespaceSpecApplyConfiguration {
-    Default::default()
-}
-
-impl NamespaceSpecApplyConfiguration {
-    /// Adds to `finalizers`: list of string, owned as a whole.
-    pub fn finalizers(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.finalizers.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for NamespaceSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("finalizers", &self.finalizers);
-    }
-}
-
-/// The fields to apply of a `NamespaceStatus`. [`namespace_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NamespaceStatusApplyConfiguration {
-    /// `conditions`: list of `NamespaceCondition`, merged by `type`.
-    pub conditions: Option<Vec<NamespaceConditionApplyConfiguration>>,
-    /// `phase`: string, one of `Active`, `Terminating`.
-    pub phase: Option<String>,
-}
-
-crate::__configuration!(NamespaceStatusApplyConfiguration of k8s_openapi::api::core::v1::NamespaceStatus);
-
-/// Makes an empty configuration of a `NamespaceStatus`.
-pub fn namespace_status() -> NamespaceStatusApplyConfiguration {
-    Default::default()
-}
-
-impl NamespaceStatusApplyConfiguration {
-    /// Adds to `conditions`: list of `NamespaceCondition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = NamespaceConditionApplyConfiguration>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `phase`: string, one of `Active`, `Terminating`.
-    pub fn phase(mut self, value: impl Into<String>) -> Self {
-        self.phase = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for NamespaceStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("conditions", &self.conditions);
-        to.set("phase", &self.phase);
-    }
-}
-
-/// The fields to apply of a `Node`. [`node`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NodeApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `NodeSpec`.
-    pub spec: Option<Box<NodeSpecApplyConfiguration>>,
-    /// `status`: `NodeStatus`.
-    pub status: Option<Box<NodeStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(NodeApplyConfiguration of k8s_openapi::api::core::v1::Node);
-crate::__kind!(NodeApplyConfiguration of k8s_openapi::api::core::v1::Node);
-
-/// Makes a configuration of the `Node` with this name.
-pub fn node(name: impl Into<String>) -> NodeApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    NodeApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl NodeApplyConfiguration {
-    /// Sets `spec`: `NodeSpec`.
-    pub fn spec(mut self, value: NodeSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `NodeStatus`.
-    pub fn status(mut self, value: NodeStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.configSource`: `NodeConfigSource`.
-    pub fn config_source(mut self, value: NodeConfigSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().config_source = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.externalID`: string.
-    pub fn external_id(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().external_id = Some(value.into());
-        self
-    }
-    /// Sets `spec.podCIDR`: string.
-    pub fn pod_cidr(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().pod_cidr = Some(value.into());
-        self
-    }
-    /// Adds to `spec.podCIDRs`: set of string.
-    pub fn pod_cidrs(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.spec.get_or_insert_default().pod_cidrs.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `spec.providerID`: string.
-    pub fn provider_id(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().provider_id = Some(value.into());
-        self
-    }
-    /// Adds to `spec.taints`: list of `Taint`, owned as a whole.
-    pub fn taints(mut self, value: impl IntoIterator<Item = TaintApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().taints.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.unschedulable`: `bool`.
-    pub fn unschedulable(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().unschedulable = Some(value);
-        self
-    }
-}
-
-impl Configuration for NodeApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("v1", "Node", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `NodeAddress`. [`node_address`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NodeAddressApplyConfiguration {
-    /// `address`: string.
-    pub address: Option<String>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(NodeAddressApplyConfiguration of k8s_openapi::api::core::v1::NodeAddress);
-
-/// Makes a configuration with this key of a `NodeAddress`.
-pub fn node_address(type_: impl Into<String>) -> NodeAddressApplyConfiguration {
-    <NodeAddressApplyConfiguration as Default>::default().type_(type_)
-}
-
-impl NodeAddressApplyConfiguration {
-    /// Sets `address`: string.
-    pub fn address(mut self, value: impl Into<String>) -> Self {
-        self.address = Some(value.into());
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for NodeAddressApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("address", &self.address);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `NodeAffinity`. [`node_affinity`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NodeAffinityApplyConfiguration {
-    /// `preferredDuringSchedulingIgnoredDuringExecution`: list of `PreferredSchedulingTerm`, owned as a whole.
-    pub preferred_during_scheduling_ignored_during_execution: Option<Vec<PreferredSchedulingTermApplyConfiguration>>,
-    /// `requiredDuringSchedulingIgnoredDuringExecution`: `NodeSelector`.
-    pub required_during_scheduling_ignored_during_execution: Option<Box<NodeSelectorApplyConfiguration>>,
-}
-
-crate::__configuration!(NodeAffinityApplyConfiguration of k8s_openapi::api::core::v1::NodeAffinity);
-
-/// Makes an empty configuration of a `NodeAffinity`.
-pub fn node_affinity() -> NodeAffinityApplyConfiguration {
-    Default::default()
-}
-
-impl NodeAffinityApplyConfiguration {
-    /// Adds to `preferredDuringSchedulingIgnoredDuringExecution`: list of `PreferredSchedulingTerm`, owned as a whole.
-    pub fn preferred_during_scheduling_ignored_during_execution(mut self, value: impl IntoIterator<Item = PreferredSchedulingTermApplyConfiguration>) -> Self {
-        self.preferred_during_scheduling_ignored_during_execution.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `requiredDuringSchedulingIgnoredDuringExecution`: `NodeSelector`.
-    pub fn required_during_scheduling_ignored_during_execution(mut self, value: NodeSelectorApplyConfiguration) -> Self {
-        self.required_during_scheduling_ignored_during_execution = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for NodeAffinityApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("preferredDuringSchedulingIgnoredDuringExecution", &self.preferred_during_scheduling_ignored_during_execution);
-        to.set("requiredDuringSchedulingIgnoredDuringExecution", &self.required_during_scheduling_ignored_during_execution);
-    }
-}
-
-/// The fields to apply of a `NodeAllocatableResourceClaimStatus`. [`node_allocatable_resource_claim_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NodeAllocatableResourceClaimStatusApplyConfiguration {
-    /// `containers`: set of string.
-    pub containers: Option<Vec<String>>,
-    /// `resourceClaimName`: string.
-    pub resource_claim_name: Option<String>,
-    /// `resources`: map of `Quantity`.
-    pub resources: Option<BTreeMap<String, Quantity>>,
-}
-
-crate::__configuration!(NodeAllocatableResourceClaimStatusApplyConfiguration of k8s_openapi::api::core::v1::NodeAllocatableResourceClaimStatus);
-
-/// Makes an empty configuration of a `NodeAllocatableResourceClaimStatus`.
-pub fn node_allocatable_resource_claim_status() -> NodeAllocatableResourceClaimStatusApplyConfiguration {
-    Default::default()
-}
-
-impl NodeAllocatableResourceClaimStatusApplyConfiguration {
-    /// Adds to `containers`: set of string.
-    pub fn containers(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.containers.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `resourceClaimName`: string.
-    pub fn resource_claim_name(mut self, value: impl Into<String>) -> Self {
-        self.resource_claim_name = Some(value.into());
-        self
-    }
-    /// Adds to `resources`: map of `Quantity`.
-    pub fn resources(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.resources.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-}
-
-impl Configuration for NodeAllocatableResourceClaimStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("containers", &self.containers);
-        to.set("resourceClaimName", &self.resource_claim_name);
-        to.set("resources", &self.resources);
-    }
-}
-
-/// The fields to apply of a `NodeCondition`. [`node_condition`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NodeConditionApplyConfiguration {
-    /// `lastHeartbeatTime`: `Time`.
-    pub last_heartbeat_time: Option<Time>,
-    /// `lastTransitionTime`: `Time`.
-    pub last_transition_time: Option<Time>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-    /// `status`: string.
-    pub status: Option<String>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(NodeConditionApplyConfiguration of k8s_openapi::api::core::v1::NodeCondition);
-
-/// Makes a configuration with this key of a `NodeCondition`.
-pub fn node_condition(type_: impl Into<String>) -> NodeConditionApplyConfiguration {
-    <NodeConditionApplyConfiguration as Default>::default().type_(type_)
-}
-
-impl NodeConditionApplyConfiguration {
-    /// Sets `lastHeartbeatTime`: `Time`.
-    pub fn last_heartbeat_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_heartbeat_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `lastTransitionTime`: `Time`.
-    pub fn last_transition_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_transition_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `status`: string.
-    pub fn status(mut self, value: impl Into<String>) -> Self {
-        self.status = Some(value.into());
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for NodeConditionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("lastHeartbeatTime", &self.last_heartbeat_time);
-        to.set("lastTransitionTime", &self.last_transition_time);
-        to.set("message", &self.message);
-        to.set("reason", &self.reason);
-        to.set("status", &self.status);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `NodeConfigSource`. [`node_config_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NodeConfigSourceApplyConfiguration {
-    /// `configMap`: `ConfigMapNodeConfigSource`.
-    pub config_map: Option<Box<ConfigMapNodeConfigSourceApplyConfiguration>>,
-}
-
-crate::__configuration!(NodeConfigSourceApplyConfiguration of k8s_openapi::api::core::v1::NodeConfigSource);
-
-/// Makes an empty configuration of a `NodeConfigSource`.
-pub fn node_config_source() -> NodeConfigSourceApplyConfiguration {
-    Default::default()
-}
-
-impl NodeConfigSourceApplyConfiguration {
-    /// Sets `configMap`: `ConfigMapNodeConfigSource`.
-    pub fn config_map(mut self, value: ConfigMapNodeConfigSourceApplyConfiguration) -> Self {
-        self.config_map = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for NodeConfigSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("configMap", &self.config_map);
-    }
-}
-
-/// The fields to apply of a `NodeConfigStatus`. [`node_config_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NodeConfigStatusApplyConfiguration {
-    /// `active`: `NodeConfigSource`.
-    pub active: Option<Box<NodeConfigSourceApplyConfiguration>>,
-    /// `assigned`: `NodeConfigSource`.
-    pub assigned: Option<Box<NodeConfigSourceApplyConfiguration>>,
-    /// `error`: string.
-    pub error: Option<String>,
-    /// `lastKnownGood`: `NodeConfigSource`.
-    pub last_known_good: Option<Box<NodeConfigSourceApplyConfiguration>>,
-}
-
-crate::__configuration!(NodeConfigStatusApplyConfiguration of k8s_openapi::api::core::v1::NodeConfigStatus);
-
-/// Makes an empty configuration of a `NodeConfigStatus`.
-pub fn node_config_status() -> NodeConfigStatusApplyConfiguration {
-    Default::default()
-}
-
-impl NodeConfigStatusApplyConfiguration {
-    /// Sets `active`: `NodeConfigSource`.
-    pub fn active(mut self, value: NodeConfigSourceApplyConfiguration) -> Self {
-        self.active = Some(Box::new(value));
-        self
-    }
-    /// Sets `assigned`: `NodeConfigSource`.
-    pub fn assigned(mut self, value: NodeConfigSourceApplyConfiguration) -> Self {
-        self.assigned = Some(Box::new(value));
-        self
-    }
-    /// Sets `error`: string.
-    pub fn error(mut self, value: impl Into<String>) -> Self {
-        self.error = Some(value.into());
-        self
-    }
-    /// Sets `lastKnownGood`: `NodeConfigSource`.
-    pub fn last_known_good(mut self, value: NodeConfigSourceApplyConfiguration) -> Self {
-        self.last_known_good = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for NodeConfigStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("active", &self.active);
-        to.set("assigned", &self.assigned);
-        to.set("error", &self.error);
-        to.set("lastKnownGood", &self.last_known_good);
-    }
-}
-
-/// The fields to apply of a `NodeDaemonEndpoints`. [`node_daemon_endpoints`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NodeDaemonEndpointsApplyConfiguration {
-    /// `kubeletEndpoint`: `DaemonEndpoint`.
-    pub kubelet_endpoint: Option<Box<DaemonEndpointApplyConfiguration>>,
-}
-
-crate::__configuration!(NodeDaemonEndpointsApplyConfiguration of k8s_openapi::api::core::v1::NodeDaemonEndpoints);
-
-/// Makes an empty configuration of a `NodeDaemonEndpoints`.
-pub fn node_daemon_endpoints() -> NodeDaemonEndpointsApplyConfiguration {
-    Default::default()
-}
-
-impl NodeDaemonEndpointsApplyConfiguration {
-    /// Sets `kubeletEndpoint`: `DaemonEndpoint`.
-    pub fn kubelet_endpoint(mut self, value: DaemonEndpointApplyConfiguration) -> Self {
-        self.kubelet_endpoint = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for NodeDaemonEndpointsApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("kubeletEndpoint", &self.kubelet_endpoint);
-    }
-}
-
-/// The fields to apply of a `NodeFeatures`. [`node_features`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NodeFeaturesApplyConfiguration {
-    /// `supplementalGroupsPolicy`: `bool`.
-    pub supplemental_groups_policy: Option<bool>,
-}
-
-crate::__configuration!(NodeFeaturesApplyConfiguration of k8s_openapi::api::core::v1::NodeFeatures);
-
-/// Makes an empty configuration of a `NodeFeatures`.
-pub fn node_features() -> NodeFeaturesApplyConfiguration {
-    Default::default()
-}
-
-impl NodeFeaturesApplyConfiguration {
-    /// Sets `supplementalGroupsPolicy`: `bool`.
-    pub fn supplemental_groups_policy(mut self, value: bool) -> Self {
-        self.supplemental_groups_policy = Some(value);
-        self
-    }
-}
-
-impl Configuration for NodeFeaturesApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("supplementalGroupsPolicy", &self.supplemental_groups_policy);
-    }
-}
-
-/// The fields to apply of a `NodeRuntimeHandler`. [`node_runtime_handler`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NodeRuntimeHandlerApplyConfiguration {
-    /// `features`: `NodeRuntimeHandlerFeatures`.
-    pub features: Option<Box<NodeRuntimeHandlerFeaturesApplyConfiguration>>,
-    /// `name`: string.
-    pub name: Option<String>,
-}
-
-crate::__configuration!(NodeRuntimeHandlerApplyConfiguration of k8s_openapi::api::core::v1::NodeRuntimeHandler);
-
-/// Makes an empty configuration of a `NodeRuntimeHandler`.
-pub fn node_runtime_handler() -> NodeRuntimeHandlerApplyConfiguration {
-    Default::default()
-}
-
-impl NodeRuntimeHandlerApplyConfiguration {
-    /// Sets `features`: `NodeRuntimeHandlerFeatures`.
-    pub fn features(mut self, value: NodeRuntimeHandlerFeaturesApplyConfiguration) -> Self {
-        self.features = Some(Box::new(value));
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for NodeRuntimeHandlerApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("features", &self.features);
-        to.set("name", &self.name);
-    }
-}
-
-/// The fields to apply of a `NodeRuntimeHandlerFeatures`. [`node_runtime_handler_features`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NodeRuntimeHandlerFeaturesApplyConfiguration {
-    /// `recursiveReadOnlyMounts`: `bool`.
-    pub recursive_read_only_mounts: Option<bool>,
-    /// `userNamespaces`: `bool`.
-    pub user_namespaces: Option<bool>,
-}
-
-crate::__configuration!(NodeRuntimeHandlerFeaturesApplyConfiguration of k8s_openapi::api::core::v1::NodeRuntimeHandlerFeatures);
-
-/// Makes an empty configuration of a `NodeRuntimeHandlerFeatures`.
-pub fn node_runtime_handler_features() -> NodeRuntimeHandlerFeaturesApplyConfiguration {
-    Default::default()
-}
-
-impl NodeRuntimeHandlerFeaturesApplyConfiguration {
-    /// Sets `recursiveReadOnlyMounts`: `bool`.
-    pub fn recursive_read_only_mounts(mut self, value: bool) -> Self {
-        self.recursive_read_only_mounts = Some(value);
-        self
-    }
-    /// Sets `userNamespaces`: `bool`.
-    pub fn user_namespaces(mut self, value: bool) -> Self {
-        self.user_namespaces = Some(value);
-        self
-    }
-}
-
-impl Configuration for NodeRuntimeHandlerFeaturesApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("recursiveReadOnlyMounts", &self.recursive_read_only_mounts);
-        to.set("userNamespaces", &self.user_namespaces);
-    }
-}
-
-/// The fields to apply of a `NodeSelector`. [`node_selector`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NodeSelectorApplyConfiguration {
-    /// `nodeSelectorTerms`: list of `NodeSelectorTerm`, owned as a whole.
-    pub node_selector_terms: Option<Vec<NodeSelectorTermApplyConfiguration>>,
-}
-
-crate::__configuration!(NodeSelectorApplyConfiguration of k8s_openapi::api::core::v1::NodeSelector);
-
-/// Makes an empty configuration of a `NodeSelector`.
-pub fn node_selector() -> NodeSelectorApplyConfiguration {
-    Default::default()
-}
-
-impl NodeSelectorApplyConfiguration {
-    /// Adds to `nodeSelectorTerms`: list of `NodeSelectorTerm`, owned as a whole.
-    pub fn node_selector_terms(mut self, value: impl IntoIterator<Item = NodeSelectorTermApplyConfiguration>) -> Self {
-        self.node_selector_terms.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for NodeSelectorApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("nodeSelectorTerms", &self.node_selector_terms);
-    }
-}
-
-/// The fields to apply of a `NodeSelectorRequirement`. [`node_selector_requirement`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NodeSelectorRequirementApplyConfiguration {
-    /// `key`: string.
-    pub key: Option<String>,
-    /// `operator`: string, one of `DoesNotExist`, `Exists`, `Gt`, `In`, `Lt`, `NotIn`.
-    pub operator: Option<String>,
-    /// `values`: list of string, owned as a whole.
-    pub values: Option<Vec<String>>,
-}
-
-crate::__configuration!(NodeSelectorRequirementApplyConfiguration of k8s_openapi::api::core::v1::NodeSelectorRequirement);
-
-/// Makes an empty configuration of a `NodeSelectorRequirement`.
-pub fn node_selector_requirement() -> NodeSelectorRequirementApplyConfiguration {
-    Default::default()
-}
-
-impl NodeSelectorRequirementApplyConfiguration {
-    /// Sets `key`: string.
-    pub fn key(mut self, value: impl Into<String>) -> Self {
-        self.key = Some(value.into());
-        self
-    }
-    /// Sets `operator`: string, one of `DoesNotExist`, `Exists`, `Gt`, `In`, `Lt`, `NotIn`.
-    pub fn operator(mut self, value: impl Into<String>) -> Self {
-        self.operator = Some(value.into());
-        self
-    }
-    /// Adds to `values`: list of string, owned as a whole.
-    pub fn values(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.values.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for NodeSelectorRequirementApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("key", &self.key);
-        to.set("operator", &self.operator);
-        to.set("values", &self.values);
-    }
-}
-
-/// The fields to apply of a `NodeSelectorTerm`. [`node_selector_term`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NodeSelectorTermApplyConfiguration {
-    /// `matchExpressions`: list of `NodeSelectorRequirement`, owned as a whole.
-    pub match_expressions: Option<Vec<NodeSelectorRequirementApplyConfiguration>>,
-    /// `matchFields`: list of `NodeSelectorRequirement`, owned as a whole.
-    pub match_fields: Option<Vec<NodeSelectorRequirementApplyConfiguration>>,
-}
-
-crate::__configuration!(NodeSelectorTermApplyConfiguration of k8s_openapi::api::core::v1::NodeSelectorTerm);
-
-/// Makes an empty configuration of a `NodeSelectorTerm`.
-pub fn node_selector_term() -> NodeSelectorTermApplyConfiguration {
-    Default::default()
-}
-
-impl NodeSelectorTermApplyConfiguration {
-    /// Adds to `matchExpressions`: list of `NodeSelectorRequirement`, owned as a whole.
-    pub fn match_expressions(mut self, value: impl IntoIterator<Item = NodeSelectorRequirementApplyConfiguration>) -> Self {
-        self.match_expressions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `matchFields`: list of `NodeSelectorRequirement`, owned as a whole.
-    pub fn match_fields(mut self, value: impl IntoIterator<Item = NodeSelectorRequirementApplyConfiguration>) -> Self {
-        self.match_fields.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for NodeSelectorTermApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("matchExpressions", &self.match_expressions);
-        to.set("matchFields", &self.match_fields);
-    }
-}
-
-/// The fields to apply of a `NodeSpec`. [`node_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NodeSpecApplyConfiguration {
-    /// `configSource`: `NodeConfigSource`.
-    pub config_source: Option<Box<NodeConfigSourceApplyConfiguration>>,
-    /// `externalID`: string.
-    pub external_id: Option<String>,
-    /// `podCIDR`: string.
-    pub pod_cidr: Option<String>,
-    /// `podCIDRs`: set of string.
-    pub pod_cidrs: Option<Vec<String>>,
-    /// `providerID`: string.
-    pub provider_id: Option<String>,
-    /// `taints`: list of `Taint`, owned as a whole.
-    pub taints: Option<Vec<TaintApplyConfiguration>>,
-    /// `unschedulable`: `bool`.
-    pub unschedulable: Option<bool>,
-}
-
-crate::__configuration!(NodeSpecApplyConfiguration of k8s_openapi::api::core::v1::NodeSpec);
-
-/// Makes an empty configuration of a `NodeSpec`.
-pub fn node_spec() -> NodeSpecApplyConfiguration {
-    Default::default()
-}
-
-impl NodeSpecApplyConfiguration {
-    /// Sets `configSource`: `NodeConfigSource`.
-    pub fn config_source(mut self, value: NodeConfigSourceApplyConfiguration) -> Self {
-        self.config_source = Some(Box::new(value));
-        self
-    }
-    /// Sets `externalID`: string.
-    pub fn external_id(mut self, value: impl Into<String>) -> Self {
-        self.external_id = Some(value.into());
-        self
-    }
-    /// Sets `podCIDR`: string.
-    pub fn pod_cidr(mut self, value: impl Into<String>) -> Self {
-        self.pod_cidr = Some(value.into());
-        self
-    }
-    /// Adds to `podCIDRs`: set of string.
-    pub fn pod_cidrs(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.pod_cidrs.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `providerID`: string.
-    pub fn provider_id(mut self, value: impl Into<String>) -> Self {
-        self.provider_id = Some(value.into());
-        self
-    }
-    /// Adds to `taints`: list of `Taint`, owned as a whole.
-    pub fn taints(mut self, value: impl IntoIterator<Item = TaintApplyConfiguration>) -> Self {
-        self.taints.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `unschedulable`: `bool`.
-    pub fn unschedulable(mut self, value: bool) -> Self {
-        self.unschedulable = Some(value);
-        self
-    }
-}
-
-impl Configuration for NodeSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("configSource", &self.config_source);
-        to.set("externalID", &self.external_id);
-        to.set("podCIDR", &self.pod_cidr);
-        to.set("podCIDRs", &self.pod_cidrs);
-        to.set("providerID", &self.provider_id);
-        to.set("taints", &self.taints);
-        to.set("unschedulable", &self.unschedulable);
-    }
-}
-
-/// The fields to apply of a `NodeStatus`. [`node_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NodeStatusApplyConfiguration {
-    /// `addresses`: list of `NodeAddress`, merged by `type`.
-    pub addresses: Option<Vec<NodeAddressApplyConfiguration>>,
-    /// `allocatable`: map of `Quantity`.
-    pub allocatable: Option<BTreeMap<String, Quantity>>,
-    /// `capacity`: map of `Quantity`.
-    pub capacity: Option<BTreeMap<String, Quantity>>,
-    /// `conditions`: list of `NodeCondition`, merged by `type`.
-    pub conditions: Option<Vec<NodeConditionApplyConfiguration>>,
-    /// `config`: `NodeConfigStatus`.
-    pub config: Option<Box<NodeConfigStatusApplyConfiguration>>,
-    /// `daemonEndpoints`: `NodeDaemonEndpoints`.
-    pub daemon_endpoints: Option<Box<NodeDaemonEndpointsApplyConfiguration>>,
-    /// `declaredFeatures`: list of string, owned as a whole.
-    pub declared_features: Option<Vec<String>>,
-    /// `features`: `NodeFeatures`.
-    pub features: Option<Box<NodeFeaturesApplyConfiguration>>,
-    /// `images`: list of `ContainerImage`, owned as a whole.
-    pub images: Option<Vec<ContainerImageApplyConfiguration>>,
-    /// `nodeInfo`: `NodeSystemInfo`.
-    pub node_info: Option<Box<NodeSystemInfoApplyConfiguration>>,
-    /// `phase`: string, one of `Pending`, `Running`, `Terminated`.
-    pub phase: Option<String>,
-    /// `runtimeHandlers`: list of `NodeRuntimeHandler`, owned as a whole.
-    pub runtime_handlers: Option<Vec<NodeRuntimeHandlerApplyConfiguration>>,
-    /// `volumesAttached`: list of `AttachedVolume`, owned as a whole.
-    pub volumes_attached: Option<Vec<AttachedVolumeApplyConfiguration>>,
-    /// `volumesInUse`: list of string, owned as a whole.
-    pub volumes_in_use: Option<Vec<String>>,
-}
-
-crate::__configuration!(NodeStatusApplyConfiguration of k8s_openapi::api::core::v1::NodeStatus);
-
-/// Makes an empty configuration of a `NodeStatus`.
-pub fn node_status() -> NodeStatusApplyConfiguration {
-    Default::default()
-}
-
-impl NodeStatusApplyConfiguration {
-    /// Adds to `addresses`: list of `NodeAddress`, merged by `type`.
-    pub fn addresses(mut self, value: impl IntoIterator<Item = NodeAddressApplyConfiguration>) -> Self {
-        self.addresses.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `allocatable`: map of `Quantity`.
-    pub fn allocatable(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.allocatable.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Adds to `capacity`: map of `Quantity`.
-    pub fn capacity(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.capacity.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Adds to `conditions`: list of `NodeCondition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = NodeConditionApplyConfiguration>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `config`: `NodeConfigStatus`.
-    pub fn config(mut self, value: NodeConfigStatusApplyConfiguration) -> Self {
-        self.config = Some(Box::new(value));
-        self
-    }
-    /// Sets `daemonEndpoints`: `NodeDaemonEndpoints`.
-    pub fn daemon_endpoints(mut self, value: NodeDaemonEndpointsApplyConfiguration) -> Self {
-        self.daemon_endpoints = Some(Box::new(value));
-        self
-    }
-    /// Adds to `declaredFeatures`: list of string, owned as a whole.
-    pub fn declared_features(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.declared_features.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `features`: `NodeFeatures`.
-    pub fn features(mut self, value: NodeFeaturesApplyConfiguration) -> Self {
-        self.features = Some(Box::new(value));
-        self
-    }
-    /// Adds to `images`: list of `ContainerImage`, owned as a whole.
-    pub fn images(mut self, value: impl IntoIterator<Item = ContainerImageApplyConfiguration>) -> Self {
-        self.images.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `nodeInfo`: `NodeSystemInfo`.
-    pub fn node_info(mut self, value: NodeSystemInfoApplyConfiguration) -> Self {
-        self.node_info = Some(Box::new(value));
-        self
-    }
-    /// Sets `phase`: string, one of `Pending`, `Running`, `Terminated`.
-    pub fn phase(mut self, value: impl Into<String>) -> Self {
-        self.phase = Some(value.into());
-        self
-    }
-    /// Adds to `runtimeHandlers`: list of `NodeRuntimeHandler`, owned as a whole.
-    pub fn runtime_handlers(mut self, value: impl IntoIterator<Item = NodeRuntimeHandlerApplyConfiguration>) -> Self {
-        self.runtime_handlers.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `volumesAttached`: list of `AttachedVolume`, owned as a whole.
-    pub fn volumes_attached(mut self, value: impl IntoIterator<Item = AttachedVolumeApplyConfiguration>) -> Self {
-        self.volumes_attached.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `volumesInUse`: list of string, owned as a whole.
-    pub fn volumes_in_use(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.volumes_in_use.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for NodeStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("addresses", &self.addresses);
-        to.set("allocatable", &self.allocatable);
-        to.set("capacity", &self.capacity);
-        to.set("conditions", &self.conditions);
-        to.set("config", &self.config);
-        to.set("daemonEndpoints", &self.daemon_endpoints);
-        to.set("declaredFeatures", &self.declared_features);
-        to.set("features", &self.features);
-        to.set("images", &self.images);
-        to.set("nodeInfo", &self.node_info);
-        to.set("phase", &self.phase);
-        to.set("runtimeHandlers", &self.runtime_handlers);
-        to.set("volumesAttached", &self.volumes_attached);
-        to.set("volumesInUse", &self.volumes_in_use);
-    }
-}
-
-/// The fields to apply of a `NodeSwapStatus`. [`node_swap_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NodeSwapStatusApplyConfiguration {
-    /// `capacity`: `i64`.
-    pub capacity: Option<i64>,
-}
-
-crate::__configuration!(NodeSwapStatusApplyConfiguration of k8s_openapi::api::core::v1::NodeSwapStatus);
-
-/// Makes an empty configuration of a `NodeSwapStatus`.
-pub fn node_swap_status() -> NodeSwapStatusApplyConfiguration {
-    Default::default()
-}
-
-impl NodeSwapStatusApplyConfiguration {
-    /// Sets `capacity`: `i64`.
-    pub fn capacity(mut self, value: i64) -> Self {
-        self.capacity = Some(value);
-        self
-    }
-}
-
-impl Configuration for NodeSwapStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("capacity", &self.capacity);
-    }
-}
-
-/// The fields to apply of a `NodeSystemInfo`. [`node_system_info`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NodeSystemInfoApplyConfiguration {
-    /// `architecture`: string.
-    pub architecture: Option<String>,
-    /// `bootID`: string.
-    pub boot_id: Option<String>,
-    /// `containerRuntimeVersion`: string.
-    pub container_runtime_version: Option<String>,
-    /// `kernelVersion`: string.
-    pub kernel_version: Option<String>,
-    /// `kubeProxyVersion`: string.
-    pub kube_proxy_version: Option<String>,
-    /// `kubeletVersion`: string.
-    pub kubelet_version: Option<String>,
-    /// `machineID`: string.
-    pub machine_id: Option<String>,
-    /// `operatingSystem`: string.
-    pub operating_system: Option<String>,
-    /// `osImage`: string.
-    pub os_image: Option<String>,
-    /// `swap`: `NodeSwapStatus`.
-    pub swap: Option<Box<NodeSwapStatusApplyConfiguration>>,
-    /// `systemUUID`: string.
-    pub system_uuid: Option<String>,
-}
-
-crate::__configuration!(NodeSystemInfoApplyConfiguration of k8s_openapi::api::core::v1::NodeSystemInfo);
-
-/// Makes an empty configuration of a `NodeSystemInfo`.
-pub fn node_system_info() -> NodeSystemInfoApplyConfiguration {
-    Default::default()
-}
-
-impl NodeSystemInfoApplyConfiguration {
-    /// Sets `architecture`: string.
-    pub fn architecture(mut self, value: impl Into<String>) -> Self {
-        self.architecture = Some(value.into());
-        self
-    }
-    /// Sets `bootID`: string.
-    pub fn boot_id(mut self, value: impl Into<String>) -> Self {
-        self.boot_id = Some(value.into());
-        self
-    }
-    /// Sets `containerRuntimeVersion`: string.
-    pub fn container_runtime_version(mut self, value: impl Into<String>) -> Self {
-        self.container_runtime_version = Some(value.into());
-        self
-    }
-    /// Sets `kernelVersion`: string.
-    pub fn kernel_version(mut self, value: impl Into<String>) -> Self {
-        self.kernel_version = Some(value.into());
-        self
-    }
-    /// Sets `kubeProxyVersion`: string.
-    pub fn kube_proxy_version(mut self, value: impl Into<String>) -> Self {
-        self.kube_proxy_version = Some(value.into());
-        self
-    }
-    /// Sets `kubeletVersion`: string.
-    pub fn kubelet_version(mut self, value: impl Into<String>) -> Self {
-        self.kubelet_version = Some(value.into());
-        self
-    }
-    /// Sets `machineID`: string.
-    pub fn machine_id(mut self, value: impl Into<String>) -> Self {
-        self.machine_id = Some(value.into());
-        self
-    }
-    /// Sets `operatingSystem`: string.
-    pub fn operating_system(mut self, value: impl Into<String>) -> Self {
-        self.operating_system = Some(value.into());
-        self
-    }
-    /// Sets `osImage`: string.
-    pub fn os_image(mut self, value: impl Into<String>) -> Self {
-        self.os_image = Some(value.into());
-        self
-    }
-    /// Sets `swap`: `NodeSwapStatus`.
-    pub fn swap(mut self, value: NodeSwapStatusApplyConfiguration) -> Self {
-        self.swap = Some(Box::new(value));
-        self
-    }
-    /// Sets `systemUUID`: string.
-    pub fn system_uuid(mut self, value: impl Into<String>) -> Self {
-        self.system_uuid = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for NodeSystemInfoApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("architecture", &self.architecture);
-        to.set("bootID", &self.boot_id);
-        to.set("containerRuntimeVersion", &self.container_runtime_version);
-        to.set("kernelVersion", &self.kernel_version);
-        to.set("kubeProxyVersion", &self.kube_proxy_version);
-        to.set("kubeletVersion", &self.kubelet_version);
-        to.set("machineID", &self.machine_id);
-        to.set("operatingSystem", &self.operating_system);
-        to.set("osImage", &self.os_image);
-        to.set("swap", &self.swap);
-        to.set("systemUUID", &self.system_uuid);
-    }
-}
-
-/// The fields to apply of a `ObjectFieldSelector`. [`object_field_selector`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ObjectFieldSelectorApplyConfiguration {
-    /// `apiVersion`: string.
-    pub api_version: Option<String>,
-    /// `fieldPath`: string.
-    pub field_path: Option<String>,
-}
-
-crate::__configuration!(ObjectFieldSelectorApplyConfiguration of k8s_openapi::api::core::v1::ObjectFieldSelector);
-
-/// Makes an empty configuration of a `ObjectFieldSelector`.
-pub fn object_field_selector() -> ObjectFieldSelectorApplyConfiguration {
-    Default::default()
-}
-
-impl ObjectFieldSelectorApplyConfiguration {
-    /// Sets `apiVersion`: string.
-    pub fn api_version(mut self, value: impl Into<String>) -> Self {
-        self.api_version = Some(value.into());
-        self
-    }
-    /// Sets `fieldPath`: string.
-    pub fn field_path(mut self, value: impl Into<String>) -> Self {
-        self.field_path = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ObjectFieldSelectorApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("apiVersion", &self.api_version);
-        to.set("fieldPath", &self.field_path);
-    }
-}
-
-/// The fields to apply of a `ObjectReference`. [`object_reference`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ObjectReferenceApplyConfiguration {
-    /// `apiVersion`: string.
-    pub api_version: Option<String>,
-    /// `fieldPath`: string.
-    pub field_path: Option<String>,
-    /// `kind`: string.
-    pub kind: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `namespace`: string.
-    pub namespace: Option<String>,
-    /// `resourceVersion`: string.
-    pub resource_version: Option<String>,
-    /// `uid`: string.
-    pub uid: Option<String>,
-}
-
-crate::__configuration!(ObjectReferenceApplyConfiguration of k8s_openapi::api::core::v1::ObjectReference);
-
-/// Makes an empty configuration of a `ObjectReference`.
-pub fn object_reference() -> ObjectReferenceApplyConfiguration {
-    Default::default()
-}
-
-impl ObjectReferenceApplyConfiguration {
-    /// Sets `apiVersion`: string.
-    pub fn api_version(mut self, value: impl Into<String>) -> Self {
-        self.api_version = Some(value.into());
-        self
-    }
-    /// Sets `fieldPath`: string.
-    pub fn field_path(mut self, value: impl Into<String>) -> Self {
-        self.field_path = Some(value.into());
-        self
-    }
-    /// Sets `kind`: string.
-    pub fn kind(mut self, value: impl Into<String>) -> Self {
-        self.kind = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `namespace`: string.
-    pub fn namespace(mut self, value: impl Into<String>) -> Self {
-        self.namespace = Some(value.into());
-        self
-    }
-    /// Sets `resourceVersion`: string.
-    pub fn resource_version(mut self, value: impl Into<String>) -> Self {
-        self.resource_version = Some(value.into());
-        self
-    }
-    /// Sets `uid`: string.
-    pub fn uid(mut self, value: impl Into<String>) -> Self {
-        self.uid = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ObjectReferenceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("apiVersion", &self.api_version);
-        to.set("fieldPath", &self.field_path);
-        to.set("kind", &self.kind);
-        to.set("name", &self.name);
-        to.set("namespace", &self.namespace);
-        to.set("resourceVersion", &self.resource_version);
-        to.set("uid", &self.uid);
-    }
-}
-
-/// The fields to apply of a `PersistentVolume`. [`persistent_volume`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PersistentVolumeApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `PersistentVolumeSpec`.
-    pub spec: Option<Box<PersistentVolumeSpecApplyConfiguration>>,
-    /// `status`: `PersistentVolumeStatus`.
-    pub status: Option<Box<PersistentVolumeStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(PersistentVolumeApplyConfiguration of k8s_openapi::api::core::v1::PersistentVolume);
-crate::__kind!(PersistentVolumeApplyConfiguration of k8s_openapi::api::core::v1::PersistentVolume);
-
-/// Makes a configuration of the `PersistentVolume` with this name.
-pub fn persistent_volume(name: impl Into<String>) -> PersistentVolumeApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    PersistentVolumeApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl PersistentVolumeApplyConfiguration {
-    /// Sets `spec`: `PersistentVolumeSpec`.
-    pub fn spec(mut self, value: PersistentVolumeSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `PersistentVolumeStatus`.
-    pub fn status(mut self, value: PersistentVolumeStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.accessModes`: list of string, one of `ReadOnlyMany`, `ReadWriteMany`, `ReadWriteOnce`, `ReadWriteOncePod`, owned as a whole.
-    pub fn access_modes(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.spec.get_or_insert_default().access_modes.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `spec.awsElasticBlockStore`: `AWSElasticBlockStoreVolumeSource`.
-    pub fn aws_elastic_block_store(mut self, value: AWSElasticBlockStoreVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().aws_elastic_block_store = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.azureDisk`: `AzureDiskVolumeSource`.
-    pub fn azure_disk(mut self, value: AzureDiskVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().azure_disk = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.azureFile`: `AzureFilePersistentVolumeSource`.
-    pub fn azure_file(mut self, value: AzureFilePersistentVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().azure_file = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.capacity`: map of `Quantity`.
-    pub fn capacity(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.spec.get_or_insert_default().capacity.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Sets `spec.cephfs`: `CephFSPersistentVolumeSource`.
-    pub fn cephfs(mut self, value: CephFSPersistentVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().cephfs = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.cinder`: `CinderPersistentVolumeSource`.
-    pub fn cinder(mut self, value: CinderPersistentVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().cinder = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.claimRef`: `ObjectReference`.
-    pub fn claim_ref(mut self, value: ObjectReferenceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().claim_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.csi`: `CSIPersistentVolumeSource`.
-    pub fn csi(mut self, value: CSIPersistentVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().csi = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.fc`: `FCVolumeSource`.
-    pub fn fc(mut self, value: FCVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().fc = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.flexVolume`: `FlexPersistentVolumeSource`.
-    pub fn flex_volume(mut self, value: FlexPersistentVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().flex_volume = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.flocker`: `FlockerVolumeSource`.
-    pub fn flocker(mut self, value: FlockerVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().flocker = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.gcePersistentDisk`: `GCEPersistentDiskVolumeSource`.
-    pub fn gce_persistent_disk(mut self, value: GCEPersistentDiskVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().gce_persistent_disk = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.glusterfs`: `GlusterfsPersistentVolumeSource`.
-    pub fn glusterfs(mut self, value: GlusterfsPersistentVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().glusterfs = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.hostPath`: `HostPathVolumeSource`.
-    pub fn host_path(mut self, value: HostPathVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().host_path = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.iscsi`: `ISCSIPersistentVolumeSource`.
-    pub fn iscsi(mut self, value: ISCSIPersistentVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().iscsi = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.local`: `LocalVolumeSource`.
-    pub fn local(mut self, value: LocalVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().local = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.mountOptions`: list of string, owned as a whole.
-    pub fn mount_options(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.spec.get_or_insert_default().mount_options.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `spec.nfs`: `NFSVolumeSource`.
-    pub fn nfs(mut self, value: NFSVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().nfs = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.nodeAffinity`: `VolumeNodeAffinity`.
-    pub fn node_affinity(mut self, value: VolumeNodeAffinityApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().node_affinity = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.persistentVolumeReclaimPolicy`: string, one of `Delete`, `Recycle`, `Retain`.
-    pub fn persistent_volume_reclaim_policy(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().persistent_volume_reclaim_policy = Some(value.into());
-        self
-    }
-    /// Sets `spec.photonPersistentDisk`: `PhotonPersistentDiskVolumeSource`.
-    pub fn photon_persistent_disk(mut self, value: PhotonPersistentDiskVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().photon_persistent_disk = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.portworxVolume`: `PortworxVolumeSource`.
-    pub fn portworx_volume(mut self, value: PortworxVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().portworx_volume = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.quobyte`: `QuobyteVolumeSource`.
-    pub fn quobyte(mut self, value: QuobyteVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().quobyte = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.rbd`: `RBDPersistentVolumeSource`.
-    pub fn rbd(mut self, value: RBDPersistentVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().rbd = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.scaleIO`: `ScaleIOPersistentVolumeSource`.
-    pub fn scale_io(mut self, value: ScaleIOPersistentVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().scale_io = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.storageClassName`: string.
-    pub fn storage_class_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().storage_class_name = Some(value.into());
-        self
-    }
-    /// Sets `spec.storageos`: `StorageOSPersistentVolumeSource`.
-    pub fn storageos(mut self, value: StorageOSPersistentVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().storageos = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.volumeAttributesClassName`: string.
-    pub fn volume_attributes_class_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().volume_attributes_class_name = Some(value.into());
-        self
-    }
-    /// Sets `spec.volumeMode`: string, one of `Block`, `Filesystem`.
-    pub fn volume_mode(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().volume_mode = Some(value.into());
-        self
-    }
-    /// Sets `spec.vsphereVolume`: `VsphereVirtualDiskVolumeSource`.
-    pub fn vsphere_volume(mut self, value: VsphereVirtualDiskVolumeSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().vsphere_volume = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for PersistentVolumeApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("v1", "PersistentVolume", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `PersistentVolumeClaim`. [`persistent_volume_claim`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PersistentVolumeClaimApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `PersistentVolumeClaimSpec`.
-    pub spec: Option<Box<PersistentVolumeClaimSpecApplyConfiguration>>,
-    /// `status`: `PersistentVolumeClaimStatus`.
-    pub status: Option<Box<PersistentVolumeClaimStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(PersistentVolumeClaimApplyConfiguration of k8s_openapi::api::core::v1::PersistentVolumeClaim);
-crate::__kind!(PersistentVolumeClaimApplyConfiguration of k8s_openapi::api::core::v1::PersistentVolumeClaim);
-
-/// Makes a configuration of the `PersistentVolumeClaim` with this name and namespace.
-pub fn persistent_volume_claim(name: impl Into<String>, namespace: impl Into<String>) -> PersistentVolumeClaimApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    PersistentVolumeClaimApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl PersistentVolumeClaimApplyConfiguration {
-    /// Sets `spec`: `PersistentVolumeClaimSpec`.
-    pub fn spec(mut self, value: PersistentVolumeClaimSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `PersistentVolumeClaimStatus`.
-    pub fn status(mut self, value: PersistentVolumeClaimStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.accessModes`: list of string, one of `ReadOnlyMany`, `ReadWriteMany`, `ReadWriteOnce`, `ReadWriteOncePod`, owned as a whole.
-    pub fn access_modes(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.spec.get_or_insert_default().access_modes.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `spec.dataSource`: `TypedLocalObjectReference`.
-    pub fn data_source(mut self, value: TypedLocalObjectReferenceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().data_source = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.dataSourceRef`: `TypedObjectReference`.
-    pub fn data_source_ref(mut self, value: TypedObjectReferenceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().data_source_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.resources`: `VolumeResourceRequirements`.
-    pub fn resources(mut self, value: VolumeResourceRequirementsApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().resources = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.selector`: `LabelSelector`.
-    pub fn selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.storageClassName`: string.
-    pub fn storage_class_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().storage_class_name = Some(value.into());
-        self
-    }
-    /// Sets `spec.volumeAttributesClassName`: string.
-    pub fn volume_attributes_class_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().volume_attributes_class_name = Some(value.into());
-        self
-    }
-    /// Sets `spec.volumeMode`: string, one of `Block`, `Filesystem`.
-    pub fn volume_mode(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().volume_mode = Some(value.into());
-        self
-    }
-    /// Sets `spec.volumeName`: string.
-    pub fn volume_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().volume_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PersistentVolumeClaimApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("v1", "PersistentVolumeClaim", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `PersistentVolumeClaimCondition`. [`persistent_volume_claim_condition`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PersistentVolumeClaimConditionApplyConfiguration {
-    /// `lastProbeTime`: `Time`.
-    pub last_probe_time: Option<Time>,
-    /// `lastTransitionTime`: `Time`.
-    pub last_transition_time: Option<Time>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-    /// `status`: string.
-    pub status: Option<String>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(PersistentVolumeClaimConditionApplyConfiguration of k8s_openapi::api::core::v1::PersistentVolumeClaimCondition);
-
-/// Makes a configuration with this key of a `PersistentVolumeClaimCondition`.
-pub fn persistent_volume_claim_condition(type_: impl Into<String>) -> PersistentVolumeClaimConditionApplyConfiguration {
-    <PersistentVolumeClaimConditionApplyConfiguration as Default>::default().type_(type_)
-}
-
-impl PersistentVolumeClaimConditionApplyConfiguration {
-    /// Sets `lastProbeTime`: `Time`.
-    pub fn last_probe_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_probe_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `lastTransitionTime`: `Time`.
-    pub fn last_transition_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_transition_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `status`: string.
-    pub fn status(mut self, value: impl Into<String>) -> Self {
-        self.status = Some(value.into());
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PersistentVolumeClaimConditionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("lastProbeTime", &self.last_probe_time);
-        to.set("lastTransitionTime", &self.last_transition_time);
-        to.set("message", &self.message);
-        to.set("reason", &self.reason);
-        to.set("status", &self.status);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `PersistentVolumeClaimSpec`. [`persistent_volume_claim_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PersistentVolumeClaimSpecApplyConfiguration {
-    /// `accessModes`: list of string, one of `ReadOnlyMany`, `ReadWriteMany`, `ReadWriteOnce`, `ReadWriteOncePod`, owned as a whole.
-    pub access_modes: Option<Vec<String>>,
-    /// `dataSource`: `TypedLocalObjectReference`.
-    pub data_source: Option<Box<TypedLocalObjectReferenceApplyConfiguration>>,
-    /// `dataSourceRef`: `TypedObjectReference`.
-    pub data_source_ref: Option<Box<TypedObjectReferenceApplyConfiguration>>,
-    /// `resources`: `VolumeResourceRequirements`.
-    pub resources: Option<Box<VolumeResourceRequirementsApplyConfiguration>>,
-    /// `selector`: `LabelSelector`.
-    pub selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-    /// `storageClassName`: string.
-    pub storage_class_name: Option<String>,
-    /// `volumeAttributesClassName`: string.
-    pub volume_attributes_class_name: Option<String>,
-    /// `volumeMode`: string, one of `Block`, `Filesystem`.
-    pub volume_mode: Option<String>,
-    /// `volumeName`: string.
-    pub volume_name: Option<String>,
-}
-
-crate::__configuration!(PersistentVolumeClaimSpecApplyConfiguration of k8s_openapi::api::core::v1::PersistentVolumeClaimSpec);
-
-/// Makes an empty configuration of a `PersistentVolumeClaimSpec`.
-pub fn persistent_volume_claim_spec() -> PersistentVolumeClaimSpecApplyConfiguration {
-    Default::default()
-}
-
-impl PersistentVolumeClaimSpecApplyConfiguration {
-    /// Adds to `accessModes`: list of string, one of `ReadOnlyMany`, `ReadWriteMany`, `ReadWriteOnce`, `ReadWriteOncePod`, owned as a whole.
-    pub fn access_modes(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.access_modes.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `dataSource`: `TypedLocalObjectReference`.
-    pub fn data_source(mut self, value: TypedLocalObjectReferenceApplyConfiguration) -> Self {
-        self.data_source = Some(Box::new(value));
-        self
-    }
-    /// Sets `dataSourceRef`: `TypedObjectReference`.
-    pub fn data_source_ref(mut self, value: TypedObjectReferenceApplyConfiguration) -> Self {
-        self.data_source_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `resources`: `VolumeResourceRequirements`.
-    pub fn resources(mut self, value: VolumeResourceRequirementsApplyConfiguration) -> Self {
-        self.resources = Some(Box::new(value));
-        self
-    }
-    /// Sets `selector`: `LabelSelector`.
-    pub fn selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `storageClassName`: string.
-    pub fn storage_class_name(mut self, value: impl Into<String>) -> Self {
-        self.storage_class_name = Some(value.into());
-        self
-    }
-    /// Sets `volumeAttributesClassName`: string.
-    pub fn volume_attributes_class_name(mut self, value: impl Into<String>) -> Self {
-        self.volume_attributes_class_name = Some(value.into());
-        self
-    }
-    /// Sets `volumeMode`: string, one of `Block`, `Filesystem`.
-    pub fn volume_mode(mut self, value: impl Into<String>) -> Self {
-        self.volume_mode = Some(value.into());
-        self
-    }
-    /// Sets `volumeName`: string.
-    pub fn volume_name(mut self, value: impl Into<String>) -> Self {
-        self.volume_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PersistentVolumeClaimSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("accessModes", &self.access_modes);
-        to.set("dataSource", &self.data_source);
-        to.set("dataSourceRef", &self.data_source_ref);
-        to.set("resources", &self.resources);
-        to.set("selector", &self.selector);
-        to.set("storageClassName", &self.storage_class_name);
-        to.set("volumeAttributesClassName", &self.volume_attributes_class_name);
-        to.set("volumeMode", &self.volume_mode);
-        to.set("volumeName", &self.volume_name);
-    }
-}
-
-/// The fields to apply of a `PersistentVolumeClaimStatus`. [`persistent_volume_claim_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PersistentVolumeClaimStatusApplyConfiguration {
-    /// `accessModes`: list of string, one of `ReadOnlyMany`, `ReadWriteMany`, `ReadWriteOnce`, `ReadWriteOncePod`, owned as a whole.
-    pub access_modes: Option<Vec<String>>,
-    /// `allocatedResourceStatuses`: map of string, one of `ControllerResizeInProgress`, `ControllerResizeInfeasible`, `NodeResizeInProgress`, `NodeResizeInfeasible`, `NodeResizePending`.
-    pub allocated_resource_statuses: Option<BTreeMap<String, String>>,
-    /// `allocatedResources`: map of `Quantity`.
-    pub allocated_resources: Option<BTreeMap<String, Quantity>>,
-    /// `capacity`: map of `Quantity`.
-    pub capacity: Option<BTreeMap<String, Quantity>>,
-    /// `conditions`: list of `PersistentVolumeClaimCondition`, merged by `type`.
-    pub conditions: Option<Vec<PersistentVolumeClaimConditionApplyConfiguration>>,
-    /// `currentVolumeAttributesClassName`: string.
-    pub current_volume_attributes_class_name: Option<String>,
-    /// `modifyVolumeStatus`: `ModifyVolumeStatus`.
-    pub modify_volume_status: Option<Box<ModifyVolumeStatusApplyConfiguration>>,
-    /// `phase`: string, one of `Bound`, `Lost`, `Pending`.
-    pub phase: Option<String>,
-}
-
-crate::__configuration!(PersistentVolumeClaimStatusApplyConfiguration of k8s_openapi::api::core::v1::PersistentVolumeClaimStatus);
-
-/// Makes an empty configuration of a `PersistentVolumeClaimStatus`.
-pub fn persistent_volume_claim_status() -> PersistentVolumeClaimStatusApplyConfiguration {
-    Default::default()
-}
-
-impl PersistentVolumeClaimStatusApplyConfiguration {
-    /// Adds to `accessModes`: list of string, one of `ReadOnlyMany`, `ReadWriteMany`, `ReadWriteOnce`, `ReadWriteOncePod`, owned as a whole.
-    pub fn access_modes(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.access_modes.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `allocatedResourceStatuses`: map of string, one of `ControllerResizeInProgress`, `ControllerResizeInfeasible`, `NodeResizeInProgress`, `NodeResizeInfeasible`, `NodeResizePending`.
-    pub fn allocated_resource_statuses(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.allocated_resource_statuses.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-    /// Adds to `allocatedResources`: map of `Quantity`.
-    pub fn allocated_resources(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.allocated_resources.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Adds to `capacity`: map of `Quantity`.
-    pub fn capacity(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.capacity.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Adds to `conditions`: list of `PersistentVolumeClaimCondition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = PersistentVolumeClaimConditionApplyConfiguration>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `currentVolumeAttributesClassName`: string.
-    pub fn current_volume_attributes_class_name(mut self, value: impl Into<String>) -> Self {
-        self.current_volume_attributes_class_name = Some(value.into());
-        self
-    }
-    /// Sets `modifyVolumeStatus`: `ModifyVolumeStatus`.
-    pub fn modify_volume_status(mut self, value: ModifyVolumeStatusApplyConfiguration) -> Self {
-        self.modify_volume_status = Some(Box::new(value));
-        self
-    }
-    /// Sets `phase`: string, one of `Bound`, `Lost`, `Pending`.
-    pub fn phase(mut self, value: impl Into<String>) -> Self {
-        self.phase = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PersistentVolumeClaimStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("accessModes", &self.access_modes);
-        to.set("allocatedResourceStatuses", &self.allocated_resource_statuses);
-        to.set("allocatedResources", &self.allocated_resources);
-        to.set("capacity", &self.capacity);
-        to.set("conditions", &self.conditions);
-        to.set("currentVolumeAttributesClassName", &self.current_volume_attributes_class_name);
-        to.set("modifyVolumeStatus", &self.modify_volume_status);
-        to.set("phase", &self.phase);
-    }
-}
-
-/// The fields to apply of a `PersistentVolumeClaimTemplate`. [`persistent_volume_claim_template`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PersistentVolumeClaimTemplateApplyConfiguration {
-    /// `metadata`: `ObjectMeta`.
-    pub metadata: Option<ObjectMeta>,
-    /// `spec`: `PersistentVolumeClaimSpec`.
-    pub spec: Option<Box<PersistentVolumeClaimSpecApplyConfiguration>>,
-}
-
-crate::__configuration!(PersistentVolumeClaimTemplateApplyConfiguration of k8s_openapi::api::core::v1::PersistentVolumeClaimTemplate);
-crate::__template_metadata!(PersistentVolumeClaimTemplateApplyConfiguration);
-
-/// Makes an empty configuration of a `PersistentVolumeClaimTemplate`.
-pub fn persistent_volume_claim_template() -> PersistentVolumeClaimTemplateApplyConfiguration {
-    Default::default()
-}
-
-impl PersistentVolumeClaimTemplateApplyConfiguration {
-    /// Sets `metadata`: `ObjectMeta`.
-    pub fn metadata(mut self, value: ObjectMeta) -> Self {
-        self.metadata = Some(value);
-        self
-    }
-    /// Sets `spec`: `PersistentVolumeClaimSpec`.
-    pub fn spec(mut self, value: PersistentVolumeClaimSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.accessModes`: list of string, one of `ReadOnlyMany`, `ReadWriteMany`, `ReadWriteOnce`, `ReadWriteOncePod`, owned as a whole.
-    pub fn access_modes(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.spec.get_or_insert_default().access_modes.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `spec.dataSource`: `TypedLocalObjectReference`.
-    pub fn data_source(mut self, value: TypedLocalObjectReferenceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().data_source = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.dataSourceRef`: `TypedObjectReference`.
-    pub fn data_source_ref(mut self, value: TypedObjectReferenceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().data_source_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.resources`: `VolumeResourceRequirements`.
-    pub fn resources(mut self, value: VolumeResourceRequirementsApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().resources = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.selector`: `LabelSelector`.
-    pub fn selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.storageClassName`: string.
-    pub fn storage_class_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().storage_class_name = Some(value.into());
-        self
-    }
-    /// Sets `spec.volumeAttributesClassName`: string.
-    pub fn volume_attributes_class_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().volume_attributes_class_name = Some(value.into());
-        self
-    }
-    /// Sets `spec.volumeMode`: string, one of `Block`, `Filesystem`.
-    pub fn volume_mode(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().volume_mode = Some(value.into());
-        self
-    }
-    /// Sets `spec.volumeName`: string.
-    pub fn volume_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().volume_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PersistentVolumeClaimTemplateApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("metadata", &self.metadata);
-        to.set("spec", &self.spec);
-    }
-}
-
-/// The fields to apply of a `PersistentVolumeClaimVolumeSource`. [`persistent_volume_claim_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PersistentVolumeClaimVolumeSourceApplyConfiguration {
-    /// `claimName`: string.
-    pub claim_name: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-}
-
-crate::__configuration!(PersistentVolumeClaimVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::PersistentVolumeClaimVolumeSource);
-
-/// Makes an empty configuration of a `PersistentVolumeClaimVolumeSource`.
-pub fn persistent_volume_claim_volume_source() -> PersistentVolumeClaimVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl PersistentVolumeClaimVolumeSourceApplyConfiguration {
-    /// Sets `claimName`: string.
-    pub fn claim_name(mut self, value: impl Into<String>) -> Self {
-        self.claim_name = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-}
-
-impl Configuration for PersistentVolumeClaimVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("claimName", &self.claim_name);
-        to.set("readOnly", &self.read_only);
-    }
-}
-
-/// The fields to apply of a `PersistentVolumeSpec`. [`persistent_volume_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PersistentVolumeSpecApplyConfiguration {
-    /// `accessModes`: list of string, one of `ReadOnlyMany`, `ReadWriteMany`, `ReadWriteOnce`, `ReadWriteOncePod`, owned as a whole.
-    pub access_modes: Option<Vec<String>>,
-    /// `awsElasticBlockStore`: `AWSElasticBlockStoreVolumeSource`.
-    pub aws_elastic_block_store: Option<Box<AWSElasticBlockStoreVolumeSourceApplyConfiguration>>,
-    /// `azureDisk`: `AzureDiskVolumeSource`.
-    pub azure_disk: Option<Box<AzureDiskVolumeSourceApplyConfiguration>>,
-    /// `azureFile`: `AzureFilePersistentVolumeSource`.
-    pub azure_file: Option<Box<AzureFilePersistentVolumeSourceApplyConfiguration>>,
-    /// `capacity`: map of `Quantity`.
-    pub capacity: Option<BTreeMap<String, Quantity>>,
-    /// `cephfs`: `CephFSPersistentVolumeSource`.
-    pub cephfs: Option<Box<CephFSPersistentVolumeSourceApplyConfiguration>>,
-    /// `cinder`: `CinderPersistentVolumeSource`.
-    pub cinder: Option<Box<CinderPersistentVolumeSourceApplyConfiguration>>,
-    /// `claimRef`: `ObjectReference`.
-    pub claim_ref: Option<Box<ObjectReferenceApplyConfiguration>>,
-    /// `csi`: `CSIPersistentVolumeSource`.
-    pub csi: Option<Box<CSIPersistentVolumeSourceApplyConfiguration>>,
-    /// `fc`: `FCVolumeSource`.
-    pub fc: Option<Box<FCVolumeSourceApplyConfiguration>>,
-    /// `flexVolume`: `FlexPersistentVolumeSource`.
-    pub flex_volume: Option<Box<FlexPersistentVolumeSourceApplyConfiguration>>,
-    /// `flocker`: `FlockerVolumeSource`.
-    pub flocker: Option<Box<FlockerVolumeSourceApplyConfiguration>>,
-    /// `gcePersistentDisk`: `GCEPersistentDiskVolumeSource`.
-    pub gce_persistent_disk: Option<Box<GCEPersistentDiskVolumeSourceApplyConfiguration>>,
-    /// `glusterfs`: `GlusterfsPersistentVolumeSource`.
-    pub glusterfs: Option<Box<GlusterfsPersistentVolumeSourceApplyConfiguration>>,
-    /// `hostPath`: `HostPathVolumeSource`.
-    pub host_path: Option<Box<HostPathVolumeSourceApplyConfiguration>>,
-    /// `iscsi`: `ISCSIPersistentVolumeSource`.
-    pub iscsi: Option<Box<ISCSIPersistentVolumeSourceApplyConfiguration>>,
-    /// `local`: `LocalVolumeSource`.
-    pub local: Option<Box<LocalVolumeSourceApplyConfiguration>>,
-    /// `mountOptions`: list of string, owned as a whole.
-    pub mount_options: Option<Vec<String>>,
-    /// `nfs`: `NFSVolumeSource`.
-    pub nfs: Option<Box<NFSVolumeSourceApplyConfiguration>>,
-    /// `nodeAffinity`: `VolumeNodeAffinity`.
-    pub node_affinity: Option<Box<VolumeNodeAffinityApplyConfiguration>>,
-    /// `persistentVolumeReclaimPolicy`: string, one of `Delete`, `Recycle`, `Retain`.
-    pub persistent_volume_reclaim_policy: Option<String>,
-    /// `photonPersistentDisk`: `PhotonPersistentDiskVolumeSource`.
-    pub photon_persistent_disk: Option<Box<PhotonPersistentDiskVolumeSourceApplyConfiguration>>,
-    /// `portworxVolume`: `PortworxVolumeSource`.
-    pub portworx_volume: Option<Box<PortworxVolumeSourceApplyConfiguration>>,
-    /// `quobyte`: `QuobyteVolumeSource`.
-    pub quobyte: Option<Box<QuobyteVolumeSourceApplyConfiguration>>,
-    /// `rbd`: `RBDPersistentVolumeSource`.
-    pub rbd: Option<Box<RBDPersistentVolumeSourceApplyConfiguration>>,
-    /// `scaleIO`: `ScaleIOPersistentVolumeSource`.
-    pub scale_io: Option<Box<ScaleIOPersistentVolumeSourceApplyConfiguration>>,
-    /// `storageClassName`: string.
-    pub storage_class_name: Option<String>,
-    /// `storageos`: `StorageOSPersistentVolumeSource`.
-    pub storageos: Option<Box<StorageOSPersistentVolumeSourceApplyConfiguration>>,
-    /// `volumeAttributesClassName`: string.
-    pub volume_attributes_class_name: Option<String>,
-    /// `volumeMode`: string, one of `Block`, `Filesystem`.
-    pub volume_mode: Option<String>,
-    /// `vsphereVolume`: `VsphereVirtualDiskVolumeSource`.
-    pub vsphere_volume: Option<Box<VsphereVirtualDiskVolumeSourceApplyConfiguration>>,
-}
-
-crate::__configuration!(PersistentVolumeSpecApplyConfiguration of k8s_openapi::api::core::v1::PersistentVolumeSpec);
-
-/// Makes an empty configuration of a `PersistentVolumeSpec`.
-pub fn persistent_volume_spec() -> PersistentVolumeSpecApplyConfiguration {
-    Default::default()
-}
-
-impl PersistentVolumeSpecApplyConfiguration {
-    /// Adds to `accessModes`: list of string, one of `ReadOnlyMany`, `ReadWriteMany`, `ReadWriteOnce`, `ReadWriteOncePod`, owned as a whole.
-    pub fn access_modes(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.access_modes.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `awsElasticBlockStore`: `AWSElasticBlockStoreVolumeSource`.
-    pub fn aws_elastic_block_store(mut self, value: AWSElasticBlockStoreVolumeSourceApplyConfiguration) -> Self {
-        self.aws_elastic_block_store = Some(Box::new(value));
-        self
-    }
-    /// Sets `azureDisk`: `AzureDiskVolumeSource`.
-    pub fn azure_disk(mut self, value: AzureDiskVolumeSourceApplyConfiguration) -> Self {
-        self.azure_disk = Some(Box::new(value));
-        self
-    }
-    /// Sets `azureFile`: `AzureFilePersistentVolumeSource`.
-    pub fn azure_file(mut self, value: AzureFilePersistentVolumeSourceApplyConfiguration) -> Self {
-        self.azure_file = Some(Box::new(value));
-        self
-    }
-    /// Adds to `capacity`: map of `Quantity`.
-    pub fn capacity(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.capacity.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Sets `cephfs`: `CephFSPersistentVolumeSource`.
-    pub fn cephfs(mut self, value: CephFSPersistentVolumeSourceApplyConfiguration) -> Self {
-        self.cephfs = Some(Box::new(value));
-        self
-    }
-    /// Sets `cinder`: `CinderPersistentVolumeSource`.
-    pub fn cinder(mut self, value: CinderPersistentVolumeSourceApplyConfiguration) -> Self {
-        self.cinder = Some(Box::new(value));
-        self
-    }
-    /// Sets `claimRef`: `ObjectReference`.
-    pub fn claim_ref(mut self, value: ObjectReferenceApplyConfiguration) -> Self {
-        self.claim_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `csi`: `CSIPersistentVolumeSource`.
-    pub fn csi(mut self, value: CSIPersistentVolumeSourceApplyConfiguration) -> Self {
-        self.csi = Some(Box::new(value));
-        self
-    }
-    /// Sets `fc`: `FCVolumeSource`.
-    pub fn fc(mut self, value: FCVolumeSourceApplyConfiguration) -> Self {
-        self.fc = Some(Box::new(value));
-        self
-    }
-    /// Sets `flexVolume`: `FlexPersistentVolumeSource`.
-    pub fn flex_volume(mut self, value: FlexPersistentVolumeSourceApplyConfiguration) -> Self {
-        self.flex_volume = Some(Box::new(value));
-        self
-    }
-    /// Sets `flocker`: `FlockerVolumeSource`.
-    pub fn flocker(mut self, value: FlockerVolumeSourceApplyConfiguration) -> Self {
-        self.flocker = Some(Box::new(value));
-        self
-    }
-    /// Sets `gcePersistentDisk`: `GCEPersistentDiskVolumeSource`.
-    pub fn gce_persistent_disk(mut self, value: GCEPersistentDiskVolumeSourceApplyConfiguration) -> Self {
-        self.gce_persistent_disk = Some(Box::new(value));
-        self
-    }
-    /// Sets `glusterfs`: `GlusterfsPersistentVolumeSource`.
-    pub fn glusterfs(mut self, value: GlusterfsPersistentVolumeSourceApplyConfiguration) -> Self {
-        self.glusterfs = Some(Box::new(value));
-        self
-    }
-    /// Sets `hostPath`: `HostPathVolumeSource`.
-    pub fn host_path(mut self, value: HostPathVolumeSourceApplyConfiguration) -> Self {
-        self.host_path = Some(Box::new(value));
-        self
-    }
-    /// Sets `iscsi`: `ISCSIPersistentVolumeSource`.
-    pub fn iscsi(mut self, value: ISCSIPersistentVolumeSourceApplyConfiguration) -> Self {
-        self.iscsi = Some(Box::new(value));
-        self
-    }
-    /// Sets `local`: `LocalVolumeSource`.
-    pub fn local(mut self, value: LocalVolumeSourceApplyConfiguration) -> Self {
-        self.local = Some(Box::new(value));
-        self
-    }
-    /// Adds to `mountOptions`: list of string, owned as a whole.
-    pub fn mount_options(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.mount_options.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `nfs`: `NFSVolumeSource`.
-    pub fn nfs(mut self, value: NFSVolumeSourceApplyConfiguration) -> Self {
-        self.nfs = Some(Box::new(value));
-        self
-    }
-    /// Sets `nodeAffinity`: `VolumeNodeAffinity`.
-    pub fn node_affinity(mut self, value: VolumeNodeAffinityApplyConfiguration) -> Self {
-        self.node_affinity = Some(Box::new(value));
-        self
-    }
-    /// Sets `persistentVolumeReclaimPolicy`: string, one of `Delete`, `Recycle`, `Retain`.
-    pub fn persistent_volume_reclaim_policy(mut self, value: impl Into<String>) -> Self {
-        self.persistent_volume_reclaim_policy = Some(value.into());
-        self
-    }
-    /// Sets `photonPersistentDisk`: `PhotonPersistentDiskVolumeSource`.
-    pub fn photon_persistent_disk(mut self, value: PhotonPersistentDiskVolumeSourceApplyConfiguration) -> Self {
-        self.photon_persistent_disk = Some(Box::new(value));
-        self
-    }
-    /// Sets `portworxVolume`: `PortworxVolumeSource`.
-    pub fn portworx_volume(mut self, value: PortworxVolumeSourceApplyConfiguration) -> Self {
-        self.portworx_volume = Some(Box::new(value));
-        self
-    }
-    /// Sets `quobyte`: `QuobyteVolumeSource`.
-    pub fn quobyte(mut self, value: QuobyteVolumeSourceApplyConfiguration) -> Self {
-        self.quobyte = Some(Box::new(value));
-        self
-    }
-    /// Sets `rbd`: `RBDPersistentVolumeSource`.
-    pub fn rbd(mut self, value: RBDPersistentVolumeSourceApplyConfiguration) -> Self {
-        self.rbd = Some(Box::new(value));
-        self
-    }
-    /// Sets `scaleIO`: `ScaleIOPersistentVolumeSource`.
-    pub fn scale_io(mut self, value: ScaleIOPersistentVolumeSourceApplyConfiguration) -> Self {
-        self.scale_io = Some(Box::new(value));
-        self
-    }
-    /// Sets `storageClassName`: string.
-    pub fn storage_class_name(mut self, value: impl Into<String>) -> Self {
-        self.storage_class_name = Some(value.into());
-        self
-    }
-    /// Sets `storageos`: `StorageOSPersistentVolumeSource`.
-    pub fn storageos(mut self, value: StorageOSPersistentVolumeSourceApplyConfiguration) -> Self {
-        self.storageos = Some(Box::new(value));
-        self
-    }
-    /// Sets `volumeAttributesClassName`: string.
-    pub fn volume_attributes_class_name(mut self, value: impl Into<String>) -> Self {
-        self.volume_attributes_class_name = Some(value.into());
-        self
-    }
-    /// Sets `volumeMode`: string, one of `Block`, `Filesystem`.
-    pub fn volume_mode(mut self, value: impl Into<String>) -> Self {
-        self.volume_mode = Some(value.into());
-        self
-    }
-    /// Sets `vsphereVolume`: `VsphereVirtualDiskVolumeSource`.
-    pub fn vsphere_volume(mut self, value: VsphereVirtualDiskVolumeSourceApplyConfiguration) -> Self {
-        self.vsphere_volume = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for PersistentVolumeSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("accessModes", &self.access_modes);
-        to.set("awsElasticBlockStore", &self.aws_elastic_block_store);
-        to.set("azureDisk", &self.azure_disk);
-        to.set("azureFile", &self.azure_file);
-        to.set("capacity", &self.capacity);
-        to.set("cephfs", &self.cephfs);
-        to.set("cinder", &self.cinder);
-        to.set("claimRef", &self.claim_ref);
-        to.set("csi", &self.csi);
-        to.set("fc", &self.fc);
-        to.set("flexVolume", &self.flex_volume);
-        to.set("flocker", &self.flocker);
-        to.set("gcePersistentDisk", &self.gce_persistent_disk);
-        to.set("glusterfs", &self.glusterfs);
-        to.set("hostPath", &self.host_path);
-        to.set("iscsi", &self.iscsi);
-        to.set("local", &self.local);
-        to.set("mountOptions", &self.mount_options);
-        to.set("nfs", &self.nfs);
-        to.set("nodeAffinity", &self.node_affinity);
-        to.set("persistentVolumeReclaimPolicy", &self.persistent_volume_reclaim_policy);
-        to.set("photonPersistentDisk", &self.photon_persistent_disk);
-        to.set("portworxVolume", &self.portworx_volume);
-        to.set("quobyte", &self.quobyte);
-        to.set("rbd", &self.rbd);
-        to.set("scaleIO", &self.scale_io);
-        to.set("storageClassName", &self.storage_class_name);
-        to.set("storageos", &self.storageos);
-        to.set("volumeAttributesClassName", &self.volume_attributes_class_name);
-        to.set("volumeMode", &self.volume_mode);
-        to.set("vsphereVolume", &self.vsphere_volume);
-    }
-}
-
-/// The fields to apply of a `PersistentVolumeStatus`. [`persistent_volume_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PersistentVolumeStatusApplyConfiguration {
-    /// `lastPhaseTransitionTime`: `Time`.
-    pub last_phase_transition_time: Option<Time>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `phase`: string, one of `Available`, `Bound`, `Failed`, `Pending`, `Released`.
-    pub phase: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-}
-
-crate::__configuration!(PersistentVolumeStatusApplyConfiguration of k8s_openapi::api::core::v1::PersistentVolumeStatus);
-
-/// Makes an empty configuration of a `PersistentVolumeStatus`.
-pub fn persistent_volume_status() -> PersistentVolumeStatusApplyConfiguration {
-    Default::default()
-}
-
-impl PersistentVolumeStatusApplyConfiguration {
-    /// Sets `lastPhaseTransitionTime`: `Time`.
-    pub fn last_phase_transition_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_phase_transition_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `phase`: string, one of `Available`, `Bound`, `Failed`, `Pending`, `Released`.
-    pub fn phase(mut self, value: impl Into<String>) -> Self {
-        self.phase = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PersistentVolumeStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("lastPhaseTransitionTime", &self.last_phase_transition_time);
-        to.set("message", &self.message);
-        to.set("phase", &self.phase);
-        to.set("reason", &self.reason);
-    }
-}
-
-/// The fields to apply of a `PhotonPersistentDiskVolumeSource`. [`photon_persistent_disk_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PhotonPersistentDiskVolumeSourceApplyConfiguration {
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `pdID`: string.
-    pub pd_id: Option<String>,
-}
-
-crate::__configuration!(PhotonPersistentDiskVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::PhotonPersistentDiskVolumeSource);
-
-/// Makes an empty configuration of a `PhotonPersistentDiskVolumeSource`.
-pub fn photon_persistent_disk_volume_source() -> PhotonPersistentDiskVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl PhotonPersistentDiskVolumeSourceApplyConfiguration {
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `pdID`: string.
-    pub fn pd_id(mut self, value: impl Into<String>) -> Self {
-        self.pd_id = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PhotonPersistentDiskVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("fsType", &self.fs_type);
-        to.set("pdID", &self.pd_id);
-    }
-}
-
-/// The fields to apply of a `Pod`. [`pod`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `PodSpec`.
-    pub spec: Option<Box<PodSpecApplyConfiguration>>,
-    /// `status`: `PodStatus`.
-    pub status: Option<Box<PodStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(PodApplyConfiguration of k8s_openapi::api::core::v1::Pod);
-crate::__kind!(PodApplyConfiguration of k8s_openapi::api::core::v1::Pod);
-
-/// Makes a configuration of the `Pod` with this name and namespace.
-pub fn pod(name: impl Into<String>, namespace: impl Into<String>) -> PodApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    PodApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl PodApplyConfiguration {
-    /// Sets `spec`: `PodSpec`.
-    pub fn spec(mut self, value: PodSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `PodStatus`.
-    pub fn status(mut self, value: PodStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.activeDeadlineSeconds`: `i64`.
-    pub fn active_deadline_seconds(mut self, value: i64) -> Self {
-        self.spec.get_or_insert_default().active_deadline_seconds = Some(value);
-        self
-    }
-    /// Sets `spec.affinity`: `Affinity`.
-    pub fn affinity(mut self, value: AffinityApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().affinity = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.automountServiceAccountToken`: `bool`.
-    pub fn automount_service_account_token(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().automount_service_account_token = Some(value);
-        self
-    }
-    /// Adds to `spec.containers`: list of `Container`, merged by `name`.
-    pub fn containers(mut self, value: impl IntoIterator<Item = ContainerApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().containers.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.dnsConfig`: `PodDNSConfig`.
-    pub fn dns_config(mut self, value: PodDNSConfigApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().dns_config = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.dnsPolicy`: string, one of `ClusterFirst`, `ClusterFirstWithHostNet`, `Default`, `None`.
-    pub fn dns_policy(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().dns_policy = Some(value.into());
-        self
-    }
-    /// Sets `spec.enableServiceLinks`: `bool`.
-    pub fn enable_service_links(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().enable_service_links = Some(value);
-        self
-    }
-    /// Adds to `spec.ephemeralContainers`: list of `EphemeralContainer`, merged by `name`.
-    pub fn ephemeral_containers(mut self, value: impl IntoIterator<Item = EphemeralContainerApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().ephemeral_containers.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `spec.hostAliases`: list of `HostAlias`, merged by `ip`.
-    pub fn host_aliases(mut self, value: impl IntoIterator<Item = HostAliasApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().host_aliases.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.hostIPC`: `bool`.
-    pub fn host_ipc(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().host_ipc = Some(value);
-        self
-    }
-    /// Sets `spec.hostNetwork`: `bool`.
-    pub fn host_network(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().host_network = Some(value);
-        self
-    }
-    /// Sets `spec.hostPID`: `bool`.
-    pub fn host_pid(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().host_pid = Some(value);
-        self
-    }
-    /// Sets `spec.hostUsers`: `bool`.
-    pub fn host_users(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().host_users = Some(value);
-        self
-    }
-    /// Sets `spec.hostname`: string.
-    pub fn hostname(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().hostname = Some(value.into());
-        self
-    }
-    /// Sets `spec.hostnameOverride`: string.
-    pub fn hostname_override(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().hostname_override = Some(value.into());
-        self
-    }
-    /// Adds to `spec.imagePullSecrets`: list of `LocalObjectReference`, merged by `name`.
-    pub fn image_pull_secrets(mut self, value: impl IntoIterator<Item = LocalObjectReferenceApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().image_pull_secrets.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `spec.initContainers`: list of `Container`, merged by `name`.
-    pub fn init_containers(mut self, value: impl IntoIterator<Item = ContainerApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().init_containers.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.nodeName`: string.
-    pub fn node_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().node_name = Some(value.into());
-        self
-    }
-    /// Adds to `spec.nodeSelector`: map of string.
-    pub fn node_selector(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.spec.get_or_insert_default().node_selector.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-    /// Sets `spec.os`: `PodOS`.
-    pub fn os(mut self, value: PodOSApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().os = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.overhead`: map of `Quantity`.
-    pub fn overhead(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.spec.get_or_insert_default().overhead.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Sets `spec.preemptionPolicy`: string, one of `Never`, `PreemptLowerPriority`.
-    pub fn preemption_policy(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().preemption_policy = Some(value.into());
-        self
-    }
-    /// Sets `spec.priority`: `i32`.
-    pub fn priority(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().priority = Some(value);
-        self
-    }
-    /// Sets `spec.priorityClassName`: string.
-    pub fn priority_class_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().priority_class_name = Some(value.into());
-        self
-    }
-    /// Adds to `spec.readinessGates`: list of `PodReadinessGate`, owned as a whole.
-    pub fn readiness_gates(mut self, value: impl IntoIterator<Item = PodReadinessGateApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().readiness_gates.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `spec.resourceClaims`: list of `PodResourceClaim`, merged by `name`.
-    pub fn resource_claims(mut self, value: impl IntoIterator<Item = PodResourceClaimApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().resource_claims.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.resources`: `ResourceRequirements`.
-    pub fn resources(mut self, value: ResourceRequirementsApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().resources = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.restartPolicy`: string, one of `Always`, `Never`, `OnFailure`.
-    pub fn restart_policy(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().restart_policy = Some(value.into());
-        self
-    }
-    /// Sets `spec.runtimeClassName`: string.
-    pub fn runtime_class_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().runtime_class_name = Some(value.into());
-        self
-    }
-    /// Sets `spec.schedulerName`: string.
-    pub fn scheduler_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().scheduler_name = Some(value.into());
-        self
-    }
-    /// Adds to `spec.schedulingGates`: list of `PodSchedulingGate`, merged by `name`.
-    pub fn scheduling_gates(mut self, value: impl IntoIterator<Item = PodSchedulingGateApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().scheduling_gates.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.schedulingGroup`: `PodSchedulingGroup`.
-    pub fn scheduling_group(mut self, value: PodSchedulingGroupApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().scheduling_group = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.securityContext`: `PodSecurityContext`.
-    pub fn security_context(mut self, value: PodSecurityContextApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().security_context = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.serviceAccount`: string.
-    pub fn service_account(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().service_account = Some(value.into());
-        self
-    }
-    /// Sets `spec.serviceAccountName`: string.
-    pub fn service_account_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().service_account_name = Some(value.into());
-        self
-    }
-    /// Sets `spec.setHostnameAsFQDN`: `bool`.
-    pub fn set_hostname_as_fqdn(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().set_hostname_as_fqdn = Some(value);
-        self
-    }
-    /// Sets `spec.shareProcessNamespace`: `bool`.
-    pub fn share_process_namespace(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().share_process_namespace = Some(value);
-        self
-    }
-    /// Sets `spec.subdomain`: string.
-    pub fn subdomain(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().subdomain = Some(value.into());
-        self
-    }
-    /// Sets `spec.terminationGracePeriodSeconds`: `i64`.
-    pub fn termination_grace_period_seconds(mut self, value: i64) -> Self {
-        self.spec.get_or_insert_default().termination_grace_period_seconds = Some(value);
-        self
-    }
-    /// Adds to `spec.tolerations`: list of `Toleration`, owned as a whole.
-    pub fn tolerations(mut self, value: impl IntoIterator<Item = TolerationApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().tolerations.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `spec.topologySpreadConstraints`: list of `TopologySpreadConstraint`, merged by `topologyKey` and `whenUnsatisfiable`.
-    pub fn topology_spread_constraints(mut self, value: impl IntoIterator<Item = TopologySpreadConstraintApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().topology_spread_constraints.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `spec.volumes`: list of `Volume`, merged by `name`.
-    pub fn volumes(mut self, value: impl IntoIterator<Item = VolumeApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().volumes.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for PodApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("v1", "Pod", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `PodAffinity`. [`pod_affinity`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodAffinityApplyConfiguration {
-    /// `preferredDuringSchedulingIgnoredDuringExecution`: list of `WeightedPodAffinityTerm`, owned as a whole.
-    pub preferred_during_scheduling_ignored_during_execution: Option<Vec<WeightedPodAffinityTermApplyConfiguration>>,
-    /// `requiredDuringSchedulingIgnoredDuringExecution`: list of `PodAffinityTerm`, owned as a whole.
-    pub required_during_scheduling_ignored_during_execution: Option<Vec<PodAffinityTermApplyConfiguration>>,
-}
-
-crate::__configuration!(PodAffinityApplyConfiguration of k8s_openapi::api::core::v1::PodAffinity);
-
-/// Makes an empty configuration of a `PodAffinity`.
-pub fn pod_affinity() -> PodAffinityApplyConfiguration {
-    Default::default()
-}
-
-impl PodAffinityApplyConfiguration {
-    /// Adds to `preferredDuringSchedulingIgnoredDuringExecution`: list of `WeightedPodAffinityTerm`, owned as a whole.
-    pub fn preferred_during_scheduling_ignored_during_execution(mut self, value: impl IntoIterator<Item = WeightedPodAffinityTermApplyConfiguration>) -> Self {
-        self.preferred_during_scheduling_ignored_during_execution.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `requiredDuringSchedulingIgnoredDuringExecution`: list of `PodAffinityTerm`, owned as a whole.
-    pub fn required_during_scheduling_ignored_during_execution(mut self, value: impl IntoIterator<Item = PodAffinityTermApplyConfiguration>) -> Self {
-        self.required_during_scheduling_ignored_during_execution.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for PodAffinityApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("preferredDuringSchedulingIgnoredDuringExecution", &self.preferred_during_scheduling_ignored_during_execution);
-        to.set("requiredDuringSchedulingIgnoredDuringExecution", &self.required_during_scheduling_ignored_during_execution);
-    }
-}
-
-/// The fields to apply of a `PodAffinityTerm`. [`pod_affinity_term`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodAffinityTermApplyConfiguration {
-    /// `labelSelector`: `LabelSelector`.
-    pub label_selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-    /// `matchLabelKeys`: list of string, owned as a whole.
-    pub match_label_keys: Option<Vec<String>>,
-    /// `mismatchLabelKeys`: list of string, owned as a whole.
-    pub mismatch_label_keys: Option<Vec<String>>,
-    /// `namespaceSelector`: `LabelSelector`.
-    pub namespace_selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-    /// `namespaces`: list of string, owned as a whole.
-    pub namespaces: Option<Vec<String>>,
-    /// `topologyKey`: string.
-    pub topology_key: Option<String>,
-}
-
-crate::__configuration!(PodAffinityTermApplyConfiguration of k8s_openapi::api::core::v1::PodAffinityTerm);
-
-/// Makes an empty configuration of a `PodAffinityTerm`.
-pub fn pod_affinity_term() -> PodAffinityTermApplyConfiguration {
-    Default::default()
-}
-
-impl PodAffinityTermApplyConfiguration {
-    /// Sets `labelSelector`: `LabelSelector`.
-    pub fn label_selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.label_selector = Some(Box::new(value));
-        self
-    }
-    /// Adds to `matchLabelKeys`: list of string, owned as a whole.
-    pub fn match_label_keys(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.match_label_keys.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `mismatchLabelKeys`: list of string, owned as a whole.
-    pub fn mismatch_label_keys(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.mismatch_label_keys.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `namespaceSelector`: `LabelSelector`.
-    pub fn namespace_selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.namespace_selector = Some(Box::new(value));
-        self
-    }
-    /// Adds to `namespaces`: list of string, owned as a whole.
-    pub fn namespaces(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.namespaces.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `topologyKey`: string.
-    pub fn topology_key(mut self, value: impl Into<String>) -> Self {
-        self.topology_key = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PodAffinityTermApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("labelSelector", &self.label_selector);
-        to.set("matchLabelKeys", &self.match_label_keys);
-        to.set("mismatchLabelKeys", &self.mismatch_label_keys);
-        to.set("namespaceSelector", &self.namespace_selector);
-        to.set("namespaces", &self.namespaces);
-        to.set("topologyKey", &self.topology_key);
-    }
-}
-
-/// The fields to apply of a `PodAntiAffinity`. [`pod_anti_affinity`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodAntiAffinityApplyConfiguration {
-    /// `preferredDuringSchedulingIgnoredDuringExecution`: list of `WeightedPodAffinityTerm`, owned as a whole.
-    pub preferred_during_scheduling_ignored_during_execution: Option<Vec<WeightedPodAffinityTermApplyConfiguration>>,
-    /// `requiredDuringSchedulingIgnoredDuringExecution`: list of `PodAffinityTerm`, owned as a whole.
-    pub required_during_scheduling_ignored_during_execution: Option<Vec<PodAffinityTermApplyConfiguration>>,
-}
-
-crate::__configuration!(PodAntiAffinityApplyConfiguration of k8s_openapi::api::core::v1::PodAntiAffinity);
-
-/// Makes an empty configuration of a `PodAntiAffinity`.
-pub fn pod_anti_affinity() -> PodAntiAffinityApplyConfiguration {
-    Default::default()
-}
-
-impl PodAntiAffinityApplyConfiguration {
-    /// Adds to `preferredDuringSchedulingIgnoredDuringExecution`: list of `WeightedPodAffinityTerm`, owned as a whole.
-    pub fn preferred_during_scheduling_ignored_during_execution(mut self, value: impl IntoIterator<Item = WeightedPodAffinityTermApplyConfiguration>) -> Self {
-        self.preferred_during_scheduling_ignored_during_execution.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `requiredDuringSchedulingIgnoredDuringExecution`: list of `PodAffinityTerm`, owned as a whole.
-    pub fn required_during_scheduling_ignored_during_execution(mut self, value: impl IntoIterator<Item = PodAffinityTermApplyConfiguration>) -> Self {
-        self.required_during_scheduling_ignored_during_execution.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for PodAntiAffinityApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("preferredDuringSchedulingIgnoredDuringExecution", &self.preferred_during_scheduling_ignored_during_execution);
-        to.set("requiredDuringSchedulingIgnoredDuringExecution", &self.required_during_scheduling_ignored_during_execution);
-    }
-}
-
-/// The fields to apply of a `PodCertificateProjection`. [`pod_certificate_projection`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodCertificateProjectionApplyConfiguration {
-    /// `certificateChainPath`: string.
-    pub certificate_chain_path: Option<String>,
-    /// `credentialBundlePath`: string.
-    pub credential_bundle_path: Option<String>,
-    /// `keyPath`: string.
-    pub key_path: Option<String>,
-    /// `keyType`: string.
-    pub key_type: Option<String>,
-    /// `maxExpirationSeconds`: `i32`.
-    pub max_expiration_seconds: Option<i32>,
-    /// `signerName`: string.
-    pub signer_name: Option<String>,
-    /// `userAnnotations`: map of string.
-    pub user_annotations: Option<BTreeMap<String, String>>,
-}
-
-crate::__configuration!(PodCertificateProjectionApplyConfiguration of k8s_openapi::api::core::v1::PodCertificateProjection);
-
-/// Makes an empty configuration of a `PodCertificateProjection`.
-pub fn pod_certificate_projection() -> PodCertificateProjectionApplyConfiguration {
-    Default::default()
-}
-
-impl PodCertificateProjectionApplyConfiguration {
-    /// Sets `certificateChainPath`: string.
-    pub fn certificate_chain_path(mut self, value: impl Into<String>) -> Self {
-        self.certificate_chain_path = Some(value.into());
-        self
-    }
-    /// Sets `credentialBundlePath`: string.
-    pub fn credential_bundle_path(mut self, value: impl Into<String>) -> Self {
-        self.credential_bundle_path = Some(value.into());
-        self
-    }
-    /// Sets `keyPath`: string.
-    pub fn key_path(mut self, value: impl Into<String>) -> Self {
-        self.key_path = Some(value.into());
-        self
-    }
-    /// Sets `keyType`: string.
-    pub fn key_type(mut self, value: impl Into<String>) -> Self {
-        self.key_type = Some(value.into());
-        self
-    }
-    /// Sets `maxExpirationSeconds`: `i32`.
-    pub fn max_expiration_seconds(mut self, value: i32) -> Self {
-        self.max_expiration_seconds = Some(value);
-        self
-    }
-    /// Sets `signerName`: string.
-    pub fn signer_name(mut self, value: impl Into<String>) -> Self {
-        self.signer_name = Some(value.into());
-        self
-    }
-    /// Adds to `userAnnotations`: map of string.
-    pub fn user_annotations(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.user_annotations.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-}
-
-impl Configuration for PodCertificateProjectionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("certificateChainPath", &self.certificate_chain_path);
-        to.set("credentialBundlePath", &self.credential_bundle_path);
-        to.set("keyPath", &self.key_path);
-        to.set("keyType", &self.key_type);
-        to.set("maxExpirationSeconds", &self.max_expiration_seconds);
-        to.set("signerName", &self.signer_name);
-        to.set("userAnnotations", &self.user_annotations);
-    }
-}
-
-/// The fields to apply of a `PodCondition`. [`pod_condition`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodConditionApplyConfiguration {
-    /// `lastProbeTime`: `Time`.
-    pub last_probe_time: Option<Time>,
-    /// `lastTransitionTime`: `Time`.
-    pub last_transition_time: Option<Time>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `observedGeneration`: `i64`.
-    pub observed_generation: Option<i64>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-    /// `status`: string.
-    pub status: Option<String>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(PodConditionApplyConfiguration of k8s_openapi::api::core::v1::PodCondition);
-
-/// Makes a configuration with this key of a `PodCondition`.
-pub fn pod_condition(type_: impl Into<String>) -> PodConditionApplyConfiguration {
-    <PodConditionApplyConfiguration as Default>::default().type_(type_)
-}
-
-impl PodConditionApplyConfiguration {
-    /// Sets `lastProbeTime`: `Time`.
-    pub fn last_probe_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_probe_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `lastTransitionTime`: `Time`.
-    pub fn last_transition_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_transition_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `observedGeneration`: `i64`.
-    pub fn observed_generation(mut self, value: i64) -> Self {
-        self.observed_generation = Some(value);
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `status`: string.
-    pub fn status(mut self, value: impl Into<String>) -> Self {
-        self.status = Some(value.into());
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PodConditionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("lastProbeTime", &self.last_probe_time);
-        to.set("lastTransitionTime", &self.last_transition_time);
-        to.set("message", &self.message);
-        to.set("observedGeneration", &self.observed_generation);
-        to.set("reason", &self.reason);
-        to.set("status", &self.status);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `PodDNSConfig`. [`pod_dns_config`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodDNSConfigApplyConfiguration {
-    /// `nameservers`: list of string, owned as a whole.
-    pub nameservers: Option<Vec<String>>,
-    /// `options`: list of `PodDNSConfigOption`, owned as a whole.
-    pub options: Option<Vec<PodDNSConfigOptionApplyConfiguration>>,
-    /// `searches`: list of string, owned as a whole.
-    pub searches: Option<Vec<String>>,
-}
-
-crate::__configuration!(PodDNSConfigApplyConfiguration of k8s_openapi::api::core::v1::PodDNSConfig);
-
-/// Makes an empty configuration of a `PodDNSConfig`.
-pub fn pod_dns_config() -> PodDNSConfigApplyConfiguration {
-    Default::default()
-}
-
-impl PodDNSConfigApplyConfiguration {
-    /// Adds to `nameservers`: list of string, owned as a whole.
-    pub fn nameservers(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.nameservers.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `options`: list of `PodDNSConfigOption`, owned as a whole.
-    pub fn options(mut self, value: impl IntoIterator<Item = PodDNSConfigOptionApplyConfiguration>) -> Self {
-        self.options.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `searches`: list of string, owned as a whole.
-    pub fn searches(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.searches.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for PodDNSConfigApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("nameservers", &self.nameservers);
-        to.set("options", &self.options);
-        to.set("searches", &self.searches);
-    }
-}
-
-/// The fields to apply of a `PodDNSConfigOption`. [`pod_dns_config_option`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodDNSConfigOptionApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `value`: string.
-    pub value: Option<String>,
-}
-
-crate::__configuration!(PodDNSConfigOptionApplyConfiguration of k8s_openapi::api::core::v1::PodDNSConfigOption);
-
-/// Makes an empty configuration of a `PodDNSConfigOption`.
-pub fn pod_dns_config_option() -> PodDNSConfigOptionApplyConfiguration {
-    Default::default()
-}
-
-impl PodDNSConfigOptionApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `value`: string.
-    pub fn value(mut self, value: impl Into<String>) -> Self {
-        self.value = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PodDNSConfigOptionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("value", &self.value);
-    }
-}
-
-/// The fields to apply of a `PodExtendedResourceClaimStatus`. [`pod_extended_resource_claim_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodExtendedResourceClaimStatusApplyConfiguration {
-    /// `requestMappings`: list of `ContainerExtendedResourceRequest`, owned as a whole.
-    pub request_mappings: Option<Vec<ContainerExtendedResourceRequestApplyConfiguration>>,
-    /// `resourceClaimName`: string.
-    pub resource_claim_name: Option<String>,
-}
-
-crate::__configuration!(PodExtendedResourceClaimStatusApplyConfiguration of k8s_openapi::api::core::v1::PodExtendedResourceClaimStatus);
-
-/// Makes an empty configuration of a `PodExtendedResourceClaimStatus`.
-pub fn pod_extended_resource_claim_status() -> PodExtendedResourceClaimStatusApplyConfiguration {
-    Default::default()
-}
-
-impl PodExtendedResourceClaimStatusApplyConfiguration {
-    /// Adds to `requestMappings`: list of `ContainerExtendedResourceRequest`, owned as a whole.
-    pub fn request_mappings(mut self, value: impl IntoIterator<Item = ContainerExtendedResourceRequestApplyConfiguration>) -> Self {
-        self.request_mappings.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `resourceClaimName`: string.
-    pub fn resource_claim_name(mut self, value: impl Into<String>) -> Self {
-        self.resource_claim_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PodExtendedResourceClaimStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("requestMappings", &self.request_mappings);
-        to.set("resourceClaimName", &self.resource_claim_name);
-    }
-}
-
-/// The fields to apply of a `PodIP`. [`pod_ip`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodIPApplyConfiguration {
-    /// `ip`: string.
-    pub ip: Option<String>,
-}
-
-crate::__configuration!(PodIPApplyConfiguration of k8s_openapi::api::core::v1::PodIP);
-
-/// Makes a configuration with this key of a `PodIP`.
-pub fn pod_ip(ip: impl Into<String>) -> PodIPApplyConfiguration {
-    <PodIPApplyConfiguration as Default>::default().ip(ip)
-}
-
-impl PodIPApplyConfiguration {
-    /// Sets `ip`: string.
-    pub fn ip(mut self, value: impl Into<String>) -> Self {
-        self.ip = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PodIPApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("ip", &self.ip);
-    }
-}
-
-/// The fields to apply of a `PodOS`. [`pod_os`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodOSApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-}
-
-crate::__configuration!(PodOSApplyConfiguration of k8s_openapi::api::core::v1::PodOS);
-
-/// Makes an empty configuration of a `PodOS`.
-pub fn pod_os() -> PodOSApplyConfiguration {
-    Default::default()
-}
-
-impl PodOSApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PodOSApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-    }
-}
-
-/// The fields to apply of a `PodReadinessGate`. [`pod_readiness_gate`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodReadinessGateApplyConfiguration {
-    /// `conditionType`: string.
-    pub condition_type: Option<String>,
-}
-
-crate::__configuration!(PodReadinessGateApplyConfiguration of k8s_openapi::api::core::v1::PodReadinessGate);
-
-/// Makes an empty configuration of a `PodReadinessGate`.
-pub fn pod_readiness_gate() -> PodReadinessGateApplyConfiguration {
-    Default::default()
-}
-
-impl PodReadinessGateApplyConfiguration {
-    /// Sets `conditionType`: string.
-    pub fn condition_type(mut self, value: impl Into<String>) -> Self {
-        self.condition_type = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PodReadinessGateApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("conditionType", &self.condition_type);
-    }
-}
-
-/// The fields to apply of a `PodResourceClaim`. [`pod_resource_claim`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodResourceClaimApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `resourceClaimName`: string.
-    pub resource_claim_name: Option<String>,
-    /// `resourceClaimTemplateName`: string.
-    pub resource_claim_template_name: Option<String>,
-}
-
-crate::__configuration!(PodResourceClaimApplyConfiguration of k8s_openapi::api::core::v1::PodResourceClaim);
-
-/// Makes a configuration with this key of a `PodResourceClaim`.
-pub fn pod_resource_claim(name: impl Into<String>) -> PodResourceClaimApplyConfiguration {
-    <PodResourceClaimApplyConfiguration as Default>::default().name(name)
-}
-
-impl PodResourceClaimApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `resourceClaimName`: string.
-    pub fn resource_claim_name(mut self, value: impl Into<String>) -> Self {
-        self.resource_claim_name = Some(value.into());
-        self
-    }
-    /// Sets `resourceClaimTemplateName`: string.
-    pub fn resource_claim_template_name(mut self, value: impl Into<String>) -> Self {
-        self.resource_claim_template_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PodResourceClaimApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("resourceClaimName", &self.resource_claim_name);
-        to.set("resourceClaimTemplateName", &self.resource_claim_template_name);
-    }
-}
-
-/// The fields to apply of a `PodResourceClaimStatus`. [`pod_resource_claim_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodResourceClaimStatusApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `resourceClaimName`: string.
-    pub resource_claim_name: Option<String>,
-}
-
-crate::__configuration!(PodResourceClaimStatusApplyConfiguration of k8s_openapi::api::core::v1::PodResourceClaimStatus);
-
-/// Makes a configuration with this key of a `PodResourceClaimStatus`.
-pub fn pod_resource_claim_status(name: impl Into<String>) -> PodResourceClaimStatusApplyConfiguration {
-    <PodResourceClaimStatusApplyConfiguration as Default>::default().name(name)
-}
-
-impl PodResourceClaimStatusApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `resourceClaimName`: string.
-    pub fn resource_claim_name(mut self, value: impl Into<String>) -> Self {
-        self.resource_claim_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PodResourceClaimStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("resourceClaimName", &self.resource_claim_name);
-    }
-}
-
-/// The fields to apply of a `PodSchedulingGate`. [`pod_scheduling_gate`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodSchedulingGateApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-}
-
-crate::__configuration!(PodSchedulingGateApplyConfiguration of k8s_openapi::api::core::v1::PodSchedulingGate);
-
-/// Makes a configuration with this key of a `PodSchedulingGate`.
-pub fn pod_scheduling_gate(name: impl Into<String>) -> PodSchedulingGateApplyConfiguration {
-    <PodSchedulingGateApplyConfiguration as Default>::default().name(name)
-}
-
-impl PodSchedulingGateApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PodSchedulingGateApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-    }
-}
-
-/// The fields to apply of a `PodSchedulingGroup`. [`pod_scheduling_group`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodSchedulingGroupApplyConfiguration {
-    /// `podGroupName`: string.
-    pub pod_group_name: Option<String>,
-}
-
-crate::__configuration!(PodSchedulingGroupApplyConfiguration of k8s_openapi::api::core::v1::PodSchedulingGroup);
-
-/// Makes an empty configuration of a `PodSchedulingGroup`.
-pub fn pod_scheduling_group() -> PodSchedulingGroupApplyConfiguration {
-    Default::default()
-}
-
-impl PodSchedulingGroupApplyConfiguration {
-    /// Sets `podGroupName`: string.
-    pub fn pod_group_name(mut self, value: impl Into<String>) -> Self {
-        self.pod_group_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PodSchedulingGroupApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("podGroupName", &self.pod_group_name);
-    }
-}
-
-/// The fields to apply of a `PodSecurityContext`. [`pod_security_context`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodSecurityContextApplyConfiguration {
-    /// `appArmorProfile`: `AppArmorProfile`.
-    pub app_armor_profile: Option<Box<AppArmorProfileApplyConfiguration>>,
-    /// `fsGroup`: `i64`.
-    pub fs_group: Option<i64>,
-    /// `fsGroupChangePolicy`: string, one of `Always`, `OnRootMismatch`.
-    pub fs_group_change_policy: Option<String>,
-    /// `runAsGroup`: `i64`.
-    pub run_as_group: Option<i64>,
-    /// `runAsNonRoot`: `bool`.
-    pub run_as_non_root: Option<bool>,
-    /// `runAsUser`: `i64`.
-    pub run_as_user: Option<i64>,
-    /// `seLinuxChangePolicy`: string.
-    pub se_linux_change_policy: Option<String>,
-    /// `seLinuxOptions`: `SELinuxOptions`.
-    pub se_linux_options: Option<Box<SELinuxOptionsApplyConfiguration>>,
-    /// `seccompProfile`: `SeccompProfile`.
-    pub seccomp_profile: Option<Box<SeccompProfileApplyConfiguration>>,
-    /// `supplementalGroups`: list of `i64`, owned as a whole.
-    pub supplemental_groups: Option<Vec<i64>>,
-    /// `supplementalGroupsPolicy`: string, one of `Merge`, `Strict`.
-    pub supplemental_groups_policy: Option<String>,
-    /// `sysctls`: list of `Sysctl`, owned as a whole.
-    pub sysctls: Option<Vec<SysctlApplyConfiguration>>,
-    /// `windowsOptions`: `WindowsSecurityContextOptions`.
-    pub windows_options: Option<Box<WindowsSecurityContextOptionsApplyConfiguration>>,
-}
-
-crate::__configuration!(PodSecurityContextApplyConfiguration of k8s_openapi::api::core::v1::PodSecurityContext);
-
-/// Makes an empty configuration of a `PodSecurityContext`.
-pub fn pod_security_context() -> PodSecurityContextApplyConfiguration {
-    Default::default()
-}
-
-impl PodSecurityContextApplyConfiguration {
-    /// Sets `appArmorProfile`: `AppArmorProfile`.
-    pub fn app_armor_profile(mut self, value: AppArmorProfileApplyConfiguration) -> Self {
-        self.app_armor_profile = Some(Box::new(value));
-        self
-    }
-    /// Sets `fsGroup`: `i64`.
-    pub fn fs_group(mut self, value: i64) -> Self {
-        self.fs_group = Some(value);
-        self
-    }
-    /// Sets `fsGroupChangePolicy`: string, one of `Always`, `OnRootMismatch`.
-    pub fn fs_group_change_policy(mut self, value: impl Into<String>) -> Self {
-        self.fs_group_change_policy = Some(value.into());
-        self
-    }
-    /// Sets `runAsGroup`: `i64`.
-    pub fn run_as_group(mut self, value: i64) -> Self {
-        self.run_as_group = Some(value);
-        self
-    }
-    /// Sets `runAsNonRoot`: `bool`.
-    pub fn run_as_non_root(mut self, value: bool) -> Self {
-        self.run_as_non_root = Some(value);
-        self
-    }
-    /// Sets `runAsUser`: `i64`.
-    pub fn run_as_user(mut self, value: i64) -> Self {
-        self.run_as_user = Some(value);
-        self
-    }
-    /// Sets `seLinuxChangePolicy`: string.
-    pub fn se_linux_change_policy(mut self, value: impl Into<String>) -> Self {
-        self.se_linux_change_policy = Some(value.into());
-        self
-    }
-    /// Sets `seLinuxOptions`: `SELinuxOptions`.
-    pub fn se_linux_options(mut self, value: SELinuxOptionsApplyConfiguration) -> Self {
-        self.se_linux_options = Some(Box::new(value));
-        self
-    }
-    /// Sets `seccompProfile`: `SeccompProfile`.
-    pub fn seccomp_profile(mut self, value: SeccompProfileApplyConfiguration) -> Self {
-        self.seccomp_profile = Some(Box::new(value));
-        self
-    }
-    /// Adds to `supplementalGroups`: list of `i64`, owned as a whole.
-    pub fn supplemental_groups(mut self, value: impl IntoIterator<Item = i64>) -> Self {
-        self.supplemental_groups.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `supplementalGroupsPolicy`: string, one of `Merge`, `Strict`.
-    pub fn supplemental_groups_policy(mut self, value: impl Into<String>) -> Self {
-        self.supplemental_groups_policy = Some(value.into());
-        self
-    }
-    /// Adds to `sysctls`: list of `Sysctl`, owned as a whole.
-    pub fn sysctls(mut self, value: impl IntoIterator<Item = SysctlApplyConfiguration>) -> Self {
-        self.sysctls.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `windowsOptions`: `WindowsSecurityContextOptions`.
-    pub fn windows_options(mut self, value: WindowsSecurityContextOptionsApplyConfiguration) -> Self {
-        self.windows_options = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for PodSecurityContextApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("appArmorProfile", &self.app_armor_profile);
-        to.set("fsGroup", &self.fs_group);
-        to.set("fsGroupChangePolicy", &self.fs_group_change_policy);
-        to.set("runAsGroup", &self.run_as_group);
-        to.set("runAsNonRoot", &self.run_as_non_root);
-        to.set("runAsUser", &self.run_as_user);
-        to.set("seLinuxChangePolicy", &self.se_linux_change_policy);
-        to.set("seLinuxOptions", &self.se_linux_options);
-        to.set("seccompProfile", &self.seccomp_profile);
-        to.set("supplementalGroups", &self.supplemental_groups);
-        to.set("supplementalGroupsPolicy", &self.supplemental_groups_policy);
-        to.set("sysctls", &self.sysctls);
-        to.set("windowsOptions", &self.windows_options);
-    }
-}
-
-/// The fields to apply of a `PodSpec`. [`pod_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodSpecApplyConfiguration {
-    /// `activeDeadlineSeconds`: `i64`.
-    pub active_deadline_seconds: Option<i64>,
-    /// `affinity`: `Affinity`.
-    pub affinity: Option<Box<AffinityApplyConfiguration>>,
-    /// `automountServiceAccountToken`: `bool`.
-    pub automount_service_account_token: Option<bool>,
-    /// `containers`: list of `Container`, merged by `name`.
-    pub containers: Option<Vec<ContainerApplyConfiguration>>,
-    /// `dnsConfig`: `PodDNSConfig`.
-    pub dns_config: Option<Box<PodDNSConfigApplyConfiguration>>,
-    /// `dnsPolicy`: string, one of `ClusterFirst`, `ClusterFirstWithHostNet`, `Default`, `None`.
-    pub dns_policy: Option<String>,
-    /// `enableServiceLinks`: `bool`.
-    pub enable_service_links: Option<bool>,
-    /// `ephemeralContainers`: list of `EphemeralContainer`, merged by `name`.
-    pub ephemeral_containers: Option<Vec<EphemeralContainerApplyConfiguration>>,
-    /// `hostAliases`: list of `HostAlias`, merged by `ip`.
-    pub host_aliases: Option<Vec<HostAliasApplyConfiguration>>,
-    /// `hostIPC`: `bool`.
-    pub host_ipc: Option<bool>,
-    /// `hostNetwork`: `bool`.
-    pub host_network: Option<bool>,
-    /// `hostPID`: `bool`.
-    pub host_pid: Option<bool>,
-    /// `hostUsers`: `bool`.
-    pub host_users: Option<bool>,
-    /// `hostname`: string.
-    pub hostname: Option<String>,
-    /// `hostnameOverride`: string.
-    pub hostname_override: Option<String>,
-    /// `imagePullSecrets`: list of `LocalObjectReference`, merged by `name`.
-    pub image_pull_secrets: Option<Vec<LocalObjectReferenceApplyConfiguration>>,
-    /// `initContainers`: list of `Container`, merged by `name`.
-    pub init_containers: Option<Vec<ContainerApplyConfiguration>>,
-    /// `nodeName`: string.
-    pub node_name: Option<String>,
-    /// `nodeSelector`: map of string.
-    pub node_selector: Option<BTreeMap<String, String>>,
-    /// `os`: `PodOS`.
-    pub os: Option<Box<PodOSApplyConfiguration>>,
-    /// `overhead`: map of `Quantity`.
-    pub overhead: Option<BTreeMap<String, Quantity>>,
-    /// `preemptionPolicy`: string, one of `Never`, `PreemptLowerPriority`.
-    pub preemption_policy: Option<String>,
-    /// `priority`: `i32`.
-    pub priority: Option<i32>,
-    /// `priorityClassName`: string.
-    pub priority_class_name: Option<String>,
-    /// `readinessGates`: list of `PodReadinessGate`, owned as a whole.
-    pub readiness_gates: Option<Vec<PodReadinessGateApplyConfiguration>>,
-    /// `resourceClaims`: list of `PodResourceClaim`, merged by `name`.
-    pub resource_claims: Option<Vec<PodResourceClaimApplyConfiguration>>,
-    /// `resources`: `ResourceRequirements`.
-    pub resources: Option<Box<ResourceRequirementsApplyConfiguration>>,
-    /// `restartPolicy`: string, one of `Always`, `Never`, `OnFailure`.
-    pub restart_policy: Option<String>,
-    /// `runtimeClassName`: string.
-    pub runtime_class_name: Option<String>,
-    /// `schedulerName`: string.
-    pub scheduler_name: Option<String>,
-    /// `schedulingGates`: list of `PodSchedulingGate`, merged by `name`.
-    pub scheduling_gates: Option<Vec<PodSchedulingGateApplyConfiguration>>,
-    /// `schedulingGroup`: `PodSchedulingGroup`.
-    pub scheduling_group: Option<Box<PodSchedulingGroupApplyConfiguration>>,
-    /// `securityContext`: `PodSecurityContext`.
-    pub security_context: Option<Box<PodSecurityContextApplyConfiguration>>,
-    /// `serviceAccount`: string.
-    pub service_account: Option<String>,
-    /// `serviceAccountName`: string.
-    pub service_account_name: Option<String>,
-    /// `setHostnameAsFQDN`: `bool`.
-    pub set_hostname_as_fqdn: Option<bool>,
-    /// `shareProcessNamespace`: `bool`.
-    pub share_process_namespace: Option<bool>,
-    /// `subdomain`: string.
-    pub subdomain: Option<String>,
-    /// `terminationGracePeriodSeconds`: `i64`.
-    pub termination_grace_period_seconds: Option<i64>,
-    /// `tolerations`: list of `Toleration`, owned as a whole.
-    pub tolerations: Option<Vec<TolerationApplyConfiguration>>,
-    /// `topologySpreadConstraints`: list of `TopologySpreadConstraint`, merged by `topologyKey` and `whenUnsatisfiable`.
-    pub topology_spread_constraints: Option<Vec<TopologySpreadConstraintApplyConfiguration>>,
-    /// `volumes`: list of `Volume`, merged by `name`.
-    pub volumes: Option<Vec<VolumeApplyConfiguration>>,
-}
-
-crate::__configuration!(PodSpecApplyConfiguration of k8s_openapi::api::core::v1::PodSpec);
-
-/// Makes an empty configuration of a `PodSpec`.
-pub fn pod_spec() -> PodSpecApplyConfiguration {
-    Default::default()
-}
-
-impl PodSpecApplyConfiguration {
-    /// Sets `activeDeadlineSeconds`: `i64`.
-    pub fn active_deadline_seconds(mut self, value: i64) -> Self {
-        self.active_deadline_seconds = Some(value);
-        self
-    }
-    /// Sets `affinity`: `Affinity`.
-    pub fn affinity(mut self, value: AffinityApplyConfiguration) -> Self {
-        self.affinity = Some(Box::new(value));
-        self
-    }
-    /// Sets `automountServiceAccountToken`: `bool`.
-    pub fn automount_service_account_token(mut self, value: bool) -> Self {
-        self.automount_service_account_token = Some(value);
-        self
-    }
-    /// Adds to `containers`: list of `Container`, merged by `name`.
-    pub fn containers(mut self, value: impl IntoIterator<Item = ContainerApplyConfiguration>) -> Self {
-        self.containers.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `dnsConfig`: `PodDNSConfig`.
-    pub fn dns_config(mut self, value: PodDNSConfigApplyConfiguration) -> Self {
-        self.dns_config = Some(Box::new(value));
-        self
-    }
-    /// Sets `dnsPolicy`: string, one of `ClusterFirst`, `ClusterFirstWithHostNet`, `Default`, `None`.
-    pub fn dns_policy(mut self, value: impl Into<String>) -> Self {
-        self.dns_policy = Some(value.into());
-        self
-    }
-    /// Sets `enableServiceLinks`: `bool`.
-    pub fn enable_service_links(mut self, value: bool) -> Self {
-        self.enable_service_links = Some(value);
-        self
-    }
-    /// Adds to `ephemeralContainers`: list of `EphemeralContainer`, merged by `name`.
-    pub fn ephemeral_containers(mut self, value: impl IntoIterator<Item = EphemeralContainerApplyConfiguration>) -> Self {
-        self.ephemeral_containers.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `hostAliases`: list of `HostAlias`, merged by `ip`.
-    pub fn host_aliases(mut self, value: impl IntoIterator<Item = HostAliasApplyConfiguration>) -> Self {
-        self.host_aliases.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `hostIPC`: `bool`.
-    pub fn host_ipc(mut self, value: bool) -> Self {
-        self.host_ipc = Some(value);
-        self
-    }
-    /// Sets `hostNetwork`: `bool`.
-    pub fn host_network(mut self, value: bool) -> Self {
-        self.host_network = Some(value);
-        self
-    }
-    /// Sets `hostPID`: `bool`.
-    pub fn host_pid(mut self, value: bool) -> Self {
-        self.host_pid = Some(value);
-        self
-    }
-    /// Sets `hostUsers`: `bool`.
-    pub fn host_users(mut self, value: bool) -> Self {
-        self.host_users = Some(value);
-        self
-    }
-    /// Sets `hostname`: string.
-    pub fn hostname(mut self, value: impl Into<String>) -> Self {
-        self.hostname = Some(value.into());
-        self
-    }
-    /// Sets `hostnameOverride`: string.
-    pub fn hostname_override(mut self, value: impl Into<String>) -> Self {
-        self.hostname_override = Some(value.into());
-        self
-    }
-    /// Adds to `imagePullSecrets`: list of `LocalObjectReference`, merged by `name`.
-    pub fn image_pull_secrets(mut self, value: impl IntoIterator<Item = LocalObjectReferenceApplyConfiguration>) -> Self {
-        self.image_pull_secrets.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `initContainers`: list of `Container`, merged by `name`.
-    pub fn init_containers(mut self, value: impl IntoIterator<Item = ContainerApplyConfiguration>) -> Self {
-        self.init_containers.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `nodeName`: string.
-    pub fn node_name(mut self, value: impl Into<String>) -> Self {
-        self.node_name = Some(value.into());
-        self
-    }
-    /// Adds to `nodeSelector`: map of string.
-    pub fn node_selector(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.node_selector.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-    /// Sets `os`: `PodOS`.
-    pub fn os(mut self, value: PodOSApplyConfiguration) -> Self {
-        self.os = Some(Box::new(value));
-        self
-    }
-    /// Adds to `overhead`: map of `Quantity`.
-    pub fn overhead(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.overhead.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Sets `preemptionPolicy`: string, one of `Never`, `PreemptLowerPriority`.
-    pub fn preemption_policy(mut self, value: impl Into<String>) -> Self {
-        self.preemption_policy = Some(value.into());
-        self
-    }
-    /// Sets `priority`: `i32`.
-    pub fn priority(mut self, value: i32) -> Self {
-        self.priority = Some(value);
-        self
-    }
-    /// Sets `priorityClassName`: string.
-    pub fn priority_class_name(mut self, value: impl Into<String>) -> Self {
-        self.priority_class_name = Some(value.into());
-        self
-    }
-    /// Adds to `readinessGates`: list of `PodReadinessGate`, owned as a whole.
-    pub fn readiness_gates(mut self, value: impl IntoIterator<Item = PodReadinessGateApplyConfiguration>) -> Self {
-        self.readiness_gates.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `resourceClaims`: list of `PodResourceClaim`, merged by `name`.
-    pub fn resource_claims(mut self, value: impl IntoIterator<Item = PodResourceClaimApplyConfiguration>) -> Self {
-        self.resource_claims.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `resources`: `ResourceRequirements`.
-    pub fn resources(mut self, value: ResourceRequirementsApplyConfiguration) -> Self {
-        self.resources = Some(Box::new(value));
-        self
-    }
-    /// Sets `restartPolicy`: string, one of `Always`, `Never`, `OnFailure`.
-    pub fn restart_policy(mut self, value: impl Into<String>) -> Self {
-        self.restart_policy = Some(value.into());
-        self
-    }
-    /// Sets `runtimeClassName`: string.
-    pub fn runtime_class_name(mut self, value: impl Into<String>) -> Self {
-        self.runtime_class_name = Some(value.into());
-        self
-    }
-    /// Sets `schedulerName`: string.
-    pub fn scheduler_name(mut self, value: impl Into<String>) -> Self {
-        self.scheduler_name = Some(value.into());
-        self
-    }
-    /// Adds to `schedulingGates`: list of `PodSchedulingGate`, merged by `name`.
-    pub fn scheduling_gates(mut self, value: impl IntoIterator<Item = PodSchedulingGateApplyConfiguration>) -> Self {
-        self.scheduling_gates.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `schedulingGroup`: `PodSchedulingGroup`.
-    pub fn scheduling_group(mut self, value: PodSchedulingGroupApplyConfiguration) -> Self {
-        self.scheduling_group = Some(Box::new(value));
-        self
-    }
-    /// Sets `securityContext`: `PodSecurityContext`.
-    pub fn security_context(mut self, value: PodSecurityContextApplyConfiguration) -> Self {
-        self.security_context = Some(Box::new(value));
-        self
-    }
-    /// Sets `serviceAccount`: string.
-    pub fn service_account(mut self, value: impl Into<String>) -> Self {
-        self.service_account = Some(value.into());
-        self
-    }
-    /// Sets `serviceAccountName`: string.
-    pub fn service_account_name(mut self, value: impl Into<String>) -> Self {
-        self.service_account_name = Some(value.into());
-        self
-    }
-    /// Sets `setHostnameAsFQDN`: `bool`.
-    pub fn set_hostname_as_fqdn(mut self, value: bool) -> Self {
-        self.set_hostname_as_fqdn = Some(value);
-        self
-    }
-    /// Sets `shareProcessNamespace`: `bool`.
-    pub fn share_process_namespace(mut self, value: bool) -> Self {
-        self.share_process_namespace = Some(value);
-        self
-    }
-    /// Sets `subdomain`: string.
-    pub fn subdomain(mut self, value: impl Into<String>) -> Self {
-        self.subdomain = Some(value.into());
-        self
-    }
-    /// Sets `terminationGracePeriodSeconds`: `i64`.
-    pub fn termination_grace_period_seconds(mut self, value: i64) -> Self {
-        self.termination_grace_period_seconds = Some(value);
-        self
-    }
-    /// Adds to `tolerations`: list of `Toleration`, owned as a whole.
-    pub fn tolerations(mut self, value: impl IntoIterator<Item = TolerationApplyConfiguration>) -> Self {
-        self.tolerations.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `topologySpreadConstraints`: list of `TopologySpreadConstraint`, merged by `topologyKey` and `whenUnsatisfiable`.
-    pub fn topology_spread_constraints(mut self, value: impl IntoIterator<Item = TopologySpreadConstraintApplyConfiguration>) -> Self {
-        self.topology_spread_constraints.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `volumes`: list of `Volume`, merged by `name`.
-    pub fn volumes(mut self, value: impl IntoIterator<Item = VolumeApplyConfiguration>) -> Self {
-        self.volumes.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for PodSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("activeDeadlineSeconds", &self.active_deadline_seconds);
-        to.set("affinity", &self.affinity);
-        to.set("automountServiceAccountToken", &self.automount_service_account_token);
-        to.set("containers", &self.containers);
-        to.set("dnsConfig", &self.dns_config);
-        to.set("dnsPolicy", &self.dns_policy);
-        to.set("enableServiceLinks", &self.enable_service_links);
-        to.set("ephemeralContainers", &self.ephemeral_containers);
-        to.set("hostAliases", &self.host_aliases);
-        to.set("hostIPC", &self.host_ipc);
-        to.set("hostNetwork", &self.host_network);
-        to.set("hostPID", &self.host_pid);
-        to.set("hostUsers", &self.host_users);
-        to.set("hostname", &self.hostname);
-        to.set("hostnameOverride", &self.hostname_override);
-        to.set("imagePullSecrets", &self.image_pull_secrets);
-        to.set("initContainers", &self.init_containers);
-        to.set("nodeName", &self.node_name);
-        to.set("nodeSelector", &self.node_selector);
-        to.set("os", &self.os);
-        to.set("overhead", &self.overhead);
-        to.set("preemptionPolicy", &self.preemption_policy);
-        to.set("priority", &self.priority);
-        to.set("priorityClassName", &self.priority_class_name);
-        to.set("readinessGates", &self.readiness_gates);
-        to.set("resourceClaims", &self.resource_claims);
-        to.set("resources", &self.resources);
-        to.set("restartPolicy", &self.restart_policy);
-        to.set("runtimeClassName", &self.runtime_class_name);
-        to.set("schedulerName", &self.scheduler_name);
-        to.set("schedulingGates", &self.scheduling_gates);
-        to.set("schedulingGroup", &self.scheduling_group);
-        to.set("securityContext", &self.security_context);
-        to.set("serviceAccount", &self.service_account);
-        to.set("serviceAccountName", &self.service_account_name);
-        to.set("setHostnameAsFQDN", &self.set_hostname_as_fqdn);
-        to.set("shareProcessNamespace", &self.share_process_namespace);
-        to.set("subdomain", &self.subdomain);
-        to.set("terminationGracePeriodSeconds", &self.termination_grace_period_seconds);
-        to.set("tolerations", &self.tolerations);
-        to.set("topologySpreadConstraints", &self.topology_spread_constraints);
-        to.set("volumes", &self.volumes);
-    }
-}
-
-/// The fields to apply of a `PodStatus`. [`pod_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodStatusApplyConfiguration {
-    /// `allocatedResources`: map of `Quantity`.
-    pub allocated_resources: Option<BTreeMap<String, Quantity>>,
-    /// `conditions`: list of `PodCondition`, merged by `type`.
-    pub conditions: Option<Vec<PodConditionApplyConfiguration>>,
-    /// `containerStatuses`: list of `ContainerStatus`, owned as a whole.
-    pub container_statuses: Option<Vec<ContainerStatusApplyConfiguration>>,
-    /// `ephemeralContainerStatuses`: list of `ContainerStatus`, owned as a whole.
-    pub ephemeral_container_statuses: Option<Vec<ContainerStatusApplyConfiguration>>,
-    /// `extendedResourceClaimStatus`: `PodExtendedResourceClaimStatus`.
-    pub extended_resource_claim_status: Option<Box<PodExtendedResourceClaimStatusApplyConfiguration>>,
-    /// `hostIP`: string.
-    pub host_ip: Option<String>,
-    /// `hostIPs`: list of `HostIP`, owned as a whole.
-    pub host_ips: Option<Vec<HostIPApplyConfiguration>>,
-    /// `initContainerStatuses`: list of `ContainerStatus`, owned as a whole.
-    pub init_container_statuses: Option<Vec<ContainerStatusApplyConfiguration>>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `nodeAllocatableResourceClaimStatuses`: list of `NodeAllocatableResourceClaimStatus`, owned as a whole.
-    pub node_allocatable_resource_claim_statuses: Option<Vec<NodeAllocatableResourceClaimStatusApplyConfiguration>>,
-    /// `nominatedNodeName`: string.
-    pub nominated_node_name: Option<String>,
-    /// `observedGeneration`: `i64`.
-    pub observed_generation: Option<i64>,
-    /// `phase`: string, one of `Failed`, `Pending`, `Running`, `Succeeded`, `Unknown`.
-    pub phase: Option<String>,
-    /// `podIP`: string.
-    pub pod_ip: Option<String>,
-    /// `podIPs`: list of `PodIP`, merged by `ip`.
-    pub pod_ips: Option<Vec<PodIPApplyConfiguration>>,
-    /// `qosClass`: string, one of `BestEffort`, `Burstable`, `Guaranteed`.
-    pub qos_class: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-    /// `resize`: string.
-    pub resize: Option<String>,
-    /// `resourceClaimStatuses`: list of `PodResourceClaimStatus`, merged by `name`.
-    pub resource_claim_statuses: Option<Vec<PodResourceClaimStatusApplyConfiguration>>,
-    /// `resources`: `ResourceRequirements`.
-    pub resources: Option<Box<ResourceRequirementsApplyConfiguration>>,
-    /// `startTime`: `Time`.
-    pub start_time: Option<Time>,
-}
-
-crate::__configuration!(PodStatusApplyConfiguration of k8s_openapi::api::core::v1::PodStatus);
-
-/// Makes an empty configuration of a `PodStatus`.
-pub fn pod_status() -> PodStatusApplyConfiguration {
-    Default::default()
-}
-
-impl PodStatusApplyConfiguration {
-    /// Adds to `allocatedResources`: map of `Quantity`.
-    pub fn allocated_resources(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.allocated_resources.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Adds to `conditions`: list of `PodCondition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = PodConditionApplyConfiguration>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `containerStatuses`: list of `ContainerStatus`, owned as a whole.
-    pub fn container_statuses(mut self, value: impl IntoIterator<Item = ContainerStatusApplyConfiguration>) -> Self {
-        self.container_statuses.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `ephemeralContainerStatuses`: list of `ContainerStatus`, owned as a whole.
-    pub fn ephemeral_container_statuses(mut self, value: impl IntoIterator<Item = ContainerStatusApplyConfiguration>) -> Self {
-        self.ephemeral_container_statuses.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `extendedResourceClaimStatus`: `PodExtendedResourceClaimStatus`.
-    pub fn extended_resource_claim_status(mut self, value: PodExtendedResourceClaimStatusApplyConfiguration) -> Self {
-        self.extended_resource_claim_status = Some(Box::new(value));
-        self
-    }
-    /// Sets `hostIP`: string.
-    pub fn host_ip(mut self, value: impl Into<String>) -> Self {
-        self.host_ip = Some(value.into());
-        self
-    }
-    /// Adds to `hostIPs`: list of `HostIP`, owned as a whole.
-    pub fn host_ips(mut self, value: impl IntoIterator<Item = HostIPApplyConfiguration>) -> Self {
-        self.host_ips.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `initContainerStatuses`: list of `ContainerStatus`, owned as a whole.
-    pub fn init_container_statuses(mut self, value: impl IntoIterator<Item = ContainerStatusApplyConfiguration>) -> Self {
-        self.init_container_statuses.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Adds to `nodeAllocatableResourceClaimStatuses`: list of `NodeAllocatableResourceClaimStatus`, owned as a whole.
-    pub fn node_allocatable_resource_claim_statuses(mut self, value: impl IntoIterator<Item = NodeAllocatableResourceClaimStatusApplyConfiguration>) -> Self {
-        self.node_allocatable_resource_claim_statuses.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `nominatedNodeName`: string.
-    pub fn nominated_node_name(mut self, value: impl Into<String>) -> Self {
-        self.nominated_node_name = Some(value.into());
-        self
-    }
-    /// Sets `observedGeneration`: `i64`.
-    pub fn observed_generation(mut self, value: i64) -> Self {
-        self.observed_generation = Some(value);
-        self
-    }
-    /// Sets `phase`: string, one of `Failed`, `Pending`, `Running`, `Succeeded`, `Unknown`.
-    pub fn phase(mut self, value: impl Into<String>) -> Self {
-        self.phase = Some(value.into());
-        self
-    }
-    /// Sets `podIP`: string.
-    pub fn pod_ip(mut self, value: impl Into<String>) -> Self {
-        self.pod_ip = Some(value.into());
-        self
-    }
-    /// Adds to `podIPs`: list of `PodIP`, merged by `ip`.
-    pub fn pod_ips(mut self, value: impl IntoIterator<Item = PodIPApplyConfiguration>) -> Self {
-        self.pod_ips.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `qosClass`: string, one of `BestEffort`, `Burstable`, `Guaranteed`.
-    pub fn qos_class(mut self, value: impl Into<String>) -> Self {
-        self.qos_class = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `resize`: string.
-    pub fn resize(mut self, value: impl Into<String>) -> Self {
-        self.resize = Some(value.into());
-        self
-    }
-    /// Adds to `resourceClaimStatuses`: list of `PodResourceClaimStatus`, merged by `name`.
-    pub fn resource_claim_statuses(mut self, value: impl IntoIterator<Item = PodResourceClaimStatusApplyConfiguration>) -> Self {
-        self.resource_claim_statuses.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `resources`: `ResourceRequirements`.
-    pub fn resources(mut self, value: ResourceRequirementsApplyConfiguration) -> Self {
-        self.resources = Some(Box::new(value));
-        self
-    }
-    /// Sets `startTime`: `Time`.
-    pub fn start_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.start_time = Some(value.into_leaf());
-        self
-    }
-}
-
-impl Configuration for PodStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("allocatedResources", &self.allocated_resources);
-        to.set("conditions", &self.conditions);
-        to.set("containerStatuses", &self.container_statuses);
-        to.set("ephemeralContainerStatuses", &self.ephemeral_container_statuses);
-        to.set("extendedResourceClaimStatus", &self.extended_resource_claim_status);
-        to.set("hostIP", &self.host_ip);
-        to.set("hostIPs", &self.host_ips);
-        to.set("initContainerStatuses", &self.init_container_statuses);
-        to.set("message", &self.message);
-        to.set("nodeAllocatableResourceClaimStatuses", &self.node_allocatable_resource_claim_statuses);
-        to.set("nominatedNodeName", &self.nominated_node_name);
-        to.set("observedGeneration", &self.observed_generation);
-        to.set("phase", &self.phase);
-        to.set("podIP", &self.pod_ip);
-        to.set("podIPs", &self.pod_ips);
-        to.set("qosClass", &self.qos_class);
-        to.set("reason", &self.reason);
-        to.set("resize", &self.resize);
-        to.set("resourceClaimStatuses", &self.resource_claim_statuses);
-        to.set("resources", &self.resources);
-        to.set("startTime", &self.start_time);
-    }
-}
-
-/// The fields to apply of a `PodTemplate`. [`pod_template`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodTemplateApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `template`: `PodTemplateSpec`.
-    pub template: Option<Box<PodTemplateSpecApplyConfiguration>>,
-}
-
-crate::__configuration!(PodTemplateApplyConfiguration of k8s_openapi::api::core::v1::PodTemplate);
-crate::__kind!(PodTemplateApplyConfiguration of k8s_openapi::api::core::v1::PodTemplate);
-
-/// Makes a configuration of the `PodTemplate` with this name and namespace.
-pub fn pod_template(name: impl Into<String>, namespace: impl Into<String>) -> PodTemplateApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    PodTemplateApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl PodTemplateApplyConfiguration {
-    /// Sets `template`: `PodTemplateSpec`.
-    pub fn template(mut self, value: PodTemplateSpecApplyConfiguration) -> Self {
-        self.template = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for PodTemplateApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("v1", "PodTemplate", &self.metadata);
-        to.set("template", &self.template);
-    }
-}
-
-/// The fields to apply of a `PodTemplateSpec`. [`pod_template_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodTemplateSpecApplyConfiguration {
-    /// `metadata`: `ObjectMeta`.
-    pub metadata: Option<ObjectMeta>,
-    /// `spec`: `PodSpec`.
-    pub spec: Option<Box<PodSpecApplyConfiguration>>,
-}
-
-crate::__configuration!(PodTemplateSpecApplyConfiguration of k8s_openapi::api::core::v1::PodTemplateSpec);
-crate::__template_metadata!(PodTemplateSpecApplyConfiguration);
-
-/// Makes an empty configuration of a `PodTemplateSpec`.
-pub fn pod_template_spec() -> PodTemplateSpecApplyConfiguration {
-    Default::default()
-}
-
-impl PodTemplateSpecApplyConfiguration {
-    /// Sets `metadata`: `ObjectMeta`.
-    pub fn metadata(mut self, value: ObjectMeta) -> Self {
-        self.metadata = Some(value);
-        self
-    }
-    /// Sets `spec`: `PodSpec`.
-    pub fn spec(mut self, value: PodSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.activeDeadlineSeconds`: `i64`.
-    pub fn active_deadline_seconds(mut self, value: i64) -> Self {
-        self.spec.get_or_insert_default().active_deadline_seconds = Some(value);
-        self
-    }
-    /// Sets `spec.affinity`: `Affinity`.
-    pub fn affinity(mut self, value: AffinityApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().affinity = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.automountServiceAccountToken`: `bool`.
-    pub fn automount_service_account_token(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().automount_service_account_token = Some(value);
-        self
-    }
-    /// Adds to `spec.containers`: list of `Container`, merged by `name`.
-    pub fn containers(mut self, value: impl IntoIterator<Item = ContainerApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().containers.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.dnsConfig`: `PodDNSConfig`.
-    pub fn dns_config(mut self, value: PodDNSConfigApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().dns_config = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.dnsPolicy`: string, one of `ClusterFirst`, `ClusterFirstWithHostNet`, `Default`, `None`.
-    pub fn dns_policy(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().dns_policy = Some(value.into());
-        self
-    }
-    /// Sets `spec.enableServiceLinks`: `bool`.
-    pub fn enable_service_links(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().enable_service_links = Some(value);
-        self
-    }
-    /// Adds to `spec.ephemeralContainers`: list of `EphemeralContainer`, merged by `name`.
-    pub fn ephemeral_containers(mut self, value: impl IntoIterator<Item = EphemeralContainerApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().ephemeral_containers.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `spec.hostAliases`: list of `HostAlias`, merged by `ip`.
-    pub fn host_aliases(mut self, value: impl IntoIterator<Item = HostAliasApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().host_aliases.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.hostIPC`: `bool`.
-    pub fn host_ipc(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().host_ipc = Some(value);
-        self
-    }
-    /// Sets `spec.hostNetwork`: `bool`.
-    pub fn host_network(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().host_network = Some(value);
-        self
-    }
-    /// Sets `spec.hostPID`: `bool`.
-    pub fn host_pid(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().host_pid = Some(value);
-        self
-    }
-    /// Sets `spec.hostUsers`: `bool`.
-    pub fn host_users(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().host_users = Some(value);
-        self
-    }
-    /// Sets `spec.hostname`: string.
-    pub fn hostname(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().hostname = Some(value.into());
-        self
-    }
-    /// Sets `spec.hostnameOverride`: string.
-    pub fn hostname_override(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().hostname_override = Some(value.into());
-        self
-    }
-    /// Adds to `spec.imagePullSecrets`: list of `LocalObjectReference`, merged by `name`.
-    pub fn image_pull_secrets(mut self, value: impl IntoIterator<Item = LocalObjectReferenceApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().image_pull_secrets.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `spec.initContainers`: list of `Container`, merged by `name`.
-    pub fn init_containers(mut self, value: impl IntoIterator<Item = ContainerApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().init_containers.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.nodeName`: string.
-    pub fn node_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().node_name = Some(value.into());
-        self
-    }
-    /// Adds to `spec.nodeSelector`: map of string.
-    pub fn node_selector(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.spec.get_or_insert_default().node_selector.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-    /// Sets `spec.os`: `PodOS`.
-    pub fn os(mut self, value: PodOSApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().os = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.overhead`: map of `Quantity`.
-    pub fn overhead(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.spec.get_or_insert_default().overhead.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Sets `spec.preemptionPolicy`: string, one of `Never`, `PreemptLowerPriority`.
-    pub fn preemption_policy(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().preemption_policy = Some(value.into());
-        self
-    }
-    /// Sets `spec.priority`: `i32`.
-    pub fn priority(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().priority = Some(value);
-        self
-    }
-    /// Sets `spec.priorityClassName`: string.
-    pub fn priority_class_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().priority_class_name = Some(value.into());
-        self
-    }
-    /// Adds to `spec.readinessGates`: list of `PodReadinessGate`, owned as a whole.
-    pub fn readiness_gates(mut self, value: impl IntoIterator<Item = PodReadinessGateApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().readiness_gates.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `spec.resourceClaims`: list of `PodResourceClaim`, merged by `name`.
-    pub fn resource_claims(mut self, value: impl IntoIterator<Item = PodResourceClaimApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().resource_claims.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.resources`: `ResourceRequirements`.
-    pub fn resources(mut self, value: ResourceRequirementsApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().resources = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.restartPolicy`: string, one of `Always`, `Never`, `OnFailure`.
-    pub fn restart_policy(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().restart_policy = Some(value.into());
-        self
-    }
-    /// Sets `spec.runtimeClassName`: string.
-    pub fn runtime_class_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().runtime_class_name = Some(value.into());
-        self
-    }
-    /// Sets `spec.schedulerName`: string.
-    pub fn scheduler_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().scheduler_name = Some(value.into());
-        self
-    }
-    /// Adds to `spec.schedulingGates`: list of `PodSchedulingGate`, merged by `name`.
-    pub fn scheduling_gates(mut self, value: impl IntoIterator<Item = PodSchedulingGateApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().scheduling_gates.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.schedulingGroup`: `PodSchedulingGroup`.
-    pub fn scheduling_group(mut self, value: PodSchedulingGroupApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().scheduling_group = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.securityContext`: `PodSecurityContext`.
-    pub fn security_context(mut self, value: PodSecurityContextApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().security_context = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.serviceAccount`: string.
-    pub fn service_account(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().service_account = Some(value.into());
-        self
-    }
-    /// Sets `spec.serviceAccountName`: string.
-    pub fn service_account_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().service_account_name = Some(value.into());
-        self
-    }
-    /// Sets `spec.setHostnameAsFQDN`: `bool`.
-    pub fn set_hostname_as_fqdn(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().set_hostname_as_fqdn = Some(value);
-        self
-    }
-    /// Sets `spec.shareProcessNamespace`: `bool`.
-    pub fn share_process_namespace(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().share_process_namespace = Some(value);
-        self
-    }
-    /// Sets `spec.subdomain`: string.
-    pub fn subdomain(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().subdomain = Some(value.into());
-        self
-    }
-    /// Sets `spec.terminationGracePeriodSeconds`: `i64`.
-    pub fn termination_grace_period_seconds(mut self, value: i64) -> Self {
-        self.spec.get_or_insert_default().termination_grace_period_seconds = Some(value);
-        self
-    }
-    /// Adds to `spec.tolerations`: list of `Toleration`, owned as a whole.
-    pub fn tolerations(mut self, value: impl IntoIterator<Item = TolerationApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().tolerations.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `spec.topologySpreadConstraints`: list of `TopologySpreadConstraint`, merged by `topologyKey` and `whenUnsatisfiable`.
-    pub fn topology_spread_constraints(mut self, value: impl IntoIterator<Item = TopologySpreadConstraintApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().topology_spread_constraints.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `spec.volumes`: list of `Volume`, merged by `name`.
-    pub fn volumes(mut self, value: impl IntoIterator<Item = VolumeApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().volumes.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for PodTemplateSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("metadata", &self.metadata);
-        to.set("spec", &self.spec);
-    }
-}
-
-/// The fields to apply of a `PortStatus`. [`port_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PortStatusApplyConfiguration {
-    /// `error`: string.
-    pub error: Option<String>,
-    /// `port`: `i32`.
-    pub port: Option<i32>,
-    /// `protocol`: string, one of `SCTP`, `TCP`, `UDP`.
-    pub protocol: Option<String>,
-}
-
-crate::__configuration!(PortStatusApplyConfiguration of k8s_openapi::api::core::v1::PortStatus);
-
-/// Makes an empty configuration of a `PortStatus`.
-pub fn port_status() -> PortStatusApplyConfiguration {
-    Default::default()
-}
-
-impl PortStatusApplyConfiguration {
-    /// Sets `error`: string.
-    pub fn error(mut self, value: impl Into<String>) -> Self {
-        self.error = Some(value.into());
-        self
-    }
-    /// Sets `port`: `i32`.
-    pub fn port(mut self, value: i32) -> Self {
-        self.port = Some(value);
-        self
-    }
-    /// Sets `protocol`: string, one of `SCTP`, `TCP`, `UDP`.
-    pub fn protocol(mut self, value: impl Into<String>) -> Self {
-        self.protocol = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PortStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("error", &self.error);
-        to.set("port", &self.port);
-        to.set("protocol", &self.protocol);
-    }
-}
-
-/// The fields to apply of a `PortworxVolumeSource`. [`portworx_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PortworxVolumeSourceApplyConfiguration {
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `volumeID`: string.
-    pub volume_id: Option<String>,
-}
-
-crate::__configuration!(PortworxVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::PortworxVolumeSource);
-
-/// Makes an empty configuration of a `PortworxVolumeSource`.
-pub fn portworx_volume_source() -> PortworxVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl PortworxVolumeSourceApplyConfiguration {
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `volumeID`: string.
-    pub fn volume_id(mut self, value: impl Into<String>) -> Self {
-        self.volume_id = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PortworxVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("fsType", &self.fs_type);
-        to.set("readOnly", &self.read_only);
-        to.set("volumeID", &self.volume_id);
-    }
-}
-
-/// The fields to apply of a `PreferredSchedulingTerm`. [`preferred_scheduling_term`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PreferredSchedulingTermApplyConfiguration {
-    /// `preference`: `NodeSelectorTerm`.
-    pub preference: Option<Box<NodeSelectorTermApplyConfiguration>>,
-    /// `weight`: `i32`.
-    pub weight: Option<i32>,
-}
-
-crate::__configuration!(PreferredSchedulingTermApplyConfiguration of k8s_openapi::api::core::v1::PreferredSchedulingTerm);
-
-/// Makes an empty configuration of a `PreferredSchedulingTerm`.
-pub fn preferred_scheduling_term() -> PreferredSchedulingTermApplyConfiguration {
-    Default::default()
-}
-
-impl PreferredSchedulingTermApplyConfiguration {
-    /// Sets `preference`: `NodeSelectorTerm`.
-    pub fn preference(mut self, value: NodeSelectorTermApplyConfiguration) -> Self {
-        self.preference = Some(Box::new(value));
-        self
-    }
-    /// Sets `weight`: `i32`.
-    pub fn weight(mut self, value: i32) -> Self {
-        self.weight = Some(value);
-        self
-    }
-}
-
-impl Configuration for PreferredSchedulingTermApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("preference", &self.preference);
-        to.set("weight", &self.weight);
-    }
-}
-
-/// The fields to apply of a `Probe`. [`probe`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ProbeApplyConfiguration {
-    /// `exec`: `ExecAction`.
-    pub exec: Option<Box<ExecActionApplyConfiguration>>,
-    /// `failureThreshold`: `i32`.
-    pub failure_threshold: Option<i32>,
-    /// `grpc`: `GRPCAction`.
-    pub grpc: Option<Box<GRPCActionApplyConfiguration>>,
-    /// `httpGet`: `HTTPGetAction`.
-    pub http_get: Option<Box<HTTPGetActionApplyConfiguration>>,
-    /// `initialDelaySeconds`: `i32`.
-    pub initial_delay_seconds: Option<i32>,
-    /// `periodSeconds`: `i32`.
-    pub period_seconds: Option<i32>,
-    /// `successThreshold`: `i32`.
-    pub success_threshold: Option<i32>,
-    /// `tcpSocket`: `TCPSocketAction`.
-    pub tcp_socket: Option<Box<TCPSocketActionApplyConfiguration>>,
-    /// `terminationGracePeriodSeconds`: `i64`.
-    pub termination_grace_period_seconds: Option<i64>,
-    /// `timeoutSeconds`: `i32`.
-    pub timeout_seconds: Option<i32>,
-}
-
-crate::__configuration!(ProbeApplyConfiguration of k8s_openapi::api::core::v1::Probe);
-
-/// Makes an empty configuration of a `Probe`.
-pub fn probe() -> ProbeApplyConfiguration {
-    Default::default()
-}
-
-impl ProbeApplyConfiguration {
-    /// Sets `exec`: `ExecAction`.
-    pub fn exec(mut self, value: ExecActionApplyConfiguration) -> Self {
-        self.exec = Some(Box::new(value));
-        self
-    }
-    /// Sets `failureThreshold`: `i32`.
-    pub fn failure_threshold(mut self, value: i32) -> Self {
-        self.failure_threshold = Some(value);
-        self
-    }
-    /// Sets `grpc`: `GRPCAction`.
-    pub fn grpc(mut self, value: GRPCActionApplyConfiguration) -> Self {
-        self.grpc = Some(Box::new(value));
-        self
-    }
-    /// Sets `httpGet`: `HTTPGetAction`.
-    pub fn http_get(mut self, value: HTTPGetActionApplyConfiguration) -> Self {
-        self.http_get = Some(Box::new(value));
-        self
-    }
-    /// Sets `initialDelaySeconds`: `i32`.
-    pub fn initial_delay_seconds(mut self, value: i32) -> Self {
-        self.initial_delay_seconds = Some(value);
-        self
-    }
-    /// Sets `periodSeconds`: `i32`.
-    pub fn period_seconds(mut self, value: i32) -> Self {
-        self.period_seconds = Some(value);
-        self
-    }
-    /// Sets `successThreshold`: `i32`.
-    pub fn success_threshold(mut self, value: i32) -> Self {
-        self.success_threshold = Some(value);
-        self
-    }
-    /// Sets `tcpSocket`: `TCPSocketAction`.
-    pub fn tcp_socket(mut self, value: TCPSocketActionApplyConfiguration) -> Self {
-        self.tcp_socket = Some(Box::new(value));
-        self
-    }
-    /// Sets `terminationGracePeriodSeconds`: `i64`.
-    pub fn termination_grace_period_seconds(mut self, value: i64) -> Self {
-        self.termination_grace_period_seconds = Some(value);
-        self
-    }
-    /// Sets `timeoutSeconds`: `i32`.
-    pub fn timeout_seconds(mut self, value: i32) -> Self {
-        self.timeout_seconds = Some(value);
-        self
-    }
-}
-
-impl Configuration for ProbeApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("exec", &self.exec);
-        to.set("failureThreshold", &self.failure_threshold);
-        to.set("grpc", &self.grpc);
-        to.set("httpGet", &self.http_get);
-        to.set("initialDelaySeconds", &self.initial_delay_seconds);
-        to.set("periodSeconds", &self.period_seconds);
-        to.set("successThreshold", &self.success_threshold);
-        to.set("tcpSocket", &self.tcp_socket);
-        to.set("terminationGracePeriodSeconds", &self.termination_grace_period_seconds);
-        to.set("timeoutSeconds", &self.timeout_seconds);
-    }
-}
-
-/// The fields to apply of a `ProjectedVolumeSource`. [`projected_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ProjectedVolumeSourceApplyConfiguration {
-    /// `defaultMode`: `i32`.
-    pub default_mode: Option<i32>,
-    /// `sources`: list of `VolumeProjection`, owned as a whole.
-    pub sources: Option<Vec<VolumeProjectionApplyConfiguration>>,
-}
-
-crate::__configuration!(ProjectedVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::ProjectedVolumeSource);
-
-/// Makes an empty configuration of a `ProjectedVolumeSource`.
-pub fn projected_volume_source() -> ProjectedVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl ProjectedVolumeSourceApplyConfiguration {
-    /// Sets `defaultMode`: `i32`.
-    pub fn default_mode(mut self, value: i32) -> Self {
-        self.default_mode = Some(value);
-        self
-    }
-    /// Adds to `sources`: list of `VolumeProjection`, owned as a whole.
-    pub fn sources(mut self, value: impl IntoIterator<Item = VolumeProjectionApplyConfiguration>) -> Self {
-        self.sources.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for ProjectedVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("defaultMode", &self.default_mode);
-        to.set("sources", &self.sources);
-    }
-}
-
-/// The fields to apply of a `QuobyteVolumeSource`. [`quobyte_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct QuobyteVolumeSourceApplyConfiguration {
-    /// `group`: string.
-    pub group: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `registry`: string.
-    pub registry: Option<String>,
-    /// `tenant`: string.
-    pub tenant: Option<String>,
-    /// `user`: string.
-    pub user: Option<String>,
-    /// `volume`: string.
-    pub volume: Option<String>,
-}
-
-crate::__configuration!(QuobyteVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::QuobyteVolumeSource);
-
-/// Makes an empty configuration of a `QuobyteVolumeSource`.
-pub fn quobyte_volume_source() -> QuobyteVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl QuobyteVolumeSourceApplyConfiguration {
-    /// Sets `group`: string.
-    pub fn group(mut self, value: impl Into<String>) -> Self {
-        self.group = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `registry`: string.
-    pub fn registry(mut self, value: impl Into<String>) -> Self {
-        self.registry = Some(value.into());
-        self
-    }
-    /// Sets `tenant`: string.
-    pub fn tenant(mut self, value: impl Into<String>) -> Self {
-        self.tenant = Some(value.into());
-        self
-    }
-    /// Sets `user`: string.
-    pub fn user(mut self, value: impl Into<String>) -> Self {
-        self.user = Some(value.into());
-        self
-    }
-    /// Sets `volume`: string.
-    pub fn volume(mut self, value: impl Into<String>) -> Self {
-        self.volume = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for QuobyteVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("group", &self.group);
-        to.set("readOnly", &self.read_only);
-        to.set("registry", &self.registry);
-        to.set("tenant", &self.tenant);
-        to.set("user", &self.user);
-        to.set("volume", &self.volume);
-    }
-}
-
-/// The fields to apply of a `RBDPersistentVolumeSource`. [`rbd_persistent_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct RBDPersistentVolumeSourceApplyConfiguration {
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `image`: string.
-    pub image: Option<String>,
-    /// `keyring`: string.
-    pub keyring: Option<String>,
-    /// `monitors`: list of string, owned as a whole.
-    pub monitors: Option<Vec<String>>,
-    /// `pool`: string.
-    pub pool: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `secretRef`: `SecretReference`.
-    pub secret_ref: Option<Box<SecretReferenceApplyConfiguration>>,
-    /// `user`: string.
-    pub user: Option<String>,
-}
-
-crate::__configuration!(RBDPersistentVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::RBDPersistentVolumeSource);
-
-/// Makes an empty configuration of a `RBDPersistentVolumeSource`.
-pub fn rbd_persistent_volume_source() -> RBDPersistentVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl RBDPersistentVolumeSourceApplyConfiguration {
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `image`: string.
-    pub fn image(mut self, value: impl Into<String>) -> Self {
-        self.image = Some(value.into());
-        self
-    }
-    /// Sets `keyring`: string.
-    pub fn keyring(mut self, value: impl Into<String>) -> Self {
-        self.keyring = Some(value.into());
-        self
-    }
-    /// Adds to `monitors`: list of string, owned as a whole.
-    pub fn monitors(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.monitors.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `pool`: string.
-    pub fn pool(mut self, value: impl Into<String>) -> Self {
-        self.pool = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `secretRef`: `SecretReference`.
-    pub fn secret_ref(mut self, value: SecretReferenceApplyConfiguration) -> Self {
-        self.secret_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `user`: string.
-    pub fn user(mut self, value: impl Into<String>) -> Self {
-        self.user = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for RBDPersistentVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("fsType", &self.fs_type);
-        to.set("image", &self.image);
-        to.set("keyring", &self.keyring);
-        to.set("monitors", &self.monitors);
-        to.set("pool", &self.pool);
-        to.set("readOnly", &self.read_only);
-        to.set("secretRef", &self.secret_ref);
-        to.set("user", &self.user);
-    }
-}
-
-/// The fields to apply of a `RBDVolumeSource`. [`rbd_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct RBDVolumeSourceApplyConfiguration {
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `image`: string.
-    pub image: Option<String>,
-    /// `keyring`: string.
-    pub keyring: Option<String>,
-    /// `monitors`: list of string, owned as a whole.
-    pub monitors: Option<Vec<String>>,
-    /// `pool`: string.
-    pub pool: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `secretRef`: `LocalObjectReference`.
-    pub secret_ref: Option<Box<LocalObjectReferenceApplyConfiguration>>,
-    /// `user`: string.
-    pub user: Option<String>,
-}
-
-crate::__configuration!(RBDVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::RBDVolumeSource);
-
-/// Makes an empty configuration of a `RBDVolumeSource`.
-pub fn rbd_volume_source() -> RBDVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl RBDVolumeSourceApplyConfiguration {
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `image`: string.
-    pub fn image(mut self, value: impl Into<String>) -> Self {
-        self.image = Some(value.into());
-        self
-    }
-    /// Sets `keyring`: string.
-    pub fn keyring(mut self, value: impl Into<String>) -> Self {
-        self.keyring = Some(value.into());
-        self
-    }
-    /// Adds to `monitors`: list of string, owned as a whole.
-    pub fn monitors(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.monitors.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `pool`: string.
-    pub fn pool(mut self, value: impl Into<String>) -> Self {
-        self.pool = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `secretRef`: `LocalObjectReference`.
-    pub fn secret_ref(mut self, value: LocalObjectReferenceApplyConfiguration) -> Self {
-        self.secret_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `user`: string.
-    pub fn user(mut self, value: impl Into<String>) -> Self {
-        self.user = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for RBDVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("fsType", &self.fs_type);
-        to.set("image", &self.image);
-        to.set("keyring", &self.keyring);
-        to.set("monitors", &self.monitors);
-        to.set("pool", &self.pool);
-        to.set("readOnly", &self.read_only);
-        to.set("secretRef", &self.secret_ref);
-        to.set("user", &self.user);
-    }
-}
-
-/// The fields to apply of a `ReplicationController`. [`replication_controller`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ReplicationControllerApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `ReplicationControllerSpec`.
-    pub spec: Option<Box<ReplicationControllerSpecApplyConfiguration>>,
-    /// `status`: `ReplicationControllerStatus`.
-    pub status: Option<Box<ReplicationControllerStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(ReplicationControllerApplyConfiguration of k8s_openapi::api::core::v1::ReplicationController);
-crate::__kind!(ReplicationControllerApplyConfiguration of k8s_openapi::api::core::v1::ReplicationController);
-
-/// Makes a configuration of the `ReplicationController` with this name and namespace.
-pub fn replication_controller(name: impl Into<String>, namespace: impl Into<String>) -> ReplicationControllerApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    ReplicationControllerApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl ReplicationControllerApplyConfiguration {
-    /// Sets `spec`: `ReplicationControllerSpec`.
-    pub fn spec(mut self, value: ReplicationControllerSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `ReplicationControllerStatus`.
-    pub fn status(mut self, value: ReplicationControllerStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.minReadySeconds`: `i32`.
-    pub fn min_ready_seconds(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().min_ready_seconds = Some(value);
-        self
-    }
-    /// Sets `spec.replicas`: `i32`.
-    pub fn replicas(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().replicas = Some(value);
-        self
-    }
-    /// Adds to `spec.selector`: map of string.
-    pub fn selector(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.spec.get_or_insert_default().selector.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-    /// Sets `spec.template`: `PodTemplateSpec`.
-    pub fn template(mut self, value: PodTemplateSpecApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().template = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ReplicationControllerApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("v1", "ReplicationController", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `ReplicationControllerCondition`. [`replication_controller_condition`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ReplicationControllerConditionApplyConfiguration {
-    /// `lastTransitionTime`: `Time`.
-    pub last_transition_time: Option<Time>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-    /// `status`: string.
-    pub status: Option<String>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(ReplicationControllerConditionApplyConfiguration of k8s_openapi::api::core::v1::ReplicationControllerCondition);
-
-/// Makes a configuration with this key of a `ReplicationControllerCondition`.
-pub fn replication_controller_condition(type_: impl Into<String>) -> ReplicationControllerConditionApplyConfiguration {
-    <ReplicationControllerConditionApplyConfiguration as Default>::default().type_(type_)
-}
-
-impl ReplicationControllerConditionApplyConfiguration {
-    /// Sets `lastTransitionTime`: `Time`.
-    pub fn last_transition_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_transition_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `status`: string.
-    pub fn status(mut self, value: impl Into<String>) -> Self {
-        self.status = Some(value.into());
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ReplicationControllerConditionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("lastTransitionTime", &self.last_transition_time);
-        to.set("message", &self.message);
-        to.set("reason", &self.reason);
-        to.set("status", &self.status);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `ReplicationControllerSpec`. [`replication_controller_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ReplicationControllerSpecApplyConfiguration {
-    /// `minReadySeconds`: `i32`.
-    pub min_ready_seconds: Option<i32>,
-    /// `replicas`: `i32`.
-    pub replicas: Option<i32>,
-    /// `selector`: map of string.
-    pub selector: Option<BTreeMap<String, String>>,
-    /// `template`: `PodTemplateSpec`.
-    pub template: Option<Box<PodTemplateSpecApplyConfiguration>>,
-}
-
-crate::__configuration!(ReplicationControllerSpecApplyConfiguration of k8s_openapi::api::core::v1::ReplicationControllerSpec);
-
-/// Makes an empty configuration of a `ReplicationControllerSpec`.
-pub fn replication_controller_spec() -> ReplicationControllerSpecApplyConfiguration {
-    Default::default()
-}
-
-impl ReplicationControllerSpecApplyConfiguration {
-    /// Sets `minReadySeconds`: `i32`.
-    pub fn min_ready_seconds(mut self, value: i32) -> Self {
-        self.min_ready_seconds = Some(value);
-        self
-    }
-    /// Sets `replicas`: `i32`.
-    pub fn replicas(mut self, value: i32) -> Self {
-        self.replicas = Some(value);
-        self
-    }
-    /// Adds to `selector`: map of string.
-    pub fn selector(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.selector.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-    /// Sets `template`: `PodTemplateSpec`.
-    pub fn template(mut self, value: PodTemplateSpecApplyConfiguration) -> Self {
-        self.template = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ReplicationControllerSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("minReadySeconds", &self.min_ready_seconds);
-        to.set("replicas", &self.replicas);
-        to.set("selector", &self.selector);
-        to.set("template", &self.template);
-    }
-}
-
-/// The fields to apply of a `ReplicationControllerStatus`. [`replication_controller_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ReplicationControllerStatusApplyConfiguration {
-    /// `availableReplicas`: `i32`.
-    pub available_replicas: Option<i32>,
-    /// `conditions`: list of `ReplicationControllerCondition`, merged by `type`.
-    pub conditions: Option<Vec<ReplicationControllerConditionApplyConfiguration>>,
-    /// `fullyLabeledReplicas`: `i32`.
-    pub fully_labeled_replicas: Option<i32>,
-    /// `observedGeneration`: `i64`.
-    pub observed_generation: Option<i64>,
-    /// `readyReplicas`: `i32`.
-    pub ready_replicas: Option<i32>,
-    /// `replicas`: `i32`.
-    pub replicas: Option<i32>,
-}
-
-crate::__configuration!(ReplicationControllerStatusApplyConfiguration of k8s_openapi::api::core::v1::ReplicationControllerStatus);
-
-/// Makes an empty configuration of a `ReplicationControllerStatus`.
-pub fn replication_controller_status() -> ReplicationControllerStatusApplyConfiguration {
-    Default::default()
-}
-
-impl ReplicationControllerStatusApplyConfiguration {
-    /// Sets `availableReplicas`: `i32`.
-    pub fn available_replicas(mut self, value: i32) -> Self {
-        self.available_replicas = Some(value);
-        self
-    }
-    /// Adds to `conditions`: list of `ReplicationControllerCondition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = ReplicationControllerConditionApplyConfiguration>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `fullyLabeledReplicas`: `i32`.
-    pub fn fully_labeled_replicas(mut self, value: i32) -> Self {
-        self.fully_labeled_replicas = Some(value);
-        self
-    }
-    /// Sets `observedGeneration`: `i64`.
-    pub fn observed_generation(mut self, value: i64) -> Self {
-        self.observed_generation = Some(value);
-        self
-    }
-    /// Sets `readyReplicas`: `i32`.
-    pub fn ready_replicas(mut self, value: i32) -> Self {
-        self.ready_replicas = Some(value);
-        self
-    }
-    /// Sets `replicas`: `i32`.
-    pub fn replicas(mut self, value: i32) -> Self {
-        self.replicas = Some(value);
-        self
-    }
-}
-
-impl Configuration for ReplicationControllerStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("availableReplicas", &self.available_replicas);
-        to.set("conditions", &self.conditions);
-        to.set("fullyLabeledReplicas", &self.fully_labeled_replicas);
-        to.set("observedGeneration", &self.observed_generation);
-        to.set("readyReplicas", &self.ready_replicas);
-        to.set("replicas", &self.replicas);
-    }
-}
-
-/// The fields to apply of a `ResourceClaim`. [`resource_claim`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourceClaimApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `request`: string.
-    pub request: Option<String>,
-}
-
-crate::__configuration!(ResourceClaimApplyConfiguration of k8s_openapi::api::core::v1::ResourceClaim);
-
-/// Makes a configuration with this key of a `ResourceClaim`.
-pub fn resource_claim(name: impl Into<String>) -> ResourceClaimApplyConfiguration {
-    <ResourceClaimApplyConfiguration as Default>::default().name(name)
-}
-
-impl ResourceClaimApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `request`: string.
-    pub fn request(mut self, value: impl Into<String>) -> Self {
-        self.request = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ResourceClaimApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("request", &self.request);
-    }
-}
-
-/// The fields to apply of a `ResourceFieldSelector`. [`resource_field_selector`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourceFieldSelectorApplyConfiguration {
-    /// `containerName`: string.
-    pub container_name: Option<String>,
-    /// `divisor`: `Quantity`.
-    pub divisor: Option<Quantity>,
-    /// `resource`: string.
-    pub resource: Option<String>,
-}
-
-crate::__configuration!(ResourceFieldSelectorApplyConfiguration of k8s_openapi::api::core::v1::ResourceFieldSelector);
-
-/// Makes an empty configuration of a `ResourceFieldSelector`.
-pub fn resource_field_selector() -> ResourceFieldSelectorApplyConfiguration {
-    Default::default()
-}
-
-impl ResourceFieldSelectorApplyConfiguration {
-    /// Sets `containerName`: string.
-    pub fn container_name(mut self, value: impl Into<String>) -> Self {
-        self.container_name = Some(value.into());
-        self
-    }
-    /// Sets `divisor`: `Quantity`.
-    pub fn divisor(mut self, value: impl IntoLeaf<Quantity>) -> Self {
-        self.divisor = Some(value.into_leaf());
-        self
-    }
-    /// Sets `resource`: string.
-    pub fn resource(mut self, value: impl Into<String>) -> Self {
-        self.resource = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ResourceFieldSelectorApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("containerName", &self.container_name);
-        to.set("divisor", &self.divisor);
-        to.set("resource", &self.resource);
-    }
-}
-
-/// The fields to apply of a `ResourceHealth`. [`resource_health`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourceHealthApplyConfiguration {
-    /// `health`: string.
-    pub health: Option<String>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `resourceID`: string.
-    pub resource_id: Option<String>,
-}
-
-crate::__configuration!(ResourceHealthApplyConfiguration of k8s_openapi::api::core::v1::ResourceHealth);
-
-/// Makes a configuration with this key of a `ResourceHealth`.
-pub fn resource_health(resource_id: impl Into<String>) -> ResourceHealthApplyConfiguration {
-    <ResourceHealthApplyConfiguration as Default>::default().resource_id(resource_id)
-}
-
-impl ResourceHealthApplyConfiguration {
-    /// Sets `health`: string.
-    pub fn health(mut self, value: impl Into<String>) -> Self {
-        self.health = Some(value.into());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `resourceID`: string.
-    pub fn resource_id(mut self, value: impl Into<String>) -> Self {
-        self.resource_id = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ResourceHealthApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("health", &self.health);
-        to.set("message", &self.message);
-        to.set("resourceID", &self.resource_id);
-    }
-}
-
-/// The fields to apply of a `ResourceQuota`. [`resource_quota`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourceQuotaApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `ResourceQuotaSpec`.
-    pub spec: Option<Box<ResourceQuotaSpecApplyConfiguration>>,
-    /// `status`: `ResourceQuotaStatus`.
-    pub status: Option<Box<ResourceQuotaStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(ResourceQuotaApplyConfiguration of k8s_openapi::api::core::v1::ResourceQuota);
-crate::__kind!(ResourceQuotaApplyConfiguration of k8s_openapi::api::core::v1::ResourceQuota);
-
-/// Makes a configuration of the `ResourceQuota` with this name and namespace.
-pub fn resource_quota(name: impl Into<String>, namespace: impl Into<String>) -> ResourceQuotaApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    ResourceQuotaApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl ResourceQuotaApplyConfiguration {
-    /// Sets `spec`: `ResourceQuotaSpec`.
-    pub fn spec(mut self, value: ResourceQuotaSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `ResourceQuotaStatus`.
-    pub fn status(mut self, value: ResourceQuotaStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.hard`: map of `Quantity`.
-    pub fn hard(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.spec.get_or_insert_default().hard.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Sets `spec.scopeSelector`: `ScopeSelector`.
-    pub fn scope_selector(mut self, value: ScopeSelectorApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().scope_selector = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.scopes`: list of string, one of `BestEffort`, `CrossNamespacePodAffinity`, `NotBestEffort`, `NotTerminating`, `PriorityClass`, `Terminating`, `VolumeAttributesClass`, owned as a whole.
-    pub fn scopes(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.spec.get_or_insert_default().scopes.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for ResourceQuotaApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("v1", "ResourceQuota", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `ResourceQuotaSpec`. [`resource_quota_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourceQuotaSpecApplyConfiguration {
-    /// `hard`: map of `Quantity`.
-    pub hard: Option<BTreeMap<String, Quantity>>,
-    /// `scopeSelector`: `ScopeSelector`.
-    pub scope_selector: Option<Box<ScopeSelectorApplyConfiguration>>,
-    /// `scopes`: list of string, one of `BestEffort`, `CrossNamespacePodAffinity`, `NotBestEffort`, `NotTerminating`, `PriorityClass`, `Terminating`, `VolumeAttributesClass`, owned as a whole.
-    pub scopes: Option<Vec<String>>,
-}
-
-crate::__configuration!(ResourceQuotaSpecApplyConfiguration of k8s_openapi::api::core::v1::ResourceQuotaSpec);
-
-/// Makes an empty configuration of a `ResourceQuotaSpec`.
-pub fn resource_quota_spec() -> ResourceQuotaSpecApplyConfiguration {
-    Default::default()
-}
-
-impl ResourceQuotaSpecApplyConfiguration {
-    /// Adds to `hard`: map of `Quantity`.
-    pub fn hard(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.hard.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Sets `scopeSelector`: `ScopeSelector`.
-    pub fn scope_selector(mut self, value: ScopeSelectorApplyConfiguration) -> Self {
-        self.scope_selector = Some(Box::new(value));
-        self
-    }
-    /// Adds to `scopes`: list of string, one of `BestEffort`, `CrossNamespacePodAffinity`, `NotBestEffort`, `NotTerminating`, `PriorityClass`, `Terminating`, `VolumeAttributesClass`, owned as a whole.
-    pub fn scopes(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.scopes.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for ResourceQuotaSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("hard", &self.hard);
-        to.set("scopeSelector", &self.scope_selector);
-        to.set("scopes", &self.scopes);
-    }
-}
-
-/// The fields to apply of a `ResourceQuotaStatus`. [`resource_quota_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourceQuotaStatusApplyConfiguration {
-    /// `hard`: map of `Quantity`.
-    pub hard: Option<BTreeMap<String, Quantity>>,
-    /// `used`: map of `Quantity`.
-    pub used: Option<BTreeMap<String, Quantity>>,
-}
-
-crate::__configuration!(ResourceQuotaStatusApplyConfiguration of k8s_openapi::api::core::v1::ResourceQuotaStatus);
-
-/// Makes an empty configuration of a `ResourceQuotaStatus`.
-pub fn resource_quota_status() -> ResourceQuotaStatusApplyConfiguration {
-    Default::default()
-}
-
-impl ResourceQuotaStatusApplyConfiguration {
-    /// Adds to `hard`: map of `Quantity`.
-    pub fn hard(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.hard.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Adds to `used`: map of `Quantity`.
-    pub fn used(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.used.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-}
-
-impl Configuration for ResourceQuotaStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("hard", &self.hard);
-        to.set("used", &self.used);
-    }
-}
-
-/// The fields to apply of a `ResourceRequirements`. [`resource_requirements`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourceRequirementsApplyConfiguration {
-    /// `claims`: list of `ResourceClaim`, merged by `name`.
-    pub claims: Option<Vec<ResourceClaimApplyConfiguration>>,
-    /// `limits`: map of `Quantity`.
-    pub limits: Option<BTreeMap<String, Quantity>>,
-    /// `requests`: map of `Quantity`.
-    pub requests: Option<BTreeMap<String, Quantity>>,
-}
-
-crate::__configuration!(ResourceRequirementsApplyConfiguration of k8s_openapi::api::core::v1::ResourceRequirements);
-
-/// Makes an empty configuration of a `ResourceRequirements`.
-pub fn resource_requirements() -> ResourceRequirementsApplyConfiguration {
-    Default::default()
-}
-
-impl ResourceRequirementsApplyConfiguration {
-    /// Adds to `claims`: list of `ResourceClaim`, merged by `name`.
-    pub fn claims(mut self, value: impl IntoIterator<Item = ResourceClaimApplyConfiguration>) -> Self {
-        self.claims.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `limits`: map of `Quantity`.
-    pub fn limits(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.limits.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Adds to `requests`: map of `Quantity`.
-    pub fn requests(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.requests.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-}
-
-impl Configuration for ResourceRequirementsApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("claims", &self.claims);
-        to.set("limits", &self.limits);
-        to.set("requests", &self.requests);
-    }
-}
-
-/// The fields to apply of a `ResourceStatus`. [`resource_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourceStatusApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `resources`: list of `ResourceHealth`, merged by `resourceID`.
-    pub resources: Option<Vec<ResourceHealthApplyConfiguration>>,
-}
-
-crate::__configuration!(ResourceStatusApplyConfiguration of k8s_openapi::api::core::v1::ResourceStatus);
-
-/// Makes a configuration with this key of a `ResourceStatus`.
-pub fn resource_status(name: impl Into<String>) -> ResourceStatusApplyConfiguration {
-    <ResourceStatusApplyConfiguration as Default>::default().name(name)
-}
-
-impl ResourceStatusApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Adds to `resources`: list of `ResourceHealth`, merged by `resourceID`.
-    pub fn resources(mut self, value: impl IntoIterator<Item = ResourceHealthApplyConfiguration>) -> Self {
-        self.resources.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for ResourceStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("resources", &self.resources);
-    }
-}
-
-/// The fields to apply of a `SELinuxOptions`. [`se_linux_options`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct SELinuxOptionsApplyConfiguration {
-    /// `level`: string.
-    pub level: Option<String>,
-    /// `role`: string.
-    pub role: Option<String>,
-    /// `type`: string.
-    pub type_: Option<String>,
-    /// `user`: string.
-    pub user: Option<String>,
-}
-
-crate::__configuration!(SELinuxOptionsApplyConfiguration of k8s_openapi::api::core::v1::SELinuxOptions);
-
-/// Makes an empty configuration of a `SELinuxOptions`.
-pub fn se_linux_options() -> SELinuxOptionsApplyConfiguration {
-    Default::default()
-}
-
-impl SELinuxOptionsApplyConfiguration {
-    /// Sets `level`: string.
-    pub fn level(mut self, value: impl Into<String>) -> Self {
-        self.level = Some(value.into());
-        self
-    }
-    /// Sets `role`: string.
-    pub fn role(mut self, value: impl Into<String>) -> Self {
-        self.role = Some(value.into());
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-    /// Sets `user`: string.
-    pub fn user(mut self, value: impl Into<String>) -> Self {
-        self.user = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for SELinuxOptionsApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("level", &self.level);
-        to.set("role", &self.role);
-        to.set("type", &self.type_);
-        to.set("user", &self.user);
-    }
-}
-
-/// The fields to apply of a `ScaleIOPersistentVolumeSource`. [`scale_io_persistent_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ScaleIOPersistentVolumeSourceApplyConfiguration {
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `gateway`: string.
-    pub gateway: Option<String>,
-    /// `protectionDomain`: string.
-    pub protection_domain: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `secretRef`: `SecretReference`.
-    pub secret_ref: Option<Box<SecretReferenceApplyConfiguration>>,
-    /// `sslEnabled`: `bool`.
-    pub ssl_enabled: Option<bool>,
-    /// `storageMode`: string.
-    pub storage_mode: Option<String>,
-    /// `storagePool`: string.
-    pub storage_pool: Option<String>,
-    /// `system`: string.
-    pub system: Option<String>,
-    /// `volumeName`: string.
-    pub volume_name: Option<String>,
-}
-
-crate::__configuration!(ScaleIOPersistentVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::ScaleIOPersistentVolumeSource);
-
-/// Makes an empty configuration of a `ScaleIOPersistentVolumeSource`.
-pub fn scale_io_persistent_volume_source() -> ScaleIOPersistentVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl ScaleIOPersistentVolumeSourceApplyConfiguration {
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `gateway`: string.
-    pub fn gateway(mut self, value: impl Into<String>) -> Self {
-        self.gateway = Some(value.into());
-        self
-    }
-    /// Sets `protectionDomain`: string.
-    pub fn protection_domain(mut self, value: impl Into<String>) -> Self {
-        self.protection_domain = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `secretRef`: `SecretReference`.
-    pub fn secret_ref(mut self, value: SecretReferenceApplyConfiguration) -> Self {
-        self.secret_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `sslEnabled`: `bool`.
-    pub fn ssl_enabled(mut self, value: bool) -> Self {
-        self.ssl_enabled = Some(value);
-        self
-    }
-    /// Sets `storageMode`: string.
-    pub fn storage_mode(mut self, value: impl Into<String>) -> Self {
-        self.storage_mode = Some(value.into());
-        self
-    }
-    /// Sets `storagePool`: string.
-    pub fn storage_pool(mut self, value: impl Into<String>) -> Self {
-        self.storage_pool = Some(value.into());
-        self
-    }
-    /// Sets `system`: string.
-    pub fn system(mut self, value: impl Into<String>) -> Self {
-        self.system = Some(value.into());
-        self
-    }
-    /// Sets `volumeName`: string.
-    pub fn volume_name(mut self, value: impl Into<String>) -> Self {
-        self.volume_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ScaleIOPersistentVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("fsType", &self.fs_type);
-        to.set("gateway", &self.gateway);
-        to.set("protectionDomain", &self.protection_domain);
-        to.set("readOnly", &self.read_only);
-        to.set("secretRef", &self.secret_ref);
-        to.set("sslEnabled", &self.ssl_enabled);
-        to.set("storageMode", &self.storage_mode);
-        to.set("storagePool", &self.storage_pool);
-        to.set("system", &self.system);
-        to.set("volumeName", &self.volume_name);
-    }
-}
-
-/// The fields to apply of a `ScaleIOVolumeSource`. [`scale_io_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ScaleIOVolumeSourceApplyConfiguration {
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `gateway`: string.
-    pub gateway: Option<String>,
-    /// `protectionDomain`: string.
-    pub protection_domain: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `secretRef`: `LocalObjectReference`.
-    pub secret_ref: Option<Box<LocalObjectReferenceApplyConfiguration>>,
-    /// `sslEnabled`: `bool`.
-    pub ssl_enabled: Option<bool>,
-    /// `storageMode`: string.
-    pub storage_mode: Option<String>,
-    /// `storagePool`: string.
-    pub storage_pool: Option<String>,
-    /// `system`: string.
-    pub system: Option<String>,
-    /// `volumeName`: string.
-    pub volume_name: Option<String>,
-}
-
-crate::__configuration!(ScaleIOVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::ScaleIOVolumeSource);
-
-/// Makes an empty configuration of a `ScaleIOVolumeSource`.
-pub fn scale_io_volume_source() -> ScaleIOVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl ScaleIOVolumeSourceApplyConfiguration {
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `gateway`: string.
-    pub fn gateway(mut self, value: impl Into<String>) -> Self {
-        self.gateway = Some(value.into());
-        self
-    }
-    /// Sets `protectionDomain`: string.
-    pub fn protection_domain(mut self, value: impl Into<String>) -> Self {
-        self.protection_domain = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `secretRef`: `LocalObjectReference`.
-    pub fn secret_ref(mut self, value: LocalObjectReferenceApplyConfiguration) -> Self {
-        self.secret_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `sslEnabled`: `bool`.
-    pub fn ssl_enabled(mut self, value: bool) -> Self {
-        self.ssl_enabled = Some(value);
-        self
-    }
-    /// Sets `storageMode`: string.
-    pub fn storage_mode(mut self, value: impl Into<String>) -> Self {
-        self.storage_mode = Some(value.into());
-        self
-    }
-    /// Sets `storagePool`: string.
-    pub fn storage_pool(mut self, value: impl Into<String>) -> Self {
-        self.storage_pool = Some(value.into());
-        self
-    }
-    /// Sets `system`: string.
-    pub fn system(mut self, value: impl Into<String>) -> Self {
-        self.system = Some(value.into());
-        self
-    }
-    /// Sets `volumeName`: string.
-    pub fn volume_name(mut self, value: impl Into<String>) -> Self {
-        self.volume_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ScaleIOVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("fsType", &self.fs_type);
-        to.set("gateway", &self.gateway);
-        to.set("protectionDomain", &self.protection_domain);
-        to.set("readOnly", &self.read_only);
-        to.set("secretRef", &self.secret_ref);
-        to.set("sslEnabled", &self.ssl_enabled);
-        to.set("storageMode", &self.storage_mode);
-        to.set("storagePool", &self.storage_pool);
-        to.set("system", &self.system);
-        to.set("volumeName", &self.volume_name);
-    }
-}
-
-/// The fields to apply of a `ScopeSelector`. [`scope_selector`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ScopeSelectorApplyConfiguration {
-    /// `matchExpressions`: list of `ScopedResourceSelectorRequirement`, owned as a whole.
-    pub match_expressions: Option<Vec<ScopedResourceSelectorRequirementApplyConfiguration>>,
-}
-
-crate::__configuration!(ScopeSelectorApplyConfiguration of k8s_openapi::api::core::v1::ScopeSelector);
-
-/// Makes an empty configuration of a `ScopeSelector`.
-pub fn scope_selector() -> ScopeSelectorApplyConfiguration {
-    Default::default()
-}
-
-impl ScopeSelectorApplyConfiguration {
-    /// Adds to `matchExpressions`: list of `ScopedResourceSelectorRequirement`, owned as a whole.
-    pub fn match_expressions(mut self, value: impl IntoIterator<Item = ScopedResourceSelectorRequirementApplyConfiguration>) -> Self {
-        self.match_expressions.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for ScopeSelectorApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("matchExpressions", &self.match_expressions);
-    }
-}
-
-/// The fields to apply of a `ScopedResourceSelectorRequirement`. [`scoped_resource_selector_requirement`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ScopedResourceSelectorRequirementApplyConfiguration {
-    /// `operator`: string, one of `DoesNotExist`, `Exists`, `In`, `NotIn`.
-    pub operator: Option<String>,
-    /// `scopeName`: string, one of `BestEffort`, `CrossNamespacePodAffinity`, `NotBestEffort`, `NotTerminating`, `PriorityClass`, `Terminating`, `VolumeAttributesClass`.
-    pub scope_name: Option<String>,
-    /// `values`: list of string, owned as a whole.
-    pub values: Option<Vec<String>>,
-}
-
-crate::__configuration!(ScopedResourceSelectorRequirementApplyConfiguration of k8s_openapi::api::core::v1::ScopedResourceSelectorRequirement);
-
-/// Makes an empty configuration of a `ScopedResourceSelectorRequirement`.
-pub fn scoped_resource_selector_requirement() -> ScopedResourceSelectorRequirementApplyConfiguration {
-    Default::default()
-}
-
-impl ScopedResourceSelectorRequirementApplyConfiguration {
-    /// Sets `operator`: string, one of `DoesNotExist`, `Exists`, `In`, `NotIn`.
-    pub fn operator(mut self, value: impl Into<String>) -> Self {
-        self.operator = Some(value.into());
-        self
-    }
-    /// Sets `scopeName`: string, one of `BestEffort`, `CrossNamespacePodAffinity`, `NotBestEffort`, `NotTerminating`, `PriorityClass`, `Terminating`, `VolumeAttributesClass`.
-    pub fn scope_name(mut self, value: impl Into<String>) -> Self {
-        self.scope_name = Some(value.into());
-        self
-    }
-    /// Adds to `values`: list of string, owned as a whole.
-    pub fn values(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.values.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for ScopedResourceSelectorRequirementApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("operator", &self.operator);
-        to.set("scopeName", &self.scope_name);
-        to.set("values", &self.values);
-    }
-}
-
-/// The fields to apply of a `SeccompProfile`. [`seccomp_profile`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct SeccompProfileApplyConfiguration {
-    /// `localhostProfile`: string.
-    pub localhost_profile: Option<String>,
-    /// `type`: string, one of `Localhost`, `RuntimeDefault`, `Unconfined`.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(SeccompProfileApplyConfiguration of k8s_openapi::api::core::v1::SeccompProfile);
-
-/// Makes an empty configuration of a `SeccompProfile`.
-pub fn seccomp_profile() -> SeccompProfileApplyConfiguration {
-    Default::default()
-}
-
-impl SeccompProfileApplyConfiguration {
-    /// Sets `localhostProfile`: string.
-    pub fn localhost_profile(mut self, value: impl Into<String>) -> Self {
-        self.localhost_profile = Some(value.into());
-        self
-    }
-    /// Sets `type`: string, one of `Localhost`, `RuntimeDefault`, `Unconfined`.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for SeccompProfileApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("localhostProfile", &self.localhost_profile);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `Secret`. [`secret`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct SecretApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `data`: map of `ByteString`.
-    pub data: Option<BTreeMap<String, ByteString>>,
-    /// `immutable`: `bool`.
-    pub immutable: Option<bool>,
-    /// `stringData`: map of string.
-    pub string_data: Option<BTreeMap<String, String>>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(SecretApplyConfiguration of k8s_openapi::api::core::v1::Secret);
-crate::__kind!(SecretApplyConfiguration of k8s_openapi::api::core::v1::Secret);
-
-/// Makes a configuration of the `Secret` with this name and namespace.
-pub fn secret(name: impl Into<String>, namespace: impl Into<String>) -> SecretApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    SecretApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl SecretApplyConfiguration {
-    /// Adds to `data`: map of `ByteString`.
-    pub fn data(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<ByteString>)>) -> Self {
-        self.data.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Sets `immutable`: `bool`.
-    pub fn immutable(mut self, value: bool) -> Self {
-        self.immutable = Some(value);
-        self
-    }
-    /// Adds to `stringData`: map of string.
-    pub fn string_data(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.string_data.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for SecretApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("v1", "Secret", &self.metadata);
-        to.set("data", &self.data);
-        to.set("immutable", &self.immutable);
-        to.set("stringData", &self.string_data);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `SecretEnvSource`. [`secret_env_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct SecretEnvSourceApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `optional`: `bool`.
-    pub optional: Option<bool>,
-}
-
-crate::__configuration!(SecretEnvSourceApplyConfiguration of k8s_openapi::api::core::v1::SecretEnvSource);
-
-/// Makes an empty configuration of a `SecretEnvSource`.
-pub fn secret_env_source() -> SecretEnvSourceApplyConfiguration {
-    Default::default()
-}
-
-impl SecretEnvSourceApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `optional`: `bool`.
-    pub fn optional(mut self, value: bool) -> Self {
-        self.optional = Some(value);
-        self
-    }
-}
-
-impl Configuration for SecretEnvSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("optional", &self.optional);
-    }
-}
-
-/// The fields to apply of a `SecretKeySelector`. [`secret_key_selector`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct SecretKeySelectorApplyConfiguration {
-    /// `key`: string.
-    pub key: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `optional`: `bool`.
-    pub optional: Option<bool>,
-}
-
-crate::__configuration!(SecretKeySelectorApplyConfiguration of k8s_openapi::api::core::v1::SecretKeySelector);
-
-/// Makes an empty configuration of a `SecretKeySelector`.
-pub fn secret_key_selector() -> SecretKeySelectorApplyConfiguration {
-    Default::default()
-}
-
-impl SecretKeySelectorApplyConfiguration {
-    /// Sets `key`: string.
-    pub fn key(mut self, value: impl Into<String>) -> Self {
-        self.key = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `optional`: `bool`.
-    pub fn optional(mut self, value: bool) -> Self {
-        self.optional = Some(value);
-        self
-    }
-}
-
-impl Configuration for SecretKeySelectorApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("key", &self.key);
-        to.set("name", &self.name);
-        to.set("optional", &self.optional);
-    }
-}
-
-/// The fields to apply of a `SecretProjection`. [`secret_projection`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct SecretProjectionApplyConfiguration {
-    /// `items`: list of `KeyToPath`, owned as a whole.
-    pub items: Option<Vec<KeyToPathApplyConfiguration>>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `optional`: `bool`.
-    pub optional: Option<bool>,
-}
-
-crate::__configuration!(SecretProjectionApplyConfiguration of k8s_openapi::api::core::v1::SecretProjection);
-
-/// Makes an empty configuration of a `SecretProjection`.
-pub fn secret_projection() -> SecretProjectionApplyConfiguration {
-    Default::default()
-}
-
-impl SecretProjectionApplyConfiguration {
-    /// Adds to `items`: list of `KeyToPath`, owned as a whole.
-    pub fn items(mut self, value: impl IntoIterator<Item = KeyToPathApplyConfiguration>) -> Self {
-        self.items.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `optional`: `bool`.
-    pub fn optional(mut self, value: bool) -> Self {
-        self.optional = Some(value);
-        self
-    }
-}
-
-impl Configuration for SecretProjectionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("items", &self.items);
-        to.set("name", &self.name);
-        to.set("optional", &self.optional);
-    }
-}
-
-/// The fields to apply of a `SecretReference`. [`secret_reference`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct SecretReferenceApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `namespace`: string.
-    pub namespace: Option<String>,
-}
-
-crate::__configuration!(SecretReferenceApplyConfiguration of k8s_openapi::api::core::v1::SecretReference);
-
-/// Makes an empty configuration of a `SecretReference`.
-pub fn secret_reference() -> SecretReferenceApplyConfiguration {
-    Default::default()
-}
-
-impl SecretReferenceApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `namespace`: string.
-    pub fn namespace(mut self, value: impl Into<String>) -> Self {
-        self.namespace = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for SecretReferenceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("namespace", &self.namespace);
-    }
-}
-
-/// The fields to apply of a `SecretVolumeSource`. [`secret_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct SecretVolumeSourceApplyConfiguration {
-    /// `defaultMode`: `i32`.
-    pub default_mode: Option<i32>,
-    /// `items`: list of `KeyToPath`, owned as a whole.
-    pub items: Option<Vec<KeyToPathApplyConfiguration>>,
-    /// `optional`: `bool`.
-    pub optional: Option<bool>,
-    /// `secretName`: string.
-    pub secret_name: Option<String>,
-}
-
-crate::__configuration!(SecretVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::SecretVolumeSource);
-
-/// Makes an empty configuration of a `SecretVolumeSource`.
-pub fn secret_volume_source() -> SecretVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl SecretVolumeSourceApplyConfiguration {
-    /// Sets `defaultMode`: `i32`.
-    pub fn default_mode(mut self, value: i32) -> Self {
-        self.default_mode = Some(value);
-        self
-    }
-    /// Adds to `items`: list of `KeyToPath`, owned as a whole.
-    pub fn items(mut self, value: impl IntoIterator<Item = KeyToPathApplyConfiguration>) -> Self {
-        self.items.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `optional`: `bool`.
-    pub fn optional(mut self, value: bool) -> Self {
-        self.optional = Some(value);
-        self
-    }
-    /// Sets `secretName`: string.
-    pub fn secret_name(mut self, value: impl Into<String>) -> Self {
-        self.secret_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for SecretVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("defaultMode", &self.default_mode);
-        to.set("items", &self.items);
-        to.set("optional", &self.optional);
-        to.set("secretName", &self.secret_name);
-    }
-}
-
-/// The fields to apply of a `SecurityContext`. [`security_context`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct SecurityContextApplyConfiguration {
-    /// `allowPrivilegeEscalation`: `bool`.
-    pub allow_privilege_escalation: Option<bool>,
-    /// `appArmorProfile`: `AppArmorProfile`.
-    pub app_armor_profile: Option<Box<AppArmorProfileApplyConfiguration>>,
-    /// `capabilities`: `Capabilities`.
-    pub capabilities: Option<Box<CapabilitiesApplyConfiguration>>,
-    /// `privileged`: `bool`.
-    pub privileged: Option<bool>,
-    /// `procMount`: string, one of `Default`, `Unmasked`.
-    pub proc_mount: Option<String>,
-    /// `readOnlyRootFilesystem`: `bool`.
-    pub read_only_root_filesystem: Option<bool>,
-    /// `runAsGroup`: `i64`.
-    pub run_as_group: Option<i64>,
-    /// `runAsNonRoot`: `bool`.
-    pub run_as_non_root: Option<bool>,
-    /// `runAsUser`: `i64`.
-    pub run_as_user: Option<i64>,
-    /// `seLinuxOptions`: `SELinuxOptions`.
-    pub se_linux_options: Option<Box<SELinuxOptionsApplyConfiguration>>,
-    /// `seccompProfile`: `SeccompProfile`.
-    pub seccomp_profile: Option<Box<SeccompProfileApplyConfiguration>>,
-    /// `windowsOptions`: `WindowsSecurityContextOptions`.
-    pub windows_options: Option<Box<WindowsSecurityContextOptionsApplyConfiguration>>,
-}
-
-crate::__configuration!(SecurityContextApplyConfiguration of k8s_openapi::api::core::v1::SecurityContext);
-
-/// Makes an empty configuration of a `SecurityContext`.
-pub fn security_context() -> SecurityContextApplyConfiguration {
-    Default::default()
-}
-
-impl SecurityContextApplyConfiguration {
-    /// Sets `allowPrivilegeEscalation`: `bool`.
-    pub fn allow_privilege_escalation(mut self, value: bool) -> Self {
-        self.allow_privilege_escalation = Some(value);
-        self
-    }
-    /// Sets `appArmorProfile`: `AppArmorProfile`.
-    pub fn app_armor_profile(mut self, value: AppArmorProfileApplyConfiguration) -> Self {
-        self.app_armor_profile = Some(Box::new(value));
-        self
-    }
-    /// Sets `capabilities`: `Capabilities`.
-    pub fn capabilities(mut self, value: CapabilitiesApplyConfiguration) -> Self {
-        self.capabilities = Some(Box::new(value));
-        self
-    }
-    /// Sets `privileged`: `bool`.
-    pub fn privileged(mut self, value: bool) -> Self {
-        self.privileged = Some(value);
-        self
-    }
-    /// Sets `procMount`: string, one of `Default`, `Unmasked`.
-    pub fn proc_mount(mut self, value: impl Into<String>) -> Self {
-        self.proc_mount = Some(value.into());
-        self
-    }
-    /// Sets `readOnlyRootFilesystem`: `bool`.
-    pub fn read_only_root_filesystem(mut self, value: bool) -> Self {
-        self.read_only_root_filesystem = Some(value);
-        self
-    }
-    /// Sets `runAsGroup`: `i64`.
-    pub fn run_as_group(mut self, value: i64) -> Self {
-        self.run_as_group = Some(value);
-        self
-    }
-    /// Sets `runAsNonRoot`: `bool`.
-    pub fn run_as_non_root(mut self, value: bool) -> Self {
-        self.run_as_non_root = Some(value);
-        self
-    }
-    /// Sets `runAsUser`: `i64`.
-    pub fn run_as_user(mut self, value: i64) -> Self {
-        self.run_as_user = Some(value);
-        self
-    }
-    /// Sets `seLinuxOptions`: `SELinuxOptions`.
-    pub fn se_linux_options(mut self, value: SELinuxOptionsApplyConfiguration) -> Self {
-        self.se_linux_options = Some(Box::new(value));
-        self
-    }
-    /// Sets `seccompProfile`: `SeccompProfile`.
-    pub fn seccomp_profile(mut self, value: SeccompProfileApplyConfiguration) -> Self {
-        self.seccomp_profile = Some(Box::new(value));
-        self
-    }
-    /// Sets `windowsOptions`: `WindowsSecurityContextOptions`.
-    pub fn windows_options(mut self, value: WindowsSecurityContextOptionsApplyConfiguration) -> Self {
-        self.windows_options = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for SecurityContextApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("allowPrivilegeEscalation", &self.allow_privilege_escalation);
-        to.set("appArmorProfile", &self.app_armor_profile);
-        to.set("capabilities", &self.capabilities);
-        to.set("privileged", &self.privileged);
-        to.set("procMount", &self.proc_mount);
-        to.set("readOnlyRootFilesystem", &self.read_only_root_filesystem);
-        to.set("runAsGroup", &self.run_as_group);
-        to.set("runAsNonRoot", &self.run_as_non_root);
-        to.set("runAsUser", &self.run_as_user);
-        to.set("seLinuxOptions", &self.se_linux_options);
-        to.set("seccompProfile", &self.seccomp_profile);
-        to.set("windowsOptions", &self.windows_options);
-    }
-}
-
-/// The fields to apply of a `Service`. [`service`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ServiceApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `ServiceSpec`.
-    pub spec: Option<Box<ServiceSpecApplyConfiguration>>,
-    /// `status`: `ServiceStatus`.
-    pub status: Option<Box<ServiceStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(ServiceApplyConfiguration of k8s_openapi::api::core::v1::Service);
-crate::__kind!(ServiceApplyConfiguration of k8s_openapi::api::core::v1::Service);
-
-/// Makes a configuration of the `Service` with this name and namespace.
-pub fn service(name: impl Into<String>, namespace: impl Into<String>) -> ServiceApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    ServiceApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl ServiceApplyConfiguration {
-    /// Sets `spec`: `ServiceSpec`.
-    pub fn spec(mut self, value: ServiceSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `ServiceStatus`.
-    pub fn status(mut self, value: ServiceStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.allocateLoadBalancerNodePorts`: `bool`.
-    pub fn allocate_load_balancer_node_ports(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().allocate_load_balancer_node_ports = Some(value);
-        self
-    }
-    /// Sets `spec.clusterIP`: string.
-    pub fn cluster_ip(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().cluster_ip = Some(value.into());
-        self
-    }
-    /// Adds to `spec.clusterIPs`: list of string, owned as a whole.
-    pub fn cluster_ips(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.spec.get_or_insert_default().cluster_ips.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `spec.externalIPs`: list of string, owned as a whole.
-    pub fn external_ips(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.spec.get_or_insert_default().external_ips.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `spec.externalName`: string.
-    pub fn external_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().external_name = Some(value.into());
-        self
-    }
-    /// Sets `spec.externalTrafficPolicy`: string, one of `Cluster`, `Local`.
-    pub fn external_traffic_policy(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().external_traffic_policy = Some(value.into());
-        self
-    }
-    /// Sets `spec.healthCheckNodePort`: `i32`.
-    pub fn health_check_node_port(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().health_check_node_port = Some(value);
-        self
-    }
-    /// Sets `spec.internalTrafficPolicy`: string, one of `Cluster`, `Local`.
-    pub fn internal_traffic_policy(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().internal_traffic_policy = Some(value.into());
-        self
-    }
-    /// Adds to `spec.ipFamilies`: list of string, one of ``, `IPv4`, `IPv6`, owned as a whole.
-    pub fn ip_families(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.spec.get_or_insert_default().ip_families.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `spec.ipFamilyPolicy`: string, one of `PreferDualStack`, `RequireDualStack`, `SingleStack`.
-    pub fn ip_family_policy(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().ip_family_policy = Some(value.into());
-        self
-    }
-    /// Sets `spec.loadBalancerClass`: string.
-    pub fn load_balancer_class(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().load_balancer_class = Some(value.into());
-        self
-    }
-    /// Sets `spec.loadBalancerIP`: string.
-    pub fn load_balancer_ip(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().load_balancer_ip = Some(value.into());
-        self
-    }
-    /// Adds to `spec.loadBalancerSourceRanges`: list of string, owned as a whole.
-    pub fn load_balancer_source_ranges(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.spec.get_or_insert_default().load_balancer_source_ranges.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `spec.ports`: list of `ServicePort`, merged by `port` and `protocol`.
-    pub fn ports(mut self, value: impl IntoIterator<Item = ServicePortApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().ports.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.publishNotReadyAddresses`: `bool`.
-    pub fn publish_not_ready_addresses(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().publish_not_ready_addresses = Some(value);
-        self
-    }
-    /// Adds to `spec.selector`: map of string.
-    pub fn selector(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.spec.get_or_insert_default().selector.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-    /// Sets `spec.sessionAffinity`: string, one of `ClientIP`, `None`.
-    pub fn session_affinity(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().session_affinity = Some(value.into());
-        self
-    }
-    /// Sets `spec.sessionAffinityConfig`: `SessionAffinityConfig`.
-    pub fn session_affinity_config(mut self, value: SessionAffinityConfigApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().session_affinity_config = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.trafficDistribution`: string.
-    pub fn traffic_distribution(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().traffic_distribution = Some(value.into());
-        self
-    }
-    /// Sets `spec.type`: string, one of `ClusterIP`, `ExternalName`, `LoadBalancer`, `NodePort`.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ServiceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("v1", "Service", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `ServiceAccount`. [`service_account`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ServiceAccountApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `automountServiceAccountToken`: `bool`.
-    pub automount_service_account_token: Option<bool>,
-    /// `imagePullSecrets`: list of `LocalObjectReference`, owned as a whole.
-    pub image_pull_secrets: Option<Vec<LocalObjectReferenceApplyConfiguration>>,
-    /// `secrets`: list of `ObjectReference`, merged by `name`.
-    pub secrets: Option<Vec<ObjectReferenceApplyConfiguration>>,
-}
-
-crate::__configuration!(ServiceAccountApplyConfiguration of k8s_openapi::api::core::v1::ServiceAccount);
-crate::__kind!(ServiceAccountApplyConfiguration of k8s_openapi::api::core::v1::ServiceAccount);
-
-/// Makes a configuration of the `ServiceAccount` with this name and namespace.
-pub fn service_account(name: impl Into<String>, namespace: impl Into<String>) -> ServiceAccountApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    ServiceAccountApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl ServiceAccountApplyConfiguration {
-    /// Sets `automountServiceAccountToken`: `bool`.
-    pub fn automount_service_account_token(mut self, value: bool) -> Self {
-        self.automount_service_account_token = Some(value);
-        self
-    }
-    /// Adds to `imagePullSecrets`: list of `LocalObjectReference`, owned as a whole.
-    pub fn image_pull_secrets(mut self, value: impl IntoIterator<Item = LocalObjectReferenceApplyConfiguration>) -> Self {
-        self.image_pull_secrets.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `secrets`: list of `ObjectReference`, merged by `name`.
-    pub fn secrets(mut self, value: impl IntoIterator<Item = ObjectReferenceApplyConfiguration>) -> Self {
-        self.secrets.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for ServiceAccountApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("v1", "ServiceAccount", &self.metadata);
-        to.set("automountServiceAccountToken", &self.automount_service_account_token);
-        to.set("imagePullSecrets", &self.image_pull_secrets);
-        to.set("secrets", &self.secrets);
-    }
-}
-
-/// The fields to apply of a `ServiceAccountTokenProjection`. [`service_account_token_projection`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ServiceAccountTokenProjectionApplyConfiguration {
-    /// `audience`: string.
-    pub audience: Option<String>,
-    /// `expirationSeconds`: `i64`.
-    pub expiration_seconds: Option<i64>,
-    /// `path`: string.
-    pub path: Option<String>,
-}
-
-crate::__configuration!(ServiceAccountTokenProjectionApplyConfiguration of k8s_openapi::api::core::v1::ServiceAccountTokenProjection);
-
-/// Makes an empty configuration of a `ServiceAccountTokenProjection`.
-pub fn service_account_token_projection() -> ServiceAccountTokenProjectionApplyConfiguration {
-    Default::default()
-}
-
-impl ServiceAccountTokenProjectionApplyConfiguration {
-    /// Sets `audience`: string.
-    pub fn audience(mut self, value: impl Into<String>) -> Self {
-        self.audience = Some(value.into());
-        self
-    }
-    /// Sets `expirationSeconds`: `i64`.
-    pub fn expiration_seconds(mut self, value: i64) -> Self {
-        self.expiration_seconds = Some(value);
-        self
-    }
-    /// Sets `path`: string.
-    pub fn path(mut self, value: impl Into<String>) -> Self {
-        self.path = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ServiceAccountTokenProjectionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("audience", &self.audience);
-        to.set("expirationSeconds", &self.expiration_seconds);
-        to.set("path", &self.path);
-    }
-}
-
-/// The fields to apply of a `ServicePort`. [`service_port`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ServicePortApplyConfiguration {
-    /// `appProtocol`: string.
-    pub app_protocol: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `nodePort`: `i32`.
-    pub node_port: Option<i32>,
-    /// `port`: `i32`.
-    pub port: Option<i32>,
-    /// `protocol`: string, one of `SCTP`, `TCP`, `UDP`.
-    pub protocol: Option<String>,
-    /// `targetPort`: `IntOrString`.
-    pub target_port: Option<IntOrString>,
-}
-
-crate::__configuration!(ServicePortApplyConfiguration of k8s_openapi::api::core::v1::ServicePort);
-
-/// Makes a configuration with this key of a `ServicePort`.
-pub fn service_port(port: i32) -> ServicePortApplyConfiguration {
-    <ServicePortApplyConfiguration as Default>::default().port(port)
-}
-
-impl ServicePortApplyConfiguration {
-    /// Sets `appProtocol`: string.
-    pub fn app_protocol(mut self, value: impl Into<String>) -> Self {
-        self.app_protocol = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `nodePort`: `i32`.
-    pub fn node_port(mut self, value: i32) -> Self {
-        self.node_port = Some(value);
-        self
-    }
-    /// Sets `port`: `i32`.
-    pub fn port(mut self, value: i32) -> Self {
-        self.port = Some(value);
-        self
-    }
-    /// Sets `protocol`: string, one of `SCTP`, `TCP`, `UDP`.
-    pub fn protocol(mut self, value: impl Into<String>) -> Self {
-        self.protocol = Some(value.into());
-        self
-    }
-    /// Sets `targetPort`: `IntOrString`.
-    pub fn target_port(mut self, value: impl IntoLeaf<IntOrString>) -> Self {
-        self.target_port = Some(value.into_leaf());
-        self
-    }
-}
-
-impl Configuration for ServicePortApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("appProtocol", &self.app_protocol);
-        to.set("name", &self.name);
-        to.set("nodePort", &self.node_port);
-        to.set("port", &self.port);
-        to.set("protocol", &self.protocol);
-        to.set("targetPort", &self.target_port);
-    }
-}
-
-/// The fields to apply of a `ServiceSpec`. [`service_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ServiceSpecApplyConfiguration {
-    /// `allocateLoadBalancerNodePorts`: `bool`.
-    pub allocate_load_balancer_node_ports: Option<bool>,
-    /// `clusterIP`: string.
-    pub cluster_ip: Option<String>,
-    /// `clusterIPs`: list of string, owned as a whole.
-    pub cluster_ips: Option<Vec<String>>,
-    /// `externalIPs`: list of string, owned as a whole.
-    pub external_ips: Option<Vec<String>>,
-    /// `externalName`: string.
-    pub external_name: Option<String>,
-    /// `externalTrafficPolicy`: string, one of `Cluster`, `Local`.
-    pub external_traffic_policy: Option<String>,
-    /// `healthCheckNodePort`: `i32`.
-    pub health_check_node_port: Option<i32>,
-    /// `internalTrafficPolicy`: string, one of `Cluster`, `Local`.
-    pub internal_traffic_policy: Option<String>,
-    /// `ipFamilies`: list of string, one of ``, `IPv4`, `IPv6`, owned as a whole.
-    pub ip_families: Option<Vec<String>>,
-    /// `ipFamilyPolicy`: string, one of `PreferDualStack`, `RequireDualStack`, `SingleStack`.
-    pub ip_family_policy: Option<String>,
-    /// `loadBalancerClass`: string.
-    pub load_balancer_class: Option<String>,
-    /// `loadBalancerIP`: string.
-    pub load_balancer_ip: Option<String>,
-    /// `loadBalancerSourceRanges`: list of string, owned as a whole.
-    pub load_balancer_source_ranges: Option<Vec<String>>,
-    /// `ports`: list of `ServicePort`, merged by `port` and `protocol`.
-    pub ports: Option<Vec<ServicePortApplyConfiguration>>,
-    /// `publishNotReadyAddresses`: `bool`.
-    pub publish_not_ready_addresses: Option<bool>,
-    /// `selector`: map of string.
-    pub selector: Option<BTreeMap<String, String>>,
-    /// `sessionAffinity`: string, one of `ClientIP`, `None`.
-    pub session_affinity: Option<String>,
-    /// `sessionAffinityConfig`: `SessionAffinityConfig`.
-    pub session_affinity_config: Option<Box<SessionAffinityConfigApplyConfiguration>>,
-    /// `trafficDistribution`: string.
-    pub traffic_distribution: Option<String>,
-    /// `type`: string, one of `ClusterIP`, `ExternalName`, `LoadBalancer`, `NodePort`.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(ServiceSpecApplyConfiguration of k8s_openapi::api::core::v1::ServiceSpec);
-
-/// Makes an empty configuration of a `ServiceSpec`.
-pub fn service_spec() -> ServiceSpecApplyConfiguration {
-    Default::default()
-}
-
-impl ServiceSpecApplyConfiguration {
-    /// Sets `allocateLoadBalancerNodePorts`: `bool`.
-    pub fn allocate_load_balancer_node_ports(mut self, value: bool) -> Self {
-        self.allocate_load_balancer_node_ports = Some(value);
-        self
-    }
-    /// Sets `clusterIP`: string.
-    pub fn cluster_ip(mut self, value: impl Into<String>) -> Self {
-        self.cluster_ip = Some(value.into());
-        self
-    }
-    /// Adds to `clusterIPs`: list of string, owned as a whole.
-    pub fn cluster_ips(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.cluster_ips.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `externalIPs`: list of string, owned as a whole.
-    pub fn external_ips(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.external_ips.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `externalName`: string.
-    pub fn external_name(mut self, value: impl Into<String>) -> Self {
-        self.external_name = Some(value.into());
-        self
-    }
-    /// Sets `externalTrafficPolicy`: string, one of `Cluster`, `Local`.
-    pub fn external_traffic_policy(mut self, value: impl Into<String>) -> Self {
-        self.external_traffic_policy = Some(value.into());
-        self
-    }
-    /// Sets `healthCheckNodePort`: `i32`.
-    pub fn health_check_node_port(mut self, value: i32) -> Self {
-        self.health_check_node_port = Some(value);
-        self
-    }
-    /// Sets `internalTrafficPolicy`: string, one of `Cluster`, `Local`.
-    pub fn internal_traffic_policy(mut self, value: impl Into<String>) -> Self {
-        self.internal_traffic_policy = Some(value.into());
-        self
-    }
-    /// Adds to `ipFamilies`: list of string, one of ``, `IPv4`, `IPv6`, owned as a whole.
-    pub fn ip_families(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.ip_families.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `ipFamilyPolicy`: string, one of `PreferDualStack`, `RequireDualStack`, `SingleStack`.
-    pub fn ip_family_policy(mut self, value: impl Into<String>) -> Self {
-        self.ip_family_policy = Some(value.into());
-        self
-    }
-    /// Sets `loadBalancerClass`: string.
-    pub fn load_balancer_class(mut self, value: impl Into<String>) -> Self {
-        self.load_balancer_class = Some(value.into());
-        self
-    }
-    /// Sets `loadBalancerIP`: string.
-    pub fn load_balancer_ip(mut self, value: impl Into<String>) -> Self {
-        self.load_balancer_ip = Some(value.into());
-        self
-    }
-    /// Adds to `loadBalancerSourceRanges`: list of string, owned as a whole.
-    pub fn load_balancer_source_ranges(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.load_balancer_source_ranges.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `ports`: list of `ServicePort`, merged by `port` and `protocol`.
-    pub fn ports(mut self, value: impl IntoIterator<Item = ServicePortApplyConfiguration>) -> Self {
-        self.ports.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `publishNotReadyAddresses`: `bool`.
-    pub fn publish_not_ready_addresses(mut self, value: bool) -> Self {
-        self.publish_not_ready_addresses = Some(value);
-        self
-    }
-    /// Adds to `selector`: map of string.
-    pub fn selector(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.selector.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-    /// Sets `sessionAffinity`: string, one of `ClientIP`, `None`.
-    pub fn session_affinity(mut self, value: impl Into<String>) -> Self {
-        self.session_affinity = Some(value.into());
-        self
-    }
-    /// Sets `sessionAffinityConfig`: `SessionAffinityConfig`.
-    pub fn session_affinity_config(mut self, value: SessionAffinityConfigApplyConfiguration) -> Self {
-        self.session_affinity_config = Some(Box::new(value));
-        self
-    }
-    /// Sets `trafficDistribution`: string.
-    pub fn traffic_distribution(mut self, value: impl Into<String>) -> Self {
-        self.traffic_distribution = Some(value.into());
-        self
-    }
-    /// Sets `type`: string, one of `ClusterIP`, `ExternalName`, `LoadBalancer`, `NodePort`.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ServiceSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("allocateLoadBalancerNodePorts", &self.allocate_load_balancer_node_ports);
-        to.set("clusterIP", &self.cluster_ip);
-        to.set("clusterIPs", &self.cluster_ips);
-        to.set("externalIPs", &self.external_ips);
-        to.set("externalName", &self.external_name);
-        to.set("externalTrafficPolicy", &self.external_traffic_policy);
-        to.set("healthCheckNodePort", &self.health_check_node_port);
-        to.set("internalTrafficPolicy", &self.internal_traffic_policy);
-        to.set("ipFamilies", &self.ip_families);
-        to.set("ipFamilyPolicy", &self.ip_family_policy);
-        to.set("loadBalancerClass", &self.load_balancer_class);
-        to.set("loadBalancerIP", &self.load_balancer_ip);
-        to.set("loadBalancerSourceRanges", &self.load_balancer_source_ranges);
-        to.set("ports", &self.ports);
-        to.set("publishNotReadyAddresses", &self.publish_not_ready_addresses);
-        to.set("selector", &self.selector);
-        to.set("sessionAffinity", &self.session_affinity);
-        to.set("sessionAffinityConfig", &self.session_affinity_config);
-        to.set("trafficDistribution", &self.traffic_distribution);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `ServiceStatus`. [`service_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ServiceStatusApplyConfiguration {
-    /// `conditions`: list of `Condition`, merged by `type`.
-    pub conditions: Option<Vec<Condition>>,
-    /// `loadBalancer`: `LoadBalancerStatus`.
-    pub load_balancer: Option<Box<LoadBalancerStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(ServiceStatusApplyConfiguration of k8s_openapi::api::core::v1::ServiceStatus);
-
-/// Makes an empty configuration of a `ServiceStatus`.
-pub fn service_status() -> ServiceStatusApplyConfiguration {
-    Default::default()
-}
-
-impl ServiceStatusApplyConfiguration {
-    /// Adds to `conditions`: list of `Condition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = Condition>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `loadBalancer`: `LoadBalancerStatus`.
-    pub fn load_balancer(mut self, value: LoadBalancerStatusApplyConfiguration) -> Self {
-        self.load_balancer = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ServiceStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("conditions", &self.conditions);
-        to.set("loadBalancer", &self.load_balancer);
-    }
-}
-
-/// The fields to apply of a `SessionAffinityConfig`. [`session_affinity_config`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct SessionAffinityConfigApplyConfiguration {
-    /// `clientIP`: `ClientIPConfig`.
-    pub client_ip: Option<Box<ClientIPConfigApplyConfiguration>>,
-}
-
-crate::__configuration!(SessionAffinityConfigApplyConfiguration of k8s_openapi::api::core::v1::SessionAffinityConfig);
-
-/// Makes an empty configuration of a `SessionAffinityConfig`.
-pub fn session_affinity_config() -> SessionAffinityConfigApplyConfiguration {
-    Default::default()
-}
-
-impl SessionAffinityConfigApplyConfiguration {
-    /// Sets `clientIP`: `ClientIPConfig`.
-    pub fn client_ip(mut self, value: ClientIPConfigApplyConfiguration) -> Self {
-        self.client_ip = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for SessionAffinityConfigApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("clientIP", &self.client_ip);
-    }
-}
-
-/// The fields to apply of a `SleepAction`. [`sleep_action`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct SleepActionApplyConfiguration {
-    /// `seconds`: `i64`.
-    pub seconds: Option<i64>,
-}
-
-crate::__configuration!(SleepActionApplyConfiguration of k8s_openapi::api::core::v1::SleepAction);
-
-/// Makes an empty configuration of a `SleepAction`.
-pub fn sleep_action() -> SleepActionApplyConfiguration {
-    Default::default()
-}
-
-impl SleepActionApplyConfiguration {
-    /// Sets `seconds`: `i64`.
-    pub fn seconds(mut self, value: i64) -> Self {
-        self.seconds = Some(value);
-        self
-    }
-}
-
-impl Configuration for SleepActionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("seconds", &self.seconds);
-    }
-}
-
-/// The fields to apply of a `StorageOSPersistentVolumeSource`. [`storage_os_persistent_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct StorageOSPersistentVolumeSourceApplyConfiguration {
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `secretRef`: `ObjectReference`.
-    pub secret_ref: Option<Box<ObjectReferenceApplyConfiguration>>,
-    /// `volumeName`: string.
-    pub volume_name: Option<String>,
-    /// `volumeNamespace`: string.
-    pub volume_namespace: Option<String>,
-}
-
-crate::__configuration!(StorageOSPersistentVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::StorageOSPersistentVolumeSource);
-
-/// Makes an empty configuration of a `StorageOSPersistentVolumeSource`.
-pub fn storage_os_persistent_volume_source() -> StorageOSPersistentVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl StorageOSPersistentVolumeSourceApplyConfiguration {
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `secretRef`: `ObjectReference`.
-    pub fn secret_ref(mut self, value: ObjectReferenceApplyConfiguration) -> Self {
-        self.secret_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `volumeName`: string.
-    pub fn volume_name(mut self, value: impl Into<String>) -> Self {
-        self.volume_name = Some(value.into());
-        self
-    }
-    /// Sets `volumeNamespace`: string.
-    pub fn volume_namespace(mut self, value: impl Into<String>) -> Self {
-        self.volume_namespace = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for StorageOSPersistentVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("fsType", &self.fs_type);
-        to.set("readOnly", &self.read_only);
-        to.set("secretRef", &self.secret_ref);
-        to.set("volumeName", &self.volume_name);
-        to.set("volumeNamespace", &self.volume_namespace);
-    }
-}
-
-/// The fields to apply of a `StorageOSVolumeSource`. [`storage_os_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct StorageOSVolumeSourceApplyConfiguration {
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `secretRef`: `LocalObjectReference`.
-    pub secret_ref: Option<Box<LocalObjectReferenceApplyConfiguration>>,
-    /// `volumeName`: string.
-    pub volume_name: Option<String>,
-    /// `volumeNamespace`: string.
-    pub volume_namespace: Option<String>,
-}
-
-crate::__configuration!(StorageOSVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::StorageOSVolumeSource);
-
-/// Makes an empty configuration of a `StorageOSVolumeSource`.
-pub fn storage_os_volume_source() -> StorageOSVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl StorageOSVolumeSourceApplyConfiguration {
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `secretRef`: `LocalObjectReference`.
-    pub fn secret_ref(mut self, value: LocalObjectReferenceApplyConfiguration) -> Self {
-        self.secret_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `volumeName`: string.
-    pub fn volume_name(mut self, value: impl Into<String>) -> Self {
-        self.volume_name = Some(value.into());
-        self
-    }
-    /// Sets `volumeNamespace`: string.
-    pub fn volume_namespace(mut self, value: impl Into<String>) -> Self {
-        self.volume_namespace = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for StorageOSVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("fsType", &self.fs_type);
-        to.set("readOnly", &self.read_only);
-        to.set("secretRef", &self.secret_ref);
-        to.set("volumeName", &self.volume_name);
-        to.set("volumeNamespace", &self.volume_namespace);
-    }
-}
-
-/// The fields to apply of a `Sysctl`. [`sysctl`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct SysctlApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `value`: string.
-    pub value: Option<String>,
-}
-
-crate::__configuration!(SysctlApplyConfiguration of k8s_openapi::api::core::v1::Sysctl);
-
-/// Makes an empty configuration of a `Sysctl`.
-pub fn sysctl() -> SysctlApplyConfiguration {
-    Default::default()
-}
-
-impl SysctlApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `value`: string.
-    pub fn value(mut self, value: impl Into<String>) -> Self {
-        self.value = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for SysctlApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("value", &self.value);
-    }
-}
-
-/// The fields to apply of a `TCPSocketAction`. [`tcp_socket_action`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct TCPSocketActionApplyConfiguration {
-    /// `host`: string.
-    pub host: Option<String>,
-    /// `port`: `IntOrString`.
-    pub port: Option<IntOrString>,
-}
-
-crate::__configuration!(TCPSocketActionApplyConfiguration of k8s_openapi::api::core::v1::TCPSocketAction);
-
-/// Makes an empty configuration of a `TCPSocketAction`.
-pub fn tcp_socket_action() -> TCPSocketActionApplyConfiguration {
-    Default::default()
-}
-
-impl TCPSocketActionApplyConfiguration {
-    /// Sets `host`: string.
-    pub fn host(mut self, value: impl Into<String>) -> Self {
-        self.host = Some(value.into());
-        self
-    }
-    /// Sets `port`: `IntOrString`.
-    pub fn port(mut self, value: impl IntoLeaf<IntOrString>) -> Self {
-        self.port = Some(value.into_leaf());
-        self
-    }
-}
-
-impl Configuration for TCPSocketActionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("host", &self.host);
-        to.set("port", &self.port);
-    }
-}
-
-/// The fields to apply of a `Taint`. [`taint`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct TaintApplyConfiguration {
-    /// `effect`: string, one of `NoExecute`, `NoSchedule`, `PreferNoSchedule`.
-    pub effect: Option<String>,
-    /// `key`: string.
-    pub key: Option<String>,
-    /// `timeAdded`: `Time`.
-    pub time_added: Option<Time>,
-    /// `value`: string.
-    pub value: Option<String>,
-}
-
-crate::__configuration!(TaintApplyConfiguration of k8s_openapi::api::core::v1::Taint);
-
-/// Makes an empty configuration of a `Taint`.
-pub fn taint() -> TaintApplyConfiguration {
-    Default::default()
-}
-
-impl TaintApplyConfiguration {
-    /// Sets `effect`: string, one of `NoExecute`, `NoSchedule`, `PreferNoSchedule`.
-    pub fn effect(mut self, value: impl Into<String>) -> Self {
-        self.effect = Some(value.into());
-        self
-    }
-    /// Sets `key`: string.
-    pub fn key(mut self, value: impl Into<String>) -> Self {
-        self.key = Some(value.into());
-        self
-    }
-    /// Sets `timeAdded`: `Time`.
-    pub fn time_added(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.time_added = Some(value.into_leaf());
-        self
-    }
-    /// Sets `value`: string.
-    pub fn value(mut self, value: impl Into<String>) -> Self {
-        self.value = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for TaintApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("effect", &self.effect);
-        to.set("key", &self.key);
-        to.set("timeAdded", &self.time_added);
-        to.set("value", &self.value);
-    }
-}
-
-/// The fields to apply of a `Toleration`. [`toleration`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct TolerationApplyConfiguration {
-    /// `effect`: string, one of `NoExecute`, `NoSchedule`, `PreferNoSchedule`.
-    pub effect: Option<String>,
-    /// `key`: string.
-    pub key: Option<String>,
-    /// `operator`: string, one of `Equal`, `Exists`, `Gt`, `Lt`.
-    pub operator: Option<String>,
-    /// `tolerationSeconds`: `i64`.
-    pub toleration_seconds: Option<i64>,
-    /// `value`: string.
-    pub value: Option<String>,
-}
-
-crate::__configuration!(TolerationApplyConfiguration of k8s_openapi::api::core::v1::Toleration);
-
-/// Makes an empty configuration of a `Toleration`.
-pub fn toleration() -> TolerationApplyConfiguration {
-    Default::default()
-}
-
-impl TolerationApplyConfiguration {
-    /// Sets `effect`: string, one of `NoExecute`, `NoSchedule`, `PreferNoSchedule`.
-    pub fn effect(mut self, value: impl Into<String>) -> Self {
-        self.effect = Some(value.into());
-        self
-    }
-    /// Sets `key`: string.
-    pub fn key(mut self, value: impl Into<String>) -> Self {
-        self.key = Some(value.into());
-        self
-    }
-    /// Sets `operator`: string, one of `Equal`, `Exists`, `Gt`, `Lt`.
-    pub fn operator(mut self, value: impl Into<String>) -> Self {
-        self.operator = Some(value.into());
-        self
-    }
-    /// Sets `tolerationSeconds`: `i64`.
-    pub fn toleration_seconds(mut self, value: i64) -> Self {
-        self.toleration_seconds = Some(value);
-        self
-    }
-    /// Sets `value`: string.
-    pub fn value(mut self, value: impl Into<String>) -> Self {
-        self.value = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for TolerationApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("effect", &self.effect);
-        to.set("key", &self.key);
-        to.set("operator", &self.operator);
-        to.set("tolerationSeconds", &self.toleration_seconds);
-        to.set("value", &self.value);
-    }
-}
-
-/// The fields to apply of a `TopologySelectorLabelRequirement`. [`topology_selector_label_requirement`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct TopologySelectorLabelRequirementApplyConfiguration {
-    /// `key`: string.
-    pub key: Option<String>,
-    /// `values`: list of string, owned as a whole.
-    pub values: Option<Vec<String>>,
-}
-
-crate::__configuration!(TopologySelectorLabelRequirementApplyConfiguration of k8s_openapi::api::core::v1::TopologySelectorLabelRequirement);
-
-/// Makes an empty configuration of a `TopologySelectorLabelRequirement`.
-pub fn topology_selector_label_requirement() -> TopologySelectorLabelRequirementApplyConfiguration {
-    Default::default()
-}
-
-impl TopologySelectorLabelRequirementApplyConfiguration {
-    /// Sets `key`: string.
-    pub fn key(mut self, value: impl Into<String>) -> Self {
-        self.key = Some(value.into());
-        self
-    }
-    /// Adds to `values`: list of string, owned as a whole.
-    pub fn values(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.values.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for TopologySelectorLabelRequirementApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("key", &self.key);
-        to.set("values", &self.values);
-    }
-}
-
-/// The fields to apply of a `TopologySelectorTerm`. [`topology_selector_term`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct TopologySelectorTermApplyConfiguration {
-    /// `matchLabelExpressions`: list of `TopologySelectorLabelRequirement`, owned as a whole.
-    pub match_label_expressions: Option<Vec<TopologySelectorLabelRequirementApplyConfiguration>>,
-}
-
-crate::__configuration!(TopologySelectorTermApplyConfiguration of k8s_openapi::api::core::v1::TopologySelectorTerm);
-
-/// Makes an empty configuration of a `TopologySelectorTerm`.
-pub fn topology_selector_term() -> TopologySelectorTermApplyConfiguration {
-    Default::default()
-}
-
-impl TopologySelectorTermApplyConfiguration {
-    /// Adds to `matchLabelExpressions`: list of `TopologySelectorLabelRequirement`, owned as a whole.
-    pub fn match_label_expressions(mut self, value: impl IntoIterator<Item = TopologySelectorLabelRequirementApplyConfiguration>) -> Self {
-        self.match_label_expressions.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for TopologySelectorTermApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("matchLabelExpressions", &self.match_label_expressions);
-    }
-}
-
-/// The fields to apply of a `TopologySpreadConstraint`. [`topology_spread_constraint`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct TopologySpreadConstraintApplyConfiguration {
-    /// `labelSelector`: `LabelSelector`.
-    pub label_selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-    /// `matchLabelKeys`: list of string, owned as a whole.
-    pub match_label_keys: Option<Vec<String>>,
-    /// `maxSkew`: `i32`.
-    pub max_skew: Option<i32>,
-    /// `minDomains`: `i32`.
-    pub min_domains: Option<i32>,
-    /// `nodeAffinityPolicy`: string, one of `Honor`, `Ignore`.
-    pub node_affinity_policy: Option<String>,
-    /// `nodeTaintsPolicy`: string, one of `Honor`, `Ignore`.
-    pub node_taints_policy: Option<String>,
-    /// `topologyKey`: string.
-    pub topology_key: Option<String>,
-    /// `whenUnsatisfiable`: string, one of `DoNotSchedule`, `ScheduleAnyway`.
-    pub when_unsatisfiable: Option<String>,
-}
-
-crate::__configuration!(TopologySpreadConstraintApplyConfiguration of k8s_openapi::api::core::v1::TopologySpreadConstraint);
-
-/// Makes a configuration with this key of a `TopologySpreadConstraint`.
-pub fn topology_spread_constraint(topology_key: impl Into<String>, when_unsatisfiable: impl Into<String>) -> TopologySpreadConstraintApplyConfiguration {
-    <TopologySpreadConstraintApplyConfiguration as Default>::default().topology_key(topology_key).when_unsatisfiable(when_unsatisfiable)
-}
-
-impl TopologySpreadConstraintApplyConfiguration {
-    /// Sets `labelSelector`: `LabelSelector`.
-    pub fn label_selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.label_selector = Some(Box::new(value));
-        self
-    }
-    /// Adds to `matchLabelKeys`: list of string, owned as a whole.
-    pub fn match_label_keys(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.match_label_keys.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `maxSkew`: `i32`.
-    pub fn max_skew(mut self, value: i32) -> Self {
-        self.max_skew = Some(value);
-        self
-    }
-    /// Sets `minDomains`: `i32`.
-    pub fn min_domains(mut self, value: i32) -> Self {
-        self.min_domains = Some(value);
-        self
-    }
-    /// Sets `nodeAffinityPolicy`: string, one of `Honor`, `Ignore`.
-    pub fn node_affinity_policy(mut self, value: impl Into<String>) -> Self {
-        self.node_affinity_policy = Some(value.into());
-        self
-    }
-    /// Sets `nodeTaintsPolicy`: string, one of `Honor`, `Ignore`.
-    pub fn node_taints_policy(mut self, value: impl Into<String>) -> Self {
-        self.node_taints_policy = Some(value.into());
-        self
-    }
-    /// Sets `topologyKey`: string.
-    pub fn topology_key(mut self, value: impl Into<String>) -> Self {
-        self.topology_key = Some(value.into());
-        self
-    }
-    /// Sets `whenUnsatisfiable`: string, one of `DoNotSchedule`, `ScheduleAnyway`.
-    pub fn when_unsatisfiable(mut self, value: impl Into<String>) -> Self {
-        self.when_unsatisfiable = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for TopologySpreadConstraintApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("labelSelector", &self.label_selector);
-        to.set("matchLabelKeys", &self.match_label_keys);
-        to.set("maxSkew", &self.max_skew);
-        to.set("minDomains", &self.min_domains);
-        to.set("nodeAffinityPolicy", &self.node_affinity_policy);
-        to.set("nodeTaintsPolicy", &self.node_taints_policy);
-        to.set("topologyKey", &self.topology_key);
-        to.set("whenUnsatisfiable", &self.when_unsatisfiable);
-    }
-}
-
-/// The fields to apply of a `TypedLocalObjectReference`. [`typed_local_object_reference`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct TypedLocalObjectReferenceApplyConfiguration {
-    /// `apiGroup`: string.
-    pub api_group: Option<String>,
-    /// `kind`: string.
-    pub kind: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-}
-
-crate::__configuration!(TypedLocalObjectReferenceApplyConfiguration of k8s_openapi::api::core::v1::TypedLocalObjectReference);
-
-/// Makes an empty configuration of a `TypedLocalObjectReference`.
-pub fn typed_local_object_reference() -> TypedLocalObjectReferenceApplyConfiguration {
-    Default::default()
-}
-
-impl TypedLocalObjectReferenceApplyConfiguration {
-    /// Sets `apiGroup`: string.
-    pub fn api_group(mut self, value: impl Into<String>) -> Self {
-        self.api_group = Some(value.into());
-        self
-    }
-    /// Sets `kind`: string.
-    pub fn kind(mut self, value: impl Into<String>) -> Self {
-        self.kind = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for TypedLocalObjectReferenceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("apiGroup", &self.api_group);
-        to.set("kind", &self.kind);
-        to.set("name", &self.name);
-    }
-}
-
-/// The fields to apply of a `TypedObjectReference`. [`typed_object_reference`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct TypedObjectReferenceApplyConfiguration {
-    /// `apiGroup`: string.
-    pub api_group: Option<String>,
-    /// `kind`: string.
-    pub kind: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `namespace`: string.
-    pub namespace: Option<String>,
-}
-
-crate::__configuration!(TypedObjectReferenceApplyConfiguration of k8s_openapi::api::core::v1::TypedObjectReference);
-
-/// Makes an empty configuration of a `TypedObjectReference`.
-pub fn typed_object_reference() -> TypedObjectReferenceApplyConfiguration {
-    Default::default()
-}
-
-impl TypedObjectReferenceApplyConfiguration {
-    /// Sets `apiGroup`: string.
-    pub fn api_group(mut self, value: impl Into<String>) -> Self {
-        self.api_group = Some(value.into());
-        self
-    }
-    /// Sets `kind`: string.
-    pub fn kind(mut self, value: impl Into<String>) -> Self {
-        self.kind = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `namespace`: string.
-    pub fn namespace(mut self, value: impl Into<String>) -> Self {
-        self.namespace = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for TypedObjectReferenceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("apiGroup", &self.api_group);
-        to.set("kind", &self.kind);
-        to.set("name", &self.name);
-        to.set("namespace", &self.namespace);
-    }
-}
-
-/// The fields to apply of a `Volume`. [`volume`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct VolumeApplyConfiguration {
-    /// `awsElasticBlockStore`: `AWSElasticBlockStoreVolumeSource`.
-    pub aws_elastic_block_store: Option<Box<AWSElasticBlockStoreVolumeSourceApplyConfiguration>>,
-    /// `azureDisk`: `AzureDiskVolumeSource`.
-    pub azure_disk: Option<Box<AzureDiskVolumeSourceApplyConfiguration>>,
-    /// `azureFile`: `AzureFileVolumeSource`.
-    pub azure_file: Option<Box<AzureFileVolumeSourceApplyConfiguration>>,
-    /// `cephfs`: `CephFSVolumeSource`.
-    pub cephfs: Option<Box<CephFSVolumeSourceApplyConfiguration>>,
-    /// `cinder`: `CinderVolumeSource`.
-    pub cinder: Option<Box<CinderVolumeSourceApplyConfiguration>>,
-    /// `configMap`: `ConfigMapVolumeSource`.
-    pub config_map: Option<Box<ConfigMapVolumeSourceApplyConfiguration>>,
-    /// `csi`: `CSIVolumeSource`.
-    pub csi: Option<Box<CSIVolumeSourceApplyConfiguration>>,
-    /// `downwardAPI`: `DownwardAPIVolumeSource`.
-    pub downward_api: Option<Box<DownwardAPIVolumeSourceApplyConfiguration>>,
-    /// `emptyDir`: `EmptyDirVolumeSource`.
-    pub empty_dir: Option<Box<EmptyDirVolumeSourceApplyConfiguration>>,
-    /// `ephemeral`: `EphemeralVolumeSource`.
-    pub ephemeral: Option<Box<EphemeralVolumeSourceApplyConfiguration>>,
-    /// `fc`: `FCVolumeSource`.
-    pub fc: Option<Box<FCVolumeSourceApplyConfiguration>>,
-    /// `flexVolume`: `FlexVolumeSource`.
-    pub flex_volume: Option<Box<FlexVolumeSourceApplyConfiguration>>,
-    /// `flocker`: `FlockerVolumeSource`.
-    pub flocker: Option<Box<FlockerVolumeSourceApplyConfiguration>>,
-    /// `gcePersistentDisk`: `GCEPersistentDiskVolumeSource`.
-    pub gce_persistent_disk: Option<Box<GCEPersistentDiskVolumeSourceApplyConfiguration>>,
-    /// `gitRepo`: `GitRepoVolumeSource`.
-    pub git_repo: Option<Box<GitRepoVolumeSourceApplyConfiguration>>,
-    /// `glusterfs`: `GlusterfsVolumeSource`.
-    pub glusterfs: Option<Box<GlusterfsVolumeSourceApplyConfiguration>>,
-    /// `hostPath`: `HostPathVolumeSource`.
-    pub host_path: Option<Box<HostPathVolumeSourceApplyConfiguration>>,
-    /// `image`: `ImageVolumeSource`.
-    pub image: Option<Box<ImageVolumeSourceApplyConfiguration>>,
-    /// `iscsi`: `ISCSIVolumeSource`.
-    pub iscsi: Option<Box<ISCSIVolumeSourceApplyConfiguration>>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `nfs`: `NFSVolumeSource`.
-    pub nfs: Option<Box<NFSVolumeSourceApplyConfiguration>>,
-    /// `persistentVolumeClaim`: `PersistentVolumeClaimVolumeSource`.
-    pub persistent_volume_claim: Option<Box<PersistentVolumeClaimVolumeSourceApplyConfiguration>>,
-    /// `photonPersistentDisk`: `PhotonPersistentDiskVolumeSource`.
-    pub photon_persistent_disk: Option<Box<PhotonPersistentDiskVolumeSourceApplyConfiguration>>,
-    /// `portworxVolume`: `PortworxVolumeSource`.
-    pub portworx_volume: Option<Box<PortworxVolumeSourceApplyConfiguration>>,
-    /// `projected`: `ProjectedVolumeSource`.
-    pub projected: Option<Box<ProjectedVolumeSourceApplyConfiguration>>,
-    /// `quobyte`: `QuobyteVolumeSource`.
-    pub quobyte: Option<Box<QuobyteVolumeSourceApplyConfiguration>>,
-    /// `rbd`: `RBDVolumeSource`.
-    pub rbd: Option<Box<RBDVolumeSourceApplyConfiguration>>,
-    /// `scaleIO`: `ScaleIOVolumeSource`.
-    pub scale_io: Option<Box<ScaleIOVolumeSourceApplyConfiguration>>,
-    /// `secret`: `SecretVolumeSource`.
-    pub secret: Option<Box<SecretVolumeSourceApplyConfiguration>>,
-    /// `storageos`: `StorageOSVolumeSource`.
-    pub storageos: Option<Box<StorageOSVolumeSourceApplyConfiguration>>,
-    /// `vsphereVolume`: `VsphereVirtualDiskVolumeSource`.
-    pub vsphere_volume: Option<Box<VsphereVirtualDiskVolumeSourceApplyConfiguration>>,
-}
-
-crate::__configuration!(VolumeApplyConfiguration of k8s_openapi::api::core::v1::Volume);
-
-/// Makes a configuration with this key of a `Volume`.
-pub fn volume(name: impl Into<String>) -> VolumeApplyConfiguration {
-    <VolumeApplyConfiguration as Default>::default().name(name)
-}
-
-impl VolumeApplyConfiguration {
-    /// Sets `awsElasticBlockStore`: `AWSElasticBlockStoreVolumeSource`.
-    pub fn aws_elastic_block_store(mut self, value: AWSElasticBlockStoreVolumeSourceApplyConfiguration) -> Self {
-        self.aws_elastic_block_store = Some(Box::new(value));
-        self
-    }
-    /// Sets `azureDisk`: `AzureDiskVolumeSource`.
-    pub fn azure_disk(mut self, value: AzureDiskVolumeSourceApplyConfiguration) -> Self {
-        self.azure_disk = Some(Box::new(value));
-        self
-    }
-    /// Sets `azureFile`: `AzureFileVolumeSource`.
-    pub fn azure_file(mut self, value: AzureFileVolumeSourceApplyConfiguration) -> Self {
-        self.azure_file = Some(Box::new(value));
-        self
-    }
-    /// Sets `cephfs`: `CephFSVolumeSource`.
-    pub fn cephfs(mut self, value: CephFSVolumeSourceApplyConfiguration) -> Self {
-        self.cephfs = Some(Box::new(value));
-        self
-    }
-    /// Sets `cinder`: `CinderVolumeSource`.
-    pub fn cinder(mut self, value: CinderVolumeSourceApplyConfiguration) -> Self {
-        self.cinder = Some(Box::new(value));
-        self
-    }
-    /// Sets `configMap`: `ConfigMapVolumeSource`.
-    pub fn config_map(mut self, value: ConfigMapVolumeSourceApplyConfiguration) -> Self {
-        self.config_map = Some(Box::new(value));
-        self
-    }
-    /// Sets `csi`: `CSIVolumeSource`.
-    pub fn csi(mut self, value: CSIVolumeSourceApplyConfiguration) -> Self {
-        self.csi = Some(Box::new(value));
-        self
-    }
-    /// Sets `downwardAPI`: `DownwardAPIVolumeSource`.
-    pub fn downward_api(mut self, value: DownwardAPIVolumeSourceApplyConfiguration) -> Self {
-        self.downward_api = Some(Box::new(value));
-        self
-    }
-    /// Sets `emptyDir`: `EmptyDirVolumeSource`.
-    pub fn empty_dir(mut self, value: EmptyDirVolumeSourceApplyConfiguration) -> Self {
-        self.empty_dir = Some(Box::new(value));
-        self
-    }
-    /// Sets `ephemeral`: `EphemeralVolumeSource`.
-    pub fn ephemeral(mut self, value: EphemeralVolumeSourceApplyConfiguration) -> Self {
-        self.ephemeral = Some(Box::new(value));
-        self
-    }
-    /// Sets `fc`: `FCVolumeSource`.
-    pub fn fc(mut self, value: FCVolumeSourceApplyConfiguration) -> Self {
-        self.fc = Some(Box::new(value));
-        self
-    }
-    /// Sets `flexVolume`: `FlexVolumeSource`.
-    pub fn flex_volume(mut self, value: FlexVolumeSourceApplyConfiguration) -> Self {
-        self.flex_volume = Some(Box::new(value));
-        self
-    }
-    /// Sets `flocker`: `FlockerVolumeSource`.
-    pub fn flocker(mut self, value: FlockerVolumeSourceApplyConfiguration) -> Self {
-        self.flocker = Some(Box::new(value));
-        self
-    }
-    /// Sets `gcePersistentDisk`: `GCEPersistentDiskVolumeSource`.
-    pub fn gce_persistent_disk(mut self, value: GCEPersistentDiskVolumeSourceApplyConfiguration) -> Self {
-        self.gce_persistent_disk = Some(Box::new(value));
-        self
-    }
-    /// Sets `gitRepo`: `GitRepoVolumeSource`.
-    pub fn git_repo(mut self, value: GitRepoVolumeSourceApplyConfiguration) -> Self {
-        self.git_repo = Some(Box::new(value));
-        self
-    }
-    /// Sets `glusterfs`: `GlusterfsVolumeSource`.
-    pub fn glusterfs(mut self, value: GlusterfsVolumeSourceApplyConfiguration) -> Self {
-        self.glusterfs = Some(Box::new(value));
-        self
-    }
-    /// Sets `hostPath`: `HostPathVolumeSource`.
-    pub fn host_path(mut self, value: HostPathVolumeSourceApplyConfiguration) -> Self {
-        self.host_path = Some(Box::new(value));
-        self
-    }
-    /// Sets `image`: `ImageVolumeSource`.
-    pub fn image(mut self, value: ImageVolumeSourceApplyConfiguration) -> Self {
-        self.image = Some(Box::new(value));
-        self
-    }
-    /// Sets `iscsi`: `ISCSIVolumeSource`.
-    pub fn iscsi(mut self, value: ISCSIVolumeSourceApplyConfiguration) -> Self {
-        self.iscsi = Some(Box::new(value));
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `nfs`: `NFSVolumeSource`.
-    pub fn nfs(mut self, value: NFSVolumeSourceApplyConfiguration) -> Self {
-        self.nfs = Some(Box::new(value));
-        self
-    }
-    /// Sets `persistentVolumeClaim`: `PersistentVolumeClaimVolumeSource`.
-    pub fn persistent_volume_claim(mut self, value: PersistentVolumeClaimVolumeSourceApplyConfiguration) -> Self {
-        self.persistent_volume_claim = Some(Box::new(value));
-        self
-    }
-    /// Sets `photonPersistentDisk`: `PhotonPersistentDiskVolumeSource`.
-    pub fn photon_persistent_disk(mut self, value: PhotonPersistentDiskVolumeSourceApplyConfiguration) -> Self {
-        self.photon_persistent_disk = Some(Box::new(value));
-        self
-    }
-    /// Sets `portworxVolume`: `PortworxVolumeSource`.
-    pub fn portworx_volume(mut self, value: PortworxVolumeSourceApplyConfiguration) -> Self {
-        self.portworx_volume = Some(Box::new(value));
-        self
-    }
-    /// Sets `projected`: `ProjectedVolumeSource`.
-    pub fn projected(mut self, value: ProjectedVolumeSourceApplyConfiguration) -> Self {
-        self.projected = Some(Box::new(value));
-        self
-    }
-    /// Sets `quobyte`: `QuobyteVolumeSource`.
-    pub fn quobyte(mut self, value: QuobyteVolumeSourceApplyConfiguration) -> Self {
-        self.quobyte = Some(Box::new(value));
-        self
-    }
-    /// Sets `rbd`: `RBDVolumeSource`.
-    pub fn rbd(mut self, value: RBDVolumeSourceApplyConfiguration) -> Self {
-        self.rbd = Some(Box::new(value));
-        self
-    }
-    /// Sets `scaleIO`: `ScaleIOVolumeSource`.
-    pub fn scale_io(mut self, value: ScaleIOVolumeSourceApplyConfiguration) -> Self {
-        self.scale_io = Some(Box::new(value));
-        self
-    }
-    /// Sets `secret`: `SecretVolumeSource`.
-    pub fn secret(mut self, value: SecretVolumeSourceApplyConfiguration) -> Self {
-        self.secret = Some(Box::new(value));
-        self
-    }
-    /// Sets `storageos`: `StorageOSVolumeSource`.
-    pub fn storageos(mut self, value: StorageOSVolumeSourceApplyConfiguration) -> Self {
-        self.storageos = Some(Box::new(value));
-        self
-    }
-    /// Sets `vsphereVolume`: `VsphereVirtualDiskVolumeSource`.
-    pub fn vsphere_volume(mut self, value: VsphereVirtualDiskVolumeSourceApplyConfiguration) -> Self {
-        self.vsphere_volume = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for VolumeApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("awsElasticBlockStore", &self.aws_elastic_block_store);
-        to.set("azureDisk", &self.azure_disk);
-        to.set("azureFile", &self.azure_file);
-        to.set("cephfs", &self.cephfs);
-        to.set("cinder", &self.cinder);
-        to.set("configMap", &self.config_map);
-        to.set("csi", &self.csi);
-        to.set("downwardAPI", &self.downward_api);
-        to.set("emptyDir", &self.empty_dir);
-        to.set("ephemeral", &self.ephemeral);
-        to.set("fc", &self.fc);
-        to.set("flexVolume", &self.flex_volume);
-        to.set("flocker", &self.flocker);
-        to.set("gcePersistentDisk", &self.gce_persistent_disk);
-        to.set("gitRepo", &self.git_repo);
-        to.set("glusterfs", &self.glusterfs);
-        to.set("hostPath", &self.host_path);
-        to.set("image", &self.image);
-        to.set("iscsi", &self.iscsi);
-        to.set("name", &self.name);
-        to.set("nfs", &self.nfs);
-        to.set("persistentVolumeClaim", &self.persistent_volume_claim);
-        to.set("photonPersistentDisk", &self.photon_persistent_disk);
-        to.set("portworxVolume", &self.portworx_volume);
-        to.set("projected", &self.projected);
-        to.set("quobyte", &self.quobyte);
-        to.set("rbd", &self.rbd);
-        to.set("scaleIO", &self.scale_io);
-        to.set("secret", &self.secret);
-        to.set("storageos", &self.storageos);
-        to.set("vsphereVolume", &self.vsphere_volume);
-    }
-}
-
-/// The fields to apply of a `VolumeDevice`. [`volume_device`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct VolumeDeviceApplyConfiguration {
-    /// `devicePath`: string.
-    pub device_path: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-}
-
-crate::__configuration!(VolumeDeviceApplyConfiguration of k8s_openapi::api::core::v1::VolumeDevice);
-
-/// Makes a configuration with this key of a `VolumeDevice`.
-pub fn volume_device(device_path: impl Into<String>) -> VolumeDeviceApplyConfiguration {
-    <VolumeDeviceApplyConfiguration as Default>::default().device_path(device_path)
-}
-
-impl VolumeDeviceApplyConfiguration {
-    /// Sets `devicePath`: string.
-    pub fn device_path(mut self, value: impl Into<String>) -> Self {
-        self.device_path = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for VolumeDeviceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("devicePath", &self.device_path);
-        to.set("name", &self.name);
-    }
-}
-
-/// The fields to apply of a `VolumeMount`. [`volume_mount`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct VolumeMountApplyConfiguration {
-    /// `mountPath`: string.
-    pub mount_path: Option<String>,
-    /// `mountPropagation`: string, one of `Bidirectional`, `HostToContainer`, `None`.
-    pub mount_propagation: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `recursiveReadOnly`: string.
-    pub recursive_read_only: Option<String>,
-    /// `subPath`: string.
-    pub sub_path: Option<String>,
-    /// `subPathExpr`: string.
-    pub sub_path_expr: Option<String>,
-}
-
-crate::__configuration!(VolumeMountApplyConfiguration of k8s_openapi::api::core::v1::VolumeMount);
-
-/// Makes a configuration with this key of a `VolumeMount`.
-pub fn volume_mount(mount_path: impl Into<String>) -> VolumeMountApplyConfiguration {
-    <VolumeMountApplyConfiguration as Default>::default().mount_path(mount_path)
-}
-
-impl VolumeMountApplyConfiguration {
-    /// Sets `mountPath`: string.
-    pub fn mount_path(mut self, value: impl Into<String>) -> Self {
-        self.mount_path = Some(value.into());
-        self
-    }
-    /// Sets `mountPropagation`: string, one of `Bidirectional`, `HostToContainer`, `None`.
-    pub fn mount_propagation(mut self, value: impl Into<String>) -> Self {
-        self.mount_propagation = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `recursiveReadOnly`: string.
-    pub fn recursive_read_only(mut self, value: impl Into<String>) -> Self {
-        self.recursive_read_only = Some(value.into());
-        self
-    }
-    /// Sets `subPath`: string.
-    pub fn sub_path(mut self, value: impl Into<String>) -> Self {
-        self.sub_path = Some(value.into());
-        self
-    }
-    /// Sets `subPathExpr`: string.
-    pub fn sub_path_expr(mut self, value: impl Into<String>) -> Self {
-        self.sub_path_expr = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for VolumeMountApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("mountPath", &self.mount_path);
-        to.set("mountPropagation", &self.mount_propagation);
-        to.set("name", &self.name);
-        to.set("readOnly", &self.read_only);
-        to.set("recursiveReadOnly", &self.recursive_read_only);
-        to.set("subPath", &self.sub_path);
-        to.set("subPathExpr", &self.sub_path_expr);
-    }
-}
-
-/// The fields to apply of a `VolumeMountStatus`. [`volume_mount_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct VolumeMountStatusApplyConfiguration {
-    /// `mountPath`: string.
-    pub mount_path: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `readOnly`: `bool`.
-    pub read_only: Option<bool>,
-    /// `recursiveReadOnly`: string.
-    pub recursive_read_only: Option<String>,
-    /// `volumeStatus`: `VolumeStatus`.
-    pub volume_status: Option<Box<VolumeStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(VolumeMountStatusApplyConfiguration of k8s_openapi::api::core::v1::VolumeMountStatus);
-
-/// Makes a configuration with this key of a `VolumeMountStatus`.
-pub fn volume_mount_status(mount_path: impl Into<String>) -> VolumeMountStatusApplyConfiguration {
-    <VolumeMountStatusApplyConfiguration as Default>::default().mount_path(mount_path)
-}
-
-impl VolumeMountStatusApplyConfiguration {
-    /// Sets `mountPath`: string.
-    pub fn mount_path(mut self, value: impl Into<String>) -> Self {
-        self.mount_path = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `readOnly`: `bool`.
-    pub fn read_only(mut self, value: bool) -> Self {
-        self.read_only = Some(value);
-        self
-    }
-    /// Sets `recursiveReadOnly`: string.
-    pub fn recursive_read_only(mut self, value: impl Into<String>) -> Self {
-        self.recursive_read_only = Some(value.into());
-        self
-    }
-    /// Sets `volumeStatus`: `VolumeStatus`.
-    pub fn volume_status(mut self, value: VolumeStatusApplyConfiguration) -> Self {
-        self.volume_status = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for VolumeMountStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("mountPath", &self.mount_path);
-        to.set("name", &self.name);
-        to.set("readOnly", &self.read_only);
-        to.set("recursiveReadOnly", &self.recursive_read_only);
-        to.set("volumeStatus", &self.volume_status);
-    }
-}
-
-/// The fields to apply of a `VolumeNodeAffinity`. [`volume_node_affinity`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct VolumeNodeAffinityApplyConfiguration {
-    /// `required`: `NodeSelector`.
-    pub required: Option<Box<NodeSelectorApplyConfiguration>>,
-}
-
-crate::__configuration!(VolumeNodeAffinityApplyConfiguration of k8s_openapi::api::core::v1::VolumeNodeAffinity);
-
-/// Makes an empty configuration of a `VolumeNodeAffinity`.
-pub fn volume_node_affinity() -> VolumeNodeAffinityApplyConfiguration {
-    Default::default()
-}
-
-impl VolumeNodeAffinityApplyConfiguration {
-    /// Sets `required`: `NodeSelector`.
-    pub fn required(mut self, value: NodeSelectorApplyConfiguration) -> Self {
-        self.required = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for VolumeNodeAffinityApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("required", &self.required);
-    }
-}
-
-/// The fields to apply of a `VolumeProjection`. [`volume_projection`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct VolumeProjectionApplyConfiguration {
-    /// `clusterTrustBundle`: `ClusterTrustBundleProjection`.
-    pub cluster_trust_bundle: Option<Box<ClusterTrustBundleProjectionApplyConfiguration>>,
-    /// `configMap`: `ConfigMapProjection`.
-    pub config_map: Option<Box<ConfigMapProjectionApplyConfiguration>>,
-    /// `downwardAPI`: `DownwardAPIProjection`.
-    pub downward_api: Option<Box<DownwardAPIProjectionApplyConfiguration>>,
-    /// `podCertificate`: `PodCertificateProjection`.
-    pub pod_certificate: Option<Box<PodCertificateProjectionApplyConfiguration>>,
-    /// `secret`: `SecretProjection`.
-    pub secret: Option<Box<SecretProjectionApplyConfiguration>>,
-    /// `serviceAccountToken`: `ServiceAccountTokenProjection`.
-    pub service_account_token: Option<Box<ServiceAccountTokenProjectionApplyConfiguration>>,
-}
-
-crate::__configuration!(VolumeProjectionApplyConfiguration of k8s_openapi::api::core::v1::VolumeProjection);
-
-/// Makes an empty configuration of a `VolumeProjection`.
-pub fn volume_projection() -> VolumeProjectionApplyConfiguration {
-    Default::default()
-}
-
-impl VolumeProjectionApplyConfiguration {
-    /// Sets `clusterTrustBundle`: `ClusterTrustBundleProjection`.
-    pub fn cluster_trust_bundle(mut self, value: ClusterTrustBundleProjectionApplyConfiguration) -> Self {
-        self.cluster_trust_bundle = Some(Box::new(value));
-        self
-    }
-    /// Sets `configMap`: `ConfigMapProjection`.
-    pub fn config_map(mut self, value: ConfigMapProjectionApplyConfiguration) -> Self {
-        self.config_map = Some(Box::new(value));
-        self
-    }
-    /// Sets `downwardAPI`: `DownwardAPIProjection`.
-    pub fn downward_api(mut self, value: DownwardAPIProjectionApplyConfiguration) -> Self {
-        self.downward_api = Some(Box::new(value));
-        self
-    }
-    /// Sets `podCertificate`: `PodCertificateProjection`.
-    pub fn pod_certificate(mut self, value: PodCertificateProjectionApplyConfiguration) -> Self {
-        self.pod_certificate = Some(Box::new(value));
-        self
-    }
-    /// Sets `secret`: `SecretProjection`.
-    pub fn secret(mut self, value: SecretProjectionApplyConfiguration) -> Self {
-        self.secret = Some(Box::new(value));
-        self
-    }
-    /// Sets `serviceAccountToken`: `ServiceAccountTokenProjection`.
-    pub fn service_account_token(mut self, value: ServiceAccountTokenProjectionApplyConfiguration) -> Self {
-        self.service_account_token = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for VolumeProjectionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("clusterTrustBundle", &self.cluster_trust_bundle);
-        to.set("configMap", &self.config_map);
-        to.set("downwardAPI", &self.downward_api);
-        to.set("podCertificate", &self.pod_certificate);
-        to.set("secret", &self.secret);
-        to.set("serviceAccountToken", &self.service_account_token);
-    }
-}
-
-/// The fields to apply of a `VolumeResourceRequirements`. [`volume_resource_requirements`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct VolumeResourceRequirementsApplyConfiguration {
-    /// `limits`: map of `Quantity`.
-    pub limits: Option<BTreeMap<String, Quantity>>,
-    /// `requests`: map of `Quantity`.
-    pub requests: Option<BTreeMap<String, Quantity>>,
-}
-
-crate::__configuration!(VolumeResourceRequirementsApplyConfiguration of k8s_openapi::api::core::v1::VolumeResourceRequirements);
-
-/// Makes an empty configuration of a `VolumeResourceRequirements`.
-pub fn volume_resource_requirements() -> VolumeResourceRequirementsApplyConfiguration {
-    Default::default()
-}
-
-impl VolumeResourceRequirementsApplyConfiguration {
-    /// Adds to `limits`: map of `Quantity`.
-    pub fn limits(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.limits.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Adds to `requests`: map of `Quantity`.
-    pub fn requests(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.requests.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-}
-
-impl Configuration for VolumeResourceRequirementsApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("limits", &self.limits);
-        to.set("requests", &self.requests);
-    }
-}
-
-/// The fields to apply of a `VolumeStatus`. [`volume_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct VolumeStatusApplyConfiguration {
-    /// `image`: `ImageVolumeStatus`.
-    pub image: Option<Box<ImageVolumeStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(VolumeStatusApplyConfiguration of k8s_openapi::api::core::v1::VolumeStatus);
-
-/// Makes an empty configuration of a `VolumeStatus`.
-pub fn volume_status() -> VolumeStatusApplyConfiguration {
-    Default::default()
-}
-
-impl VolumeStatusApplyConfiguration {
-    /// Sets `image`: `ImageVolumeStatus`.
-    pub fn image(mut self, value: ImageVolumeStatusApplyConfiguration) -> Self {
-        self.image = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for VolumeStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("image", &self.image);
-    }
-}
-
-/// The fields to apply of a `VsphereVirtualDiskVolumeSource`. [`vsphere_virtual_disk_volume_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct VsphereVirtualDiskVolumeSourceApplyConfiguration {
-    /// `fsType`: string.
-    pub fs_type: Option<String>,
-    /// `storagePolicyID`: string.
-    pub storage_policy_id: Option<String>,
-    /// `storagePolicyName`: string.
-    pub storage_policy_name: Option<String>,
-    /// `volumePath`: string.
-    pub volume_path: Option<String>,
-}
-
-crate::__configuration!(VsphereVirtualDiskVolumeSourceApplyConfiguration of k8s_openapi::api::core::v1::VsphereVirtualDiskVolumeSource);
-
-/// Makes an empty configuration of a `VsphereVirtualDiskVolumeSource`.
-pub fn vsphere_virtual_disk_volume_source() -> VsphereVirtualDiskVolumeSourceApplyConfiguration {
-    Default::default()
-}
-
-impl VsphereVirtualDiskVolumeSourceApplyConfiguration {
-    /// Sets `fsType`: string.
-    pub fn fs_type(mut self, value: impl Into<String>) -> Self {
-        self.fs_type = Some(value.into());
-        self
-    }
-    /// Sets `storagePolicyID`: string.
-    pub fn storage_policy_id(mut self, value: impl Into<String>) -> Self {
-        self.storage_policy_id = Some(value.into());
-        self
-    }
-    /// Sets `storagePolicyName`: string.
-    pub fn storage_policy_name(mut self, value: impl Into<String>) -> Self {
-        self.storage_policy_name = Some(value.into());
-        self
-    }
-    /// Sets `volumePath`: string.
-    pub fn volume_path(mut self, value: impl Into<String>) -> Self {
-        self.volume_path = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for VsphereVirtualDiskVolumeSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("fsType", &self.fs_type);
-        to.set("storagePolicyID", &self.storage_policy_id);
-        to.set("storagePolicyName", &self.storage_policy_name);
-        to.set("volumePath", &self.volume_path);
-    }
-}
-
-/// The fields to apply of a `WeightedPodAffinityTerm`. [`weighted_pod_affinity_term`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct WeightedPodAffinityTermApplyConfiguration {
-    /// `podAffinityTerm`: `PodAffinityTerm`.
-    pub pod_affinity_term: Option<Box<PodAffinityTermApplyConfiguration>>,
-    /// `weight`: `i32`.
-    pub weight: Option<i32>,
-}
-
-crate::__configuration!(WeightedPodAffinityTermApplyConfiguration of k8s_openapi::api::core::v1::WeightedPodAffinityTerm);
-
-/// Makes an empty configuration of a `WeightedPodAffinityTerm`.
-pub fn weighted_pod_affinity_term() -> WeightedPodAffinityTermApplyConfiguration {
-    Default::default()
-}
-
-impl WeightedPodAffinityTermApplyConfiguration {
-    /// Sets `podAffinityTerm`: `PodAffinityTerm`.
-    pub fn pod_affinity_term(mut self, value: PodAffinityTermApplyConfiguration) -> Self {
-        self.pod_affinity_term = Some(Box::new(value));
-        self
-    }
-    /// Sets `weight`: `i32`.
-    pub fn weight(mut self, value: i32) -> Self {
-        self.weight = Some(value);
-        self
-    }
-}
-
-impl Configuration for WeightedPodAffinityTermApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("podAffinityTerm", &self.pod_affinity_term);
-        to.set("weight", &self.weight);
-    }
-}
-
-/// The fields to apply of a `WindowsSecurityContextOptions`. [`windows_security_context_options`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct WindowsSecurityContextOptionsApplyConfiguration {
-    /// `gmsaCredentialSpec`: string.
-    pub gmsa_credential_spec: Option<String>,
-    /// `gmsaCredentialSpecName`: string.
-    pub gmsa_credential_spec_name: Option<String>,
-    /// `hostProcess`: `bool`.
-    pub host_process: Option<bool>,
-    /// `runAsUserName`: string.
-    pub run_as_user_name: Option<String>,
-}
-
-crate::__configuration!(WindowsSecurityContextOptionsApplyConfiguration of k8s_openapi::api::core::v1::WindowsSecurityContextOptions);
-
-/// Makes an empty configuration of a `WindowsSecurityContextOptions`.
-pub fn windows_security_context_options() -> WindowsSecurityContextOptionsApplyConfiguration {
-    Default::default()
-}
-
-impl WindowsSecurityContextOptionsApplyConfiguration {
-    /// Sets `gmsaCredentialSpec`: string.
-    pub fn gmsa_credential_spec(mut self, value: impl Into<String>) -> Self {
-        self.gmsa_credential_spec = Some(value.into());
-        self
-    }
-    /// Sets `gmsaCredentialSpecName`: string.
-    pub fn gmsa_credential_spec_name(mut self, value: impl Into<String>) -> Self {
-        self.gmsa_credential_spec_name = Some(value.into());
-        self
-    }
-    /// Sets `hostProcess`: `bool`.
-    pub fn host_process(mut self, value: bool) -> Self {
-        self.host_process = Some(value);
-        self
-    }
-    /// Sets `runAsUserName`: string.
-    pub fn run_as_user_name(mut self, value: impl Into<String>) -> Self {
-        self.run_as_user_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for WindowsSecurityContextOptionsApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("gmsaCredentialSpec", &self.gmsa_credential_spec);
-        to.set("gmsaCredentialSpecName", &self.gmsa_credential_spec_name);
-        to.set("hostProcess", &self.host_process);
-        to.set("runAsUserName", &self.run_as_user_name);
-    }
-}
+use k8s_openapi::api::core::v1 as api;
+
+part! { aws_elastic_block_store_volume_source() -> AWSElasticBlockStoreVolumeSourceApplyConfiguration of api::AWSElasticBlockStoreVolumeSource {
+    fs_type(String) "fsType": "string";
+    partition(i32) "partition": "`i32`";
+    read_only(bool) "readOnly": "`bool`";
+    volume_id(String) "volumeID": "string";
+} }
+
+part! { affinity() -> AffinityApplyConfiguration of api::Affinity {
+    node_affinity(Box<NodeAffinityApplyConfiguration>) "nodeAffinity": "`NodeAffinity`";
+    pod_affinity(Box<PodAffinityApplyConfiguration>) "podAffinity": "`PodAffinity`";
+    pod_anti_affinity(Box<PodAntiAffinityApplyConfiguration>) "podAntiAffinity": "`PodAntiAffinity`";
+} }
+
+part! { app_armor_profile() -> AppArmorProfileApplyConfiguration of api::AppArmorProfile {
+    localhost_profile(String) "localhostProfile": "string";
+    type_(String) "type": "string, one of `Localhost`, `RuntimeDefault`, `Unconfined`";
+} }
+
+part! { attached_volume() -> AttachedVolumeApplyConfiguration of api::AttachedVolume {
+    device_path(String) "devicePath": "string";
+    name(String) "name": "string";
+} }
+
+part! { azure_disk_volume_source() -> AzureDiskVolumeSourceApplyConfiguration of api::AzureDiskVolumeSource {
+    caching_mode(String) "cachingMode": "string, one of `None`, `ReadOnly`, `ReadWrite`";
+    disk_name(String) "diskName": "string";
+    disk_uri(String) "diskURI": "string";
+    fs_type(String) "fsType": "string";
+    kind(String) "kind": "string, one of `Dedicated`, `Managed`, `Shared`";
+    read_only(bool) "readOnly": "`bool`";
+} }
+
+part! { azure_file_persistent_volume_source() -> AzureFilePersistentVolumeSourceApplyConfiguration of api::AzureFilePersistentVolumeSource {
+    read_only(bool) "readOnly": "`bool`";
+    secret_name(String) "secretName": "string";
+    secret_namespace(String) "secretNamespace": "string";
+    share_name(String) "shareName": "string";
+} }
+
+part! { azure_file_volume_source() -> AzureFileVolumeSourceApplyConfiguration of api::AzureFileVolumeSource {
+    read_only(bool) "readOnly": "`bool`";
+    secret_name(String) "secretName": "string";
+    share_name(String) "shareName": "string";
+} }
+
+part! { csi_persistent_volume_source() -> CSIPersistentVolumeSourceApplyConfiguration of api::CSIPersistentVolumeSource {
+    controller_expand_secret_ref(Box<SecretReferenceApplyConfiguration>) "controllerExpandSecretRef": "`SecretReference`";
+    controller_publish_secret_ref(Box<SecretReferenceApplyConfiguration>) "controllerPublishSecretRef": "`SecretReference`";
+    driver(String) "driver": "string";
+    fs_type(String) "fsType": "string";
+    node_expand_secret_ref(Box<SecretReferenceApplyConfiguration>) "nodeExpandSecretRef": "`SecretReference`";
+    node_publish_secret_ref(Box<SecretReferenceApplyConfiguration>) "nodePublishSecretRef": "`SecretReference`";
+    node_stage_secret_ref(Box<SecretReferenceApplyConfiguration>) "nodeStageSecretRef": "`SecretReference`";
+    read_only(bool) "readOnly": "`bool`";
+    volume_attributes(BTreeMap<String, String>) "volumeAttributes": "map of string";
+    volume_handle(String) "volumeHandle": "string";
+} }
+
+part! { csi_volume_source() -> CSIVolumeSourceApplyConfiguration of api::CSIVolumeSource {
+    driver(String) "driver": "string";
+    fs_type(String) "fsType": "string";
+    node_publish_secret_ref(Box<LocalObjectReferenceApplyConfiguration>) "nodePublishSecretRef": "`LocalObjectReference`";
+    read_only(bool) "readOnly": "`bool`";
+    volume_attributes(BTreeMap<String, String>) "volumeAttributes": "map of string";
+} }
+
+part! { capabilities() -> CapabilitiesApplyConfiguration of api::Capabilities {
+    add(Vec<String>) "add": "list of string, owned as a whole";
+    drop(Vec<String>) "drop": "list of string, owned as a whole";
+} }
+
+part! { ceph_fs_persistent_volume_source() -> CephFSPersistentVolumeSourceApplyConfiguration of api::CephFSPersistentVolumeSource {
+    monitors(Vec<String>) "monitors": "list of string, owned as a whole";
+    path(String) "path": "string";
+    read_only(bool) "readOnly": "`bool`";
+    secret_file(String) "secretFile": "string";
+    secret_ref(Box<SecretReferenceApplyConfiguration>) "secretRef": "`SecretReference`";
+    user(String) "user": "string";
+} }
+
+part! { ceph_fs_volume_source() -> CephFSVolumeSourceApplyConfiguration of api::CephFSVolumeSource {
+    monitors(Vec<String>) "monitors": "list of string, owned as a whole";
+    path(String) "path": "string";
+    read_only(bool) "readOnly": "`bool`";
+    secret_file(String) "secretFile": "string";
+    secret_ref(Box<LocalObjectReferenceApplyConfiguration>) "secretRef": "`LocalObjectReference`";
+    user(String) "user": "string";
+} }
+
+part! { cinder_persistent_volume_source() -> CinderPersistentVolumeSourceApplyConfiguration of api::CinderPersistentVolumeSource {
+    fs_type(String) "fsType": "string";
+    read_only(bool) "readOnly": "`bool`";
+    secret_ref(Box<SecretReferenceApplyConfiguration>) "secretRef": "`SecretReference`";
+    volume_id(String) "volumeID": "string";
+} }
+
+part! { cinder_volume_source() -> CinderVolumeSourceApplyConfiguration of api::CinderVolumeSource {
+    fs_type(String) "fsType": "string";
+    read_only(bool) "readOnly": "`bool`";
+    secret_ref(Box<LocalObjectReferenceApplyConfiguration>) "secretRef": "`LocalObjectReference`";
+    volume_id(String) "volumeID": "string";
+} }
+
+part! { client_ip_config() -> ClientIPConfigApplyConfiguration of api::ClientIPConfig {
+    timeout_seconds(i32) "timeoutSeconds": "`i32`";
+} }
+
+part! { cluster_trust_bundle_projection() -> ClusterTrustBundleProjectionApplyConfiguration of api::ClusterTrustBundleProjection {
+    label_selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "labelSelector": "`LabelSelector`";
+    name(String) "name": "string";
+    optional(bool) "optional": "`bool`";
+    path(String) "path": "string";
+    signer_name(String) "signerName": "string";
+} }
+
+kind! { config_map(name, namespace) -> ConfigMapApplyConfiguration of api::ConfigMap {
+    binary_data(BTreeMap<String, ByteString>) "binaryData": "map of `ByteString`";
+    data(BTreeMap<String, String>) "data": "map of string";
+    immutable(bool) "immutable": "`bool`";
+} }
+
+part! { config_map_env_source() -> ConfigMapEnvSourceApplyConfiguration of api::ConfigMapEnvSource {
+    name(String) "name": "string";
+    optional(bool) "optional": "`bool`";
+} }
+
+part! { config_map_key_selector() -> ConfigMapKeySelectorApplyConfiguration of api::ConfigMapKeySelector {
+    key(String) "key": "string";
+    name(String) "name": "string";
+    optional(bool) "optional": "`bool`";
+} }
+
+part! { config_map_node_config_source() -> ConfigMapNodeConfigSourceApplyConfiguration of api::ConfigMapNodeConfigSource {
+    kubelet_config_key(String) "kubeletConfigKey": "string";
+    name(String) "name": "string";
+    namespace(String) "namespace": "string";
+    resource_version(String) "resourceVersion": "string";
+    uid(String) "uid": "string";
+} }
+
+part! { config_map_projection() -> ConfigMapProjectionApplyConfiguration of api::ConfigMapProjection {
+    items(Vec<KeyToPathApplyConfiguration>) "items": "list of `KeyToPath`, owned as a whole";
+    name(String) "name": "string";
+    optional(bool) "optional": "`bool`";
+} }
+
+part! { config_map_volume_source() -> ConfigMapVolumeSourceApplyConfiguration of api::ConfigMapVolumeSource {
+    default_mode(i32) "defaultMode": "`i32`";
+    items(Vec<KeyToPathApplyConfiguration>) "items": "list of `KeyToPath`, owned as a whole";
+    name(String) "name": "string";
+    optional(bool) "optional": "`bool`";
+} }
+
+part! { container(name: impl Into<String>) -> ContainerApplyConfiguration of api::Container {
+    args(Vec<String>) "args": "list of string, owned as a whole";
+    command(Vec<String>) "command": "list of string, owned as a whole";
+    env(Vec<EnvVarApplyConfiguration>) "env": "list of `EnvVar`, merged by `name`";
+    env_from(Vec<EnvFromSourceApplyConfiguration>) "envFrom": "list of `EnvFromSource`, owned as a whole";
+    image(String) "image": "string";
+    image_pull_policy(String) "imagePullPolicy": "string, one of `Always`, `IfNotPresent`, `Never`";
+    lifecycle(Box<LifecycleApplyConfiguration>) "lifecycle": "`Lifecycle`";
+    liveness_probe(Box<ProbeApplyConfiguration>) "livenessProbe": "`Probe`";
+    name(String) "name": "string";
+    ports(Vec<ContainerPortApplyConfiguration>) "ports": "list of `ContainerPort`, merged by `containerPort` and `protocol`";
+    readiness_probe(Box<ProbeApplyConfiguration>) "readinessProbe": "`Probe`";
+    resize_policy(Vec<ContainerResizePolicyApplyConfiguration>) "resizePolicy": "list of `ContainerResizePolicy`, owned as a whole";
+    resources(Box<ResourceRequirementsApplyConfiguration>) "resources": "`ResourceRequirements`";
+    restart_policy(String) "restartPolicy": "string";
+    restart_policy_rules(Vec<ContainerRestartRuleApplyConfiguration>) "restartPolicyRules": "list of `ContainerRestartRule`, owned as a whole";
+    security_context(Box<SecurityContextApplyConfiguration>) "securityContext": "`SecurityContext`";
+    startup_probe(Box<ProbeApplyConfiguration>) "startupProbe": "`Probe`";
+    stdin(bool) "stdin": "`bool`";
+    stdin_once(bool) "stdinOnce": "`bool`";
+    termination_message_path(String) "terminationMessagePath": "string";
+    termination_message_policy(String) "terminationMessagePolicy": "string, one of `FallbackToLogsOnError`, `File`";
+    tty(bool) "tty": "`bool`";
+    volume_devices(Vec<VolumeDeviceApplyConfiguration>) "volumeDevices": "list of `VolumeDevice`, merged by `devicePath`";
+    volume_mounts(Vec<VolumeMountApplyConfiguration>) "volumeMounts": "list of `VolumeMount`, merged by `mountPath`";
+    working_dir(String) "workingDir": "string";
+} }
+
+part! { container_extended_resource_request() -> ContainerExtendedResourceRequestApplyConfiguration of api::ContainerExtendedResourceRequest {
+    container_name(String) "containerName": "string";
+    request_name(String) "requestName": "string";
+    resource_name(String) "resourceName": "string";
+} }
+
+part! { container_image() -> ContainerImageApplyConfiguration of api::ContainerImage {
+    names(Vec<String>) "names": "list of string, owned as a whole";
+    size_bytes(i64) "sizeBytes": "`i64`";
+} }
+
+part! { container_port(container_port: i32) -> ContainerPortApplyConfiguration of api::ContainerPort {
+    container_port(i32) "containerPort": "`i32`";
+    host_ip(String) "hostIP": "string";
+    host_port(i32) "hostPort": "`i32`";
+    name(String) "name": "string";
+    protocol(String) "protocol": "string, one of `SCTP`, `TCP`, `UDP`";
+} }
+
+part! { container_resize_policy() -> ContainerResizePolicyApplyConfiguration of api::ContainerResizePolicy {
+    resource_name(String) "resourceName": "string";
+    restart_policy(String) "restartPolicy": "string";
+} }
+
+part! { container_restart_rule() -> ContainerRestartRuleApplyConfiguration of api::ContainerRestartRule {
+    action(String) "action": "string";
+    exit_codes(Box<ContainerRestartRuleOnExitCodesApplyConfiguration>) "exitCodes": "`ContainerRestartRuleOnExitCodes`";
+} }
+
+part! { container_restart_rule_on_exit_codes() -> ContainerRestartRuleOnExitCodesApplyConfiguration of api::ContainerRestartRuleOnExitCodes {
+    operator(String) "operator": "string";
+    values(Vec<i32>) "values": "set of `i32`";
+} }
+
+part! { container_state() -> ContainerStateApplyConfiguration of api::ContainerState {
+    running(Box<ContainerStateRunningApplyConfiguration>) "running": "`ContainerStateRunning`";
+    terminated(Box<ContainerStateTerminatedApplyConfiguration>) "terminated": "`ContainerStateTerminated`";
+    waiting(Box<ContainerStateWaitingApplyConfiguration>) "waiting": "`ContainerStateWaiting`";
+} }
+
+part! { container_state_running() -> ContainerStateRunningApplyConfiguration of api::ContainerStateRunning {
+    started_at(Time) "startedAt": "`Time`";
+} }
+
+part! { container_state_terminated() -> ContainerStateTerminatedApplyConfiguration of api::ContainerStateTerminated {
+    container_id(String) "containerID": "string";
+    exit_code(i32) "exitCode": "`i32`";
+    finished_at(Time) "finishedAt": "`Time`";
+    message(String) "message": "string";
+    reason(String) "reason": "string";
+    signal(i32) "signal": "`i32`";
+    started_at(Time) "startedAt": "`Time`";
+} }
+
+part! { container_state_waiting() -> ContainerStateWaitingApplyConfiguration of api::ContainerStateWaiting {
+    message(String) "message": "string";
+    reason(String) "reason": "string";
+} }
+
+part! { container_status() -> ContainerStatusApplyConfiguration of api::ContainerStatus {
+    allocated_resources(BTreeMap<String, Quantity>) "allocatedResources": "map of `Quantity`";
+    allocated_resources_status(Vec<ResourceStatusApplyConfiguration>) "allocatedResourcesStatus": "list of `ResourceStatus`, merged by `name`";
+    container_id(String) "containerID": "string";
+    image(String) "image": "string";
+    image_id(String) "imageID": "string";
+    last_state(Box<ContainerStateApplyConfiguration>) "lastState": "`ContainerState`";
+    name(String) "name": "string";
+    ready(bool) "ready": "`bool`";
+    resources(Box<ResourceRequirementsApplyConfiguration>) "resources": "`ResourceRequirements`";
+    restart_count(i32) "restartCount": "`i32`";
+    started(bool) "started": "`bool`";
+    state(Box<ContainerStateApplyConfiguration>) "state": "`ContainerState`";
+    stop_signal(String) "stopSignal": "string, one of `SIGABRT`, `SIGALRM`, `SIGBUS`, `SIGCHLD`, `SIGCLD`, `SIGCONT`, `SIGFPE`, `SIGHUP`, `SIGILL`, `SIGINT`, `SIGIO`, `SIGIOT`, `SIGKILL`, `SIGPIPE`, `SIGPOLL`, `SIGPROF`, `SIGPWR`, `SIGQUIT`, `SIGRTMAX`, `SIGRTMAX-1`, `SIGRTMAX-10`, `SIGRTMAX-11`, `SIGRTMAX-12`, `SIGRTMAX-13`, `SIGRTMAX-14`, `SIGRTMAX-2`, `SIGRTMAX-3`, `SIGRTMAX-4`, `SIGRTMAX-5`, `SIGRTMAX-6`, `SIGRTMAX-7`, `SIGRTMAX-8`, `SIGRTMAX-9`, `SIGRTMIN`, `SIGRTMIN+1`, `SIGRTMIN+10`, `SIGRTMIN+11`, `SIGRTMIN+12`, `SIGRTMIN+13`, `SIGRTMIN+14`, `SIGRTMIN+15`, `SIGRTMIN+2`, `SIGRTMIN+3`, `SIGRTMIN+4`, `SIGRTMIN+5`, `SIGRTMIN+6`, `SIGRTMIN+7`, `SIGRTMIN+8`, `SIGRTMIN+9`, `SIGSEGV`, `SIGSTKFLT`, `SIGSTOP`, `SIGSYS`, `SIGTERM`, `SIGTRAP`, `SIGTSTP`, `SIGTTIN`, `SIGTTOU`, `SIGURG`, `SIGUSR1`, `SIGUSR2`, `SIGVTALRM`, `SIGWINCH`, `SIGXCPU`, `SIGXFSZ`";
+    user(Box<ContainerUserApplyConfiguration>) "user": "`ContainerUser`";
+    volume_mounts(Vec<VolumeMountStatusApplyConfiguration>) "volumeMounts": "list of `VolumeMountStatus`, merged by `mountPath`";
+} }
+
+part! { container_user() -> ContainerUserApplyConfiguration of api::ContainerUser {
+    linux(Box<LinuxContainerUserApplyConfiguration>) "linux": "`LinuxContainerUser`";
+} }
+
+part! { daemon_endpoint() -> DaemonEndpointApplyConfiguration of api::DaemonEndpoint {
+    port(i32) "Port": "`i32`";
+} }
+
+part! { downward_api_projection() -> DownwardAPIProjectionApplyConfiguration of api::DownwardAPIProjection {
+    items(Vec<DownwardAPIVolumeFileApplyConfiguration>) "items": "list of `DownwardAPIVolumeFile`, owned as a whole";
+} }
+
+part! { downward_api_volume_file() -> DownwardAPIVolumeFileApplyConfiguration of api::DownwardAPIVolumeFile {
+    field_ref(Box<ObjectFieldSelectorApplyConfiguration>) "fieldRef": "`ObjectFieldSelector`";
+    mode(i32) "mode": "`i32`";
+    path(String) "path": "string";
+    resource_field_ref(Box<ResourceFieldSelectorApplyConfiguration>) "resourceFieldRef": "`ResourceFieldSelector`";
+} }
+
+part! { downward_api_volume_source() -> DownwardAPIVolumeSourceApplyConfiguration of api::DownwardAPIVolumeSource {
+    default_mode(i32) "defaultMode": "`i32`";
+    items(Vec<DownwardAPIVolumeFileApplyConfiguration>) "items": "list of `DownwardAPIVolumeFile`, owned as a whole";
+} }
+
+part! { empty_dir_volume_source() -> EmptyDirVolumeSourceApplyConfiguration of api::EmptyDirVolumeSource {
+    medium(String) "medium": "string";
+    size_limit(Quantity) "sizeLimit": "`Quantity`";
+} }
+
+part! { endpoint_address() -> EndpointAddressApplyConfiguration of api::EndpointAddress {
+    hostname(String) "hostname": "string";
+    ip(String) "ip": "string";
+    node_name(String) "nodeName": "string";
+    target_ref(Box<ObjectReferenceApplyConfiguration>) "targetRef": "`ObjectReference`";
+} }
+
+part! { endpoint_port() -> EndpointPortApplyConfiguration of api::EndpointPort {
+    app_protocol(String) "appProtocol": "string";
+    name(String) "name": "string";
+    port(i32) "port": "`i32`";
+    protocol(String) "protocol": "string, one of `SCTP`, `TCP`, `UDP`";
+} }
+
+part! { endpoint_subset() -> EndpointSubsetApplyConfiguration of api::EndpointSubset {
+    addresses(Vec<EndpointAddressApplyConfiguration>) "addresses": "list of `EndpointAddress`, owned as a whole";
+    not_ready_addresses(Vec<EndpointAddressApplyConfiguration>) "notReadyAddresses": "list of `EndpointAddress`, owned as a whole";
+    ports(Vec<EndpointPortApplyConfiguration>) "ports": "list of `EndpointPort`, owned as a whole";
+} }
+
+kind! { endpoints(name, namespace) -> EndpointsApplyConfiguration of api::Endpoints {
+    subsets(Vec<EndpointSubsetApplyConfiguration>) "subsets": "list of `EndpointSubset`, owned as a whole";
+} }
+
+part! { env_from_source() -> EnvFromSourceApplyConfiguration of api::EnvFromSource {
+    config_map_ref(Box<ConfigMapEnvSourceApplyConfiguration>) "configMapRef": "`ConfigMapEnvSource`";
+    prefix(String) "prefix": "string";
+    secret_ref(Box<SecretEnvSourceApplyConfiguration>) "secretRef": "`SecretEnvSource`";
+} }
+
+part! { env_var(name: impl Into<String>) -> EnvVarApplyConfiguration of api::EnvVar {
+    name(String) "name": "string";
+    value(String) "value": "string";
+    value_from(Box<EnvVarSourceApplyConfiguration>) "valueFrom": "`EnvVarSource`";
+} }
+
+part! { env_var_source() -> EnvVarSourceApplyConfiguration of api::EnvVarSource {
+    config_map_key_ref(Box<ConfigMapKeySelectorApplyConfiguration>) "configMapKeyRef": "`ConfigMapKeySelector`";
+    field_ref(Box<ObjectFieldSelectorApplyConfiguration>) "fieldRef": "`ObjectFieldSelector`";
+    file_key_ref(Box<FileKeySelectorApplyConfiguration>) "fileKeyRef": "`FileKeySelector`";
+    resource_field_ref(Box<ResourceFieldSelectorApplyConfiguration>) "resourceFieldRef": "`ResourceFieldSelector`";
+    secret_key_ref(Box<SecretKeySelectorApplyConfiguration>) "secretKeyRef": "`SecretKeySelector`";
+} }
+
+part! { ephemeral_container(name: impl Into<String>) -> EphemeralContainerApplyConfiguration of api::EphemeralContainer {
+    args(Vec<String>) "args": "list of string, owned as a whole";
+    command(Vec<String>) "command": "list of string, owned as a whole";
+    env(Vec<EnvVarApplyConfiguration>) "env": "list of `EnvVar`, merged by `name`";
+    env_from(Vec<EnvFromSourceApplyConfiguration>) "envFrom": "list of `EnvFromSource`, owned as a whole";
+    image(String) "image": "string";
+    image_pull_policy(String) "imagePullPolicy": "string, one of `Always`, `IfNotPresent`, `Never`";
+    lifecycle(Box<LifecycleApplyConfiguration>) "lifecycle": "`Lifecycle`";
+    liveness_probe(Box<ProbeApplyConfiguration>) "livenessProbe": "`Probe`";
+    name(String) "name": "string";
+    ports(Vec<ContainerPortApplyConfiguration>) "ports": "list of `ContainerPort`, merged by `containerPort` and `protocol`";
+    readiness_probe(Box<ProbeApplyConfiguration>) "readinessProbe": "`Probe`";
+    resize_policy(Vec<ContainerResizePolicyApplyConfiguration>) "resizePolicy": "list of `ContainerResizePolicy`, owned as a whole";
+    resources(Box<ResourceRequirementsApplyConfiguration>) "resources": "`ResourceRequirements`";
+    restart_policy(String) "restartPolicy": "string";
+    restart_policy_rules(Vec<ContainerRestartRuleApplyConfiguration>) "restartPolicyRules": "list of `ContainerRestartRule`, owned as a whole";
+    security_context(Box<SecurityContextApplyConfiguration>) "securityContext": "`SecurityContext`";
+    startup_probe(Box<ProbeApplyConfiguration>) "startupProbe": "`Probe`";
+    stdin(bool) "stdin": "`bool`";
+    stdin_once(bool) "stdinOnce": "`bool`";
+    target_container_name(String) "targetContainerName": "string";
+    termination_message_path(String) "terminationMessagePath": "string";
+    termination_message_policy(String) "terminationMessagePolicy": "string, one of `FallbackToLogsOnError`, `File`";
+    tty(bool) "tty": "`bool`";
+    volume_devices(Vec<VolumeDeviceApplyConfiguration>) "volumeDevices": "list of `VolumeDevice`, merged by `devicePath`";
+    volume_mounts(Vec<VolumeMountApplyConfiguration>) "volumeMounts": "list of `VolumeMount`, merged by `mountPath`";
+    working_dir(String) "workingDir": "string";
+} }
+
+part! { ephemeral_volume_source() -> EphemeralVolumeSourceApplyConfiguration of api::EphemeralVolumeSource {
+    volume_claim_template(Box<PersistentVolumeClaimTemplateApplyConfiguration>) "volumeClaimTemplate": "`PersistentVolumeClaimTemplate`";
+} }
+
+kind! { event(name, namespace) -> EventApplyConfiguration of api::Event {
+    action(String) "action": "string";
+    count(i32) "count": "`i32`";
+    event_time(MicroTime) "eventTime": "`MicroTime`";
+    first_timestamp(Time) "firstTimestamp": "`Time`";
+    involved_object(Box<ObjectReferenceApplyConfiguration>) "involvedObject": "`ObjectReference`";
+    last_timestamp(Time) "lastTimestamp": "`Time`";
+    message(String) "message": "string";
+    reason(String) "reason": "string";
+    related(Box<ObjectReferenceApplyConfiguration>) "related": "`ObjectReference`";
+    reporting_component(String) "reportingComponent": "string";
+    reporting_instance(String) "reportingInstance": "string";
+    series(Box<EventSeriesApplyConfiguration>) "series": "`EventSeries`";
+    source(Box<EventSourceApplyConfiguration>) "source": "`EventSource`";
+    type_(String) "type": "string";
+} }
+
+part! { event_series() -> EventSeriesApplyConfiguration of api::EventSeries {
+    count(i32) "count": "`i32`";
+    last_observed_time(MicroTime) "lastObservedTime": "`MicroTime`";
+} }
+
+part! { event_source() -> EventSourceApplyConfiguration of api::EventSource {
+    component(String) "component": "string";
+    host(String) "host": "string";
+} }
+
+part! { exec_action() -> ExecActionApplyConfiguration of api::ExecAction {
+    command(Vec<String>) "command": "list of string, owned as a whole";
+} }
+
+part! { fc_volume_source() -> FCVolumeSourceApplyConfiguration of api::FCVolumeSource {
+    fs_type(String) "fsType": "string";
+    lun(i32) "lun": "`i32`";
+    read_only(bool) "readOnly": "`bool`";
+    target_wwns(Vec<String>) "targetWWNs": "list of string, owned as a whole";
+    wwids(Vec<String>) "wwids": "list of string, owned as a whole";
+} }
+
+part! { file_key_selector() -> FileKeySelectorApplyConfiguration of api::FileKeySelector {
+    key(String) "key": "string";
+    optional(bool) "optional": "`bool`";
+    path(String) "path": "string";
+    volume_name(String) "volumeName": "string";
+} }
+
+part! { flex_persistent_volume_source() -> FlexPersistentVolumeSourceApplyConfiguration of api::FlexPersistentVolumeSource {
+    driver(String) "driver": "string";
+    fs_type(String) "fsType": "string";
+    options(BTreeMap<String, String>) "options": "map of string";
+    read_only(bool) "readOnly": "`bool`";
+    secret_ref(Box<SecretReferenceApplyConfiguration>) "secretRef": "`SecretReference`";
+} }
+
+part! { flex_volume_source() -> FlexVolumeSourceApplyConfiguration of api::FlexVolumeSource {
+    driver(String) "driver": "string";
+    fs_type(String) "fsType": "string";
+    options(BTreeMap<String, String>) "options": "map of string";
+    read_only(bool) "readOnly": "`bool`";
+    secret_ref(Box<LocalObjectReferenceApplyConfiguration>) "secretRef": "`LocalObjectReference`";
+} }
+
+part! { flocker_volume_source() -> FlockerVolumeSourceApplyConfiguration of api::FlockerVolumeSource {
+    dataset_name(String) "datasetName": "string";
+    dataset_uuid(String) "datasetUUID": "string";
+} }
+
+part! { gce_persistent_disk_volume_source() -> GCEPersistentDiskVolumeSourceApplyConfiguration of api::GCEPersistentDiskVolumeSource {
+    fs_type(String) "fsType": "string";
+    partition(i32) "partition": "`i32`";
+    pd_name(String) "pdName": "string";
+    read_only(bool) "readOnly": "`bool`";
+} }
+
+part! { grpc_action() -> GRPCActionApplyConfiguration of api::GRPCAction {
+    port(i32) "port": "`i32`";
+    service(String) "service": "string";
+} }
+
+part! { git_repo_volume_source() -> GitRepoVolumeSourceApplyConfiguration of api::GitRepoVolumeSource {
+    directory(String) "directory": "string";
+    repository(String) "repository": "string";
+    revision(String) "revision": "string";
+} }
+
+part! { glusterfs_persistent_volume_source() -> GlusterfsPersistentVolumeSourceApplyConfiguration of api::GlusterfsPersistentVolumeSource {
+    endpoints(String) "endpoints": "string";
+    endpoints_namespace(String) "endpointsNamespace": "string";
+    path(String) "path": "string";
+    read_only(bool) "readOnly": "`bool`";
+} }
+
+part! { glusterfs_volume_source() -> GlusterfsVolumeSourceApplyConfiguration of api::GlusterfsVolumeSource {
+    endpoints(String) "endpoints": "string";
+    path(String) "path": "string";
+    read_only(bool) "readOnly": "`bool`";
+} }
+
+part! { http_get_action() -> HTTPGetActionApplyConfiguration of api::HTTPGetAction {
+    host(String) "host": "string";
+    http_headers(Vec<HTTPHeaderApplyConfiguration>) "httpHeaders": "list of `HTTPHeader`, owned as a whole";
+    path(String) "path": "string";
+    port(IntOrString) "port": "`IntOrString`";
+    scheme(String) "scheme": "string, one of `HTTP`, `HTTPS`";
+} }
+
+part! { http_header() -> HTTPHeaderApplyConfiguration of api::HTTPHeader {
+    name(String) "name": "string";
+    value(String) "value": "string";
+} }
+
+part! { host_alias(ip: impl Into<String>) -> HostAliasApplyConfiguration of api::HostAlias {
+    hostnames(Vec<String>) "hostnames": "list of string, owned as a whole";
+    ip(String) "ip": "string";
+} }
+
+part! { host_ip() -> HostIPApplyConfiguration of api::HostIP {
+    ip(String) "ip": "string";
+} }
+
+part! { host_path_volume_source() -> HostPathVolumeSourceApplyConfiguration of api::HostPathVolumeSource {
+    path(String) "path": "string";
+    type_(String) "type": "string, one of ``, `BlockDevice`, `CharDevice`, `Directory`, `DirectoryOrCreate`, `File`, `FileOrCreate`, `Socket`";
+} }
+
+part! { iscsi_persistent_volume_source() -> ISCSIPersistentVolumeSourceApplyConfiguration of api::ISCSIPersistentVolumeSource {
+    chap_auth_discovery(bool) "chapAuthDiscovery": "`bool`";
+    chap_auth_session(bool) "chapAuthSession": "`bool`";
+    fs_type(String) "fsType": "string";
+    initiator_name(String) "initiatorName": "string";
+    iqn(String) "iqn": "string";
+    iscsi_interface(String) "iscsiInterface": "string";
+    lun(i32) "lun": "`i32`";
+    portals(Vec<String>) "portals": "list of string, owned as a whole";
+    read_only(bool) "readOnly": "`bool`";
+    secret_ref(Box<SecretReferenceApplyConfiguration>) "secretRef": "`SecretReference`";
+    target_portal(String) "targetPortal": "string";
+} }
+
+part! { iscsi_volume_source() -> ISCSIVolumeSourceApplyConfiguration of api::ISCSIVolumeSource {
+    chap_auth_discovery(bool) "chapAuthDiscovery": "`bool`";
+    chap_auth_session(bool) "chapAuthSession": "`bool`";
+    fs_type(String) "fsType": "string";
+    initiator_name(String) "initiatorName": "string";
+    iqn(String) "iqn": "string";
+    iscsi_interface(String) "iscsiInterface": "string";
+    lun(i32) "lun": "`i32`";
+    portals(Vec<String>) "portals": "list of string, owned as a whole";
+    read_only(bool) "readOnly": "`bool`";
+    secret_ref(Box<LocalObjectReferenceApplyConfiguration>) "secretRef": "`LocalObjectReference`";
+    target_portal(String) "targetPortal": "string";
+} }
+
+part! { image_volume_source() -> ImageVolumeSourceApplyConfiguration of api::ImageVolumeSource {
+    pull_policy(String) "pullPolicy": "string, one of `Always`, `IfNotPresent`, `Never`";
+    reference(String) "reference": "string";
+} }
+
+part! { image_volume_status() -> ImageVolumeStatusApplyConfiguration of api::ImageVolumeStatus {
+    image_ref(String) "imageRef": "string";
+} }
+
+part! { key_to_path() -> KeyToPathApplyConfiguration of api::KeyToPath {
+    key(String) "key": "string";
+    mode(i32) "mode": "`i32`";
+    path(String) "path": "string";
+} }
+
+part! { lifecycle() -> LifecycleApplyConfiguration of api::Lifecycle {
+    post_start(Box<LifecycleHandlerApplyConfiguration>) "postStart": "`LifecycleHandler`";
+    pre_stop(Box<LifecycleHandlerApplyConfiguration>) "preStop": "`LifecycleHandler`";
+    stop_signal(String) "stopSignal": "string, one of `SIGABRT`, `SIGALRM`, `SIGBUS`, `SIGCHLD`, `SIGCLD`, `SIGCONT`, `SIGFPE`, `SIGHUP`, `SIGILL`, `SIGINT`, `SIGIO`, `SIGIOT`, `SIGKILL`, `SIGPIPE`, `SIGPOLL`, `SIGPROF`, `SIGPWR`, `SIGQUIT`, `SIGRTMAX`, `SIGRTMAX-1`, `SIGRTMAX-10`, `SIGRTMAX-11`, `SIGRTMAX-12`, `SIGRTMAX-13`, `SIGRTMAX-14`, `SIGRTMAX-2`, `SIGRTMAX-3`, `SIGRTMAX-4`, `SIGRTMAX-5`, `SIGRTMAX-6`, `SIGRTMAX-7`, `SIGRTMAX-8`, `SIGRTMAX-9`, `SIGRTMIN`, `SIGRTMIN+1`, `SIGRTMIN+10`, `SIGRTMIN+11`, `SIGRTMIN+12`, `SIGRTMIN+13`, `SIGRTMIN+14`, `SIGRTMIN+15`, `SIGRTMIN+2`, `SIGRTMIN+3`, `SIGRTMIN+4`, `SIGRTMIN+5`, `SIGRTMIN+6`, `SIGRTMIN+7`, `SIGRTMIN+8`, `SIGRTMIN+9`, `SIGSEGV`, `SIGSTKFLT`, `SIGSTOP`, `SIGSYS`, `SIGTERM`, `SIGTRAP`, `SIGTSTP`, `SIGTTIN`, `SIGTTOU`, `SIGURG`, `SIGUSR1`, `SIGUSR2`, `SIGVTALRM`, `SIGWINCH`, `SIGXCPU`, `SIGXFSZ`";
+} }
+
+part! { lifecycle_handler() -> LifecycleHandlerApplyConfiguration of api::LifecycleHandler {
+    exec(Box<ExecActionApplyConfiguration>) "exec": "`ExecAction`";
+    http_get(Box<HTTPGetActionApplyConfiguration>) "httpGet": "`HTTPGetAction`";
+    sleep(Box<SleepActionApplyConfiguration>) "sleep": "`SleepAction`";
+    tcp_socket(Box<TCPSocketActionApplyConfiguration>) "tcpSocket": "`TCPSocketAction`";
+} }
+
+kind! { limit_range(name, namespace) -> LimitRangeApplyConfiguration of api::LimitRange {
+    spec(Box<LimitRangeSpecApplyConfiguration>) "spec": "`LimitRangeSpec`";
+} }
+
+part! { limit_range_item() -> LimitRangeItemApplyConfiguration of api::LimitRangeItem {
+    default(BTreeMap<String, Quantity>) "default": "map of `Quantity`";
+    default_request(BTreeMap<String, Quantity>) "defaultRequest": "map of `Quantity`";
+    max(BTreeMap<String, Quantity>) "max": "map of `Quantity`";
+    max_limit_request_ratio(BTreeMap<String, Quantity>) "maxLimitRequestRatio": "map of `Quantity`";
+    min(BTreeMap<String, Quantity>) "min": "map of `Quantity`";
+    type_(String) "type": "string";
+} }
+
+part! { limit_range_spec() -> LimitRangeSpecApplyConfiguration of api::LimitRangeSpec, spec of [LimitRangeApplyConfiguration] {
+    limits(Vec<LimitRangeItemApplyConfiguration>) "limits": "list of `LimitRangeItem`, owned as a whole";
+} }
+
+part! { linux_container_user() -> LinuxContainerUserApplyConfiguration of api::LinuxContainerUser {
+    gid(i64) "gid": "`i64`";
+    supplemental_groups(Vec<i64>) "supplementalGroups": "list of `i64`, owned as a whole";
+    uid(i64) "uid": "`i64`";
+} }
+
+part! { load_balancer_ingress() -> LoadBalancerIngressApplyConfiguration of api::LoadBalancerIngress {
+    hostname(String) "hostname": "string";
+    ip(String) "ip": "string";
+    ip_mode(String) "ipMode": "string";
+    ports(Vec<PortStatusApplyConfiguration>) "ports": "list of `PortStatus`, owned as a whole";
+} }
+
+part! { load_balancer_status() -> LoadBalancerStatusApplyConfiguration of api::LoadBalancerStatus {
+    ingress(Vec<LoadBalancerIngressApplyConfiguration>) "ingress": "list of `LoadBalancerIngress`, owned as a whole";
+} }
+
+part! { local_object_reference() -> LocalObjectReferenceApplyConfiguration of api::LocalObjectReference {
+    name(String) "name": "string";
+} }
+
+part! { local_volume_source() -> LocalVolumeSourceApplyConfiguration of api::LocalVolumeSource {
+    fs_type(String) "fsType": "string";
+    path(String) "path": "string";
+} }
+
+part! { modify_volume_status() -> ModifyVolumeStatusApplyConfiguration of api::ModifyVolumeStatus {
+    status(String) "status": "string, one of `InProgress`, `Infeasible`, `Pending`";
+    target_volume_attributes_class_name(String) "targetVolumeAttributesClassName": "string";
+} }
+
+part! { nfs_volume_source() -> NFSVolumeSourceApplyConfiguration of api::NFSVolumeSource {
+    path(String) "path": "string";
+    read_only(bool) "readOnly": "`bool`";
+    server(String) "server": "string";
+} }
+
+kind! { namespace(name) -> NamespaceApplyConfiguration of api::Namespace {
+    spec(Box<NamespaceSpecApplyConfiguration>) "spec": "`NamespaceSpec`";
+    status(Box<NamespaceStatusApplyConfiguration>) "status": "`NamespaceStatus`";
+} }
+
+part! { namespace_condition(type_: impl Into<String>) -> NamespaceConditionApplyConfiguration of api::NamespaceCondition {
+    last_transition_time(Time) "lastTransitionTime": "`Time`";
+    message(String) "message": "string";
+    reason(String) "reason": "string";
+    status(String) "status": "string";
+    type_(String) "type": "string";
+} }
+
+part! { namespace_spec() -> NamespaceSpecApplyConfiguration of api::NamespaceSpec {
+    finalizers(Vec<String>) "finalizers": "list of string, owned as a whole";
+} }
+
+part! { namespace_status() -> NamespaceStatusApplyConfiguration of api::NamespaceStatus {
+    conditions(Vec<NamespaceConditionApplyConfiguration>) "conditions": "list of `NamespaceCondition`, merged by `type`";
+    phase(String) "phase": "string, one of `Active`, `Terminating`";
+} }
+
+kind! { node(name) -> NodeApplyConfiguration of api::Node {
+    spec(Box<NodeSpecApplyConfiguration>) "spec": "`NodeSpec`";
+    status(Box<NodeStatusApplyConfiguration>) "status": "`NodeStatus`";
+} }
+
+part! { node_address(type_: impl Into<String>) -> NodeAddressApplyConfiguration of api::NodeAddress {
+    address(String) "address": "string";
+    type_(String) "type": "string";
+} }
+
+part! { node_affinity() -> NodeAffinityApplyConfiguration of api::NodeAffinity {
+    preferred_during_scheduling_ignored_during_execution(Vec<PreferredSchedulingTermApplyConfiguration>) "preferredDuringSchedulingIgnoredDuringExecution": "list of `PreferredSchedulingTerm`, owned as a whole";
+    required_during_scheduling_ignored_during_execution(Box<NodeSelectorApplyConfiguration>) "requiredDuringSchedulingIgnoredDuringExecution": "`NodeSelector`";
+} }
+
+part! { node_allocatable_resource_claim_status() -> NodeAllocatableResourceClaimStatusApplyConfiguration of api::NodeAllocatableResourceClaimStatus {
+    containers(Vec<String>) "containers": "set of string";
+    resource_claim_name(String) "resourceClaimName": "string";
+    resources(BTreeMap<String, Quantity>) "resources": "map of `Quantity`";
+} }
+
+part! { node_condition(type_: impl Into<String>) -> NodeConditionApplyConfiguration of api::NodeCondition {
+    last_heartbeat_time(Time) "lastHeartbeatTime": "`Time`";
+    last_transition_time(Time) "lastTransitionTime": "`Time`";
+    message(String) "message": "string";
+    reason(String) "reason": "string";
+    status(String) "status": "string";
+    type_(String) "type": "string";
+} }
+
+part! { node_config_source() -> NodeConfigSourceApplyConfiguration of api::NodeConfigSource {
+    config_map(Box<ConfigMapNodeConfigSourceApplyConfiguration>) "configMap": "`ConfigMapNodeConfigSource`";
+} }
+
+part! { node_config_status() -> NodeConfigStatusApplyConfiguration of api::NodeConfigStatus {
+    active(Box<NodeConfigSourceApplyConfiguration>) "active": "`NodeConfigSource`";
+    assigned(Box<NodeConfigSourceApplyConfiguration>) "assigned": "`NodeConfigSource`";
+    error(String) "error": "string";
+    last_known_good(Box<NodeConfigSourceApplyConfiguration>) "lastKnownGood": "`NodeConfigSource`";
+} }
+
+part! { node_daemon_endpoints() -> NodeDaemonEndpointsApplyConfiguration of api::NodeDaemonEndpoints {
+    kubelet_endpoint(Box<DaemonEndpointApplyConfiguration>) "kubeletEndpoint": "`DaemonEndpoint`";
+} }
+
+part! { node_features() -> NodeFeaturesApplyConfiguration of api::NodeFeatures {
+    supplemental_groups_policy(bool) "supplementalGroupsPolicy": "`bool`";
+} }
+
+part! { node_runtime_handler() -> NodeRuntimeHandlerApplyConfiguration of api::NodeRuntimeHandler {
+    features(Box<NodeRuntimeHandlerFeaturesApplyConfiguration>) "features": "`NodeRuntimeHandlerFeatures`";
+    name(String) "name": "string";
+} }
+
+part! { node_runtime_handler_features() -> NodeRuntimeHandlerFeaturesApplyConfiguration of api::NodeRuntimeHandlerFeatures {
+    recursive_read_only_mounts(bool) "recursiveReadOnlyMounts": "`bool`";
+    user_namespaces(bool) "userNamespaces": "`bool`";
+} }
+
+part! { node_selector() -> NodeSelectorApplyConfiguration of api::NodeSelector {
+    node_selector_terms(Vec<NodeSelectorTermApplyConfiguration>) "nodeSelectorTerms": "list of `NodeSelectorTerm`, owned as a whole";
+} }
+
+part! { node_selector_requirement() -> NodeSelectorRequirementApplyConfiguration of api::NodeSelectorRequirement {
+    key(String) "key": "string";
+    operator(String) "operator": "string, one of `DoesNotExist`, `Exists`, `Gt`, `In`, `Lt`, `NotIn`";
+    values(Vec<String>) "values": "list of string, owned as a whole";
+} }
+
+part! { node_selector_term() -> NodeSelectorTermApplyConfiguration of api::NodeSelectorTerm {
+    match_expressions(Vec<NodeSelectorRequirementApplyConfiguration>) "matchExpressions": "list of `NodeSelectorRequirement`, owned as a whole";
+    match_fields(Vec<NodeSelectorRequirementApplyConfiguration>) "matchFields": "list of `NodeSelectorRequirement`, owned as a whole";
+} }
+
+part! { node_spec() -> NodeSpecApplyConfiguration of api::NodeSpec, spec of [NodeApplyConfiguration] {
+    config_source(Box<NodeConfigSourceApplyConfiguration>) "configSource": "`NodeConfigSource`";
+    external_id(String) "externalID": "string";
+    pod_cidr(String) "podCIDR": "string";
+    pod_cidrs(Vec<String>) "podCIDRs": "set of string";
+    provider_id(String) "providerID": "string";
+    taints(Vec<TaintApplyConfiguration>) "taints": "list of `Taint`, owned as a whole";
+    unschedulable(bool) "unschedulable": "`bool`";
+} }
+
+part! { node_status() -> NodeStatusApplyConfiguration of api::NodeStatus {
+    addresses(Vec<NodeAddressApplyConfiguration>) "addresses": "list of `NodeAddress`, merged by `type`";
+    allocatable(BTreeMap<String, Quantity>) "allocatable": "map of `Quantity`";
+    capacity(BTreeMap<String, Quantity>) "capacity": "map of `Quantity`";
+    conditions(Vec<NodeConditionApplyConfiguration>) "conditions": "list of `NodeCondition`, merged by `type`";
+    config(Box<NodeConfigStatusApplyConfiguration>) "config": "`NodeConfigStatus`";
+    daemon_endpoints(Box<NodeDaemonEndpointsApplyConfiguration>) "daemonEndpoints": "`NodeDaemonEndpoints`";
+    declared_features(Vec<String>) "declaredFeatures": "list of string, owned as a whole";
+    features(Box<NodeFeaturesApplyConfiguration>) "features": "`NodeFeatures`";
+    images(Vec<ContainerImageApplyConfiguration>) "images": "list of `ContainerImage`, owned as a whole";
+    node_info(Box<NodeSystemInfoApplyConfiguration>) "nodeInfo": "`NodeSystemInfo`";
+    phase(String) "phase": "string, one of `Pending`, `Running`, `Terminated`";
+    runtime_handlers(Vec<NodeRuntimeHandlerApplyConfiguration>) "runtimeHandlers": "list of `NodeRuntimeHandler`, owned as a whole";
+    volumes_attached(Vec<AttachedVolumeApplyConfiguration>) "volumesAttached": "list of `AttachedVolume`, owned as a whole";
+    volumes_in_use(Vec<String>) "volumesInUse": "list of string, owned as a whole";
+} }
+
+part! { node_swap_status() -> NodeSwapStatusApplyConfiguration of api::NodeSwapStatus {
+    capacity(i64) "capacity": "`i64`";
+} }
+
+part! { node_system_info() -> NodeSystemInfoApplyConfiguration of api::NodeSystemInfo {
+    architecture(String) "architecture": "string";
+    boot_id(String) "bootID": "string";
+    container_runtime_version(String) "containerRuntimeVersion": "string";
+    kernel_version(String) "kernelVersion": "string";
+    kube_proxy_version(String) "kubeProxyVersion": "string";
+    kubelet_version(String) "kubeletVersion": "string";
+    machine_id(String) "machineID": "string";
+    operating_system(String) "operatingSystem": "string";
+    os_image(String) "osImage": "string";
+    swap(Box<NodeSwapStatusApplyConfiguration>) "swap": "`NodeSwapStatus`";
+    system_uuid(String) "systemUUID": "string";
+} }
+
+part! { object_field_selector() -> ObjectFieldSelectorApplyConfiguration of api::ObjectFieldSelector {
+    api_version(String) "apiVersion": "string";
+    field_path(String) "fieldPath": "string";
+} }
+
+part! { object_reference() -> ObjectReferenceApplyConfiguration of api::ObjectReference {
+    api_version(String) "apiVersion": "string";
+    field_path(String) "fieldPath": "string";
+    kind(String) "kind": "string";
+    name(String) "name": "string";
+    namespace(String) "namespace": "string";
+    resource_version(String) "resourceVersion": "string";
+    uid(String) "uid": "string";
+} }
+
+kind! { persistent_volume(name) -> PersistentVolumeApplyConfiguration of api::PersistentVolume {
+    spec(Box<PersistentVolumeSpecApplyConfiguration>) "spec": "`PersistentVolumeSpec`";
+    status(Box<PersistentVolumeStatusApplyConfiguration>) "status": "`PersistentVolumeStatus`";
+} }
+
+kind! { persistent_volume_claim(name, namespace) -> PersistentVolumeClaimApplyConfiguration of api::PersistentVolumeClaim {
+    spec(Box<PersistentVolumeClaimSpecApplyConfiguration>) "spec": "`PersistentVolumeClaimSpec`";
+    status(Box<PersistentVolumeClaimStatusApplyConfiguration>) "status": "`PersistentVolumeClaimStatus`";
+} }
+
+part! { persistent_volume_claim_condition(type_: impl Into<String>) -> PersistentVolumeClaimConditionApplyConfiguration of api::PersistentVolumeClaimCondition {
+    last_probe_time(Time) "lastProbeTime": "`Time`";
+    last_transition_time(Time) "lastTransitionTime": "`Time`";
+    message(String) "message": "string";
+    reason(String) "reason": "string";
+    status(String) "status": "string";
+    type_(String) "type": "string";
+} }
+
+part! { persistent_volume_claim_spec() -> PersistentVolumeClaimSpecApplyConfiguration of api::PersistentVolumeClaimSpec, spec of [PersistentVolumeClaimApplyConfiguration, PersistentVolumeClaimTemplateApplyConfiguration] {
+    access_modes(Vec<String>) "accessModes": "list of string, one of `ReadOnlyMany`, `ReadWriteMany`, `ReadWriteOnce`, `ReadWriteOncePod`, owned as a whole";
+    data_source(Box<TypedLocalObjectReferenceApplyConfiguration>) "dataSource": "`TypedLocalObjectReference`";
+    data_source_ref(Box<TypedObjectReferenceApplyConfiguration>) "dataSourceRef": "`TypedObjectReference`";
+    resources(Box<VolumeResourceRequirementsApplyConfiguration>) "resources": "`VolumeResourceRequirements`";
+    selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "selector": "`LabelSelector`";
+    storage_class_name(String) "storageClassName": "string";
+    volume_attributes_class_name(String) "volumeAttributesClassName": "string";
+    volume_mode(String) "volumeMode": "string, one of `Block`, `Filesystem`";
+    volume_name(String) "volumeName": "string";
+} }
+
+part! { persistent_volume_claim_status() -> PersistentVolumeClaimStatusApplyConfiguration of api::PersistentVolumeClaimStatus {
+    access_modes(Vec<String>) "accessModes": "list of string, one of `ReadOnlyMany`, `ReadWriteMany`, `ReadWriteOnce`, `ReadWriteOncePod`, owned as a whole";
+    allocated_resource_statuses(BTreeMap<String, String>) "allocatedResourceStatuses": "map of string, one of `ControllerResizeInProgress`, `ControllerResizeInfeasible`, `NodeResizeInProgress`, `NodeResizeInfeasible`, `NodeResizePending`";
+    allocated_resources(BTreeMap<String, Quantity>) "allocatedResources": "map of `Quantity`";
+    capacity(BTreeMap<String, Quantity>) "capacity": "map of `Quantity`";
+    conditions(Vec<PersistentVolumeClaimConditionApplyConfiguration>) "conditions": "list of `PersistentVolumeClaimCondition`, merged by `type`";
+    current_volume_attributes_class_name(String) "currentVolumeAttributesClassName": "string";
+    modify_volume_status(Box<ModifyVolumeStatusApplyConfiguration>) "modifyVolumeStatus": "`ModifyVolumeStatus`";
+    phase(String) "phase": "string, one of `Bound`, `Lost`, `Pending`";
+} }
+
+template_metadata! { PersistentVolumeClaimTemplateApplyConfiguration }
+
+part! { persistent_volume_claim_template() -> PersistentVolumeClaimTemplateApplyConfiguration of api::PersistentVolumeClaimTemplate {
+    metadata(ObjectMeta) "metadata": "`ObjectMeta`";
+    spec(Box<PersistentVolumeClaimSpecApplyConfiguration>) "spec": "`PersistentVolumeClaimSpec`";
+} }
+
+part! { persistent_volume_claim_volume_source() -> PersistentVolumeClaimVolumeSourceApplyConfiguration of api::PersistentVolumeClaimVolumeSource {
+    claim_name(String) "claimName": "string";
+    read_only(bool) "readOnly": "`bool`";
+} }
+
+part! { persistent_volume_spec() -> PersistentVolumeSpecApplyConfiguration of api::PersistentVolumeSpec, spec of [PersistentVolumeApplyConfiguration] {
+    access_modes(Vec<String>) "accessModes": "list of string, one of `ReadOnlyMany`, `ReadWriteMany`, `ReadWriteOnce`, `ReadWriteOncePod`, owned as a whole";
+    aws_elastic_block_store(Box<AWSElasticBlockStoreVolumeSourceApplyConfiguration>) "awsElasticBlockStore": "`AWSElasticBlockStoreVolumeSource`";
+    azure_disk(Box<AzureDiskVolumeSourceApplyConfiguration>) "azureDisk": "`AzureDiskVolumeSource`";
+    azure_file(Box<AzureFilePersistentVolumeSourceApplyConfiguration>) "azureFile": "`AzureFilePersistentVolumeSource`";
+    capacity(BTreeMap<String, Quantity>) "capacity": "map of `Quantity`";
+    cephfs(Box<CephFSPersistentVolumeSourceApplyConfiguration>) "cephfs": "`CephFSPersistentVolumeSource`";
+    cinder(Box<CinderPersistentVolumeSourceApplyConfiguration>) "cinder": "`CinderPersistentVolumeSource`";
+    claim_ref(Box<ObjectReferenceApplyConfiguration>) "claimRef": "`ObjectReference`";
+    csi(Box<CSIPersistentVolumeSourceApplyConfiguration>) "csi": "`CSIPersistentVolumeSource`";
+    fc(Box<FCVolumeSourceApplyConfiguration>) "fc": "`FCVolumeSource`";
+    flex_volume(Box<FlexPersistentVolumeSourceApplyConfiguration>) "flexVolume": "`FlexPersistentVolumeSource`";
+    flocker(Box<FlockerVolumeSourceApplyConfiguration>) "flocker": "`FlockerVolumeSource`";
+    gce_persistent_disk(Box<GCEPersistentDiskVolumeSourceApplyConfiguration>) "gcePersistentDisk": "`GCEPersistentDiskVolumeSource`";
+    glusterfs(Box<GlusterfsPersistentVolumeSourceApplyConfiguration>) "glusterfs": "`GlusterfsPersistentVolumeSource`";
+    host_path(Box<HostPathVolumeSourceApplyConfiguration>) "hostPath": "`HostPathVolumeSource`";
+    iscsi(Box<ISCSIPersistentVolumeSourceApplyConfiguration>) "iscsi": "`ISCSIPersistentVolumeSource`";
+    local(Box<LocalVolumeSourceApplyConfiguration>) "local": "`LocalVolumeSource`";
+    mount_options(Vec<String>) "mountOptions": "list of string, owned as a whole";
+    nfs(Box<NFSVolumeSourceApplyConfiguration>) "nfs": "`NFSVolumeSource`";
+    node_affinity(Box<VolumeNodeAffinityApplyConfiguration>) "nodeAffinity": "`VolumeNodeAffinity`";
+    persistent_volume_reclaim_policy(String) "persistentVolumeReclaimPolicy": "string, one of `Delete`, `Recycle`, `Retain`";
+    photon_persistent_disk(Box<PhotonPersistentDiskVolumeSourceApplyConfiguration>) "photonPersistentDisk": "`PhotonPersistentDiskVolumeSource`";
+    portworx_volume(Box<PortworxVolumeSourceApplyConfiguration>) "portworxVolume": "`PortworxVolumeSource`";
+    quobyte(Box<QuobyteVolumeSourceApplyConfiguration>) "quobyte": "`QuobyteVolumeSource`";
+    rbd(Box<RBDPersistentVolumeSourceApplyConfiguration>) "rbd": "`RBDPersistentVolumeSource`";
+    scale_io(Box<ScaleIOPersistentVolumeSourceApplyConfiguration>) "scaleIO": "`ScaleIOPersistentVolumeSource`";
+    storage_class_name(String) "storageClassName": "string";
+    storageos(Box<StorageOSPersistentVolumeSourceApplyConfiguration>) "storageos": "`StorageOSPersistentVolumeSource`";
+    volume_attributes_class_name(String) "volumeAttributesClassName": "string";
+    volume_mode(String) "volumeMode": "string, one of `Block`, `Filesystem`";
+    vsphere_volume(Box<VsphereVirtualDiskVolumeSourceApplyConfiguration>) "vsphereVolume": "`VsphereVirtualDiskVolumeSource`";
+} }
+
+part! { persistent_volume_status() -> PersistentVolumeStatusApplyConfiguration of api::PersistentVolumeStatus {
+    last_phase_transition_time(Time) "lastPhaseTransitionTime": "`Time`";
+    message(String) "message": "string";
+    phase(String) "phase": "string, one of `Available`, `Bound`, `Failed`, `Pending`, `Released`";
+    reason(String) "reason": "string";
+} }
+
+part! { photon_persistent_disk_volume_source() -> PhotonPersistentDiskVolumeSourceApplyConfiguration of api::PhotonPersistentDiskVolumeSource {
+    fs_type(String) "fsType": "string";
+    pd_id(String) "pdID": "string";
+} }
+
+kind! { pod(name, namespace) -> PodApplyConfiguration of api::Pod {
+    spec(Box<PodSpecApplyConfiguration>) "spec": "`PodSpec`";
+    status(Box<PodStatusApplyConfiguration>) "status": "`PodStatus`";
+} }
+
+part! { pod_affinity() -> PodAffinityApplyConfiguration of api::PodAffinity {
+    preferred_during_scheduling_ignored_during_execution(Vec<WeightedPodAffinityTermApplyConfiguration>) "preferredDuringSchedulingIgnoredDuringExecution": "list of `WeightedPodAffinityTerm`, owned as a whole";
+    required_during_scheduling_ignored_during_execution(Vec<PodAffinityTermApplyConfiguration>) "requiredDuringSchedulingIgnoredDuringExecution": "list of `PodAffinityTerm`, owned as a whole";
+} }
+
+part! { pod_affinity_term() -> PodAffinityTermApplyConfiguration of api::PodAffinityTerm {
+    label_selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "labelSelector": "`LabelSelector`";
+    match_label_keys(Vec<String>) "matchLabelKeys": "list of string, owned as a whole";
+    mismatch_label_keys(Vec<String>) "mismatchLabelKeys": "list of string, owned as a whole";
+    namespace_selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "namespaceSelector": "`LabelSelector`";
+    namespaces(Vec<String>) "namespaces": "list of string, owned as a whole";
+    topology_key(String) "topologyKey": "string";
+} }
+
+part! { pod_anti_affinity() -> PodAntiAffinityApplyConfiguration of api::PodAntiAffinity {
+    preferred_during_scheduling_ignored_during_execution(Vec<WeightedPodAffinityTermApplyConfiguration>) "preferredDuringSchedulingIgnoredDuringExecution": "list of `WeightedPodAffinityTerm`, owned as a whole";
+    required_during_scheduling_ignored_during_execution(Vec<PodAffinityTermApplyConfiguration>) "requiredDuringSchedulingIgnoredDuringExecution": "list of `PodAffinityTerm`, owned as a whole";
+} }
+
+part! { pod_certificate_projection() -> PodCertificateProjectionApplyConfiguration of api::PodCertificateProjection {
+    certificate_chain_path(String) "certificateChainPath": "string";
+    credential_bundle_path(String) "credentialBundlePath": "string";
+    key_path(String) "keyPath": "string";
+    key_type(String) "keyType": "string";
+    max_expiration_seconds(i32) "maxExpirationSeconds": "`i32`";
+    signer_name(String) "signerName": "string";
+    user_annotations(BTreeMap<String, String>) "userAnnotations": "map of string";
+} }
+
+part! { pod_condition(type_: impl Into<String>) -> PodConditionApplyConfiguration of api::PodCondition {
+    last_probe_time(Time) "lastProbeTime": "`Time`";
+    last_transition_time(Time) "lastTransitionTime": "`Time`";
+    message(String) "message": "string";
+    observed_generation(i64) "observedGeneration": "`i64`";
+    reason(String) "reason": "string";
+    status(String) "status": "string";
+    type_(String) "type": "string";
+} }
+
+part! { pod_dns_config() -> PodDNSConfigApplyConfiguration of api::PodDNSConfig {
+    nameservers(Vec<String>) "nameservers": "list of string, owned as a whole";
+    options(Vec<PodDNSConfigOptionApplyConfiguration>) "options": "list of `PodDNSConfigOption`, owned as a whole";
+    searches(Vec<String>) "searches": "list of string, owned as a whole";
+} }
+
+part! { pod_dns_config_option() -> PodDNSConfigOptionApplyConfiguration of api::PodDNSConfigOption {
+    name(String) "name": "string";
+    value(String) "value": "string";
+} }
+
+part! { pod_extended_resource_claim_status() -> PodExtendedResourceClaimStatusApplyConfiguration of api::PodExtendedResourceClaimStatus {
+    request_mappings(Vec<ContainerExtendedResourceRequestApplyConfiguration>) "requestMappings": "list of `ContainerExtendedResourceRequest`, owned as a whole";
+    resource_claim_name(String) "resourceClaimName": "string";
+} }
+
+part! { pod_ip(ip: impl Into<String>) -> PodIPApplyConfiguration of api::PodIP {
+    ip(String) "ip": "string";
+} }
+
+part! { pod_os() -> PodOSApplyConfiguration of api::PodOS {
+    name(String) "name": "string";
+} }
+
+part! { pod_readiness_gate() -> PodReadinessGateApplyConfiguration of api::PodReadinessGate {
+    condition_type(String) "conditionType": "string";
+} }
+
+part! { pod_resource_claim(name: impl Into<String>) -> PodResourceClaimApplyConfiguration of api::PodResourceClaim {
+    name(String) "name": "string";
+    resource_claim_name(String) "resourceClaimName": "string";
+    resource_claim_template_name(String) "resourceClaimTemplateName": "string";
+} }
+
+part! { pod_resource_claim_status(name: impl Into<String>) -> PodResourceClaimStatusApplyConfiguration of api::PodResourceClaimStatus {
+    name(String) "name": "string";
+    resource_claim_name(String) "resourceClaimName": "string";
+} }
+
+part! { pod_scheduling_gate(name: impl Into<String>) -> PodSchedulingGateApplyConfiguration of api::PodSchedulingGate {
+    name(String) "name": "string";
+} }
+
+part! { pod_scheduling_group() -> PodSchedulingGroupApplyConfiguration of api::PodSchedulingGroup {
+    pod_group_name(String) "podGroupName": "string";
+} }
+
+part! { pod_security_context() -> PodSecurityContextApplyConfiguration of api::PodSecurityContext {
+    app_armor_profile(Box<AppArmorProfileApplyConfiguration>) "appArmorProfile": "`AppArmorProfile`";
+    fs_group(i64) "fsGroup": "`i64`";
+    fs_group_change_policy(String) "fsGroupChangePolicy": "string, one of `Always`, `OnRootMismatch`";
+    run_as_group(i64) "runAsGroup": "`i64`";
+    run_as_non_root(bool) "runAsNonRoot": "`bool`";
+    run_as_user(i64) "runAsUser": "`i64`";
+    se_linux_change_policy(String) "seLinuxChangePolicy": "string";
+    se_linux_options(Box<SELinuxOptionsApplyConfiguration>) "seLinuxOptions": "`SELinuxOptions`";
+    seccomp_profile(Box<SeccompProfileApplyConfiguration>) "seccompProfile": "`SeccompProfile`";
+    supplemental_groups(Vec<i64>) "supplementalGroups": "list of `i64`, owned as a whole";
+    supplemental_groups_policy(String) "supplementalGroupsPolicy": "string, one of `Merge`, `Strict`";
+    sysctls(Vec<SysctlApplyConfiguration>) "sysctls": "list of `Sysctl`, owned as a whole";
+    windows_options(Box<WindowsSecurityContextOptionsApplyConfiguration>) "windowsOptions": "`WindowsSecurityContextOptions`";
+} }
+
+part! { pod_spec() -> PodSpecApplyConfiguration of api::PodSpec, spec of [PodApplyConfiguration, PodTemplateSpecApplyConfiguration] {
+    active_deadline_seconds(i64) "activeDeadlineSeconds": "`i64`";
+    affinity(Box<AffinityApplyConfiguration>) "affinity": "`Affinity`";
+    automount_service_account_token(bool) "automountServiceAccountToken": "`bool`";
+    containers(Vec<ContainerApplyConfiguration>) "containers": "list of `Container`, merged by `name`";
+    dns_config(Box<PodDNSConfigApplyConfiguration>) "dnsConfig": "`PodDNSConfig`";
+    dns_policy(String) "dnsPolicy": "string, one of `ClusterFirst`, `ClusterFirstWithHostNet`, `Default`, `None`";
+    enable_service_links(bool) "enableServiceLinks": "`bool`";
+    ephemeral_containers(Vec<EphemeralContainerApplyConfiguration>) "ephemeralContainers": "list of `EphemeralContainer`, merged by `name`";
+    host_aliases(Vec<HostAliasApplyConfiguration>) "hostAliases": "list of `HostAlias`, merged by `ip`";
+    host_ipc(bool) "hostIPC": "`bool`";
+    host_network(bool) "hostNetwork": "`bool`";
+    host_pid(bool) "hostPID": "`bool`";
+    host_users(bool) "hostUsers": "`bool`";
+    hostname(String) "hostname": "string";
+    hostname_override(String) "hostnameOverride": "string";
+    image_pull_secrets(Vec<LocalObjectReferenceApplyConfiguration>) "imagePullSecrets": "list of `LocalObjectReference`, merged by `name`";
+    init_containers(Vec<ContainerApplyConfiguration>) "initContainers": "list of `Container`, merged by `name`";
+    node_name(String) "nodeName": "string";
+    node_selector(BTreeMap<String, String>) "nodeSelector": "map of string";
+    os(Box<PodOSApplyConfiguration>) "os": "`PodOS`";
+    overhead(BTreeMap<String, Quantity>) "overhead": "map of `Quantity`";
+    preemption_policy(String) "preemptionPolicy": "string, one of `Never`, `PreemptLowerPriority`";
+    priority(i32) "priority": "`i32`";
+    priority_class_name(String) "priorityClassName": "string";
+    readiness_gates(Vec<PodReadinessGateApplyConfiguration>) "readinessGates": "list of `PodReadinessGate`, owned as a whole";
+    resource_claims(Vec<PodResourceClaimApplyConfiguration>) "resourceClaims": "list of `PodResourceClaim`, merged by `name`";
+    resources(Box<ResourceRequirementsApplyConfiguration>) "resources": "`ResourceRequirements`";
+    restart_policy(String) "restartPolicy": "string, one of `Always`, `Never`, `OnFailure`";
+    runtime_class_name(String) "runtimeClassName": "string";
+    scheduler_name(String) "schedulerName": "string";
+    scheduling_gates(Vec<PodSchedulingGateApplyConfiguration>) "schedulingGates": "list of `PodSchedulingGate`, merged by `name`";
+    scheduling_group(Box<PodSchedulingGroupApplyConfiguration>) "schedulingGroup": "`PodSchedulingGroup`";
+    security_context(Box<PodSecurityContextApplyConfiguration>) "securityContext": "`PodSecurityContext`";
+    service_account(String) "serviceAccount": "string";
+    service_account_name(String) "serviceAccountName": "string";
+    set_hostname_as_fqdn(bool) "setHostnameAsFQDN": "`bool`";
+    share_process_namespace(bool) "shareProcessNamespace": "`bool`";
+    subdomain(String) "subdomain": "string";
+    termination_grace_period_seconds(i64) "terminationGracePeriodSeconds": "`i64`";
+    tolerations(Vec<TolerationApplyConfiguration>) "tolerations": "list of `Toleration`, owned as a whole";
+    topology_spread_constraints(Vec<TopologySpreadConstraintApplyConfiguration>) "topologySpreadConstraints": "list of `TopologySpreadConstraint`, merged by `topologyKey` and `whenUnsatisfiable`";
+    volumes(Vec<VolumeApplyConfiguration>) "volumes": "list of `Volume`, merged by `name`";
+} }
+
+part! { pod_status() -> PodStatusApplyConfiguration of api::PodStatus {
+    allocated_resources(BTreeMap<String, Quantity>) "allocatedResources": "map of `Quantity`";
+    conditions(Vec<PodConditionApplyConfiguration>) "conditions": "list of `PodCondition`, merged by `type`";
+    container_statuses(Vec<ContainerStatusApplyConfiguration>) "containerStatuses": "list of `ContainerStatus`, owned as a whole";
+    ephemeral_container_statuses(Vec<ContainerStatusApplyConfiguration>) "ephemeralContainerStatuses": "list of `ContainerStatus`, owned as a whole";
+    extended_resource_claim_status(Box<PodExtendedResourceClaimStatusApplyConfiguration>) "extendedResourceClaimStatus": "`PodExtendedResourceClaimStatus`";
+    host_ip(String) "hostIP": "string";
+    host_ips(Vec<HostIPApplyConfiguration>) "hostIPs": "list of `HostIP`, owned as a whole";
+    init_container_statuses(Vec<ContainerStatusApplyConfiguration>) "initContainerStatuses": "list of `ContainerStatus`, owned as a whole";
+    message(String) "message": "string";
+    node_allocatable_resource_claim_statuses(Vec<NodeAllocatableResourceClaimStatusApplyConfiguration>) "nodeAllocatableResourceClaimStatuses": "list of `NodeAllocatableResourceClaimStatus`, owned as a whole";
+    nominated_node_name(String) "nominatedNodeName": "string";
+    observed_generation(i64) "observedGeneration": "`i64`";
+    phase(String) "phase": "string, one of `Failed`, `Pending`, `Running`, `Succeeded`, `Unknown`";
+    pod_ip(String) "podIP": "string";
+    pod_ips(Vec<PodIPApplyConfiguration>) "podIPs": "list of `PodIP`, merged by `ip`";
+    qos_class(String) "qosClass": "string, one of `BestEffort`, `Burstable`, `Guaranteed`";
+    reason(String) "reason": "string";
+    resize(String) "resize": "string";
+    resource_claim_statuses(Vec<PodResourceClaimStatusApplyConfiguration>) "resourceClaimStatuses": "list of `PodResourceClaimStatus`, merged by `name`";
+    resources(Box<ResourceRequirementsApplyConfiguration>) "resources": "`ResourceRequirements`";
+    start_time(Time) "startTime": "`Time`";
+} }
+
+kind! { pod_template(name, namespace) -> PodTemplateApplyConfiguration of api::PodTemplate {
+    template(Box<PodTemplateSpecApplyConfiguration>) "template": "`PodTemplateSpec`";
+} }
+
+template_metadata! { PodTemplateSpecApplyConfiguration }
+
+part! { pod_template_spec() -> PodTemplateSpecApplyConfiguration of api::PodTemplateSpec {
+    metadata(ObjectMeta) "metadata": "`ObjectMeta`";
+    spec(Box<PodSpecApplyConfiguration>) "spec": "`PodSpec`";
+} }
+
+part! { port_status() -> PortStatusApplyConfiguration of api::PortStatus {
+    error(String) "error": "string";
+    port(i32) "port": "`i32`";
+    protocol(String) "protocol": "string, one of `SCTP`, `TCP`, `UDP`";
+} }
+
+part! { portworx_volume_source() -> PortworxVolumeSourceApplyConfiguration of api::PortworxVolumeSource {
+    fs_type(String) "fsType": "string";
+    read_only(bool) "readOnly": "`bool`";
+    volume_id(String) "volumeID": "string";
+} }
+
+part! { preferred_scheduling_term() -> PreferredSchedulingTermApplyConfiguration of api::PreferredSchedulingTerm {
+    preference(Box<NodeSelectorTermApplyConfiguration>) "preference": "`NodeSelectorTerm`";
+    weight(i32) "weight": "`i32`";
+} }
+
+part! { probe() -> ProbeApplyConfiguration of api::Probe {
+    exec(Box<ExecActionApplyConfiguration>) "exec": "`ExecAction`";
+    failure_threshold(i32) "failureThreshold": "`i32`";
+    grpc(Box<GRPCActionApplyConfiguration>) "grpc": "`GRPCAction`";
+    http_get(Box<HTTPGetActionApplyConfiguration>) "httpGet": "`HTTPGetAction`";
+    initial_delay_seconds(i32) "initialDelaySeconds": "`i32`";
+    period_seconds(i32) "periodSeconds": "`i32`";
+    success_threshold(i32) "successThreshold": "`i32`";
+    tcp_socket(Box<TCPSocketActionApplyConfiguration>) "tcpSocket": "`TCPSocketAction`";
+    termination_grace_period_seconds(i64) "terminationGracePeriodSeconds": "`i64`";
+    timeout_seconds(i32) "timeoutSeconds": "`i32`";
+} }
+
+part! { projected_volume_source() -> ProjectedVolumeSourceApplyConfiguration of api::ProjectedVolumeSource {
+    default_mode(i32) "defaultMode": "`i32`";
+    sources(Vec<VolumeProjectionApplyConfiguration>) "sources": "list of `VolumeProjection`, owned as a whole";
+} }
+
+part! { quobyte_volume_source() -> QuobyteVolumeSourceApplyConfiguration of api::QuobyteVolumeSource {
+    group(String) "group": "string";
+    read_only(bool) "readOnly": "`bool`";
+    registry(String) "registry": "string";
+    tenant(String) "tenant": "string";
+    user(String) "user": "string";
+    volume(String) "volume": "string";
+} }
+
+part! { rbd_persistent_volume_source() -> RBDPersistentVolumeSourceApplyConfiguration of api::RBDPersistentVolumeSource {
+    fs_type(String) "fsType": "string";
+    image(String) "image": "string";
+    keyring(String) "keyring": "string";
+    monitors(Vec<String>) "monitors": "list of string, owned as a whole";
+    pool(String) "pool": "string";
+    read_only(bool) "readOnly": "`bool`";
+    secret_ref(Box<SecretReferenceApplyConfiguration>) "secretRef": "`SecretReference`";
+    user(String) "user": "string";
+} }
+
+part! { rbd_volume_source() -> RBDVolumeSourceApplyConfiguration of api::RBDVolumeSource {
+    fs_type(String) "fsType": "string";
+    image(String) "image": "string";
+    keyring(String) "keyring": "string";
+    monitors(Vec<String>) "monitors": "list of string, owned as a whole";
+    pool(String) "pool": "string";
+    read_only(bool) "readOnly": "`bool`";
+    secret_ref(Box<LocalObjectReferenceApplyConfiguration>) "secretRef": "`LocalObjectReference`";
+    user(String) "user": "string";
+} }
+
+kind! { replication_controller(name, namespace) -> ReplicationControllerApplyConfiguration of api::ReplicationController {
+    spec(Box<ReplicationControllerSpecApplyConfiguration>) "spec": "`ReplicationControllerSpec`";
+    status(Box<ReplicationControllerStatusApplyConfiguration>) "status": "`ReplicationControllerStatus`";
+} }
+
+part! { replication_controller_condition(type_: impl Into<String>) -> ReplicationControllerConditionApplyConfiguration of api::ReplicationControllerCondition {
+    last_transition_time(Time) "lastTransitionTime": "`Time`";
+    message(String) "message": "string";
+    reason(String) "reason": "string";
+    status(String) "status": "string";
+    type_(String) "type": "string";
+} }
+
+part! { replication_controller_spec() -> ReplicationControllerSpecApplyConfiguration of api::ReplicationControllerSpec, spec of [ReplicationControllerApplyConfiguration] {
+    min_ready_seconds(i32) "minReadySeconds": "`i32`";
+    replicas(i32) "replicas": "`i32`";
+    selector(BTreeMap<String, String>) "selector": "map of string";
+    template(Box<PodTemplateSpecApplyConfiguration>) "template": "`PodTemplateSpec`";
+} }
+
+part! { replication_controller_status() -> ReplicationControllerStatusApplyConfiguration of api::ReplicationControllerStatus {
+    available_replicas(i32) "availableReplicas": "`i32`";
+    conditions(Vec<ReplicationControllerConditionApplyConfiguration>) "conditions": "list of `ReplicationControllerCondition`, merged by `type`";
+    fully_labeled_replicas(i32) "fullyLabeledReplicas": "`i32`";
+    observed_generation(i64) "observedGeneration": "`i64`";
+    ready_replicas(i32) "readyReplicas": "`i32`";
+    replicas(i32) "replicas": "`i32`";
+} }
+
+part! { resource_claim(name: impl Into<String>) -> ResourceClaimApplyConfiguration of api::ResourceClaim {
+    name(String) "name": "string";
+    request(String) "request": "string";
+} }
+
+part! { resource_field_selector() -> ResourceFieldSelectorApplyConfiguration of api::ResourceFieldSelector {
+    container_name(String) "containerName": "string";
+    divisor(Quantity) "divisor": "`Quantity`";
+    resource(String) "resource": "string";
+} }
+
+part! { resource_health(resource_id: impl Into<String>) -> ResourceHealthApplyConfiguration of api::ResourceHealth {
+    health(String) "health": "string";
+    message(String) "message": "string";
+    resource_id(String) "resourceID": "string";
+} }
+
+kind! { resource_quota(name, namespace) -> ResourceQuotaApplyConfiguration of api::ResourceQuota {
+    spec(Box<ResourceQuotaSpecApplyConfiguration>) "spec": "`ResourceQuotaSpec`";
+    status(Box<ResourceQuotaStatusApplyConfiguration>) "status": "`ResourceQuotaStatus`";
+} }
+
+part! { resource_quota_spec() -> ResourceQuotaSpecApplyConfiguration of api::ResourceQuotaSpec, spec of [ResourceQuotaApplyConfiguration] {
+    hard(BTreeMap<String, Quantity>) "hard": "map of `Quantity`";
+    scope_selector(Box<ScopeSelectorApplyConfiguration>) "scopeSelector": "`ScopeSelector`";
+    scopes(Vec<String>) "scopes": "list of string, one of `BestEffort`, `CrossNamespacePodAffinity`, `NotBestEffort`, `NotTerminating`, `PriorityClass`, `Terminating`, `VolumeAttributesClass`, owned as a whole";
+} }
+
+part! { resource_quota_status() -> ResourceQuotaStatusApplyConfiguration of api::ResourceQuotaStatus {
+    hard(BTreeMap<String, Quantity>) "hard": "map of `Quantity`";
+    used(BTreeMap<String, Quantity>) "used": "map of `Quantity`";
+} }
+
+part! { resource_requirements() -> ResourceRequirementsApplyConfiguration of api::ResourceRequirements {
+    claims(Vec<ResourceClaimApplyConfiguration>) "claims": "list of `ResourceClaim`, merged by `name`";
+    limits(BTreeMap<String, Quantity>) "limits": "map of `Quantity`";
+    requests(BTreeMap<String, Quantity>) "requests": "map of `Quantity`";
+} }
+
+part! { resource_status(name: impl Into<String>) -> ResourceStatusApplyConfiguration of api::ResourceStatus {
+    name(String) "name": "string";
+    resources(Vec<ResourceHealthApplyConfiguration>) "resources": "list of `ResourceHealth`, merged by `resourceID`";
+} }
+
+part! { se_linux_options() -> SELinuxOptionsApplyConfiguration of api::SELinuxOptions {
+    level(String) "level": "string";
+    role(String) "role": "string";
+    type_(String) "type": "string";
+    user(String) "user": "string";
+} }
+
+part! { scale_io_persistent_volume_source() -> ScaleIOPersistentVolumeSourceApplyConfiguration of api::ScaleIOPersistentVolumeSource {
+    fs_type(String) "fsType": "string";
+    gateway(String) "gateway": "string";
+    protection_domain(String) "protectionDomain": "string";
+    read_only(bool) "readOnly": "`bool`";
+    secret_ref(Box<SecretReferenceApplyConfiguration>) "secretRef": "`SecretReference`";
+    ssl_enabled(bool) "sslEnabled": "`bool`";
+    storage_mode(String) "storageMode": "string";
+    storage_pool(String) "storagePool": "string";
+    system(String) "system": "string";
+    volume_name(String) "volumeName": "string";
+} }
+
+part! { scale_io_volume_source() -> ScaleIOVolumeSourceApplyConfiguration of api::ScaleIOVolumeSource {
+    fs_type(String) "fsType": "string";
+    gateway(String) "gateway": "string";
+    protection_domain(String) "protectionDomain": "string";
+    read_only(bool) "readOnly": "`bool`";
+    secret_ref(Box<LocalObjectReferenceApplyConfiguration>) "secretRef": "`LocalObjectReference`";
+    ssl_enabled(bool) "sslEnabled": "`bool`";
+    storage_mode(String) "storageMode": "string";
+    storage_pool(String) "storagePool": "string";
+    system(String) "system": "string";
+    volume_name(String) "volumeName": "string";
+} }
+
+part! { scope_selector() -> ScopeSelectorApplyConfiguration of api::ScopeSelector {
+    match_expressions(Vec<ScopedResourceSelectorRequirementApplyConfiguration>) "matchExpressions": "list of `ScopedResourceSelectorRequirement`, owned as a whole";
+} }
+
+part! { scoped_resource_selector_requirement() -> ScopedResourceSelectorRequirementApplyConfiguration of api::ScopedResourceSelectorRequirement {
+    operator(String) "operator": "string, one of `DoesNotExist`, `Exists`, `In`, `NotIn`";
+    scope_name(String) "scopeName": "string, one of `BestEffort`, `CrossNamespacePodAffinity`, `NotBestEffort`, `NotTerminating`, `PriorityClass`, `Terminating`, `VolumeAttributesClass`";
+    values(Vec<String>) "values": "list of string, owned as a whole";
+} }
+
+part! { seccomp_profile() -> SeccompProfileApplyConfiguration of api::SeccompProfile {
+    localhost_profile(String) "localhostProfile": "string";
+    type_(String) "type": "string, one of `Localhost`, `RuntimeDefault`, `Unconfined`";
+} }
+
+kind! { secret(name, namespace) -> SecretApplyConfiguration of api::Secret {
+    data(BTreeMap<String, ByteString>) "data": "map of `ByteString`";
+    immutable(bool) "immutable": "`bool`";
+    string_data(BTreeMap<String, String>) "stringData": "map of string";
+    type_(String) "type": "string";
+} }
+
+part! { secret_env_source() -> SecretEnvSourceApplyConfiguration of api::SecretEnvSource {
+    name(String) "name": "string";
+    optional(bool) "optional": "`bool`";
+} }
+
+part! { secret_key_selector() -> SecretKeySelectorApplyConfiguration of api::SecretKeySelector {
+    key(String) "key": "string";
+    name(String) "name": "string";
+    optional(bool) "optional": "`bool`";
+} }
+
+part! { secret_projection() -> SecretProjectionApplyConfiguration of api::SecretProjection {
+    items(Vec<KeyToPathApplyConfiguration>) "items": "list of `KeyToPath`, owned as a whole";
+    name(String) "name": "string";
+    optional(bool) "optional": "`bool`";
+} }
+
+part! { secret_reference() -> SecretReferenceApplyConfiguration of api::SecretReference {
+    name(String) "name": "string";
+    namespace(String) "namespace": "string";
+} }
+
+part! { secret_volume_source() -> SecretVolumeSourceApplyConfiguration of api::SecretVolumeSource {
+    default_mode(i32) "defaultMode": "`i32`";
+    items(Vec<KeyToPathApplyConfiguration>) "items": "list of `KeyToPath`, owned as a whole";
+    optional(bool) "optional": "`bool`";
+    secret_name(String) "secretName": "string";
+} }
+
+part! { security_context() -> SecurityContextApplyConfiguration of api::SecurityContext {
+    allow_privilege_escalation(bool) "allowPrivilegeEscalation": "`bool`";
+    app_armor_profile(Box<AppArmorProfileApplyConfiguration>) "appArmorProfile": "`AppArmorProfile`";
+    capabilities(Box<CapabilitiesApplyConfiguration>) "capabilities": "`Capabilities`";
+    privileged(bool) "privileged": "`bool`";
+    proc_mount(String) "procMount": "string, one of `Default`, `Unmasked`";
+    read_only_root_filesystem(bool) "readOnlyRootFilesystem": "`bool`";
+    run_as_group(i64) "runAsGroup": "`i64`";
+    run_as_non_root(bool) "runAsNonRoot": "`bool`";
+    run_as_user(i64) "runAsUser": "`i64`";
+    se_linux_options(Box<SELinuxOptionsApplyConfiguration>) "seLinuxOptions": "`SELinuxOptions`";
+    seccomp_profile(Box<SeccompProfileApplyConfiguration>) "seccompProfile": "`SeccompProfile`";
+    windows_options(Box<WindowsSecurityContextOptionsApplyConfiguration>) "windowsOptions": "`WindowsSecurityContextOptions`";
+} }
+
+kind! { service(name, namespace) -> ServiceApplyConfiguration of api::Service {
+    spec(Box<ServiceSpecApplyConfiguration>) "spec": "`ServiceSpec`";
+    status(Box<ServiceStatusApplyConfiguration>) "status": "`ServiceStatus`";
+} }
+
+kind! { service_account(name, namespace) -> ServiceAccountApplyConfiguration of api::ServiceAccount {
+    automount_service_account_token(bool) "automountServiceAccountToken": "`bool`";
+    image_pull_secrets(Vec<LocalObjectReferenceApplyConfiguration>) "imagePullSecrets": "list of `LocalObjectReference`, owned as a whole";
+    secrets(Vec<ObjectReferenceApplyConfiguration>) "secrets": "list of `ObjectReference`, merged by `name`";
+} }
+
+part! { service_account_token_projection() -> ServiceAccountTokenProjectionApplyConfiguration of api::ServiceAccountTokenProjection {
+    audience(String) "audience": "string";
+    expiration_seconds(i64) "expirationSeconds": "`i64`";
+    path(String) "path": "string";
+} }
+
+part! { service_port(port: i32) -> ServicePortApplyConfiguration of api::ServicePort {
+    app_protocol(String) "appProtocol": "string";
+    name(String) "name": "string";
+    node_port(i32) "nodePort": "`i32`";
+    port(i32) "port": "`i32`";
+    protocol(String) "protocol": "string, one of `SCTP`, `TCP`, `UDP`";
+    target_port(IntOrString) "targetPort": "`IntOrString`";
+} }
+
+part! { service_spec() -> ServiceSpecApplyConfiguration of api::ServiceSpec, spec of [ServiceApplyConfiguration] {
+    allocate_load_balancer_node_ports(bool) "allocateLoadBalancerNodePorts": "`bool`";
+    cluster_ip(String) "clusterIP": "string";
+    cluster_ips(Vec<String>) "clusterIPs": "list of string, owned as a whole";
+    external_ips(Vec<String>) "externalIPs": "list of string, owned as a whole";
+    external_name(String) "externalName": "string";
+    external_traffic_policy(String) "externalTrafficPolicy": "string, one of `Cluster`, `Local`";
+    health_check_node_port(i32) "healthCheckNodePort": "`i32`";
+    internal_traffic_policy(String) "internalTrafficPolicy": "string, one of `Cluster`, `Local`";
+    ip_families(Vec<String>) "ipFamilies": "list of string, one of ``, `IPv4`, `IPv6`, owned as a whole";
+    ip_family_policy(String) "ipFamilyPolicy": "string, one of `PreferDualStack`, `RequireDualStack`, `SingleStack`";
+    load_balancer_class(String) "loadBalancerClass": "string";
+    load_balancer_ip(String) "loadBalancerIP": "string";
+    load_balancer_source_ranges(Vec<String>) "loadBalancerSourceRanges": "list of string, owned as a whole";
+    ports(Vec<ServicePortApplyConfiguration>) "ports": "list of `ServicePort`, merged by `port` and `protocol`";
+    publish_not_ready_addresses(bool) "publishNotReadyAddresses": "`bool`";
+    selector(BTreeMap<String, String>) "selector": "map of string";
+    session_affinity(String) "sessionAffinity": "string, one of `ClientIP`, `None`";
+    session_affinity_config(Box<SessionAffinityConfigApplyConfiguration>) "sessionAffinityConfig": "`SessionAffinityConfig`";
+    traffic_distribution(String) "trafficDistribution": "string";
+    type_(String) "type": "string, one of `ClusterIP`, `ExternalName`, `LoadBalancer`, `NodePort`";
+} }
+
+part! { service_status() -> ServiceStatusApplyConfiguration of api::ServiceStatus {
+    conditions(Vec<Condition>) "conditions": "list of `Condition`, merged by `type`";
+    load_balancer(Box<LoadBalancerStatusApplyConfiguration>) "loadBalancer": "`LoadBalancerStatus`";
+} }
+
+part! { session_affinity_config() -> SessionAffinityConfigApplyConfiguration of api::SessionAffinityConfig {
+    client_ip(Box<ClientIPConfigApplyConfiguration>) "clientIP": "`ClientIPConfig`";
+} }
+
+part! { sleep_action() -> SleepActionApplyConfiguration of api::SleepAction {
+    seconds(i64) "seconds": "`i64`";
+} }
+
+part! { storage_os_persistent_volume_source() -> StorageOSPersistentVolumeSourceApplyConfiguration of api::StorageOSPersistentVolumeSource {
+    fs_type(String) "fsType": "string";
+    read_only(bool) "readOnly": "`bool`";
+    secret_ref(Box<ObjectReferenceApplyConfiguration>) "secretRef": "`ObjectReference`";
+    volume_name(String) "volumeName": "string";
+    volume_namespace(String) "volumeNamespace": "string";
+} }
+
+part! { storage_os_volume_source() -> StorageOSVolumeSourceApplyConfiguration of api::StorageOSVolumeSource {
+    fs_type(String) "fsType": "string";
+    read_only(bool) "readOnly": "`bool`";
+    secret_ref(Box<LocalObjectReferenceApplyConfiguration>) "secretRef": "`LocalObjectReference`";
+    volume_name(String) "volumeName": "string";
+    volume_namespace(String) "volumeNamespace": "string";
+} }
+
+part! { sysctl() -> SysctlApplyConfiguration of api::Sysctl {
+    name(String) "name": "string";
+    value(String) "value": "string";
+} }
+
+part! { tcp_socket_action() -> TCPSocketActionApplyConfiguration of api::TCPSocketAction {
+    host(String) "host": "string";
+    port(IntOrString) "port": "`IntOrString`";
+} }
+
+part! { taint() -> TaintApplyConfiguration of api::Taint {
+    effect(String) "effect": "string, one of `NoExecute`, `NoSchedule`, `PreferNoSchedule`";
+    key(String) "key": "string";
+    time_added(Time) "timeAdded": "`Time`";
+    value(String) "value": "string";
+} }
+
+part! { toleration() -> TolerationApplyConfiguration of api::Toleration {
+    effect(String) "effect": "string, one of `NoExecute`, `NoSchedule`, `PreferNoSchedule`";
+    key(String) "key": "string";
+    operator(String) "operator": "string, one of `Equal`, `Exists`, `Gt`, `Lt`";
+    toleration_seconds(i64) "tolerationSeconds": "`i64`";
+    value(String) "value": "string";
+} }
+
+part! { topology_selector_label_requirement() -> TopologySelectorLabelRequirementApplyConfiguration of api::TopologySelectorLabelRequirement {
+    key(String) "key": "string";
+    values(Vec<String>) "values": "list of string, owned as a whole";
+} }
+
+part! { topology_selector_term() -> TopologySelectorTermApplyConfiguration of api::TopologySelectorTerm {
+    match_label_expressions(Vec<TopologySelectorLabelRequirementApplyConfiguration>) "matchLabelExpressions": "list of `TopologySelectorLabelRequirement`, owned as a whole";
+} }
+
+part! { topology_spread_constraint(topology_key: impl Into<String>, when_unsatisfiable: impl Into<String>) -> TopologySpreadConstraintApplyConfiguration of api::TopologySpreadConstraint {
+    label_selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "labelSelector": "`LabelSelector`";
+    match_label_keys(Vec<String>) "matchLabelKeys": "list of string, owned as a whole";
+    max_skew(i32) "maxSkew": "`i32`";
+    min_domains(i32) "minDomains": "`i32`";
+    node_affinity_policy(String) "nodeAffinityPolicy": "string, one of `Honor`, `Ignore`";
+    node_taints_policy(String) "nodeTaintsPolicy": "string, one of `Honor`, `Ignore`";
+    topology_key(String) "topologyKey": "string";
+    when_unsatisfiable(String) "whenUnsatisfiable": "string, one of `DoNotSchedule`, `ScheduleAnyway`";
+} }
+
+part! { typed_local_object_reference() -> TypedLocalObjectReferenceApplyConfiguration of api::TypedLocalObjectReference {
+    api_group(String) "apiGroup": "string";
+    kind(String) "kind": "string";
+    name(String) "name": "string";
+} }
+
+part! { typed_object_reference() -> TypedObjectReferenceApplyConfiguration of api::TypedObjectReference {
+    api_group(String) "apiGroup": "string";
+    kind(String) "kind": "string";
+    name(String) "name": "string";
+    namespace(String) "namespace": "string";
+} }
+
+part! { volume(name: impl Into<String>) -> VolumeApplyConfiguration of api::Volume {
+    aws_elastic_block_store(Box<AWSElasticBlockStoreVolumeSourceApplyConfiguration>) "awsElasticBlockStore": "`AWSElasticBlockStoreVolumeSource`";
+    azure_disk(Box<AzureDiskVolumeSourceApplyConfiguration>) "azureDisk": "`AzureDiskVolumeSource`";
+    azure_file(Box<AzureFileVolumeSourceApplyConfiguration>) "azureFile": "`AzureFileVolumeSource`";
+    cephfs(Box<CephFSVolumeSourceApplyConfiguration>) "cephfs": "`CephFSVolumeSource`";
+    cinder(Box<CinderVolumeSourceApplyConfiguration>) "cinder": "`CinderVolumeSource`";
+    config_map(Box<ConfigMapVolumeSourceApplyConfiguration>) "configMap": "`ConfigMapVolumeSource`";
+    csi(Box<CSIVolumeSourceApplyConfiguration>) "csi": "`CSIVolumeSource`";
+    downward_api(Box<DownwardAPIVolumeSourceApplyConfiguration>) "downwardAPI": "`DownwardAPIVolumeSource`";
+    empty_dir(Box<EmptyDirVolumeSourceApplyConfiguration>) "emptyDir": "`EmptyDirVolumeSource`";
+    ephemeral(Box<EphemeralVolumeSourceApplyConfiguration>) "ephemeral": "`EphemeralVolumeSource`";
+    fc(Box<FCVolumeSourceApplyConfiguration>) "fc": "`FCVolumeSource`";
+    flex_volume(Box<FlexVolumeSourceApplyConfiguration>) "flexVolume": "`FlexVolumeSource`";
+    flocker(Box<FlockerVolumeSourceApplyConfiguration>) "flocker": "`FlockerVolumeSource`";
+    gce_persistent_disk(Box<GCEPersistentDiskVolumeSourceApplyConfiguration>) "gcePersistentDisk": "`GCEPersistentDiskVolumeSource`";
+    git_repo(Box<GitRepoVolumeSourceApplyConfiguration>) "gitRepo": "`GitRepoVolumeSource`";
+    glusterfs(Box<GlusterfsVolumeSourceApplyConfiguration>) "glusterfs": "`GlusterfsVolumeSource`";
+    host_path(Box<HostPathVolumeSourceApplyConfiguration>) "hostPath": "`HostPathVolumeSource`";
+    image(Box<ImageVolumeSourceApplyConfiguration>) "image": "`ImageVolumeSource`";
+    iscsi(Box<ISCSIVolumeSourceApplyConfiguration>) "iscsi": "`ISCSIVolumeSource`";
+    name(String) "name": "string";
+    nfs(Box<NFSVolumeSourceApplyConfiguration>) "nfs": "`NFSVolumeSource`";
+    persistent_volume_claim(Box<PersistentVolumeClaimVolumeSourceApplyConfiguration>) "persistentVolumeClaim": "`PersistentVolumeClaimVolumeSource`";
+    photon_persistent_disk(Box<PhotonPersistentDiskVolumeSourceApplyConfiguration>) "photonPersistentDisk": "`PhotonPersistentDiskVolumeSource`";
+    portworx_volume(Box<PortworxVolumeSourceApplyConfiguration>) "portworxVolume": "`PortworxVolumeSource`";
+    projected(Box<ProjectedVolumeSourceApplyConfiguration>) "projected": "`ProjectedVolumeSource`";
+    quobyte(Box<QuobyteVolumeSourceApplyConfiguration>) "quobyte": "`QuobyteVolumeSource`";
+    rbd(Box<RBDVolumeSourceApplyConfiguration>) "rbd": "`RBDVolumeSource`";
+    scale_io(Box<ScaleIOVolumeSourceApplyConfiguration>) "scaleIO": "`ScaleIOVolumeSource`";
+    secret(Box<SecretVolumeSourceApplyConfiguration>) "secret": "`SecretVolumeSource`";
+    storageos(Box<StorageOSVolumeSourceApplyConfiguration>) "storageos": "`StorageOSVolumeSource`";
+    vsphere_volume(Box<VsphereVirtualDiskVolumeSourceApplyConfiguration>) "vsphereVolume": "`VsphereVirtualDiskVolumeSource`";
+} }
+
+part! { volume_device(device_path: impl Into<String>) -> VolumeDeviceApplyConfiguration of api::VolumeDevice {
+    device_path(String) "devicePath": "string";
+    name(String) "name": "string";
+} }
+
+part! { volume_mount(mount_path: impl Into<String>) -> VolumeMountApplyConfiguration of api::VolumeMount {
+    mount_path(String) "mountPath": "string";
+    mount_propagation(String) "mountPropagation": "string, one of `Bidirectional`, `HostToContainer`, `None`";
+    name(String) "name": "string";
+    read_only(bool) "readOnly": "`bool`";
+    recursive_read_only(String) "recursiveReadOnly": "string";
+    sub_path(String) "subPath": "string";
+    sub_path_expr(String) "subPathExpr": "string";
+} }
+
+part! { volume_mount_status(mount_path: impl Into<String>) -> VolumeMountStatusApplyConfiguration of api::VolumeMountStatus {
+    mount_path(String) "mountPath": "string";
+    name(String) "name": "string";
+    read_only(bool) "readOnly": "`bool`";
+    recursive_read_only(String) "recursiveReadOnly": "string";
+    volume_status(Box<VolumeStatusApplyConfiguration>) "volumeStatus": "`VolumeStatus`";
+} }
+
+part! { volume_node_affinity() -> VolumeNodeAffinityApplyConfiguration of api::VolumeNodeAffinity {
+    required(Box<NodeSelectorApplyConfiguration>) "required": "`NodeSelector`";
+} }
+
+part! { volume_projection() -> VolumeProjectionApplyConfiguration of api::VolumeProjection {
+    cluster_trust_bundle(Box<ClusterTrustBundleProjectionApplyConfiguration>) "clusterTrustBundle": "`ClusterTrustBundleProjection`";
+    config_map(Box<ConfigMapProjectionApplyConfiguration>) "configMap": "`ConfigMapProjection`";
+    downward_api(Box<DownwardAPIProjectionApplyConfiguration>) "downwardAPI": "`DownwardAPIProjection`";
+    pod_certificate(Box<PodCertificateProjectionApplyConfiguration>) "podCertificate": "`PodCertificateProjection`";
+    secret(Box<SecretProjectionApplyConfiguration>) "secret": "`SecretProjection`";
+    service_account_token(Box<ServiceAccountTokenProjectionApplyConfiguration>) "serviceAccountToken": "`ServiceAccountTokenProjection`";
+} }
+
+part! { volume_resource_requirements() -> VolumeResourceRequirementsApplyConfiguration of api::VolumeResourceRequirements {
+    limits(BTreeMap<String, Quantity>) "limits": "map of `Quantity`";
+    requests(BTreeMap<String, Quantity>) "requests": "map of `Quantity`";
+} }
+
+part! { volume_status() -> VolumeStatusApplyConfiguration of api::VolumeStatus {
+    image(Box<ImageVolumeStatusApplyConfiguration>) "image": "`ImageVolumeStatus`";
+} }
+
+part! { vsphere_virtual_disk_volume_source() -> VsphereVirtualDiskVolumeSourceApplyConfiguration of api::VsphereVirtualDiskVolumeSource {
+    fs_type(String) "fsType": "string";
+    storage_policy_id(String) "storagePolicyID": "string";
+    storage_policy_name(String) "storagePolicyName": "string";
+    volume_path(String) "volumePath": "string";
+} }
+
+part! { weighted_pod_affinity_term() -> WeightedPodAffinityTermApplyConfiguration of api::WeightedPodAffinityTerm {
+    pod_affinity_term(Box<PodAffinityTermApplyConfiguration>) "podAffinityTerm": "`PodAffinityTerm`";
+    weight(i32) "weight": "`i32`";
+} }
+
+part! { windows_security_context_options() -> WindowsSecurityContextOptionsApplyConfiguration of api::WindowsSecurityContextOptions {
+    gmsa_credential_spec(String) "gmsaCredentialSpec": "string";
+    gmsa_credential_spec_name(String) "gmsaCredentialSpecName": "string";
+    host_process(bool) "hostProcess": "`bool`";
+    run_as_user_name(String) "runAsUserName": "string";
+} }

@@ -4,338 +4,47 @@
 
 use std::collections::BTreeMap;
 
-use kube_core::ObjectMeta;
+use k8s_openapi::api::discovery::v1 as api;
 
-use crate::members::{Configuration, Members};
+part! { endpoint() -> EndpointApplyConfiguration of api::Endpoint {
+    addresses(Vec<String>) "addresses": "set of string";
+    conditions(Box<EndpointConditionsApplyConfiguration>) "conditions": "`EndpointConditions`";
+    deprecated_topology(BTreeMap<String, String>) "deprecatedTopology": "map of string";
+    hints(Box<EndpointHintsApplyConfiguration>) "hints": "`EndpointHints`";
+    hostname(String) "hostname": "string";
+    node_name(String) "nodeName": "string";
+    target_ref(Box<crate::core::v1::ObjectReferenceApplyConfiguration>) "targetRef": "`ObjectReference`";
+    zone(String) "zone": "string";
+} }
 
-/// The fields to apply of a `Endpoint`. [`endpoint`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EndpointApplyConfiguration {
-    /// `addresses`: set of string.
-    pub addresses: Option<Vec<String>>,
-    /// `conditions`: `EndpointConditions`.
-    pub conditions: Option<Box<EndpointConditionsApplyConfiguration>>,
-    /// `deprecatedTopology`: map of string.
-    pub deprecated_topology: Option<BTreeMap<String, String>>,
-    /// `hints`: `EndpointHints`.
-    pub hints: Option<Box<EndpointHintsApplyConfiguration>>,
-    /// `hostname`: string.
-    pub hostname: Option<String>,
-    /// `nodeName`: string.
-    pub node_name: Option<String>,
-    /// `targetRef`: `ObjectReference`.
-    pub target_ref: Option<Box<crate::core::v1::ObjectReferenceApplyConfiguration>>,
-    /// `zone`: string.
-    pub zone: Option<String>,
-}
+part! { endpoint_conditions() -> EndpointConditionsApplyConfiguration of api::EndpointConditions {
+    ready(bool) "ready": "`bool`";
+    serving(bool) "serving": "`bool`";
+    terminating(bool) "terminating": "`bool`";
+} }
 
-crate::__configuration!(EndpointApplyConfiguration of k8s_openapi::api::discovery::v1::Endpoint);
+part! { endpoint_hints() -> EndpointHintsApplyConfiguration of api::EndpointHints {
+    for_nodes(Vec<ForNodeApplyConfiguration>) "forNodes": "list of `ForNode`, owned as a whole";
+    for_zones(Vec<ForZoneApplyConfiguration>) "forZones": "list of `ForZone`, owned as a whole";
+} }
 
-/// Makes an empty configuration of a `Endpoint`.
-pub fn endpoint() -> EndpointApplyConfiguration {
-    Default::default()
-}
+part! { endpoint_port() -> EndpointPortApplyConfiguration of api::EndpointPort {
+    app_protocol(String) "appProtocol": "string";
+    name(String) "name": "string";
+    port(i32) "port": "`i32`";
+    protocol(String) "protocol": "string, one of `SCTP`, `TCP`, `UDP`";
+} }
 
-impl EndpointApplyConfiguration {
-    /// Adds to `addresses`: set of string.
-    pub fn addresses(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.addresses.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `conditions`: `EndpointConditions`.
-    pub fn conditions(mut self, value: EndpointConditionsApplyConfiguration) -> Self {
-        self.conditions = Some(Box::new(value));
-        self
-    }
-    /// Adds to `deprecatedTopology`: map of string.
-    pub fn deprecated_topology(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.deprecated_topology.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-    /// Sets `hints`: `EndpointHints`.
-    pub fn hints(mut self, value: EndpointHintsApplyConfiguration) -> Self {
-        self.hints = Some(Box::new(value));
-        self
-    }
-    /// Sets `hostname`: string.
-    pub fn hostname(mut self, value: impl Into<String>) -> Self {
-        self.hostname = Some(value.into());
-        self
-    }
-    /// Sets `nodeName`: string.
-    pub fn node_name(mut self, value: impl Into<String>) -> Self {
-        self.node_name = Some(value.into());
-        self
-    }
-    /// Sets `targetRef`: `ObjectReference`.
-    pub fn target_ref(mut self, value: crate::core::v1::ObjectReferenceApplyConfiguration) -> Self {
-        self.target_ref = Some(Box::new(value));
-        self
-    }
-    /// Sets `zone`: string.
-    pub fn zone(mut self, value: impl Into<String>) -> Self {
-        self.zone = Some(value.into());
-        self
-    }
-}
+kind! { endpoint_slice(name, namespace) -> EndpointSliceApplyConfiguration of api::EndpointSlice {
+    address_type(String) "addressType": "string, one of `FQDN`, `IPv4`, `IPv6`";
+    endpoints(Vec<EndpointApplyConfiguration>) "endpoints": "list of `Endpoint`, owned as a whole";
+    ports(Vec<EndpointPortApplyConfiguration>) "ports": "list of `EndpointPort`, owned as a whole";
+} }
 
-impl Configuration for EndpointApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("addresses", &self.addresses);
-        to.set("conditions", &self.conditions);
-        to.set("deprecatedTopology", &self.deprecated_topology);
-        to.set("hints", &self.hints);
-        to.set("hostname", &self.hostname);
-        to.set("nodeName", &self.node_name);
-        to.set("targetRef", &self.target_ref);
-        to.set("zone", &self.zone);
-    }
-}
+part! { for_node() -> ForNodeApplyConfiguration of api::ForNode {
+    name(String) "name": "string";
+} }
 
-/// The fields to apply of a `EndpointConditions`. [`endpoint_conditions`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EndpointConditionsApplyConfiguration {
-    /// `ready`: `bool`.
-    pub ready: Option<bool>,
-    /// `serving`: `bool`.
-    pub serving: Option<bool>,
-    /// `terminating`: `bool`.
-    pub terminating: Option<bool>,
-}
-
-crate::__configuration!(EndpointConditionsApplyConfiguration of k8s_openapi::api::discovery::v1::EndpointConditions);
-
-/// Makes an empty configuration of a `EndpointConditions`.
-pub fn endpoint_conditions() -> EndpointConditionsApplyConfiguration {
-    Default::default()
-}
-
-impl EndpointConditionsApplyConfiguration {
-    /// Sets `ready`: `bool`.
-    pub fn ready(mut self, value: bool) -> Self {
-        self.ready = Some(value);
-        self
-    }
-    /// Sets `serving`: `bool`.
-    pub fn serving(mut self, value: bool) -> Self {
-        self.serving = Some(value);
-        self
-    }
-    /// Sets `terminating`: `bool`.
-    pub fn terminating(mut self, value: bool) -> Self {
-        self.terminating = Some(value);
-        self
-    }
-}
-
-impl Configuration for EndpointConditionsApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("ready", &self.ready);
-        to.set("serving", &self.serving);
-        to.set("terminating", &self.terminating);
-    }
-}
-
-/// The fields to apply of a `EndpointHints`. [`endpoint_hints`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EndpointHintsApplyConfiguration {
-    /// `forNodes`: list of `ForNode`, owned as a whole.
-    pub for_nodes: Option<Vec<ForNodeApplyConfiguration>>,
-    /// `forZones`: list of `ForZone`, owned as a whole.
-    pub for_zones: Option<Vec<ForZoneApplyConfiguration>>,
-}
-
-crate::__configuration!(EndpointHintsApplyConfiguration of k8s_openapi::api::discovery::v1::EndpointHints);
-
-/// Makes an empty configuration of a `EndpointHints`.
-pub fn endpoint_hints() -> EndpointHintsApplyConfiguration {
-    Default::default()
-}
-
-impl EndpointHintsApplyConfiguration {
-    /// Adds to `forNodes`: list of `ForNode`, owned as a whole.
-    pub fn for_nodes(mut self, value: impl IntoIterator<Item = ForNodeApplyConfiguration>) -> Self {
-        self.for_nodes.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `forZones`: list of `ForZone`, owned as a whole.
-    pub fn for_zones(mut self, value: impl IntoIterator<Item = ForZoneApplyConfiguration>) -> Self {
-        self.for_zones.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for EndpointHintsApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("forNodes", &self.for_nodes);
-        to.set("forZones", &self.for_zones);
-    }
-}
-
-/// The fields to apply of a `EndpointPort`. [`endpoint_port`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EndpointPortApplyConfiguration {
-    /// `appProtocol`: string.
-    pub app_protocol: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `port`: `i32`.
-    pub port: Option<i32>,
-    /// `protocol`: string, one of `SCTP`, `TCP`, `UDP`.
-    pub protocol: Option<String>,
-}
-
-crate::__configuration!(EndpointPortApplyConfiguration of k8s_openapi::api::discovery::v1::EndpointPort);
-
-/// Makes an empty configuration of a `EndpointPort`.
-pub fn endpoint_port() -> EndpointPortApplyConfiguration {
-    Default::default()
-}
-
-impl EndpointPortApplyConfiguration {
-    /// Sets `appProtocol`: string.
-    pub fn app_protocol(mut self, value: impl Into<String>) -> Self {
-        self.app_protocol = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `port`: `i32`.
-    pub fn port(mut self, value: i32) -> Self {
-        self.port = Some(value);
-        self
-    }
-    /// Sets `protocol`: string, one of `SCTP`, `TCP`, `UDP`.
-    pub fn protocol(mut self, value: impl Into<String>) -> Self {
-        self.protocol = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for EndpointPortApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("appProtocol", &self.app_protocol);
-        to.set("name", &self.name);
-        to.set("port", &self.port);
-        to.set("protocol", &self.protocol);
-    }
-}
-
-/// The fields to apply of a `EndpointSlice`. [`endpoint_slice`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EndpointSliceApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `addressType`: string, one of `FQDN`, `IPv4`, `IPv6`.
-    pub address_type: Option<String>,
-    /// `endpoints`: list of `Endpoint`, owned as a whole.
-    pub endpoints: Option<Vec<EndpointApplyConfiguration>>,
-    /// `ports`: list of `EndpointPort`, owned as a whole.
-    pub ports: Option<Vec<EndpointPortApplyConfiguration>>,
-}
-
-crate::__configuration!(EndpointSliceApplyConfiguration of k8s_openapi::api::discovery::v1::EndpointSlice);
-crate::__kind!(EndpointSliceApplyConfiguration of k8s_openapi::api::discovery::v1::EndpointSlice);
-
-/// Makes a configuration of the `EndpointSlice` with this name and namespace.
-pub fn endpoint_slice(name: impl Into<String>, namespace: impl Into<String>) -> EndpointSliceApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    EndpointSliceApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl EndpointSliceApplyConfiguration {
-    /// Sets `addressType`: string, one of `FQDN`, `IPv4`, `IPv6`.
-    pub fn address_type(mut self, value: impl Into<String>) -> Self {
-        self.address_type = Some(value.into());
-        self
-    }
-    /// Adds to `endpoints`: list of `Endpoint`, owned as a whole.
-    pub fn endpoints(mut self, value: impl IntoIterator<Item = EndpointApplyConfiguration>) -> Self {
-        self.endpoints.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `ports`: list of `EndpointPort`, owned as a whole.
-    pub fn ports(mut self, value: impl IntoIterator<Item = EndpointPortApplyConfiguration>) -> Self {
-        self.ports.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for EndpointSliceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("discovery.k8s.io/v1", "EndpointSlice", &self.metadata);
-        to.set("addressType", &self.address_type);
-        to.set("endpoints", &self.endpoints);
-        to.set("ports", &self.ports);
-    }
-}
-
-/// The fields to apply of a `ForNode`. [`for_node`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ForNodeApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-}
-
-crate::__configuration!(ForNodeApplyConfiguration of k8s_openapi::api::discovery::v1::ForNode);
-
-/// Makes an empty configuration of a `ForNode`.
-pub fn for_node() -> ForNodeApplyConfiguration {
-    Default::default()
-}
-
-impl ForNodeApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ForNodeApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-    }
-}
-
-/// The fields to apply of a `ForZone`. [`for_zone`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ForZoneApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-}
-
-crate::__configuration!(ForZoneApplyConfiguration of k8s_openapi::api::discovery::v1::ForZone);
-
-/// Makes an empty configuration of a `ForZone`.
-pub fn for_zone() -> ForZoneApplyConfiguration {
-    Default::default()
-}
-
-impl ForZoneApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ForZoneApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-    }
-}
+part! { for_zone() -> ForZoneApplyConfiguration of api::ForZone {
+    name(String) "name": "string";
+} }

@@ -4,186 +4,26 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube_core::ObjectMeta;
+use k8s_openapi::api::events::v1 as api;
 
-use crate::IntoLeaf;
-use crate::members::{Configuration, Members};
+kind! { event(name, namespace) -> EventApplyConfiguration of api::Event {
+    action(String) "action": "string";
+    deprecated_count(i32) "deprecatedCount": "`i32`";
+    deprecated_first_timestamp(Time) "deprecatedFirstTimestamp": "`Time`";
+    deprecated_last_timestamp(Time) "deprecatedLastTimestamp": "`Time`";
+    deprecated_source(Box<crate::core::v1::EventSourceApplyConfiguration>) "deprecatedSource": "`EventSource`";
+    event_time(MicroTime) "eventTime": "`MicroTime`";
+    note(String) "note": "string";
+    reason(String) "reason": "string";
+    regarding(Box<crate::core::v1::ObjectReferenceApplyConfiguration>) "regarding": "`ObjectReference`";
+    related(Box<crate::core::v1::ObjectReferenceApplyConfiguration>) "related": "`ObjectReference`";
+    reporting_controller(String) "reportingController": "string";
+    reporting_instance(String) "reportingInstance": "string";
+    series(Box<EventSeriesApplyConfiguration>) "series": "`EventSeries`";
+    type_(String) "type": "string";
+} }
 
-/// The fields to apply of a `Event`. [`event`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EventApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `action`: string.
-    pub action: Option<String>,
-    /// `deprecatedCount`: `i32`.
-    pub deprecated_count: Option<i32>,
-    /// `deprecatedFirstTimestamp`: `Time`.
-    pub deprecated_first_timestamp: Option<Time>,
-    /// `deprecatedLastTimestamp`: `Time`.
-    pub deprecated_last_timestamp: Option<Time>,
-    /// `deprecatedSource`: `EventSource`.
-    pub deprecated_source: Option<Box<crate::core::v1::EventSourceApplyConfiguration>>,
-    /// `eventTime`: `MicroTime`.
-    pub event_time: Option<MicroTime>,
-    /// `note`: string.
-    pub note: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-    /// `regarding`: `ObjectReference`.
-    pub regarding: Option<Box<crate::core::v1::ObjectReferenceApplyConfiguration>>,
-    /// `related`: `ObjectReference`.
-    pub related: Option<Box<crate::core::v1::ObjectReferenceApplyConfiguration>>,
-    /// `reportingController`: string.
-    pub reporting_controller: Option<String>,
-    /// `reportingInstance`: string.
-    pub reporting_instance: Option<String>,
-    /// `series`: `EventSeries`.
-    pub series: Option<Box<EventSeriesApplyConfiguration>>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(EventApplyConfiguration of k8s_openapi::api::events::v1::Event);
-crate::__kind!(EventApplyConfiguration of k8s_openapi::api::events::v1::Event);
-
-/// Makes a configuration of the `Event` with this name and namespace.
-pub fn event(name: impl Into<String>, namespace: impl Into<String>) -> EventApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    EventApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl EventApplyConfiguration {
-    /// Sets `action`: string.
-    pub fn action(mut self, value: impl Into<String>) -> Self {
-        self.action = Some(value.into());
-        self
-    }
-    /// Sets `deprecatedCount`: `i32`.
-    pub fn deprecated_count(mut self, value: i32) -> Self {
-        self.deprecated_count = Some(value);
-        self
-    }
-    /// Sets `deprecatedFirstTimestamp`: `Time`.
-    pub fn deprecated_first_timestamp(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.deprecated_first_timestamp = Some(value.into_leaf());
-        self
-    }
-    /// Sets `deprecatedLastTimestamp`: `Time`.
-    pub fn deprecated_last_timestamp(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.deprecated_last_timestamp = Some(value.into_leaf());
-        self
-    }
-    /// Sets `deprecatedSource`: `EventSource`.
-    pub fn deprecated_source(mut self, value: crate::core::v1::EventSourceApplyConfiguration) -> Self {
-        self.deprecated_source = Some(Box::new(value));
-        self
-    }
-    /// Sets `eventTime`: `MicroTime`.
-    pub fn event_time(mut self, value: impl IntoLeaf<MicroTime>) -> Self {
-        self.event_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `note`: string.
-    pub fn note(mut self, value: impl Into<String>) -> Self {
-        self.note = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `regarding`: `ObjectReference`.
-    pub fn regarding(mut self, value: crate::core::v1::ObjectReferenceApplyConfiguration) -> Self {
-        self.regarding = Some(Box::new(value));
-        self
-    }
-    /// Sets `related`: `ObjectReference`.
-    pub fn related(mut self, value: crate::core::v1::ObjectReferenceApplyConfiguration) -> Self {
-        self.related = Some(Box::new(value));
-        self
-    }
-    /// Sets `reportingController`: string.
-    pub fn reporting_controller(mut self, value: impl Into<String>) -> Self {
-        self.reporting_controller = Some(value.into());
-        self
-    }
-    /// Sets `reportingInstance`: string.
-    pub fn reporting_instance(mut self, value: impl Into<String>) -> Self {
-        self.reporting_instance = Some(value.into());
-        self
-    }
-    /// Sets `series`: `EventSeries`.
-    pub fn series(mut self, value: EventSeriesApplyConfiguration) -> Self {
-        self.series = Some(Box::new(value));
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for EventApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("events.k8s.io/v1", "Event", &self.metadata);
-        to.set("action", &self.action);
-        to.set("deprecatedCount", &self.deprecated_count);
-        to.set("deprecatedFirstTimestamp", &self.deprecated_first_timestamp);
-        to.set("deprecatedLastTimestamp", &self.deprecated_last_timestamp);
-        to.set("deprecatedSource", &self.deprecated_source);
-        to.set("eventTime", &self.event_time);
-        to.set("note", &self.note);
-        to.set("reason", &self.reason);
-        to.set("regarding", &self.regarding);
-        to.set("related", &self.related);
-        to.set("reportingController", &self.reporting_controller);
-        to.set("reportingInstance", &self.reporting_instance);
-        to.set("series", &self.series);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `EventSeries`. [`event_series`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct EventSeriesApplyConfiguration {
-    /// `count`: `i32`.
-    pub count: Option<i32>,
-    /// `lastObservedTime`: `MicroTime`.
-    pub last_observed_time: Option<MicroTime>,
-}
-
-crate::__configuration!(EventSeriesApplyConfiguration of k8s_openapi::api::events::v1::EventSeries);
-
-/// Makes an empty configuration of a `EventSeries`.
-pub fn event_series() -> EventSeriesApplyConfiguration {
-    Default::default()
-}
-
-impl EventSeriesApplyConfiguration {
-    /// Sets `count`: `i32`.
-    pub fn count(mut self, value: i32) -> Self {
-        self.count = Some(value);
-        self
-    }
-    /// Sets `lastObservedTime`: `MicroTime`.
-    pub fn last_observed_time(mut self, value: impl IntoLeaf<MicroTime>) -> Self {
-        self.last_observed_time = Some(value.into_leaf());
-        self
-    }
-}
-
-impl Configuration for EventSeriesApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("count", &self.count);
-        to.set("lastObservedTime", &self.last_observed_time);
-    }
-}
+part! { event_series() -> EventSeriesApplyConfiguration of api::EventSeries {
+    count(i32) "count": "`i32`";
+    last_observed_time(MicroTime) "lastObservedTime": "`MicroTime`";
+} }

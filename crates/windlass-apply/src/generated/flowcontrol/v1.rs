@@ -3,931 +3,121 @@
 #![allow(clippy::pedantic, clippy::should_implement_trait, clippy::wrong_self_convention, clippy::too_many_arguments)]
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube_core::ObjectMeta;
-
-use crate::IntoLeaf;
-use crate::members::{Configuration, Members};
-
-/// The fields to apply of a `ExemptPriorityLevelConfiguration`. [`exempt_priority_level_configuration`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ExemptPriorityLevelConfigurationApplyConfiguration {
-    /// `lendablePercent`: `i32`.
-    pub lendable_percent: Option<i32>,
-    /// `nominalConcurrencyShares`: `i32`.
-    pub nominal_concurrency_shares: Option<i32>,
-}
-
-crate::__configuration!(ExemptPriorityLevelConfigurationApplyConfiguration of k8s_openapi::api::flowcontrol::v1::ExemptPriorityLevelConfiguration);
-
-/// Makes an empty configuration of a `ExemptPriorityLevelConfiguration`.
-pub fn exempt_priority_level_configuration() -> ExemptPriorityLevelConfigurationApplyConfiguration {
-    Default::default()
-}
-
-impl ExemptPriorityLevelConfigurationApplyConfiguration {
-    /// Sets `lendablePercent`: `i32`.
-    pub fn lendable_percent(mut self, value: i32) -> Self {
-        self.lendable_percent = Some(value);
-        self
-    }
-    /// Sets `nominalConcurrencyShares`: `i32`.
-    pub fn nominal_concurrency_shares(mut self, value: i32) -> Self {
-        self.nominal_concurrency_shares = Some(value);
-        self
-    }
-}
-
-impl Configuration for ExemptPriorityLevelConfigurationApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("lendablePercent", &self.lendable_percent);
-        to.set("nominalConcurrencyShares", &self.nominal_concurrency_shares);
-    }
-}
-
-/// The fields to apply of a `FlowDistinguisherMethod`. [`flow_distinguisher_method`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct FlowDistinguisherMethodApplyConfiguration {
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(FlowDistinguisherMethodApplyConfiguration of k8s_openapi::api::flowcontrol::v1::FlowDistinguisherMethod);
-
-/// Makes an empty configuration of a `FlowDistinguisherMethod`.
-pub fn flow_distinguisher_method() -> FlowDistinguisherMethodApplyConfiguration {
-    Default::default()
-}
-
-impl FlowDistinguisherMethodApplyConfiguration {
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for FlowDistinguisherMethodApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `FlowSchema`. [`flow_schema`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct FlowSchemaApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `FlowSchemaSpec`.
-    pub spec: Option<Box<FlowSchemaSpecApplyConfiguration>>,
-    /// `status`: `FlowSchemaStatus`.
-    pub status: Option<Box<FlowSchemaStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(FlowSchemaApplyConfiguration of k8s_openapi::api::flowcontrol::v1::FlowSchema);
-crate::__kind!(FlowSchemaApplyConfiguration of k8s_openapi::api::flowcontrol::v1::FlowSchema);
-
-/// Makes a configuration of the `FlowSchema` with this name.
-pub fn flow_schema(name: impl Into<String>) -> FlowSchemaApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    FlowSchemaApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl FlowSchemaApplyConfiguration {
-    /// Sets `spec`: `FlowSchemaSpec`.
-    pub fn spec(mut self, value: FlowSchemaSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `FlowSchemaStatus`.
-    pub fn status(mut self, value: FlowSchemaStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.distinguisherMethod`: `FlowDistinguisherMethod`.
-    pub fn distinguisher_method(mut self, value: FlowDistinguisherMethodApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().distinguisher_method = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.matchingPrecedence`: `i32`.
-    pub fn matching_precedence(mut self, value: i32) -> Self {
-        self.spec.get_or_insert_default().matching_precedence = Some(value);
-        self
-    }
-    /// Sets `spec.priorityLevelConfiguration`: `PriorityLevelConfigurationReference`.
-    pub fn priority_level_configuration(mut self, value: PriorityLevelConfigurationReferenceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().priority_level_configuration = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.rules`: list of `PolicyRulesWithSubjects`, owned as a whole.
-    pub fn rules(mut self, value: impl IntoIterator<Item = PolicyRulesWithSubjectsApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().rules.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for FlowSchemaApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("flowcontrol.apiserver.k8s.io/v1", "FlowSchema", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `FlowSchemaCondition`. [`flow_schema_condition`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct FlowSchemaConditionApplyConfiguration {
-    /// `lastTransitionTime`: `Time`.
-    pub last_transition_time: Option<Time>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-    /// `status`: string.
-    pub status: Option<String>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(FlowSchemaConditionApplyConfiguration of k8s_openapi::api::flowcontrol::v1::FlowSchemaCondition);
-
-/// Makes an empty configuration of a `FlowSchemaCondition`.
-pub fn flow_schema_condition() -> FlowSchemaConditionApplyConfiguration {
-    Default::default()
-}
-
-impl FlowSchemaConditionApplyConfiguration {
-    /// Sets `lastTransitionTime`: `Time`.
-    pub fn last_transition_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_transition_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `status`: string.
-    pub fn status(mut self, value: impl Into<String>) -> Self {
-        self.status = Some(value.into());
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for FlowSchemaConditionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("lastTransitionTime", &self.last_transition_time);
-        to.set("message", &self.message);
-        to.set("reason", &self.reason);
-        to.set("status", &self.status);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `FlowSchemaSpec`. [`flow_schema_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct FlowSchemaSpecApplyConfiguration {
-    /// `distinguisherMethod`: `FlowDistinguisherMethod`.
-    pub distinguisher_method: Option<Box<FlowDistinguisherMethodApplyConfiguration>>,
-    /// `matchingPrecedence`: `i32`.
-    pub matching_precedence: Option<i32>,
-    /// `priorityLevelConfiguration`: `PriorityLevelConfigurationReference`.
-    pub priority_level_configuration: Option<Box<PriorityLevelConfigurationReferenceApplyConfiguration>>,
-    /// `rules`: list of `PolicyRulesWithSubjects`, owned as a whole.
-    pub rules: Option<Vec<PolicyRulesWithSubjectsApplyConfiguration>>,
-}
-
-crate::__configuration!(FlowSchemaSpecApplyConfiguration of k8s_openapi::api::flowcontrol::v1::FlowSchemaSpec);
-
-/// Makes an empty configuration of a `FlowSchemaSpec`.
-pub fn flow_schema_spec() -> FlowSchemaSpecApplyConfiguration {
-    Default::default()
-}
-
-impl FlowSchemaSpecApplyConfiguration {
-    /// Sets `distinguisherMethod`: `FlowDistinguisherMethod`.
-    pub fn distinguisher_method(mut self, value: FlowDistinguisherMethodApplyConfiguration) -> Self {
-        self.distinguisher_method = Some(Box::new(value));
-        self
-    }
-    /// Sets `matchingPrecedence`: `i32`.
-    pub fn matching_precedence(mut self, value: i32) -> Self {
-        self.matching_precedence = Some(value);
-        self
-    }
-    /// Sets `priorityLevelConfiguration`: `PriorityLevelConfigurationReference`.
-    pub fn priority_level_configuration(mut self, value: PriorityLevelConfigurationReferenceApplyConfiguration) -> Self {
-        self.priority_level_configuration = Some(Box::new(value));
-        self
-    }
-    /// Adds to `rules`: list of `PolicyRulesWithSubjects`, owned as a whole.
-    pub fn rules(mut self, value: impl IntoIterator<Item = PolicyRulesWithSubjectsApplyConfiguration>) -> Self {
-        self.rules.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for FlowSchemaSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("distinguisherMethod", &self.distinguisher_method);
-        to.set("matchingPrecedence", &self.matching_precedence);
-        to.set("priorityLevelConfiguration", &self.priority_level_configuration);
-        to.set("rules", &self.rules);
-    }
-}
-
-/// The fields to apply of a `FlowSchemaStatus`. [`flow_schema_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct FlowSchemaStatusApplyConfiguration {
-    /// `conditions`: list of `FlowSchemaCondition`, merged by `type`.
-    pub conditions: Option<Vec<FlowSchemaConditionApplyConfiguration>>,
-}
-
-crate::__configuration!(FlowSchemaStatusApplyConfiguration of k8s_openapi::api::flowcontrol::v1::FlowSchemaStatus);
-
-/// Makes an empty configuration of a `FlowSchemaStatus`.
-pub fn flow_schema_status() -> FlowSchemaStatusApplyConfiguration {
-    Default::default()
-}
-
-impl FlowSchemaStatusApplyConfiguration {
-    /// Adds to `conditions`: list of `FlowSchemaCondition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = FlowSchemaConditionApplyConfiguration>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for FlowSchemaStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("conditions", &self.conditions);
-    }
-}
-
-/// The fields to apply of a `GroupSubject`. [`group_subject`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct GroupSubjectApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-}
-
-crate::__configuration!(GroupSubjectApplyConfiguration of k8s_openapi::api::flowcontrol::v1::GroupSubject);
-
-/// Makes an empty configuration of a `GroupSubject`.
-pub fn group_subject() -> GroupSubjectApplyConfiguration {
-    Default::default()
-}
-
-impl GroupSubjectApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for GroupSubjectApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-    }
-}
-
-/// The fields to apply of a `LimitResponse`. [`limit_response`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct LimitResponseApplyConfiguration {
-    /// `queuing`: `QueuingConfiguration`.
-    pub queuing: Option<Box<QueuingConfigurationApplyConfiguration>>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(LimitResponseApplyConfiguration of k8s_openapi::api::flowcontrol::v1::LimitResponse);
-
-/// Makes an empty configuration of a `LimitResponse`.
-pub fn limit_response() -> LimitResponseApplyConfiguration {
-    Default::default()
-}
-
-impl LimitResponseApplyConfiguration {
-    /// Sets `queuing`: `QueuingConfiguration`.
-    pub fn queuing(mut self, value: QueuingConfigurationApplyConfiguration) -> Self {
-        self.queuing = Some(Box::new(value));
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for LimitResponseApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("queuing", &self.queuing);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `LimitedPriorityLevelConfiguration`. [`limited_priority_level_configuration`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct LimitedPriorityLevelConfigurationApplyConfiguration {
-    /// `borrowingLimitPercent`: `i32`.
-    pub borrowing_limit_percent: Option<i32>,
-    /// `lendablePercent`: `i32`.
-    pub lendable_percent: Option<i32>,
-    /// `limitResponse`: `LimitResponse`.
-    pub limit_response: Option<Box<LimitResponseApplyConfiguration>>,
-    /// `nominalConcurrencyShares`: `i32`.
-    pub nominal_concurrency_shares: Option<i32>,
-}
-
-crate::__configuration!(LimitedPriorityLevelConfigurationApplyConfiguration of k8s_openapi::api::flowcontrol::v1::LimitedPriorityLevelConfiguration);
-
-/// Makes an empty configuration of a `LimitedPriorityLevelConfiguration`.
-pub fn limited_priority_level_configuration() -> LimitedPriorityLevelConfigurationApplyConfiguration {
-    Default::default()
-}
-
-impl LimitedPriorityLevelConfigurationApplyConfiguration {
-    /// Sets `borrowingLimitPercent`: `i32`.
-    pub fn borrowing_limit_percent(mut self, value: i32) -> Self {
-        self.borrowing_limit_percent = Some(value);
-        self
-    }
-    /// Sets `lendablePercent`: `i32`.
-    pub fn lendable_percent(mut self, value: i32) -> Self {
-        self.lendable_percent = Some(value);
-        self
-    }
-    /// Sets `limitResponse`: `LimitResponse`.
-    pub fn limit_response(mut self, value: LimitResponseApplyConfiguration) -> Self {
-        self.limit_response = Some(Box::new(value));
-        self
-    }
-    /// Sets `nominalConcurrencyShares`: `i32`.
-    pub fn nominal_concurrency_shares(mut self, value: i32) -> Self {
-        self.nominal_concurrency_shares = Some(value);
-        self
-    }
-}
-
-impl Configuration for LimitedPriorityLevelConfigurationApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("borrowingLimitPercent", &self.borrowing_limit_percent);
-        to.set("lendablePercent", &self.lendable_percent);
-        to.set("limitResponse", &self.limit_response);
-        to.set("nominalConcurrencyShares", &self.nominal_concurrency_shares);
-    }
-}
-
-/// The fields to apply of a `NonResourcePolicyRule`. [`non_resource_policy_rule`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NonResourcePolicyRuleApplyConfiguration {
-    /// `nonResourceURLs`: set of string.
-    pub non_resource_urls: Option<Vec<String>>,
-    /// `verbs`: set of string.
-    pub verbs: Option<Vec<String>>,
-}
-
-crate::__configuration!(NonResourcePolicyRuleApplyConfiguration of k8s_openapi::api::flowcontrol::v1::NonResourcePolicyRule);
-
-/// Makes an empty configuration of a `NonResourcePolicyRule`.
-pub fn non_resource_policy_rule() -> NonResourcePolicyRuleApplyConfiguration {
-    Default::default()
-}
-
-impl NonResourcePolicyRuleApplyConfiguration {
-    /// Adds to `nonResourceURLs`: set of string.
-    pub fn non_resource_urls(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.non_resource_urls.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `verbs`: set of string.
-    pub fn verbs(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.verbs.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for NonResourcePolicyRuleApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("nonResourceURLs", &self.non_resource_urls);
-        to.set("verbs", &self.verbs);
-    }
-}
-
-/// The fields to apply of a `PolicyRulesWithSubjects`. [`policy_rules_with_subjects`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PolicyRulesWithSubjectsApplyConfiguration {
-    /// `nonResourceRules`: list of `NonResourcePolicyRule`, owned as a whole.
-    pub non_resource_rules: Option<Vec<NonResourcePolicyRuleApplyConfiguration>>,
-    /// `resourceRules`: list of `ResourcePolicyRule`, owned as a whole.
-    pub resource_rules: Option<Vec<ResourcePolicyRuleApplyConfiguration>>,
-    /// `subjects`: list of `Subject`, owned as a whole.
-    pub subjects: Option<Vec<SubjectApplyConfiguration>>,
-}
-
-crate::__configuration!(PolicyRulesWithSubjectsApplyConfiguration of k8s_openapi::api::flowcontrol::v1::PolicyRulesWithSubjects);
-
-/// Makes an empty configuration of a `PolicyRulesWithSubjects`.
-pub fn policy_rules_with_subjects() -> PolicyRulesWithSubjectsApplyConfiguration {
-    Default::default()
-}
-
-impl PolicyRulesWithSubjectsApplyConfiguration {
-    /// Adds to `nonResourceRules`: list of `NonResourcePolicyRule`, owned as a whole.
-    pub fn non_resource_rules(mut self, value: impl IntoIterator<Item = NonResourcePolicyRuleApplyConfiguration>) -> Self {
-        self.non_resource_rules.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `resourceRules`: list of `ResourcePolicyRule`, owned as a whole.
-    pub fn resource_rules(mut self, value: impl IntoIterator<Item = ResourcePolicyRuleApplyConfiguration>) -> Self {
-        self.resource_rules.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `subjects`: list of `Subject`, owned as a whole.
-    pub fn subjects(mut self, value: impl IntoIterator<Item = SubjectApplyConfiguration>) -> Self {
-        self.subjects.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for PolicyRulesWithSubjectsApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("nonResourceRules", &self.non_resource_rules);
-        to.set("resourceRules", &self.resource_rules);
-        to.set("subjects", &self.subjects);
-    }
-}
-
-/// The fields to apply of a `PriorityLevelConfiguration`. [`priority_level_configuration`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PriorityLevelConfigurationApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `PriorityLevelConfigurationSpec`.
-    pub spec: Option<Box<PriorityLevelConfigurationSpecApplyConfiguration>>,
-    /// `status`: `PriorityLevelConfigurationStatus`.
-    pub status: Option<Box<PriorityLevelConfigurationStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(PriorityLevelConfigurationApplyConfiguration of k8s_openapi::api::flowcontrol::v1::PriorityLevelConfiguration);
-crate::__kind!(PriorityLevelConfigurationApplyConfiguration of k8s_openapi::api::flowcontrol::v1::PriorityLevelConfiguration);
-
-/// Makes a configuration of the `PriorityLevelConfiguration` with this name.
-pub fn priority_level_configuration(name: impl Into<String>) -> PriorityLevelConfigurationApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    PriorityLevelConfigurationApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl PriorityLevelConfigurationApplyConfiguration {
-    /// Sets `spec`: `PriorityLevelConfigurationSpec`.
-    pub fn spec(mut self, value: PriorityLevelConfigurationSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `PriorityLevelConfigurationStatus`.
-    pub fn status(mut self, value: PriorityLevelConfigurationStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.exempt`: `ExemptPriorityLevelConfiguration`.
-    pub fn exempt(mut self, value: ExemptPriorityLevelConfigurationApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().exempt = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.limited`: `LimitedPriorityLevelConfiguration`.
-    pub fn limited(mut self, value: LimitedPriorityLevelConfigurationApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().limited = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PriorityLevelConfigurationApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("flowcontrol.apiserver.k8s.io/v1", "PriorityLevelConfiguration", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `PriorityLevelConfigurationCondition`. [`priority_level_configuration_condition`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PriorityLevelConfigurationConditionApplyConfiguration {
-    /// `lastTransitionTime`: `Time`.
-    pub last_transition_time: Option<Time>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `reason`: string.
-    pub reason: Option<String>,
-    /// `status`: string.
-    pub status: Option<String>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(PriorityLevelConfigurationConditionApplyConfiguration of k8s_openapi::api::flowcontrol::v1::PriorityLevelConfigurationCondition);
-
-/// Makes an empty configuration of a `PriorityLevelConfigurationCondition`.
-pub fn priority_level_configuration_condition() -> PriorityLevelConfigurationConditionApplyConfiguration {
-    Default::default()
-}
-
-impl PriorityLevelConfigurationConditionApplyConfiguration {
-    /// Sets `lastTransitionTime`: `Time`.
-    pub fn last_transition_time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.last_transition_time = Some(value.into_leaf());
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `reason`: string.
-    pub fn reason(mut self, value: impl Into<String>) -> Self {
-        self.reason = Some(value.into());
-        self
-    }
-    /// Sets `status`: string.
-    pub fn status(mut self, value: impl Into<String>) -> Self {
-        self.status = Some(value.into());
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PriorityLevelConfigurationConditionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("lastTransitionTime", &self.last_transition_time);
-        to.set("message", &self.message);
-        to.set("reason", &self.reason);
-        to.set("status", &self.status);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `PriorityLevelConfigurationReference`. [`priority_level_configuration_reference`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PriorityLevelConfigurationReferenceApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-}
-
-crate::__configuration!(PriorityLevelConfigurationReferenceApplyConfiguration of k8s_openapi::api::flowcontrol::v1::PriorityLevelConfigurationReference);
-
-/// Makes an empty configuration of a `PriorityLevelConfigurationReference`.
-pub fn priority_level_configuration_reference() -> PriorityLevelConfigurationReferenceApplyConfiguration {
-    Default::default()
-}
-
-impl PriorityLevelConfigurationReferenceApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PriorityLevelConfigurationReferenceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-    }
-}
-
-/// The fields to apply of a `PriorityLevelConfigurationSpec`. [`priority_level_configuration_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PriorityLevelConfigurationSpecApplyConfiguration {
-    /// `exempt`: `ExemptPriorityLevelConfiguration`.
-    pub exempt: Option<Box<ExemptPriorityLevelConfigurationApplyConfiguration>>,
-    /// `limited`: `LimitedPriorityLevelConfiguration`.
-    pub limited: Option<Box<LimitedPriorityLevelConfigurationApplyConfiguration>>,
-    /// `type`: string.
-    pub type_: Option<String>,
-}
-
-crate::__configuration!(PriorityLevelConfigurationSpecApplyConfiguration of k8s_openapi::api::flowcontrol::v1::PriorityLevelConfigurationSpec);
-
-/// Makes an empty configuration of a `PriorityLevelConfigurationSpec`.
-pub fn priority_level_configuration_spec() -> PriorityLevelConfigurationSpecApplyConfiguration {
-    Default::default()
-}
-
-impl PriorityLevelConfigurationSpecApplyConfiguration {
-    /// Sets `exempt`: `ExemptPriorityLevelConfiguration`.
-    pub fn exempt(mut self, value: ExemptPriorityLevelConfigurationApplyConfiguration) -> Self {
-        self.exempt = Some(Box::new(value));
-        self
-    }
-    /// Sets `limited`: `LimitedPriorityLevelConfiguration`.
-    pub fn limited(mut self, value: LimitedPriorityLevelConfigurationApplyConfiguration) -> Self {
-        self.limited = Some(Box::new(value));
-        self
-    }
-    /// Sets `type`: string.
-    pub fn type_(mut self, value: impl Into<String>) -> Self {
-        self.type_ = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PriorityLevelConfigurationSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("exempt", &self.exempt);
-        to.set("limited", &self.limited);
-        to.set("type", &self.type_);
-    }
-}
-
-/// The fields to apply of a `PriorityLevelConfigurationStatus`. [`priority_level_configuration_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PriorityLevelConfigurationStatusApplyConfiguration {
-    /// `conditions`: list of `PriorityLevelConfigurationCondition`, merged by `type`.
-    pub conditions: Option<Vec<PriorityLevelConfigurationConditionApplyConfiguration>>,
-}
-
-crate::__configuration!(PriorityLevelConfigurationStatusApplyConfiguration of k8s_openapi::api::flowcontrol::v1::PriorityLevelConfigurationStatus);
-
-/// Makes an empty configuration of a `PriorityLevelConfigurationStatus`.
-pub fn priority_level_configuration_status() -> PriorityLevelConfigurationStatusApplyConfiguration {
-    Default::default()
-}
-
-impl PriorityLevelConfigurationStatusApplyConfiguration {
-    /// Adds to `conditions`: list of `PriorityLevelConfigurationCondition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = PriorityLevelConfigurationConditionApplyConfiguration>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for PriorityLevelConfigurationStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("conditions", &self.conditions);
-    }
-}
-
-/// The fields to apply of a `QueuingConfiguration`. [`queuing_configuration`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct QueuingConfigurationApplyConfiguration {
-    /// `handSize`: `i32`.
-    pub hand_size: Option<i32>,
-    /// `queueLengthLimit`: `i32`.
-    pub queue_length_limit: Option<i32>,
-    /// `queues`: `i32`.
-    pub queues: Option<i32>,
-}
-
-crate::__configuration!(QueuingConfigurationApplyConfiguration of k8s_openapi::api::flowcontrol::v1::QueuingConfiguration);
-
-/// Makes an empty configuration of a `QueuingConfiguration`.
-pub fn queuing_configuration() -> QueuingConfigurationApplyConfiguration {
-    Default::default()
-}
-
-impl QueuingConfigurationApplyConfiguration {
-    /// Sets `handSize`: `i32`.
-    pub fn hand_size(mut self, value: i32) -> Self {
-        self.hand_size = Some(value);
-        self
-    }
-    /// Sets `queueLengthLimit`: `i32`.
-    pub fn queue_length_limit(mut self, value: i32) -> Self {
-        self.queue_length_limit = Some(value);
-        self
-    }
-    /// Sets `queues`: `i32`.
-    pub fn queues(mut self, value: i32) -> Self {
-        self.queues = Some(value);
-        self
-    }
-}
-
-impl Configuration for QueuingConfigurationApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("handSize", &self.hand_size);
-        to.set("queueLengthLimit", &self.queue_length_limit);
-        to.set("queues", &self.queues);
-    }
-}
-
-/// The fields to apply of a `ResourcePolicyRule`. [`resource_policy_rule`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourcePolicyRuleApplyConfiguration {
-    /// `apiGroups`: set of string.
-    pub api_groups: Option<Vec<String>>,
-    /// `clusterScope`: `bool`.
-    pub cluster_scope: Option<bool>,
-    /// `namespaces`: set of string.
-    pub namespaces: Option<Vec<String>>,
-    /// `resources`: set of string.
-    pub resources: Option<Vec<String>>,
-    /// `verbs`: set of string.
-    pub verbs: Option<Vec<String>>,
-}
-
-crate::__configuration!(ResourcePolicyRuleApplyConfiguration of k8s_openapi::api::flowcontrol::v1::ResourcePolicyRule);
-
-/// Makes an empty configuration of a `ResourcePolicyRule`.
-pub fn resource_policy_rule() -> ResourcePolicyRuleApplyConfiguration {
-    Default::default()
-}
-
-impl ResourcePolicyRuleApplyConfiguration {
-    /// Adds to `apiGroups`: set of string.
-    pub fn api_groups(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.api_groups.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `clusterScope`: `bool`.
-    pub fn cluster_scope(mut self, value: bool) -> Self {
-        self.cluster_scope = Some(value);
-        self
-    }
-    /// Adds to `namespaces`: set of string.
-    pub fn namespaces(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.namespaces.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `resources`: set of string.
-    pub fn resources(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.resources.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `verbs`: set of string.
-    pub fn verbs(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.verbs.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for ResourcePolicyRuleApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("apiGroups", &self.api_groups);
-        to.set("clusterScope", &self.cluster_scope);
-        to.set("namespaces", &self.namespaces);
-        to.set("resources", &self.resources);
-        to.set("verbs", &self.verbs);
-    }
-}
-
-/// The fields to apply of a `ServiceAccountSubject`. [`service_account_subject`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ServiceAccountSubjectApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `namespace`: string.
-    pub namespace: Option<String>,
-}
-
-crate::__configuration!(ServiceAccountSubjectApplyConfiguration of k8s_openapi::api::flowcontrol::v1::ServiceAccountSubject);
-
-/// Makes an empty configuration of a `ServiceAccountSubject`.
-pub fn service_account_subject() -> ServiceAccountSubjectApplyConfiguration {
-    Default::default()
-}
-
-impl ServiceAccountSubjectApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `namespace`: string.
-    pub fn namespace(mut self, value: impl Into<String>) -> Self {
-        self.namespace = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ServiceAccountSubjectApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("namespace", &self.namespace);
-    }
-}
-
-/// The fields to apply of a `Subject`. [`subject`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct SubjectApplyConfiguration {
-    /// `group`: `GroupSubject`.
-    pub group: Option<Box<GroupSubjectApplyConfiguration>>,
-    /// `kind`: string.
-    pub kind: Option<String>,
-    /// `serviceAccount`: `ServiceAccountSubject`.
-    pub service_account: Option<Box<ServiceAccountSubjectApplyConfiguration>>,
-    /// `user`: `UserSubject`.
-    pub user: Option<Box<UserSubjectApplyConfiguration>>,
-}
-
-crate::__configuration!(SubjectApplyConfiguration of k8s_openapi::api::flowcontrol::v1::Subject);
-
-/// Makes an empty configuration of a `Subject`.
-pub fn subject() -> SubjectApplyConfiguration {
-    Default::default()
-}
-
-impl SubjectApplyConfiguration {
-    /// Sets `group`: `GroupSubject`.
-    pub fn group(mut self, value: GroupSubjectApplyConfiguration) -> Self {
-        self.group = Some(Box::new(value));
-        self
-    }
-    /// Sets `kind`: string.
-    pub fn kind(mut self, value: impl Into<String>) -> Self {
-        self.kind = Some(value.into());
-        self
-    }
-    /// Sets `serviceAccount`: `ServiceAccountSubject`.
-    pub fn service_account(mut self, value: ServiceAccountSubjectApplyConfiguration) -> Self {
-        self.service_account = Some(Box::new(value));
-        self
-    }
-    /// Sets `user`: `UserSubject`.
-    pub fn user(mut self, value: UserSubjectApplyConfiguration) -> Self {
-        self.user = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for SubjectApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("group", &self.group);
-        to.set("kind", &self.kind);
-        to.set("serviceAccount", &self.service_account);
-        to.set("user", &self.user);
-    }
-}
-
-/// The fields to apply of a `UserSubject`. [`user_subject`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct UserSubjectApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-}
-
-crate::__configuration!(UserSubjectApplyConfiguration of k8s_openapi::api::flowcontrol::v1::UserSubject);
-
-/// Makes an empty configuration of a `UserSubject`.
-pub fn user_subject() -> UserSubjectApplyConfiguration {
-    Default::default()
-}
-
-impl UserSubjectApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for UserSubjectApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-    }
-}
+use k8s_openapi::api::flowcontrol::v1 as api;
+
+part! { exempt_priority_level_configuration() -> ExemptPriorityLevelConfigurationApplyConfiguration of api::ExemptPriorityLevelConfiguration {
+    lendable_percent(i32) "lendablePercent": "`i32`";
+    nominal_concurrency_shares(i32) "nominalConcurrencyShares": "`i32`";
+} }
+
+part! { flow_distinguisher_method() -> FlowDistinguisherMethodApplyConfiguration of api::FlowDistinguisherMethod {
+    type_(String) "type": "string";
+} }
+
+kind! { flow_schema(name) -> FlowSchemaApplyConfiguration of api::FlowSchema {
+    spec(Box<FlowSchemaSpecApplyConfiguration>) "spec": "`FlowSchemaSpec`";
+    status(Box<FlowSchemaStatusApplyConfiguration>) "status": "`FlowSchemaStatus`";
+} }
+
+part! { flow_schema_condition() -> FlowSchemaConditionApplyConfiguration of api::FlowSchemaCondition {
+    last_transition_time(Time) "lastTransitionTime": "`Time`";
+    message(String) "message": "string";
+    reason(String) "reason": "string";
+    status(String) "status": "string";
+    type_(String) "type": "string";
+} }
+
+part! { flow_schema_spec() -> FlowSchemaSpecApplyConfiguration of api::FlowSchemaSpec, spec of [FlowSchemaApplyConfiguration] {
+    distinguisher_method(Box<FlowDistinguisherMethodApplyConfiguration>) "distinguisherMethod": "`FlowDistinguisherMethod`";
+    matching_precedence(i32) "matchingPrecedence": "`i32`";
+    priority_level_configuration(Box<PriorityLevelConfigurationReferenceApplyConfiguration>) "priorityLevelConfiguration": "`PriorityLevelConfigurationReference`";
+    rules(Vec<PolicyRulesWithSubjectsApplyConfiguration>) "rules": "list of `PolicyRulesWithSubjects`, owned as a whole";
+} }
+
+part! { flow_schema_status() -> FlowSchemaStatusApplyConfiguration of api::FlowSchemaStatus {
+    conditions(Vec<FlowSchemaConditionApplyConfiguration>) "conditions": "list of `FlowSchemaCondition`, merged by `type`";
+} }
+
+part! { group_subject() -> GroupSubjectApplyConfiguration of api::GroupSubject {
+    name(String) "name": "string";
+} }
+
+part! { limit_response() -> LimitResponseApplyConfiguration of api::LimitResponse {
+    queuing(Box<QueuingConfigurationApplyConfiguration>) "queuing": "`QueuingConfiguration`";
+    type_(String) "type": "string";
+} }
+
+part! { limited_priority_level_configuration() -> LimitedPriorityLevelConfigurationApplyConfiguration of api::LimitedPriorityLevelConfiguration {
+    borrowing_limit_percent(i32) "borrowingLimitPercent": "`i32`";
+    lendable_percent(i32) "lendablePercent": "`i32`";
+    limit_response(Box<LimitResponseApplyConfiguration>) "limitResponse": "`LimitResponse`";
+    nominal_concurrency_shares(i32) "nominalConcurrencyShares": "`i32`";
+} }
+
+part! { non_resource_policy_rule() -> NonResourcePolicyRuleApplyConfiguration of api::NonResourcePolicyRule {
+    non_resource_urls(Vec<String>) "nonResourceURLs": "set of string";
+    verbs(Vec<String>) "verbs": "set of string";
+} }
+
+part! { policy_rules_with_subjects() -> PolicyRulesWithSubjectsApplyConfiguration of api::PolicyRulesWithSubjects {
+    non_resource_rules(Vec<NonResourcePolicyRuleApplyConfiguration>) "nonResourceRules": "list of `NonResourcePolicyRule`, owned as a whole";
+    resource_rules(Vec<ResourcePolicyRuleApplyConfiguration>) "resourceRules": "list of `ResourcePolicyRule`, owned as a whole";
+    subjects(Vec<SubjectApplyConfiguration>) "subjects": "list of `Subject`, owned as a whole";
+} }
+
+kind! { priority_level_configuration(name) -> PriorityLevelConfigurationApplyConfiguration of api::PriorityLevelConfiguration {
+    spec(Box<PriorityLevelConfigurationSpecApplyConfiguration>) "spec": "`PriorityLevelConfigurationSpec`";
+    status(Box<PriorityLevelConfigurationStatusApplyConfiguration>) "status": "`PriorityLevelConfigurationStatus`";
+} }
+
+part! { priority_level_configuration_condition() -> PriorityLevelConfigurationConditionApplyConfiguration of api::PriorityLevelConfigurationCondition {
+    last_transition_time(Time) "lastTransitionTime": "`Time`";
+    message(String) "message": "string";
+    reason(String) "reason": "string";
+    status(String) "status": "string";
+    type_(String) "type": "string";
+} }
+
+part! { priority_level_configuration_reference() -> PriorityLevelConfigurationReferenceApplyConfiguration of api::PriorityLevelConfigurationReference {
+    name(String) "name": "string";
+} }
+
+part! { priority_level_configuration_spec() -> PriorityLevelConfigurationSpecApplyConfiguration of api::PriorityLevelConfigurationSpec, spec of [PriorityLevelConfigurationApplyConfiguration] {
+    exempt(Box<ExemptPriorityLevelConfigurationApplyConfiguration>) "exempt": "`ExemptPriorityLevelConfiguration`";
+    limited(Box<LimitedPriorityLevelConfigurationApplyConfiguration>) "limited": "`LimitedPriorityLevelConfiguration`";
+    type_(String) "type": "string";
+} }
+
+part! { priority_level_configuration_status() -> PriorityLevelConfigurationStatusApplyConfiguration of api::PriorityLevelConfigurationStatus {
+    conditions(Vec<PriorityLevelConfigurationConditionApplyConfiguration>) "conditions": "list of `PriorityLevelConfigurationCondition`, merged by `type`";
+} }
+
+part! { queuing_configuration() -> QueuingConfigurationApplyConfiguration of api::QueuingConfiguration {
+    hand_size(i32) "handSize": "`i32`";
+    queue_length_limit(i32) "queueLengthLimit": "`i32`";
+    queues(i32) "queues": "`i32`";
+} }
+
+part! { resource_policy_rule() -> ResourcePolicyRuleApplyConfiguration of api::ResourcePolicyRule {
+    api_groups(Vec<String>) "apiGroups": "set of string";
+    cluster_scope(bool) "clusterScope": "`bool`";
+    namespaces(Vec<String>) "namespaces": "set of string";
+    resources(Vec<String>) "resources": "set of string";
+    verbs(Vec<String>) "verbs": "set of string";
+} }
+
+part! { service_account_subject() -> ServiceAccountSubjectApplyConfiguration of api::ServiceAccountSubject {
+    name(String) "name": "string";
+    namespace(String) "namespace": "string";
+} }
+
+part! { subject() -> SubjectApplyConfiguration of api::Subject {
+    group(Box<GroupSubjectApplyConfiguration>) "group": "`GroupSubject`";
+    kind(String) "kind": "string";
+    service_account(Box<ServiceAccountSubjectApplyConfiguration>) "serviceAccount": "`ServiceAccountSubject`";
+    user(Box<UserSubjectApplyConfiguration>) "user": "`UserSubject`";
+} }
+
+part! { user_subject() -> UserSubjectApplyConfiguration of api::UserSubject {
+    name(String) "name": "string";
+} }

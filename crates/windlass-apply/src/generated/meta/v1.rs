@@ -4,87 +4,15 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1 as api;
 
-use crate::members::{Configuration, Members};
+part! { label_selector() -> LabelSelectorApplyConfiguration of api::LabelSelector {
+    match_expressions(Vec<LabelSelectorRequirementApplyConfiguration>) "matchExpressions": "list of `LabelSelectorRequirement`, owned as a whole";
+    match_labels(BTreeMap<String, String>) "matchLabels": "map of string";
+} }
 
-/// The fields to apply of a `LabelSelector`. [`label_selector`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct LabelSelectorApplyConfiguration {
-    /// `matchExpressions`: list of `LabelSelectorRequirement`, owned as a whole.
-    pub match_expressions: Option<Vec<LabelSelectorRequirementApplyConfiguration>>,
-    /// `matchLabels`: map of string.
-    pub match_labels: Option<BTreeMap<String, String>>,
-}
-
-crate::__configuration!(LabelSelectorApplyConfiguration of k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector);
-
-/// Makes an empty configuration of a `LabelSelector`.
-pub fn label_selector() -> LabelSelectorApplyConfiguration {
-    Default::default()
-}
-
-impl LabelSelectorApplyConfiguration {
-    /// Adds to `matchExpressions`: list of `LabelSelectorRequirement`, owned as a whole.
-    pub fn match_expressions(mut self, value: impl IntoIterator<Item = LabelSelectorRequirementApplyConfiguration>) -> Self {
-        self.match_expressions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `matchLabels`: map of string.
-    pub fn match_labels(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.match_labels.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-}
-
-impl Configuration for LabelSelectorApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("matchExpressions", &self.match_expressions);
-        to.set("matchLabels", &self.match_labels);
-    }
-}
-
-/// The fields to apply of a `LabelSelectorRequirement`. [`label_selector_requirement`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct LabelSelectorRequirementApplyConfiguration {
-    /// `key`: string.
-    pub key: Option<String>,
-    /// `operator`: string.
-    pub operator: Option<String>,
-    /// `values`: list of string, owned as a whole.
-    pub values: Option<Vec<String>>,
-}
-
-crate::__configuration!(LabelSelectorRequirementApplyConfiguration of k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelectorRequirement);
-
-/// Makes an empty configuration of a `LabelSelectorRequirement`.
-pub fn label_selector_requirement() -> LabelSelectorRequirementApplyConfiguration {
-    Default::default()
-}
-
-impl LabelSelectorRequirementApplyConfiguration {
-    /// Sets `key`: string.
-    pub fn key(mut self, value: impl Into<String>) -> Self {
-        self.key = Some(value.into());
-        self
-    }
-    /// Sets `operator`: string.
-    pub fn operator(mut self, value: impl Into<String>) -> Self {
-        self.operator = Some(value.into());
-        self
-    }
-    /// Adds to `values`: list of string, owned as a whole.
-    pub fn values(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.values.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for LabelSelectorRequirementApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("key", &self.key);
-        to.set("operator", &self.operator);
-        to.set("values", &self.values);
-    }
-}
+part! { label_selector_requirement() -> LabelSelectorRequirementApplyConfiguration of api::LabelSelectorRequirement {
+    key(String) "key": "string";
+    operator(String) "operator": "string";
+    values(Vec<String>) "values": "list of string, owned as a whole";
+} }

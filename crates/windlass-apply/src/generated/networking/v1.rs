@@ -4,1222 +4,154 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use kube_core::ObjectMeta;
-
-use crate::IntoLeaf;
-use crate::members::{Configuration, Members};
-
-/// The fields to apply of a `HTTPIngressPath`. [`http_ingress_path`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct HTTPIngressPathApplyConfiguration {
-    /// `backend`: `IngressBackend`.
-    pub backend: Option<Box<IngressBackendApplyConfiguration>>,
-    /// `path`: string.
-    pub path: Option<String>,
-    /// `pathType`: string, one of `Exact`, `ImplementationSpecific`, `Prefix`.
-    pub path_type: Option<String>,
-}
-
-crate::__configuration!(HTTPIngressPathApplyConfiguration of k8s_openapi::api::networking::v1::HTTPIngressPath);
-
-/// Makes an empty configuration of a `HTTPIngressPath`.
-pub fn http_ingress_path() -> HTTPIngressPathApplyConfiguration {
-    Default::default()
-}
-
-impl HTTPIngressPathApplyConfiguration {
-    /// Sets `backend`: `IngressBackend`.
-    pub fn backend(mut self, value: IngressBackendApplyConfiguration) -> Self {
-        self.backend = Some(Box::new(value));
-        self
-    }
-    /// Sets `path`: string.
-    pub fn path(mut self, value: impl Into<String>) -> Self {
-        self.path = Some(value.into());
-        self
-    }
-    /// Sets `pathType`: string, one of `Exact`, `ImplementationSpecific`, `Prefix`.
-    pub fn path_type(mut self, value: impl Into<String>) -> Self {
-        self.path_type = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for HTTPIngressPathApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("backend", &self.backend);
-        to.set("path", &self.path);
-        to.set("pathType", &self.path_type);
-    }
-}
-
-/// The fields to apply of a `HTTPIngressRuleValue`. [`http_ingress_rule_value`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct HTTPIngressRuleValueApplyConfiguration {
-    /// `paths`: list of `HTTPIngressPath`, owned as a whole.
-    pub paths: Option<Vec<HTTPIngressPathApplyConfiguration>>,
-}
-
-crate::__configuration!(HTTPIngressRuleValueApplyConfiguration of k8s_openapi::api::networking::v1::HTTPIngressRuleValue);
-
-/// Makes an empty configuration of a `HTTPIngressRuleValue`.
-pub fn http_ingress_rule_value() -> HTTPIngressRuleValueApplyConfiguration {
-    Default::default()
-}
-
-impl HTTPIngressRuleValueApplyConfiguration {
-    /// Adds to `paths`: list of `HTTPIngressPath`, owned as a whole.
-    pub fn paths(mut self, value: impl IntoIterator<Item = HTTPIngressPathApplyConfiguration>) -> Self {
-        self.paths.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for HTTPIngressRuleValueApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("paths", &self.paths);
-    }
-}
-
-/// The fields to apply of a `IPAddress`. [`ip_address`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct IPAddressApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `IPAddressSpec`.
-    pub spec: Option<Box<IPAddressSpecApplyConfiguration>>,
-}
-
-crate::__configuration!(IPAddressApplyConfiguration of k8s_openapi::api::networking::v1::IPAddress);
-crate::__kind!(IPAddressApplyConfiguration of k8s_openapi::api::networking::v1::IPAddress);
-
-/// Makes a configuration of the `IPAddress` with this name.
-pub fn ip_address(name: impl Into<String>) -> IPAddressApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    IPAddressApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl IPAddressApplyConfiguration {
-    /// Sets `spec`: `IPAddressSpec`.
-    pub fn spec(mut self, value: IPAddressSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.parentRef`: `ParentReference`.
-    pub fn parent_ref(mut self, value: ParentReferenceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().parent_ref = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for IPAddressApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("networking.k8s.io/v1", "IPAddress", &self.metadata);
-        to.set("spec", &self.spec);
-    }
-}
-
-/// The fields to apply of a `IPAddressSpec`. [`ip_address_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct IPAddressSpecApplyConfiguration {
-    /// `parentRef`: `ParentReference`.
-    pub parent_ref: Option<Box<ParentReferenceApplyConfiguration>>,
-}
-
-crate::__configuration!(IPAddressSpecApplyConfiguration of k8s_openapi::api::networking::v1::IPAddressSpec);
-
-/// Makes an empty configuration of a `IPAddressSpec`.
-pub fn ip_address_spec() -> IPAddressSpecApplyConfiguration {
-    Default::default()
-}
-
-impl IPAddressSpecApplyConfiguration {
-    /// Sets `parentRef`: `ParentReference`.
-    pub fn parent_ref(mut self, value: ParentReferenceApplyConfiguration) -> Self {
-        self.parent_ref = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for IPAddressSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("parentRef", &self.parent_ref);
-    }
-}
-
-/// The fields to apply of a `IPBlock`. [`ip_block`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct IPBlockApplyConfiguration {
-    /// `cidr`: string.
-    pub cidr: Option<String>,
-    /// `except`: list of string, owned as a whole.
-    pub except: Option<Vec<String>>,
-}
-
-crate::__configuration!(IPBlockApplyConfiguration of k8s_openapi::api::networking::v1::IPBlock);
-
-/// Makes an empty configuration of a `IPBlock`.
-pub fn ip_block() -> IPBlockApplyConfiguration {
-    Default::default()
-}
-
-impl IPBlockApplyConfiguration {
-    /// Sets `cidr`: string.
-    pub fn cidr(mut self, value: impl Into<String>) -> Self {
-        self.cidr = Some(value.into());
-        self
-    }
-    /// Adds to `except`: list of string, owned as a whole.
-    pub fn except(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.except.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for IPBlockApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("cidr", &self.cidr);
-        to.set("except", &self.except);
-    }
-}
-
-/// The fields to apply of a `Ingress`. [`ingress`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct IngressApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `IngressSpec`.
-    pub spec: Option<Box<IngressSpecApplyConfiguration>>,
-    /// `status`: `IngressStatus`.
-    pub status: Option<Box<IngressStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(IngressApplyConfiguration of k8s_openapi::api::networking::v1::Ingress);
-crate::__kind!(IngressApplyConfiguration of k8s_openapi::api::networking::v1::Ingress);
-
-/// Makes a configuration of the `Ingress` with this name and namespace.
-pub fn ingress(name: impl Into<String>, namespace: impl Into<String>) -> IngressApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    IngressApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl IngressApplyConfiguration {
-    /// Sets `spec`: `IngressSpec`.
-    pub fn spec(mut self, value: IngressSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `IngressStatus`.
-    pub fn status(mut self, value: IngressStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.defaultBackend`: `IngressBackend`.
-    pub fn default_backend(mut self, value: IngressBackendApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().default_backend = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.ingressClassName`: string.
-    pub fn ingress_class_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().ingress_class_name = Some(value.into());
-        self
-    }
-    /// Adds to `spec.rules`: list of `IngressRule`, owned as a whole.
-    pub fn rules(mut self, value: impl IntoIterator<Item = IngressRuleApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().rules.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `spec.tls`: list of `IngressTLS`, owned as a whole.
-    pub fn tls(mut self, value: impl IntoIterator<Item = IngressTLSApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().tls.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for IngressApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("networking.k8s.io/v1", "Ingress", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `IngressBackend`. [`ingress_backend`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct IngressBackendApplyConfiguration {
-    /// `resource`: `TypedLocalObjectReference`.
-    pub resource: Option<Box<crate::core::v1::TypedLocalObjectReferenceApplyConfiguration>>,
-    /// `service`: `IngressServiceBackend`.
-    pub service: Option<Box<IngressServiceBackendApplyConfiguration>>,
-}
-
-crate::__configuration!(IngressBackendApplyConfiguration of k8s_openapi::api::networking::v1::IngressBackend);
-
-/// Makes an empty configuration of a `IngressBackend`.
-pub fn ingress_backend() -> IngressBackendApplyConfiguration {
-    Default::default()
-}
-
-impl IngressBackendApplyConfiguration {
-    /// Sets `resource`: `TypedLocalObjectReference`.
-    pub fn resource(mut self, value: crate::core::v1::TypedLocalObjectReferenceApplyConfiguration) -> Self {
-        self.resource = Some(Box::new(value));
-        self
-    }
-    /// Sets `service`: `IngressServiceBackend`.
-    pub fn service(mut self, value: IngressServiceBackendApplyConfiguration) -> Self {
-        self.service = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for IngressBackendApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("resource", &self.resource);
-        to.set("service", &self.service);
-    }
-}
-
-/// The fields to apply of a `IngressClass`. [`ingress_class`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct IngressClassApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `IngressClassSpec`.
-    pub spec: Option<Box<IngressClassSpecApplyConfiguration>>,
-}
-
-crate::__configuration!(IngressClassApplyConfiguration of k8s_openapi::api::networking::v1::IngressClass);
-crate::__kind!(IngressClassApplyConfiguration of k8s_openapi::api::networking::v1::IngressClass);
-
-/// Makes a configuration of the `IngressClass` with this name.
-pub fn ingress_class(name: impl Into<String>) -> IngressClassApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    IngressClassApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl IngressClassApplyConfiguration {
-    /// Sets `spec`: `IngressClassSpec`.
-    pub fn spec(mut self, value: IngressClassSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.controller`: string.
-    pub fn controller(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().controller = Some(value.into());
-        self
-    }
-    /// Sets `spec.parameters`: `IngressClassParametersReference`.
-    pub fn parameters(mut self, value: IngressClassParametersReferenceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().parameters = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for IngressClassApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("networking.k8s.io/v1", "IngressClass", &self.metadata);
-        to.set("spec", &self.spec);
-    }
-}
-
-/// The fields to apply of a `IngressClassParametersReference`. [`ingress_class_parameters_reference`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct IngressClassParametersReferenceApplyConfiguration {
-    /// `apiGroup`: string.
-    pub api_group: Option<String>,
-    /// `kind`: string.
-    pub kind: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `namespace`: string.
-    pub namespace: Option<String>,
-    /// `scope`: string.
-    pub scope: Option<String>,
-}
-
-crate::__configuration!(IngressClassParametersReferenceApplyConfiguration of k8s_openapi::api::networking::v1::IngressClassParametersReference);
-
-/// Makes an empty configuration of a `IngressClassParametersReference`.
-pub fn ingress_class_parameters_reference() -> IngressClassParametersReferenceApplyConfiguration {
-    Default::default()
-}
-
-impl IngressClassParametersReferenceApplyConfiguration {
-    /// Sets `apiGroup`: string.
-    pub fn api_group(mut self, value: impl Into<String>) -> Self {
-        self.api_group = Some(value.into());
-        self
-    }
-    /// Sets `kind`: string.
-    pub fn kind(mut self, value: impl Into<String>) -> Self {
-        self.kind = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `namespace`: string.
-    pub fn namespace(mut self, value: impl Into<String>) -> Self {
-        self.namespace = Some(value.into());
-        self
-    }
-    /// Sets `scope`: string.
-    pub fn scope(mut self, value: impl Into<String>) -> Self {
-        self.scope = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for IngressClassParametersReferenceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("apiGroup", &self.api_group);
-        to.set("kind", &self.kind);
-        to.set("name", &self.name);
-        to.set("namespace", &self.namespace);
-        to.set("scope", &self.scope);
-    }
-}
-
-/// The fields to apply of a `IngressClassSpec`. [`ingress_class_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct IngressClassSpecApplyConfiguration {
-    /// `controller`: string.
-    pub controller: Option<String>,
-    /// `parameters`: `IngressClassParametersReference`.
-    pub parameters: Option<Box<IngressClassParametersReferenceApplyConfiguration>>,
-}
-
-crate::__configuration!(IngressClassSpecApplyConfiguration of k8s_openapi::api::networking::v1::IngressClassSpec);
-
-/// Makes an empty configuration of a `IngressClassSpec`.
-pub fn ingress_class_spec() -> IngressClassSpecApplyConfiguration {
-    Default::default()
-}
-
-impl IngressClassSpecApplyConfiguration {
-    /// Sets `controller`: string.
-    pub fn controller(mut self, value: impl Into<String>) -> Self {
-        self.controller = Some(value.into());
-        self
-    }
-    /// Sets `parameters`: `IngressClassParametersReference`.
-    pub fn parameters(mut self, value: IngressClassParametersReferenceApplyConfiguration) -> Self {
-        self.parameters = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for IngressClassSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("controller", &self.controller);
-        to.set("parameters", &self.parameters);
-    }
-}
-
-/// The fields to apply of a `IngressLoadBalancerIngress`. [`ingress_load_balancer_ingress`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct IngressLoadBalancerIngressApplyConfiguration {
-    /// `hostname`: string.
-    pub hostname: Option<String>,
-    /// `ip`: string.
-    pub ip: Option<String>,
-    /// `ports`: list of `IngressPortStatus`, owned as a whole.
-    pub ports: Option<Vec<IngressPortStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(IngressLoadBalancerIngressApplyConfiguration of k8s_openapi::api::networking::v1::IngressLoadBalancerIngress);
-
-/// Makes an empty configuration of a `IngressLoadBalancerIngress`.
-pub fn ingress_load_balancer_ingress() -> IngressLoadBalancerIngressApplyConfiguration {
-    Default::default()
-}
-
-impl IngressLoadBalancerIngressApplyConfiguration {
-    /// Sets `hostname`: string.
-    pub fn hostname(mut self, value: impl Into<String>) -> Self {
-        self.hostname = Some(value.into());
-        self
-    }
-    /// Sets `ip`: string.
-    pub fn ip(mut self, value: impl Into<String>) -> Self {
-        self.ip = Some(value.into());
-        self
-    }
-    /// Adds to `ports`: list of `IngressPortStatus`, owned as a whole.
-    pub fn ports(mut self, value: impl IntoIterator<Item = IngressPortStatusApplyConfiguration>) -> Self {
-        self.ports.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for IngressLoadBalancerIngressApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("hostname", &self.hostname);
-        to.set("ip", &self.ip);
-        to.set("ports", &self.ports);
-    }
-}
-
-/// The fields to apply of a `IngressLoadBalancerStatus`. [`ingress_load_balancer_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct IngressLoadBalancerStatusApplyConfiguration {
-    /// `ingress`: list of `IngressLoadBalancerIngress`, owned as a whole.
-    pub ingress: Option<Vec<IngressLoadBalancerIngressApplyConfiguration>>,
-}
-
-crate::__configuration!(IngressLoadBalancerStatusApplyConfiguration of k8s_openapi::api::networking::v1::IngressLoadBalancerStatus);
-
-/// Makes an empty configuration of a `IngressLoadBalancerStatus`.
-pub fn ingress_load_balancer_status() -> IngressLoadBalancerStatusApplyConfiguration {
-    Default::default()
-}
-
-impl IngressLoadBalancerStatusApplyConfiguration {
-    /// Adds to `ingress`: list of `IngressLoadBalancerIngress`, owned as a whole.
-    pub fn ingress(mut self, value: impl IntoIterator<Item = IngressLoadBalancerIngressApplyConfiguration>) -> Self {
-        self.ingress.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for IngressLoadBalancerStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("ingress", &self.ingress);
-    }
-}
-
-/// The fields to apply of a `IngressPortStatus`. [`ingress_port_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct IngressPortStatusApplyConfiguration {
-    /// `error`: string.
-    pub error: Option<String>,
-    /// `port`: `i32`.
-    pub port: Option<i32>,
-    /// `protocol`: string, one of `SCTP`, `TCP`, `UDP`.
-    pub protocol: Option<String>,
-}
-
-crate::__configuration!(IngressPortStatusApplyConfiguration of k8s_openapi::api::networking::v1::IngressPortStatus);
-
-/// Makes an empty configuration of a `IngressPortStatus`.
-pub fn ingress_port_status() -> IngressPortStatusApplyConfiguration {
-    Default::default()
-}
-
-impl IngressPortStatusApplyConfiguration {
-    /// Sets `error`: string.
-    pub fn error(mut self, value: impl Into<String>) -> Self {
-        self.error = Some(value.into());
-        self
-    }
-    /// Sets `port`: `i32`.
-    pub fn port(mut self, value: i32) -> Self {
-        self.port = Some(value);
-        self
-    }
-    /// Sets `protocol`: string, one of `SCTP`, `TCP`, `UDP`.
-    pub fn protocol(mut self, value: impl Into<String>) -> Self {
-        self.protocol = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for IngressPortStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("error", &self.error);
-        to.set("port", &self.port);
-        to.set("protocol", &self.protocol);
-    }
-}
-
-/// The fields to apply of a `IngressRule`. [`ingress_rule`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct IngressRuleApplyConfiguration {
-    /// `host`: string.
-    pub host: Option<String>,
-    /// `http`: `HTTPIngressRuleValue`.
-    pub http: Option<Box<HTTPIngressRuleValueApplyConfiguration>>,
-}
-
-crate::__configuration!(IngressRuleApplyConfiguration of k8s_openapi::api::networking::v1::IngressRule);
-
-/// Makes an empty configuration of a `IngressRule`.
-pub fn ingress_rule() -> IngressRuleApplyConfiguration {
-    Default::default()
-}
-
-impl IngressRuleApplyConfiguration {
-    /// Sets `host`: string.
-    pub fn host(mut self, value: impl Into<String>) -> Self {
-        self.host = Some(value.into());
-        self
-    }
-    /// Sets `http`: `HTTPIngressRuleValue`.
-    pub fn http(mut self, value: HTTPIngressRuleValueApplyConfiguration) -> Self {
-        self.http = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for IngressRuleApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("host", &self.host);
-        to.set("http", &self.http);
-    }
-}
-
-/// The fields to apply of a `IngressServiceBackend`. [`ingress_service_backend`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct IngressServiceBackendApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `port`: `ServiceBackendPort`.
-    pub port: Option<Box<ServiceBackendPortApplyConfiguration>>,
-}
-
-crate::__configuration!(IngressServiceBackendApplyConfiguration of k8s_openapi::api::networking::v1::IngressServiceBackend);
-
-/// Makes an empty configuration of a `IngressServiceBackend`.
-pub fn ingress_service_backend() -> IngressServiceBackendApplyConfiguration {
-    Default::default()
-}
-
-impl IngressServiceBackendApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `port`: `ServiceBackendPort`.
-    pub fn port(mut self, value: ServiceBackendPortApplyConfiguration) -> Self {
-        self.port = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for IngressServiceBackendApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("port", &self.port);
-    }
-}
-
-/// The fields to apply of a `IngressSpec`. [`ingress_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct IngressSpecApplyConfiguration {
-    /// `defaultBackend`: `IngressBackend`.
-    pub default_backend: Option<Box<IngressBackendApplyConfiguration>>,
-    /// `ingressClassName`: string.
-    pub ingress_class_name: Option<String>,
-    /// `rules`: list of `IngressRule`, owned as a whole.
-    pub rules: Option<Vec<IngressRuleApplyConfiguration>>,
-    /// `tls`: list of `IngressTLS`, owned as a whole.
-    pub tls: Option<Vec<IngressTLSApplyConfiguration>>,
-}
-
-crate::__configuration!(IngressSpecApplyConfiguration of k8s_openapi::api::networking::v1::IngressSpec);
-
-/// Makes an empty configuration of a `IngressSpec`.
-pub fn ingress_spec() -> IngressSpecApplyConfiguration {
-    Default::default()
-}
-
-impl IngressSpecApplyConfiguration {
-    /// Sets `defaultBackend`: `IngressBackend`.
-    pub fn default_backend(mut self, value: IngressBackendApplyConfiguration) -> Self {
-        self.default_backend = Some(Box::new(value));
-        self
-    }
-    /// Sets `ingressClassName`: string.
-    pub fn ingress_class_name(mut self, value: impl Into<String>) -> Self {
-        self.ingress_class_name = Some(value.into());
-        self
-    }
-    /// Adds to `rules`: list of `IngressRule`, owned as a whole.
-    pub fn rules(mut self, value: impl IntoIterator<Item = IngressRuleApplyConfiguration>) -> Self {
-        self.rules.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `tls`: list of `IngressTLS`, owned as a whole.
-    pub fn tls(mut self, value: impl IntoIterator<Item = IngressTLSApplyConfiguration>) -> Self {
-        self.tls.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for IngressSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("defaultBackend", &self.default_backend);
-        to.set("ingressClassName", &self.ingress_class_name);
-        to.set("rules", &self.rules);
-        to.set("tls", &self.tls);
-    }
-}
-
-/// The fields to apply of a `IngressStatus`. [`ingress_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct IngressStatusApplyConfiguration {
-    /// `loadBalancer`: `IngressLoadBalancerStatus`.
-    pub load_balancer: Option<Box<IngressLoadBalancerStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(IngressStatusApplyConfiguration of k8s_openapi::api::networking::v1::IngressStatus);
-
-/// Makes an empty configuration of a `IngressStatus`.
-pub fn ingress_status() -> IngressStatusApplyConfiguration {
-    Default::default()
-}
-
-impl IngressStatusApplyConfiguration {
-    /// Sets `loadBalancer`: `IngressLoadBalancerStatus`.
-    pub fn load_balancer(mut self, value: IngressLoadBalancerStatusApplyConfiguration) -> Self {
-        self.load_balancer = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for IngressStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("loadBalancer", &self.load_balancer);
-    }
-}
-
-/// The fields to apply of a `IngressTLS`. [`ingress_tls`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct IngressTLSApplyConfiguration {
-    /// `hosts`: list of string, owned as a whole.
-    pub hosts: Option<Vec<String>>,
-    /// `secretName`: string.
-    pub secret_name: Option<String>,
-}
-
-crate::__configuration!(IngressTLSApplyConfiguration of k8s_openapi::api::networking::v1::IngressTLS);
-
-/// Makes an empty configuration of a `IngressTLS`.
-pub fn ingress_tls() -> IngressTLSApplyConfiguration {
-    Default::default()
-}
-
-impl IngressTLSApplyConfiguration {
-    /// Adds to `hosts`: list of string, owned as a whole.
-    pub fn hosts(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.hosts.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `secretName`: string.
-    pub fn secret_name(mut self, value: impl Into<String>) -> Self {
-        self.secret_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for IngressTLSApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("hosts", &self.hosts);
-        to.set("secretName", &self.secret_name);
-    }
-}
-
-/// The fields to apply of a `NetworkPolicy`. [`network_policy`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NetworkPolicyApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `NetworkPolicySpec`.
-    pub spec: Option<Box<NetworkPolicySpecApplyConfiguration>>,
-}
-
-crate::__configuration!(NetworkPolicyApplyConfiguration of k8s_openapi::api::networking::v1::NetworkPolicy);
-crate::__kind!(NetworkPolicyApplyConfiguration of k8s_openapi::api::networking::v1::NetworkPolicy);
-
-/// Makes a configuration of the `NetworkPolicy` with this name and namespace.
-pub fn network_policy(name: impl Into<String>, namespace: impl Into<String>) -> NetworkPolicyApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    NetworkPolicyApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl NetworkPolicyApplyConfiguration {
-    /// Sets `spec`: `NetworkPolicySpec`.
-    pub fn spec(mut self, value: NetworkPolicySpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.egress`: list of `NetworkPolicyEgressRule`, owned as a whole.
-    pub fn egress(mut self, value: impl IntoIterator<Item = NetworkPolicyEgressRuleApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().egress.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `spec.ingress`: list of `NetworkPolicyIngressRule`, owned as a whole.
-    pub fn ingress(mut self, value: impl IntoIterator<Item = NetworkPolicyIngressRuleApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().ingress.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.podSelector`: `LabelSelector`.
-    pub fn pod_selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().pod_selector = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.policyTypes`: list of string, one of `Egress`, `Ingress`, owned as a whole.
-    pub fn policy_types(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.spec.get_or_insert_default().policy_types.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for NetworkPolicyApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("networking.k8s.io/v1", "NetworkPolicy", &self.metadata);
-        to.set("spec", &self.spec);
-    }
-}
-
-/// The fields to apply of a `NetworkPolicyEgressRule`. [`network_policy_egress_rule`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NetworkPolicyEgressRuleApplyConfiguration {
-    /// `ports`: list of `NetworkPolicyPort`, owned as a whole.
-    pub ports: Option<Vec<NetworkPolicyPortApplyConfiguration>>,
-    /// `to`: list of `NetworkPolicyPeer`, owned as a whole.
-    pub to: Option<Vec<NetworkPolicyPeerApplyConfiguration>>,
-}
-
-crate::__configuration!(NetworkPolicyEgressRuleApplyConfiguration of k8s_openapi::api::networking::v1::NetworkPolicyEgressRule);
-
-/// Makes an empty configuration of a `NetworkPolicyEgressRule`.
-pub fn network_policy_egress_rule() -> NetworkPolicyEgressRuleApplyConfiguration {
-    Default::default()
-}
-
-impl NetworkPolicyEgressRuleApplyConfiguration {
-    /// Adds to `ports`: list of `NetworkPolicyPort`, owned as a whole.
-    pub fn ports(mut self, value: impl IntoIterator<Item = NetworkPolicyPortApplyConfiguration>) -> Self {
-        self.ports.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `to`: list of `NetworkPolicyPeer`, owned as a whole.
-    pub fn to(mut self, value: impl IntoIterator<Item = NetworkPolicyPeerApplyConfiguration>) -> Self {
-        self.to.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for NetworkPolicyEgressRuleApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("ports", &self.ports);
-        to.set("to", &self.to);
-    }
-}
-
-/// The fields to apply of a `NetworkPolicyIngressRule`. [`network_policy_ingress_rule`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NetworkPolicyIngressRuleApplyConfiguration {
-    /// `from`: list of `NetworkPolicyPeer`, owned as a whole.
-    pub from: Option<Vec<NetworkPolicyPeerApplyConfiguration>>,
-    /// `ports`: list of `NetworkPolicyPort`, owned as a whole.
-    pub ports: Option<Vec<NetworkPolicyPortApplyConfiguration>>,
-}
-
-crate::__configuration!(NetworkPolicyIngressRuleApplyConfiguration of k8s_openapi::api::networking::v1::NetworkPolicyIngressRule);
-
-/// Makes an empty configuration of a `NetworkPolicyIngressRule`.
-pub fn network_policy_ingress_rule() -> NetworkPolicyIngressRuleApplyConfiguration {
-    Default::default()
-}
-
-impl NetworkPolicyIngressRuleApplyConfiguration {
-    /// Adds to `from`: list of `NetworkPolicyPeer`, owned as a whole.
-    pub fn from(mut self, value: impl IntoIterator<Item = NetworkPolicyPeerApplyConfiguration>) -> Self {
-        self.from.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `ports`: list of `NetworkPolicyPort`, owned as a whole.
-    pub fn ports(mut self, value: impl IntoIterator<Item = NetworkPolicyPortApplyConfiguration>) -> Self {
-        self.ports.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for NetworkPolicyIngressRuleApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("from", &self.from);
-        to.set("ports", &self.ports);
-    }
-}
-
-/// The fields to apply of a `NetworkPolicyPeer`. [`network_policy_peer`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NetworkPolicyPeerApplyConfiguration {
-    /// `ipBlock`: `IPBlock`.
-    pub ip_block: Option<Box<IPBlockApplyConfiguration>>,
-    /// `namespaceSelector`: `LabelSelector`.
-    pub namespace_selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-    /// `podSelector`: `LabelSelector`.
-    pub pod_selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-}
-
-crate::__configuration!(NetworkPolicyPeerApplyConfiguration of k8s_openapi::api::networking::v1::NetworkPolicyPeer);
-
-/// Makes an empty configuration of a `NetworkPolicyPeer`.
-pub fn network_policy_peer() -> NetworkPolicyPeerApplyConfiguration {
-    Default::default()
-}
-
-impl NetworkPolicyPeerApplyConfiguration {
-    /// Sets `ipBlock`: `IPBlock`.
-    pub fn ip_block(mut self, value: IPBlockApplyConfiguration) -> Self {
-        self.ip_block = Some(Box::new(value));
-        self
-    }
-    /// Sets `namespaceSelector`: `LabelSelector`.
-    pub fn namespace_selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.namespace_selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `podSelector`: `LabelSelector`.
-    pub fn pod_selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.pod_selector = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for NetworkPolicyPeerApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("ipBlock", &self.ip_block);
-        to.set("namespaceSelector", &self.namespace_selector);
-        to.set("podSelector", &self.pod_selector);
-    }
-}
-
-/// The fields to apply of a `NetworkPolicyPort`. [`network_policy_port`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NetworkPolicyPortApplyConfiguration {
-    /// `endPort`: `i32`.
-    pub end_port: Option<i32>,
-    /// `port`: `IntOrString`.
-    pub port: Option<IntOrString>,
-    /// `protocol`: string, one of `SCTP`, `TCP`, `UDP`.
-    pub protocol: Option<String>,
-}
-
-crate::__configuration!(NetworkPolicyPortApplyConfiguration of k8s_openapi::api::networking::v1::NetworkPolicyPort);
-
-/// Makes an empty configuration of a `NetworkPolicyPort`.
-pub fn network_policy_port() -> NetworkPolicyPortApplyConfiguration {
-    Default::default()
-}
-
-impl NetworkPolicyPortApplyConfiguration {
-    /// Sets `endPort`: `i32`.
-    pub fn end_port(mut self, value: i32) -> Self {
-        self.end_port = Some(value);
-        self
-    }
-    /// Sets `port`: `IntOrString`.
-    pub fn port(mut self, value: impl IntoLeaf<IntOrString>) -> Self {
-        self.port = Some(value.into_leaf());
-        self
-    }
-    /// Sets `protocol`: string, one of `SCTP`, `TCP`, `UDP`.
-    pub fn protocol(mut self, value: impl Into<String>) -> Self {
-        self.protocol = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for NetworkPolicyPortApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("endPort", &self.end_port);
-        to.set("port", &self.port);
-        to.set("protocol", &self.protocol);
-    }
-}
-
-/// The fields to apply of a `NetworkPolicySpec`. [`network_policy_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NetworkPolicySpecApplyConfiguration {
-    /// `egress`: list of `NetworkPolicyEgressRule`, owned as a whole.
-    pub egress: Option<Vec<NetworkPolicyEgressRuleApplyConfiguration>>,
-    /// `ingress`: list of `NetworkPolicyIngressRule`, owned as a whole.
-    pub ingress: Option<Vec<NetworkPolicyIngressRuleApplyConfiguration>>,
-    /// `podSelector`: `LabelSelector`.
-    pub pod_selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-    /// `policyTypes`: list of string, one of `Egress`, `Ingress`, owned as a whole.
-    pub policy_types: Option<Vec<String>>,
-}
-
-crate::__configuration!(NetworkPolicySpecApplyConfiguration of k8s_openapi::api::networking::v1::NetworkPolicySpec);
-
-/// Makes an empty configuration of a `NetworkPolicySpec`.
-pub fn network_policy_spec() -> NetworkPolicySpecApplyConfiguration {
-    Default::default()
-}
-
-impl NetworkPolicySpecApplyConfiguration {
-    /// Adds to `egress`: list of `NetworkPolicyEgressRule`, owned as a whole.
-    pub fn egress(mut self, value: impl IntoIterator<Item = NetworkPolicyEgressRuleApplyConfiguration>) -> Self {
-        self.egress.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `ingress`: list of `NetworkPolicyIngressRule`, owned as a whole.
-    pub fn ingress(mut self, value: impl IntoIterator<Item = NetworkPolicyIngressRuleApplyConfiguration>) -> Self {
-        self.ingress.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `podSelector`: `LabelSelector`.
-    pub fn pod_selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.pod_selector = Some(Box::new(value));
-        self
-    }
-    /// Adds to `policyTypes`: list of string, one of `Egress`, `Ingress`, owned as a whole.
-    pub fn policy_types(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.policy_types.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for NetworkPolicySpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("egress", &self.egress);
-        to.set("ingress", &self.ingress);
-        to.set("podSelector", &self.pod_selector);
-        to.set("policyTypes", &self.policy_types);
-    }
-}
-
-/// The fields to apply of a `ParentReference`. [`parent_reference`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ParentReferenceApplyConfiguration {
-    /// `group`: string.
-    pub group: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `namespace`: string.
-    pub namespace: Option<String>,
-    /// `resource`: string.
-    pub resource: Option<String>,
-}
-
-crate::__configuration!(ParentReferenceApplyConfiguration of k8s_openapi::api::networking::v1::ParentReference);
-
-/// Makes an empty configuration of a `ParentReference`.
-pub fn parent_reference() -> ParentReferenceApplyConfiguration {
-    Default::default()
-}
-
-impl ParentReferenceApplyConfiguration {
-    /// Sets `group`: string.
-    pub fn group(mut self, value: impl Into<String>) -> Self {
-        self.group = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `namespace`: string.
-    pub fn namespace(mut self, value: impl Into<String>) -> Self {
-        self.namespace = Some(value.into());
-        self
-    }
-    /// Sets `resource`: string.
-    pub fn resource(mut self, value: impl Into<String>) -> Self {
-        self.resource = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ParentReferenceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("group", &self.group);
-        to.set("name", &self.name);
-        to.set("namespace", &self.namespace);
-        to.set("resource", &self.resource);
-    }
-}
-
-/// The fields to apply of a `ServiceBackendPort`. [`service_backend_port`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ServiceBackendPortApplyConfiguration {
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `number`: `i32`.
-    pub number: Option<i32>,
-}
-
-crate::__configuration!(ServiceBackendPortApplyConfiguration of k8s_openapi::api::networking::v1::ServiceBackendPort);
-
-/// Makes an empty configuration of a `ServiceBackendPort`.
-pub fn service_backend_port() -> ServiceBackendPortApplyConfiguration {
-    Default::default()
-}
-
-impl ServiceBackendPortApplyConfiguration {
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `number`: `i32`.
-    pub fn number(mut self, value: i32) -> Self {
-        self.number = Some(value);
-        self
-    }
-}
-
-impl Configuration for ServiceBackendPortApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("name", &self.name);
-        to.set("number", &self.number);
-    }
-}
-
-/// The fields to apply of a `ServiceCIDR`. [`service_cidr`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ServiceCIDRApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `ServiceCIDRSpec`.
-    pub spec: Option<Box<ServiceCIDRSpecApplyConfiguration>>,
-    /// `status`: `ServiceCIDRStatus`.
-    pub status: Option<Box<ServiceCIDRStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(ServiceCIDRApplyConfiguration of k8s_openapi::api::networking::v1::ServiceCIDR);
-crate::__kind!(ServiceCIDRApplyConfiguration of k8s_openapi::api::networking::v1::ServiceCIDR);
-
-/// Makes a configuration of the `ServiceCIDR` with this name.
-pub fn service_cidr(name: impl Into<String>) -> ServiceCIDRApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    ServiceCIDRApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl ServiceCIDRApplyConfiguration {
-    /// Sets `spec`: `ServiceCIDRSpec`.
-    pub fn spec(mut self, value: ServiceCIDRSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `ServiceCIDRStatus`.
-    pub fn status(mut self, value: ServiceCIDRStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.cidrs`: list of string, owned as a whole.
-    pub fn cidrs(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.spec.get_or_insert_default().cidrs.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for ServiceCIDRApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("networking.k8s.io/v1", "ServiceCIDR", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `ServiceCIDRSpec`. [`service_cidr_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ServiceCIDRSpecApplyConfiguration {
-    /// `cidrs`: list of string, owned as a whole.
-    pub cidrs: Option<Vec<String>>,
-}
-
-crate::__configuration!(ServiceCIDRSpecApplyConfiguration of k8s_openapi::api::networking::v1::ServiceCIDRSpec);
-
-/// Makes an empty configuration of a `ServiceCIDRSpec`.
-pub fn service_cidr_spec() -> ServiceCIDRSpecApplyConfiguration {
-    Default::default()
-}
-
-impl ServiceCIDRSpecApplyConfiguration {
-    /// Adds to `cidrs`: list of string, owned as a whole.
-    pub fn cidrs(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.cidrs.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for ServiceCIDRSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("cidrs", &self.cidrs);
-    }
-}
-
-/// The fields to apply of a `ServiceCIDRStatus`. [`service_cidr_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ServiceCIDRStatusApplyConfiguration {
-    /// `conditions`: list of `Condition`, merged by `type`.
-    pub conditions: Option<Vec<Condition>>,
-}
-
-crate::__configuration!(ServiceCIDRStatusApplyConfiguration of k8s_openapi::api::networking::v1::ServiceCIDRStatus);
-
-/// Makes an empty configuration of a `ServiceCIDRStatus`.
-pub fn service_cidr_status() -> ServiceCIDRStatusApplyConfiguration {
-    Default::default()
-}
-
-impl ServiceCIDRStatusApplyConfiguration {
-    /// Adds to `conditions`: list of `Condition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = Condition>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for ServiceCIDRStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("conditions", &self.conditions);
-    }
-}
+use k8s_openapi::api::networking::v1 as api;
+
+part! { http_ingress_path() -> HTTPIngressPathApplyConfiguration of api::HTTPIngressPath {
+    backend(Box<IngressBackendApplyConfiguration>) "backend": "`IngressBackend`";
+    path(String) "path": "string";
+    path_type(String) "pathType": "string, one of `Exact`, `ImplementationSpecific`, `Prefix`";
+} }
+
+part! { http_ingress_rule_value() -> HTTPIngressRuleValueApplyConfiguration of api::HTTPIngressRuleValue {
+    paths(Vec<HTTPIngressPathApplyConfiguration>) "paths": "list of `HTTPIngressPath`, owned as a whole";
+} }
+
+kind! { ip_address(name) -> IPAddressApplyConfiguration of api::IPAddress {
+    spec(Box<IPAddressSpecApplyConfiguration>) "spec": "`IPAddressSpec`";
+} }
+
+part! { ip_address_spec() -> IPAddressSpecApplyConfiguration of api::IPAddressSpec, spec of [IPAddressApplyConfiguration] {
+    parent_ref(Box<ParentReferenceApplyConfiguration>) "parentRef": "`ParentReference`";
+} }
+
+part! { ip_block() -> IPBlockApplyConfiguration of api::IPBlock {
+    cidr(String) "cidr": "string";
+    except(Vec<String>) "except": "list of string, owned as a whole";
+} }
+
+kind! { ingress(name, namespace) -> IngressApplyConfiguration of api::Ingress {
+    spec(Box<IngressSpecApplyConfiguration>) "spec": "`IngressSpec`";
+    status(Box<IngressStatusApplyConfiguration>) "status": "`IngressStatus`";
+} }
+
+part! { ingress_backend() -> IngressBackendApplyConfiguration of api::IngressBackend {
+    resource(Box<crate::core::v1::TypedLocalObjectReferenceApplyConfiguration>) "resource": "`TypedLocalObjectReference`";
+    service(Box<IngressServiceBackendApplyConfiguration>) "service": "`IngressServiceBackend`";
+} }
+
+kind! { ingress_class(name) -> IngressClassApplyConfiguration of api::IngressClass {
+    spec(Box<IngressClassSpecApplyConfiguration>) "spec": "`IngressClassSpec`";
+} }
+
+part! { ingress_class_parameters_reference() -> IngressClassParametersReferenceApplyConfiguration of api::IngressClassParametersReference {
+    api_group(String) "apiGroup": "string";
+    kind(String) "kind": "string";
+    name(String) "name": "string";
+    namespace(String) "namespace": "string";
+    scope(String) "scope": "string";
+} }
+
+part! { ingress_class_spec() -> IngressClassSpecApplyConfiguration of api::IngressClassSpec, spec of [IngressClassApplyConfiguration] {
+    controller(String) "controller": "string";
+    parameters(Box<IngressClassParametersReferenceApplyConfiguration>) "parameters": "`IngressClassParametersReference`";
+} }
+
+part! { ingress_load_balancer_ingress() -> IngressLoadBalancerIngressApplyConfiguration of api::IngressLoadBalancerIngress {
+    hostname(String) "hostname": "string";
+    ip(String) "ip": "string";
+    ports(Vec<IngressPortStatusApplyConfiguration>) "ports": "list of `IngressPortStatus`, owned as a whole";
+} }
+
+part! { ingress_load_balancer_status() -> IngressLoadBalancerStatusApplyConfiguration of api::IngressLoadBalancerStatus {
+    ingress(Vec<IngressLoadBalancerIngressApplyConfiguration>) "ingress": "list of `IngressLoadBalancerIngress`, owned as a whole";
+} }
+
+part! { ingress_port_status() -> IngressPortStatusApplyConfiguration of api::IngressPortStatus {
+    error(String) "error": "string";
+    port(i32) "port": "`i32`";
+    protocol(String) "protocol": "string, one of `SCTP`, `TCP`, `UDP`";
+} }
+
+part! { ingress_rule() -> IngressRuleApplyConfiguration of api::IngressRule {
+    host(String) "host": "string";
+    http(Box<HTTPIngressRuleValueApplyConfiguration>) "http": "`HTTPIngressRuleValue`";
+} }
+
+part! { ingress_service_backend() -> IngressServiceBackendApplyConfiguration of api::IngressServiceBackend {
+    name(String) "name": "string";
+    port(Box<ServiceBackendPortApplyConfiguration>) "port": "`ServiceBackendPort`";
+} }
+
+part! { ingress_spec() -> IngressSpecApplyConfiguration of api::IngressSpec, spec of [IngressApplyConfiguration] {
+    default_backend(Box<IngressBackendApplyConfiguration>) "defaultBackend": "`IngressBackend`";
+    ingress_class_name(String) "ingressClassName": "string";
+    rules(Vec<IngressRuleApplyConfiguration>) "rules": "list of `IngressRule`, owned as a whole";
+    tls(Vec<IngressTLSApplyConfiguration>) "tls": "list of `IngressTLS`, owned as a whole";
+} }
+
+part! { ingress_status() -> IngressStatusApplyConfiguration of api::IngressStatus {
+    load_balancer(Box<IngressLoadBalancerStatusApplyConfiguration>) "loadBalancer": "`IngressLoadBalancerStatus`";
+} }
+
+part! { ingress_tls() -> IngressTLSApplyConfiguration of api::IngressTLS {
+    hosts(Vec<String>) "hosts": "list of string, owned as a whole";
+    secret_name(String) "secretName": "string";
+} }
+
+kind! { network_policy(name, namespace) -> NetworkPolicyApplyConfiguration of api::NetworkPolicy {
+    spec(Box<NetworkPolicySpecApplyConfiguration>) "spec": "`NetworkPolicySpec`";
+} }
+
+part! { network_policy_egress_rule() -> NetworkPolicyEgressRuleApplyConfiguration of api::NetworkPolicyEgressRule {
+    ports(Vec<NetworkPolicyPortApplyConfiguration>) "ports": "list of `NetworkPolicyPort`, owned as a whole";
+    to(Vec<NetworkPolicyPeerApplyConfiguration>) "to": "list of `NetworkPolicyPeer`, owned as a whole";
+} }
+
+part! { network_policy_ingress_rule() -> NetworkPolicyIngressRuleApplyConfiguration of api::NetworkPolicyIngressRule {
+    from(Vec<NetworkPolicyPeerApplyConfiguration>) "from": "list of `NetworkPolicyPeer`, owned as a whole";
+    ports(Vec<NetworkPolicyPortApplyConfiguration>) "ports": "list of `NetworkPolicyPort`, owned as a whole";
+} }
+
+part! { network_policy_peer() -> NetworkPolicyPeerApplyConfiguration of api::NetworkPolicyPeer {
+    ip_block(Box<IPBlockApplyConfiguration>) "ipBlock": "`IPBlock`";
+    namespace_selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "namespaceSelector": "`LabelSelector`";
+    pod_selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "podSelector": "`LabelSelector`";
+} }
+
+part! { network_policy_port() -> NetworkPolicyPortApplyConfiguration of api::NetworkPolicyPort {
+    end_port(i32) "endPort": "`i32`";
+    port(IntOrString) "port": "`IntOrString`";
+    protocol(String) "protocol": "string, one of `SCTP`, `TCP`, `UDP`";
+} }
+
+part! { network_policy_spec() -> NetworkPolicySpecApplyConfiguration of api::NetworkPolicySpec, spec of [NetworkPolicyApplyConfiguration] {
+    egress(Vec<NetworkPolicyEgressRuleApplyConfiguration>) "egress": "list of `NetworkPolicyEgressRule`, owned as a whole";
+    ingress(Vec<NetworkPolicyIngressRuleApplyConfiguration>) "ingress": "list of `NetworkPolicyIngressRule`, owned as a whole";
+    pod_selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "podSelector": "`LabelSelector`";
+    policy_types(Vec<String>) "policyTypes": "list of string, one of `Egress`, `Ingress`, owned as a whole";
+} }
+
+part! { parent_reference() -> ParentReferenceApplyConfiguration of api::ParentReference {
+    group(String) "group": "string";
+    name(String) "name": "string";
+    namespace(String) "namespace": "string";
+    resource(String) "resource": "string";
+} }
+
+part! { service_backend_port() -> ServiceBackendPortApplyConfiguration of api::ServiceBackendPort {
+    name(String) "name": "string";
+    number(i32) "number": "`i32`";
+} }
+
+kind! { service_cidr(name) -> ServiceCIDRApplyConfiguration of api::ServiceCIDR {
+    spec(Box<ServiceCIDRSpecApplyConfiguration>) "spec": "`ServiceCIDRSpec`";
+    status(Box<ServiceCIDRStatusApplyConfiguration>) "status": "`ServiceCIDRStatus`";
+} }
+
+part! { service_cidr_spec() -> ServiceCIDRSpecApplyConfiguration of api::ServiceCIDRSpec, spec of [ServiceCIDRApplyConfiguration] {
+    cidrs(Vec<String>) "cidrs": "list of string, owned as a whole";
+} }
+
+part! { service_cidr_status() -> ServiceCIDRStatusApplyConfiguration of api::ServiceCIDRStatus {
+    conditions(Vec<Condition>) "conditions": "list of `Condition`, merged by `type`";
+} }

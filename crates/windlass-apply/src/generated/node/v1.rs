@@ -5,126 +5,19 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use kube_core::ObjectMeta;
+use k8s_openapi::api::node::v1 as api;
 
-use crate::IntoLeaf;
-use crate::members::{Configuration, Members};
+part! { overhead() -> OverheadApplyConfiguration of api::Overhead {
+    pod_fixed(BTreeMap<String, Quantity>) "podFixed": "map of `Quantity`";
+} }
 
-/// The fields to apply of a `Overhead`. [`overhead`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct OverheadApplyConfiguration {
-    /// `podFixed`: map of `Quantity`.
-    pub pod_fixed: Option<BTreeMap<String, Quantity>>,
-}
+kind! { runtime_class(name) -> RuntimeClassApplyConfiguration of api::RuntimeClass {
+    handler(String) "handler": "string";
+    overhead(Box<OverheadApplyConfiguration>) "overhead": "`Overhead`";
+    scheduling(Box<SchedulingApplyConfiguration>) "scheduling": "`Scheduling`";
+} }
 
-crate::__configuration!(OverheadApplyConfiguration of k8s_openapi::api::node::v1::Overhead);
-
-/// Makes an empty configuration of a `Overhead`.
-pub fn overhead() -> OverheadApplyConfiguration {
-    Default::default()
-}
-
-impl OverheadApplyConfiguration {
-    /// Adds to `podFixed`: map of `Quantity`.
-    pub fn pod_fixed(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.pod_fixed.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-}
-
-impl Configuration for OverheadApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("podFixed", &self.pod_fixed);
-    }
-}
-
-/// The fields to apply of a `RuntimeClass`. [`runtime_class`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct RuntimeClassApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `handler`: string.
-    pub handler: Option<String>,
-    /// `overhead`: `Overhead`.
-    pub overhead: Option<Box<OverheadApplyConfiguration>>,
-    /// `scheduling`: `Scheduling`.
-    pub scheduling: Option<Box<SchedulingApplyConfiguration>>,
-}
-
-crate::__configuration!(RuntimeClassApplyConfiguration of k8s_openapi::api::node::v1::RuntimeClass);
-crate::__kind!(RuntimeClassApplyConfiguration of k8s_openapi::api::node::v1::RuntimeClass);
-
-/// Makes a configuration of the `RuntimeClass` with this name.
-pub fn runtime_class(name: impl Into<String>) -> RuntimeClassApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    RuntimeClassApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl RuntimeClassApplyConfiguration {
-    /// Sets `handler`: string.
-    pub fn handler(mut self, value: impl Into<String>) -> Self {
-        self.handler = Some(value.into());
-        self
-    }
-    /// Sets `overhead`: `Overhead`.
-    pub fn overhead(mut self, value: OverheadApplyConfiguration) -> Self {
-        self.overhead = Some(Box::new(value));
-        self
-    }
-    /// Sets `scheduling`: `Scheduling`.
-    pub fn scheduling(mut self, value: SchedulingApplyConfiguration) -> Self {
-        self.scheduling = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for RuntimeClassApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("node.k8s.io/v1", "RuntimeClass", &self.metadata);
-        to.set("handler", &self.handler);
-        to.set("overhead", &self.overhead);
-        to.set("scheduling", &self.scheduling);
-    }
-}
-
-/// The fields to apply of a `Scheduling`. [`scheduling`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct SchedulingApplyConfiguration {
-    /// `nodeSelector`: map of string.
-    pub node_selector: Option<BTreeMap<String, String>>,
-    /// `tolerations`: list of `Toleration`, owned as a whole.
-    pub tolerations: Option<Vec<crate::core::v1::TolerationApplyConfiguration>>,
-}
-
-crate::__configuration!(SchedulingApplyConfiguration of k8s_openapi::api::node::v1::Scheduling);
-
-/// Makes an empty configuration of a `Scheduling`.
-pub fn scheduling() -> SchedulingApplyConfiguration {
-    Default::default()
-}
-
-impl SchedulingApplyConfiguration {
-    /// Adds to `nodeSelector`: map of string.
-    pub fn node_selector(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.node_selector.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-    /// Adds to `tolerations`: list of `Toleration`, owned as a whole.
-    pub fn tolerations(mut self, value: impl IntoIterator<Item = crate::core::v1::TolerationApplyConfiguration>) -> Self {
-        self.tolerations.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for SchedulingApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("nodeSelector", &self.node_selector);
-        to.set("tolerations", &self.tolerations);
-    }
-}
+part! { scheduling() -> SchedulingApplyConfiguration of api::Scheduling {
+    node_selector(BTreeMap<String, String>) "nodeSelector": "map of string";
+    tolerations(Vec<crate::core::v1::TolerationApplyConfiguration>) "tolerations": "list of `Toleration`, owned as a whole";
+} }

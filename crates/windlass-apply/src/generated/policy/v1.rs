@@ -7,203 +7,26 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use kube_core::ObjectMeta;
+use k8s_openapi::api::policy::v1 as api;
 
-use crate::IntoLeaf;
-use crate::members::{Configuration, Members};
+kind! { pod_disruption_budget(name, namespace) -> PodDisruptionBudgetApplyConfiguration of api::PodDisruptionBudget {
+    spec(Box<PodDisruptionBudgetSpecApplyConfiguration>) "spec": "`PodDisruptionBudgetSpec`";
+    status(Box<PodDisruptionBudgetStatusApplyConfiguration>) "status": "`PodDisruptionBudgetStatus`";
+} }
 
-/// The fields to apply of a `PodDisruptionBudget`. [`pod_disruption_budget`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodDisruptionBudgetApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `PodDisruptionBudgetSpec`.
-    pub spec: Option<Box<PodDisruptionBudgetSpecApplyConfiguration>>,
-    /// `status`: `PodDisruptionBudgetStatus`.
-    pub status: Option<Box<PodDisruptionBudgetStatusApplyConfiguration>>,
-}
+part! { pod_disruption_budget_spec() -> PodDisruptionBudgetSpecApplyConfiguration of api::PodDisruptionBudgetSpec, spec of [PodDisruptionBudgetApplyConfiguration] {
+    max_unavailable(IntOrString) "maxUnavailable": "`IntOrString`";
+    min_available(IntOrString) "minAvailable": "`IntOrString`";
+    selector(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "selector": "`LabelSelector`";
+    unhealthy_pod_eviction_policy(String) "unhealthyPodEvictionPolicy": "string, one of `AlwaysAllow`, `IfHealthyBudget`";
+} }
 
-crate::__configuration!(PodDisruptionBudgetApplyConfiguration of k8s_openapi::api::policy::v1::PodDisruptionBudget);
-crate::__kind!(PodDisruptionBudgetApplyConfiguration of k8s_openapi::api::policy::v1::PodDisruptionBudget);
-
-/// Makes a configuration of the `PodDisruptionBudget` with this name and namespace.
-pub fn pod_disruption_budget(name: impl Into<String>, namespace: impl Into<String>) -> PodDisruptionBudgetApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    PodDisruptionBudgetApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl PodDisruptionBudgetApplyConfiguration {
-    /// Sets `spec`: `PodDisruptionBudgetSpec`.
-    pub fn spec(mut self, value: PodDisruptionBudgetSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `PodDisruptionBudgetStatus`.
-    pub fn status(mut self, value: PodDisruptionBudgetStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.maxUnavailable`: `IntOrString`.
-    pub fn max_unavailable(mut self, value: impl IntoLeaf<IntOrString>) -> Self {
-        self.spec.get_or_insert_default().max_unavailable = Some(value.into_leaf());
-        self
-    }
-    /// Sets `spec.minAvailable`: `IntOrString`.
-    pub fn min_available(mut self, value: impl IntoLeaf<IntOrString>) -> Self {
-        self.spec.get_or_insert_default().min_available = Some(value.into_leaf());
-        self
-    }
-    /// Sets `spec.selector`: `LabelSelector`.
-    pub fn selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.unhealthyPodEvictionPolicy`: string, one of `AlwaysAllow`, `IfHealthyBudget`.
-    pub fn unhealthy_pod_eviction_policy(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().unhealthy_pod_eviction_policy = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PodDisruptionBudgetApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("policy/v1", "PodDisruptionBudget", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `PodDisruptionBudgetSpec`. [`pod_disruption_budget_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodDisruptionBudgetSpecApplyConfiguration {
-    /// `maxUnavailable`: `IntOrString`.
-    pub max_unavailable: Option<IntOrString>,
-    /// `minAvailable`: `IntOrString`.
-    pub min_available: Option<IntOrString>,
-    /// `selector`: `LabelSelector`.
-    pub selector: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-    /// `unhealthyPodEvictionPolicy`: string, one of `AlwaysAllow`, `IfHealthyBudget`.
-    pub unhealthy_pod_eviction_policy: Option<String>,
-}
-
-crate::__configuration!(PodDisruptionBudgetSpecApplyConfiguration of k8s_openapi::api::policy::v1::PodDisruptionBudgetSpec);
-
-/// Makes an empty configuration of a `PodDisruptionBudgetSpec`.
-pub fn pod_disruption_budget_spec() -> PodDisruptionBudgetSpecApplyConfiguration {
-    Default::default()
-}
-
-impl PodDisruptionBudgetSpecApplyConfiguration {
-    /// Sets `maxUnavailable`: `IntOrString`.
-    pub fn max_unavailable(mut self, value: impl IntoLeaf<IntOrString>) -> Self {
-        self.max_unavailable = Some(value.into_leaf());
-        self
-    }
-    /// Sets `minAvailable`: `IntOrString`.
-    pub fn min_available(mut self, value: impl IntoLeaf<IntOrString>) -> Self {
-        self.min_available = Some(value.into_leaf());
-        self
-    }
-    /// Sets `selector`: `LabelSelector`.
-    pub fn selector(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `unhealthyPodEvictionPolicy`: string, one of `AlwaysAllow`, `IfHealthyBudget`.
-    pub fn unhealthy_pod_eviction_policy(mut self, value: impl Into<String>) -> Self {
-        self.unhealthy_pod_eviction_policy = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for PodDisruptionBudgetSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("maxUnavailable", &self.max_unavailable);
-        to.set("minAvailable", &self.min_available);
-        to.set("selector", &self.selector);
-        to.set("unhealthyPodEvictionPolicy", &self.unhealthy_pod_eviction_policy);
-    }
-}
-
-/// The fields to apply of a `PodDisruptionBudgetStatus`. [`pod_disruption_budget_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct PodDisruptionBudgetStatusApplyConfiguration {
-    /// `conditions`: list of `Condition`, merged by `type`.
-    pub conditions: Option<Vec<Condition>>,
-    /// `currentHealthy`: `i32`.
-    pub current_healthy: Option<i32>,
-    /// `desiredHealthy`: `i32`.
-    pub desired_healthy: Option<i32>,
-    /// `disruptedPods`: map of `Time`.
-    pub disrupted_pods: Option<BTreeMap<String, Time>>,
-    /// `disruptionsAllowed`: `i32`.
-    pub disruptions_allowed: Option<i32>,
-    /// `expectedPods`: `i32`.
-    pub expected_pods: Option<i32>,
-    /// `observedGeneration`: `i64`.
-    pub observed_generation: Option<i64>,
-}
-
-crate::__configuration!(PodDisruptionBudgetStatusApplyConfiguration of k8s_openapi::api::policy::v1::PodDisruptionBudgetStatus);
-
-/// Makes an empty configuration of a `PodDisruptionBudgetStatus`.
-pub fn pod_disruption_budget_status() -> PodDisruptionBudgetStatusApplyConfiguration {
-    Default::default()
-}
-
-impl PodDisruptionBudgetStatusApplyConfiguration {
-    /// Adds to `conditions`: list of `Condition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = Condition>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `currentHealthy`: `i32`.
-    pub fn current_healthy(mut self, value: i32) -> Self {
-        self.current_healthy = Some(value);
-        self
-    }
-    /// Sets `desiredHealthy`: `i32`.
-    pub fn desired_healthy(mut self, value: i32) -> Self {
-        self.desired_healthy = Some(value);
-        self
-    }
-    /// Adds to `disruptedPods`: map of `Time`.
-    pub fn disrupted_pods(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Time>)>) -> Self {
-        self.disrupted_pods.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Sets `disruptionsAllowed`: `i32`.
-    pub fn disruptions_allowed(mut self, value: i32) -> Self {
-        self.disruptions_allowed = Some(value);
-        self
-    }
-    /// Sets `expectedPods`: `i32`.
-    pub fn expected_pods(mut self, value: i32) -> Self {
-        self.expected_pods = Some(value);
-        self
-    }
-    /// Sets `observedGeneration`: `i64`.
-    pub fn observed_generation(mut self, value: i64) -> Self {
-        self.observed_generation = Some(value);
-        self
-    }
-}
-
-impl Configuration for PodDisruptionBudgetStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("conditions", &self.conditions);
-        to.set("currentHealthy", &self.current_healthy);
-        to.set("desiredHealthy", &self.desired_healthy);
-        to.set("disruptedPods", &self.disrupted_pods);
-        to.set("disruptionsAllowed", &self.disruptions_allowed);
-        to.set("expectedPods", &self.expected_pods);
-        to.set("observedGeneration", &self.observed_generation);
-    }
-}
+part! { pod_disruption_budget_status() -> PodDisruptionBudgetStatusApplyConfiguration of api::PodDisruptionBudgetStatus {
+    conditions(Vec<Condition>) "conditions": "list of `Condition`, merged by `type`";
+    current_healthy(i32) "currentHealthy": "`i32`";
+    desired_healthy(i32) "desiredHealthy": "`i32`";
+    disrupted_pods(BTreeMap<String, Time>) "disruptedPods": "map of `Time`";
+    disruptions_allowed(i32) "disruptionsAllowed": "`i32`";
+    expected_pods(i32) "expectedPods": "`i32`";
+    observed_generation(i64) "observedGeneration": "`i64`";
+} }

@@ -9,1989 +9,256 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube_core::ObjectMeta;
 use serde_json::Value;
-
-use crate::IntoLeaf;
-use crate::members::{Configuration, Members};
-
-/// The fields to apply of a `AllocatedDeviceStatus`. [`allocated_device_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct AllocatedDeviceStatusApplyConfiguration {
-    /// `conditions`: list of `Condition`, merged by `type`.
-    pub conditions: Option<Vec<Condition>>,
-    /// `data`: JSON.
-    pub data: Option<Value>,
-    /// `device`: string.
-    pub device: Option<String>,
-    /// `driver`: string.
-    pub driver: Option<String>,
-    /// `networkData`: `NetworkDeviceData`.
-    pub network_data: Option<Box<NetworkDeviceDataApplyConfiguration>>,
-    /// `pool`: string.
-    pub pool: Option<String>,
-    /// `shareID`: string.
-    pub share_id: Option<String>,
-}
-
-crate::__configuration!(AllocatedDeviceStatusApplyConfiguration of k8s_openapi::api::resource::v1::AllocatedDeviceStatus);
-
-/// Makes a configuration with this key of a `AllocatedDeviceStatus`.
-pub fn allocated_device_status(driver: impl Into<String>, device: impl Into<String>, pool: impl Into<String>) -> AllocatedDeviceStatusApplyConfiguration {
-    <AllocatedDeviceStatusApplyConfiguration as Default>::default().driver(driver).device(device).pool(pool)
-}
-
-impl AllocatedDeviceStatusApplyConfiguration {
-    /// Adds to `conditions`: list of `Condition`, merged by `type`.
-    pub fn conditions(mut self, value: impl IntoIterator<Item = Condition>) -> Self {
-        self.conditions.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `data`: JSON.
-    pub fn data(mut self, value: impl Into<Value>) -> Self {
-        self.data = Some(value.into());
-        self
-    }
-    /// Sets `device`: string.
-    pub fn device(mut self, value: impl Into<String>) -> Self {
-        self.device = Some(value.into());
-        self
-    }
-    /// Sets `driver`: string.
-    pub fn driver(mut self, value: impl Into<String>) -> Self {
-        self.driver = Some(value.into());
-        self
-    }
-    /// Sets `networkData`: `NetworkDeviceData`.
-    pub fn network_data(mut self, value: NetworkDeviceDataApplyConfiguration) -> Self {
-        self.network_data = Some(Box::new(value));
-        self
-    }
-    /// Sets `pool`: string.
-    pub fn pool(mut self, value: impl Into<String>) -> Self {
-        self.pool = Some(value.into());
-        self
-    }
-    /// Sets `shareID`: string.
-    pub fn share_id(mut self, value: impl Into<String>) -> Self {
-        self.share_id = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for AllocatedDeviceStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("conditions", &self.conditions);
-        to.set("data", &self.data);
-        to.set("device", &self.device);
-        to.set("driver", &self.driver);
-        to.set("networkData", &self.network_data);
-        to.set("pool", &self.pool);
-        to.set("shareID", &self.share_id);
-    }
-}
-
-/// The fields to apply of a `AllocationResult`. [`allocation_result`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct AllocationResultApplyConfiguration {
-    /// `allocationTimestamp`: `Time`.
-    pub allocation_timestamp: Option<Time>,
-    /// `devices`: `DeviceAllocationResult`.
-    pub devices: Option<Box<DeviceAllocationResultApplyConfiguration>>,
-    /// `nodeSelector`: `NodeSelector`.
-    pub node_selector: Option<Box<crate::core::v1::NodeSelectorApplyConfiguration>>,
-}
-
-crate::__configuration!(AllocationResultApplyConfiguration of k8s_openapi::api::resource::v1::AllocationResult);
-
-/// Makes an empty configuration of a `AllocationResult`.
-pub fn allocation_result() -> AllocationResultApplyConfiguration {
-    Default::default()
-}
-
-impl AllocationResultApplyConfiguration {
-    /// Sets `allocationTimestamp`: `Time`.
-    pub fn allocation_timestamp(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.allocation_timestamp = Some(value.into_leaf());
-        self
-    }
-    /// Sets `devices`: `DeviceAllocationResult`.
-    pub fn devices(mut self, value: DeviceAllocationResultApplyConfiguration) -> Self {
-        self.devices = Some(Box::new(value));
-        self
-    }
-    /// Sets `nodeSelector`: `NodeSelector`.
-    pub fn node_selector(mut self, value: crate::core::v1::NodeSelectorApplyConfiguration) -> Self {
-        self.node_selector = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for AllocationResultApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("allocationTimestamp", &self.allocation_timestamp);
-        to.set("devices", &self.devices);
-        to.set("nodeSelector", &self.node_selector);
-    }
-}
-
-/// The fields to apply of a `CELDeviceSelector`. [`cel_device_selector`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CELDeviceSelectorApplyConfiguration {
-    /// `expression`: string.
-    pub expression: Option<String>,
-}
-
-crate::__configuration!(CELDeviceSelectorApplyConfiguration of k8s_openapi::api::resource::v1::CELDeviceSelector);
-
-/// Makes an empty configuration of a `CELDeviceSelector`.
-pub fn cel_device_selector() -> CELDeviceSelectorApplyConfiguration {
-    Default::default()
-}
-
-impl CELDeviceSelectorApplyConfiguration {
-    /// Sets `expression`: string.
-    pub fn expression(mut self, value: impl Into<String>) -> Self {
-        self.expression = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for CELDeviceSelectorApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("expression", &self.expression);
-    }
-}
-
-/// The fields to apply of a `CapacityRequestPolicy`. [`capacity_request_policy`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CapacityRequestPolicyApplyConfiguration {
-    /// `default`: `Quantity`.
-    pub default: Option<Quantity>,
-    /// `validRange`: `CapacityRequestPolicyRange`.
-    pub valid_range: Option<Box<CapacityRequestPolicyRangeApplyConfiguration>>,
-    /// `validValues`: list of `Quantity`, owned as a whole.
-    pub valid_values: Option<Vec<Quantity>>,
-}
-
-crate::__configuration!(CapacityRequestPolicyApplyConfiguration of k8s_openapi::api::resource::v1::CapacityRequestPolicy);
-
-/// Makes an empty configuration of a `CapacityRequestPolicy`.
-pub fn capacity_request_policy() -> CapacityRequestPolicyApplyConfiguration {
-    Default::default()
-}
-
-impl CapacityRequestPolicyApplyConfiguration {
-    /// Sets `default`: `Quantity`.
-    pub fn default(mut self, value: impl IntoLeaf<Quantity>) -> Self {
-        self.default = Some(value.into_leaf());
-        self
-    }
-    /// Sets `validRange`: `CapacityRequestPolicyRange`.
-    pub fn valid_range(mut self, value: CapacityRequestPolicyRangeApplyConfiguration) -> Self {
-        self.valid_range = Some(Box::new(value));
-        self
-    }
-    /// Adds to `validValues`: list of `Quantity`, owned as a whole.
-    pub fn valid_values(mut self, value: impl IntoIterator<Item = impl IntoLeaf<Quantity>>) -> Self {
-        self.valid_values.get_or_insert_default().extend(value.into_iter().map(|item| item.into_leaf()));
-        self
-    }
-}
-
-impl Configuration for CapacityRequestPolicyApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("default", &self.default);
-        to.set("validRange", &self.valid_range);
-        to.set("validValues", &self.valid_values);
-    }
-}
-
-/// The fields to apply of a `CapacityRequestPolicyRange`. [`capacity_request_policy_range`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CapacityRequestPolicyRangeApplyConfiguration {
-    /// `max`: `Quantity`.
-    pub max: Option<Quantity>,
-    /// `min`: `Quantity`.
-    pub min: Option<Quantity>,
-    /// `step`: `Quantity`.
-    pub step: Option<Quantity>,
-}
-
-crate::__configuration!(CapacityRequestPolicyRangeApplyConfiguration of k8s_openapi::api::resource::v1::CapacityRequestPolicyRange);
-
-/// Makes an empty configuration of a `CapacityRequestPolicyRange`.
-pub fn capacity_request_policy_range() -> CapacityRequestPolicyRangeApplyConfiguration {
-    Default::default()
-}
-
-impl CapacityRequestPolicyRangeApplyConfiguration {
-    /// Sets `max`: `Quantity`.
-    pub fn max(mut self, value: impl IntoLeaf<Quantity>) -> Self {
-        self.max = Some(value.into_leaf());
-        self
-    }
-    /// Sets `min`: `Quantity`.
-    pub fn min(mut self, value: impl IntoLeaf<Quantity>) -> Self {
-        self.min = Some(value.into_leaf());
-        self
-    }
-    /// Sets `step`: `Quantity`.
-    pub fn step(mut self, value: impl IntoLeaf<Quantity>) -> Self {
-        self.step = Some(value.into_leaf());
-        self
-    }
-}
-
-impl Configuration for CapacityRequestPolicyRangeApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("max", &self.max);
-        to.set("min", &self.min);
-        to.set("step", &self.step);
-    }
-}
-
-/// The fields to apply of a `CapacityRequirements`. [`capacity_requirements`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CapacityRequirementsApplyConfiguration {
-    /// `requests`: map of `Quantity`.
-    pub requests: Option<BTreeMap<String, Quantity>>,
-}
-
-crate::__configuration!(CapacityRequirementsApplyConfiguration of k8s_openapi::api::resource::v1::CapacityRequirements);
-
-/// Makes an empty configuration of a `CapacityRequirements`.
-pub fn capacity_requirements() -> CapacityRequirementsApplyConfiguration {
-    Default::default()
-}
-
-impl CapacityRequirementsApplyConfiguration {
-    /// Adds to `requests`: map of `Quantity`.
-    pub fn requests(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.requests.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-}
-
-impl Configuration for CapacityRequirementsApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("requests", &self.requests);
-    }
-}
-
-/// The fields to apply of a `Counter`. [`counter`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CounterApplyConfiguration {
-    /// `value`: `Quantity`.
-    pub value: Option<Quantity>,
-}
-
-crate::__configuration!(CounterApplyConfiguration of k8s_openapi::api::resource::v1::Counter);
-
-/// Makes an empty configuration of a `Counter`.
-pub fn counter() -> CounterApplyConfiguration {
-    Default::default()
-}
-
-impl CounterApplyConfiguration {
-    /// Sets `value`: `Quantity`.
-    pub fn value(mut self, value: impl IntoLeaf<Quantity>) -> Self {
-        self.value = Some(value.into_leaf());
-        self
-    }
-}
-
-impl Configuration for CounterApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("value", &self.value);
-    }
-}
-
-/// The fields to apply of a `CounterSet`. [`counter_set`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CounterSetApplyConfiguration {
-    /// `counters`: map of `Counter`.
-    pub counters: Option<BTreeMap<String, CounterApplyConfiguration>>,
-    /// `name`: string.
-    pub name: Option<String>,
-}
-
-crate::__configuration!(CounterSetApplyConfiguration of k8s_openapi::api::resource::v1::CounterSet);
-
-/// Makes an empty configuration of a `CounterSet`.
-pub fn counter_set() -> CounterSetApplyConfiguration {
-    Default::default()
-}
-
-impl CounterSetApplyConfiguration {
-    /// Adds to `counters`: map of `Counter`.
-    pub fn counters(mut self, value: impl IntoIterator<Item = (impl Into<String>, CounterApplyConfiguration)>) -> Self {
-        self.counters.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item)));
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for CounterSetApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("counters", &self.counters);
-        to.set("name", &self.name);
-    }
-}
-
-/// The fields to apply of a `Device`. [`device`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeviceApplyConfiguration {
-    /// `allNodes`: `bool`.
-    pub all_nodes: Option<bool>,
-    /// `allowMultipleAllocations`: `bool`.
-    pub allow_multiple_allocations: Option<bool>,
-    /// `attributes`: map of `DeviceAttribute`.
-    pub attributes: Option<BTreeMap<String, DeviceAttributeApplyConfiguration>>,
-    /// `bindingConditions`: list of string, owned as a whole.
-    pub binding_conditions: Option<Vec<String>>,
-    /// `bindingFailureConditions`: list of string, owned as a whole.
-    pub binding_failure_conditions: Option<Vec<String>>,
-    /// `bindsToNode`: `bool`.
-    pub binds_to_node: Option<bool>,
-    /// `capacity`: map of `DeviceCapacity`.
-    pub capacity: Option<BTreeMap<String, DeviceCapacityApplyConfiguration>>,
-    /// `consumesCounters`: list of `DeviceCounterConsumption`, owned as a whole.
-    pub consumes_counters: Option<Vec<DeviceCounterConsumptionApplyConfiguration>>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `nodeAllocatableResourceMappings`: map of `NodeAllocatableResourceMapping`.
-    pub node_allocatable_resource_mappings: Option<BTreeMap<String, NodeAllocatableResourceMappingApplyConfiguration>>,
-    /// `nodeName`: string.
-    pub node_name: Option<String>,
-    /// `nodeSelector`: `NodeSelector`.
-    pub node_selector: Option<Box<crate::core::v1::NodeSelectorApplyConfiguration>>,
-    /// `taints`: list of `DeviceTaint`, owned as a whole.
-    pub taints: Option<Vec<DeviceTaintApplyConfiguration>>,
-}
-
-crate::__configuration!(DeviceApplyConfiguration of k8s_openapi::api::resource::v1::Device);
-
-/// Makes an empty configuration of a `Device`.
-pub fn device() -> DeviceApplyConfiguration {
-    Default::default()
-}
-
-impl DeviceApplyConfiguration {
-    /// Sets `allNodes`: `bool`.
-    pub fn all_nodes(mut self, value: bool) -> Self {
-        self.all_nodes = Some(value);
-        self
-    }
-    /// Sets `allowMultipleAllocations`: `bool`.
-    pub fn allow_multiple_allocations(mut self, value: bool) -> Self {
-        self.allow_multiple_allocations = Some(value);
-        self
-    }
-    /// Adds to `attributes`: map of `DeviceAttribute`.
-    pub fn attributes(mut self, value: impl IntoIterator<Item = (impl Into<String>, DeviceAttributeApplyConfiguration)>) -> Self {
-        self.attributes.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item)));
-        self
-    }
-    /// Adds to `bindingConditions`: list of string, owned as a whole.
-    pub fn binding_conditions(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.binding_conditions.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `bindingFailureConditions`: list of string, owned as a whole.
-    pub fn binding_failure_conditions(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.binding_failure_conditions.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `bindsToNode`: `bool`.
-    pub fn binds_to_node(mut self, value: bool) -> Self {
-        self.binds_to_node = Some(value);
-        self
-    }
-    /// Adds to `capacity`: map of `DeviceCapacity`.
-    pub fn capacity(mut self, value: impl IntoIterator<Item = (impl Into<String>, DeviceCapacityApplyConfiguration)>) -> Self {
-        self.capacity.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item)));
-        self
-    }
-    /// Adds to `consumesCounters`: list of `DeviceCounterConsumption`, owned as a whole.
-    pub fn consumes_counters(mut self, value: impl IntoIterator<Item = DeviceCounterConsumptionApplyConfiguration>) -> Self {
-        self.consumes_counters.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Adds to `nodeAllocatableResourceMappings`: map of `NodeAllocatableResourceMapping`.
-    pub fn node_allocatable_resource_mappings(mut self, value: impl IntoIterator<Item = (impl Into<String>, NodeAllocatableResourceMappingApplyConfiguration)>) -> Self {
-        self.node_allocatable_resource_mappings.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item)));
-        self
-    }
-    /// Sets `nodeName`: string.
-    pub fn node_name(mut self, value: impl Into<String>) -> Self {
-        self.node_name = Some(value.into());
-        self
-    }
-    /// Sets `nodeSelector`: `NodeSelector`.
-    pub fn node_selector(mut self, value: crate::core::v1::NodeSelectorApplyConfiguration) -> Self {
-        self.node_selector = Some(Box::new(value));
-        self
-    }
-    /// Adds to `taints`: list of `DeviceTaint`, owned as a whole.
-    pub fn taints(mut self, value: impl IntoIterator<Item = DeviceTaintApplyConfiguration>) -> Self {
-        self.taints.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for DeviceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("allNodes", &self.all_nodes);
-        to.set("allowMultipleAllocations", &self.allow_multiple_allocations);
-        to.set("attributes", &self.attributes);
-        to.set("bindingConditions", &self.binding_conditions);
-        to.set("bindingFailureConditions", &self.binding_failure_conditions);
-        to.set("bindsToNode", &self.binds_to_node);
-        to.set("capacity", &self.capacity);
-        to.set("consumesCounters", &self.consumes_counters);
-        to.set("name", &self.name);
-        to.set("nodeAllocatableResourceMappings", &self.node_allocatable_resource_mappings);
-        to.set("nodeName", &self.node_name);
-        to.set("nodeSelector", &self.node_selector);
-        to.set("taints", &self.taints);
-    }
-}
-
-/// The fields to apply of a `DeviceAllocationConfiguration`. [`device_allocation_configuration`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeviceAllocationConfigurationApplyConfiguration {
-    /// `opaque`: `OpaqueDeviceConfiguration`.
-    pub opaque: Option<Box<OpaqueDeviceConfigurationApplyConfiguration>>,
-    /// `requests`: list of string, owned as a whole.
-    pub requests: Option<Vec<String>>,
-    /// `source`: string, one of `FromClaim`, `FromClass`.
-    pub source: Option<String>,
-}
-
-crate::__configuration!(DeviceAllocationConfigurationApplyConfiguration of k8s_openapi::api::resource::v1::DeviceAllocationConfiguration);
-
-/// Makes an empty configuration of a `DeviceAllocationConfiguration`.
-pub fn device_allocation_configuration() -> DeviceAllocationConfigurationApplyConfiguration {
-    Default::default()
-}
-
-impl DeviceAllocationConfigurationApplyConfiguration {
-    /// Sets `opaque`: `OpaqueDeviceConfiguration`.
-    pub fn opaque(mut self, value: OpaqueDeviceConfigurationApplyConfiguration) -> Self {
-        self.opaque = Some(Box::new(value));
-        self
-    }
-    /// Adds to `requests`: list of string, owned as a whole.
-    pub fn requests(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.requests.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `source`: string, one of `FromClaim`, `FromClass`.
-    pub fn source(mut self, value: impl Into<String>) -> Self {
-        self.source = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for DeviceAllocationConfigurationApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("opaque", &self.opaque);
-        to.set("requests", &self.requests);
-        to.set("source", &self.source);
-    }
-}
-
-/// The fields to apply of a `DeviceAllocationResult`. [`device_allocation_result`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeviceAllocationResultApplyConfiguration {
-    /// `config`: list of `DeviceAllocationConfiguration`, owned as a whole.
-    pub config: Option<Vec<DeviceAllocationConfigurationApplyConfiguration>>,
-    /// `results`: list of `DeviceRequestAllocationResult`, owned as a whole.
-    pub results: Option<Vec<DeviceRequestAllocationResultApplyConfiguration>>,
-}
-
-crate::__configuration!(DeviceAllocationResultApplyConfiguration of k8s_openapi::api::resource::v1::DeviceAllocationResult);
-
-/// Makes an empty configuration of a `DeviceAllocationResult`.
-pub fn device_allocation_result() -> DeviceAllocationResultApplyConfiguration {
-    Default::default()
-}
-
-impl DeviceAllocationResultApplyConfiguration {
-    /// Adds to `config`: list of `DeviceAllocationConfiguration`, owned as a whole.
-    pub fn config(mut self, value: impl IntoIterator<Item = DeviceAllocationConfigurationApplyConfiguration>) -> Self {
-        self.config.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `results`: list of `DeviceRequestAllocationResult`, owned as a whole.
-    pub fn results(mut self, value: impl IntoIterator<Item = DeviceRequestAllocationResultApplyConfiguration>) -> Self {
-        self.results.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for DeviceAllocationResultApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("config", &self.config);
-        to.set("results", &self.results);
-    }
-}
-
-/// The fields to apply of a `DeviceAttribute`. [`device_attribute`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeviceAttributeApplyConfiguration {
-    /// `bool`: `bool`.
-    pub bool: Option<bool>,
-    /// `bools`: list of `bool`, owned as a whole.
-    pub bools: Option<Vec<bool>>,
-    /// `int`: `i64`.
-    pub int: Option<i64>,
-    /// `ints`: list of `i64`, owned as a whole.
-    pub ints: Option<Vec<i64>>,
-    /// `string`: string.
-    pub string: Option<String>,
-    /// `strings`: list of string, owned as a whole.
-    pub strings: Option<Vec<String>>,
-    /// `version`: string.
-    pub version: Option<String>,
-    /// `versions`: list of string, owned as a whole.
-    pub versions: Option<Vec<String>>,
-}
-
-crate::__configuration!(DeviceAttributeApplyConfiguration of k8s_openapi::api::resource::v1::DeviceAttribute);
-
-/// Makes an empty configuration of a `DeviceAttribute`.
-pub fn device_attribute() -> DeviceAttributeApplyConfiguration {
-    Default::default()
-}
-
-impl DeviceAttributeApplyConfiguration {
-    /// Sets `bool`: `bool`.
-    pub fn bool(mut self, value: bool) -> Self {
-        self.bool = Some(value);
-        self
-    }
-    /// Adds to `bools`: list of `bool`, owned as a whole.
-    pub fn bools(mut self, value: impl IntoIterator<Item = bool>) -> Self {
-        self.bools.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `int`: `i64`.
-    pub fn int(mut self, value: i64) -> Self {
-        self.int = Some(value);
-        self
-    }
-    /// Adds to `ints`: list of `i64`, owned as a whole.
-    pub fn ints(mut self, value: impl IntoIterator<Item = i64>) -> Self {
-        self.ints.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `string`: string.
-    pub fn string(mut self, value: impl Into<String>) -> Self {
-        self.string = Some(value.into());
-        self
-    }
-    /// Adds to `strings`: list of string, owned as a whole.
-    pub fn strings(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.strings.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Sets `version`: string.
-    pub fn version(mut self, value: impl Into<String>) -> Self {
-        self.version = Some(value.into());
-        self
-    }
-    /// Adds to `versions`: list of string, owned as a whole.
-    pub fn versions(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.versions.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for DeviceAttributeApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("bool", &self.bool);
-        to.set("bools", &self.bools);
-        to.set("int", &self.int);
-        to.set("ints", &self.ints);
-        to.set("string", &self.string);
-        to.set("strings", &self.strings);
-        to.set("version", &self.version);
-        to.set("versions", &self.versions);
-    }
-}
-
-/// The fields to apply of a `DeviceCapacity`. [`device_capacity`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeviceCapacityApplyConfiguration {
-    /// `requestPolicy`: `CapacityRequestPolicy`.
-    pub request_policy: Option<Box<CapacityRequestPolicyApplyConfiguration>>,
-    /// `value`: `Quantity`.
-    pub value: Option<Quantity>,
-}
-
-crate::__configuration!(DeviceCapacityApplyConfiguration of k8s_openapi::api::resource::v1::DeviceCapacity);
-
-/// Makes an empty configuration of a `DeviceCapacity`.
-pub fn device_capacity() -> DeviceCapacityApplyConfiguration {
-    Default::default()
-}
-
-impl DeviceCapacityApplyConfiguration {
-    /// Sets `requestPolicy`: `CapacityRequestPolicy`.
-    pub fn request_policy(mut self, value: CapacityRequestPolicyApplyConfiguration) -> Self {
-        self.request_policy = Some(Box::new(value));
-        self
-    }
-    /// Sets `value`: `Quantity`.
-    pub fn value(mut self, value: impl IntoLeaf<Quantity>) -> Self {
-        self.value = Some(value.into_leaf());
-        self
-    }
-}
-
-impl Configuration for DeviceCapacityApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("requestPolicy", &self.request_policy);
-        to.set("value", &self.value);
-    }
-}
-
-/// The fields to apply of a `DeviceClaim`. [`device_claim`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeviceClaimApplyConfiguration {
-    /// `config`: list of `DeviceClaimConfiguration`, owned as a whole.
-    pub config: Option<Vec<DeviceClaimConfigurationApplyConfiguration>>,
-    /// `constraints`: list of `DeviceConstraint`, owned as a whole.
-    pub constraints: Option<Vec<DeviceConstraintApplyConfiguration>>,
-    /// `requests`: list of `DeviceRequest`, owned as a whole.
-    pub requests: Option<Vec<DeviceRequestApplyConfiguration>>,
-}
-
-crate::__configuration!(DeviceClaimApplyConfiguration of k8s_openapi::api::resource::v1::DeviceClaim);
-
-/// Makes an empty configuration of a `DeviceClaim`.
-pub fn device_claim() -> DeviceClaimApplyConfiguration {
-    Default::default()
-}
-
-impl DeviceClaimApplyConfiguration {
-    /// Adds to `config`: list of `DeviceClaimConfiguration`, owned as a whole.
-    pub fn config(mut self, value: impl IntoIterator<Item = DeviceClaimConfigurationApplyConfiguration>) -> Self {
-        self.config.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `constraints`: list of `DeviceConstraint`, owned as a whole.
-    pub fn constraints(mut self, value: impl IntoIterator<Item = DeviceConstraintApplyConfiguration>) -> Self {
-        self.constraints.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `requests`: list of `DeviceRequest`, owned as a whole.
-    pub fn requests(mut self, value: impl IntoIterator<Item = DeviceRequestApplyConfiguration>) -> Self {
-        self.requests.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for DeviceClaimApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("config", &self.config);
-        to.set("constraints", &self.constraints);
-        to.set("requests", &self.requests);
-    }
-}
-
-/// The fields to apply of a `DeviceClaimConfiguration`. [`device_claim_configuration`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeviceClaimConfigurationApplyConfiguration {
-    /// `opaque`: `OpaqueDeviceConfiguration`.
-    pub opaque: Option<Box<OpaqueDeviceConfigurationApplyConfiguration>>,
-    /// `requests`: list of string, owned as a whole.
-    pub requests: Option<Vec<String>>,
-}
-
-crate::__configuration!(DeviceClaimConfigurationApplyConfiguration of k8s_openapi::api::resource::v1::DeviceClaimConfiguration);
-
-/// Makes an empty configuration of a `DeviceClaimConfiguration`.
-pub fn device_claim_configuration() -> DeviceClaimConfigurationApplyConfiguration {
-    Default::default()
-}
-
-impl DeviceClaimConfigurationApplyConfiguration {
-    /// Sets `opaque`: `OpaqueDeviceConfiguration`.
-    pub fn opaque(mut self, value: OpaqueDeviceConfigurationApplyConfiguration) -> Self {
-        self.opaque = Some(Box::new(value));
-        self
-    }
-    /// Adds to `requests`: list of string, owned as a whole.
-    pub fn requests(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.requests.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for DeviceClaimConfigurationApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("opaque", &self.opaque);
-        to.set("requests", &self.requests);
-    }
-}
-
-/// The fields to apply of a `DeviceClass`. [`device_class`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeviceClassApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `DeviceClassSpec`.
-    pub spec: Option<Box<DeviceClassSpecApplyConfiguration>>,
-}
-
-crate::__configuration!(DeviceClassApplyConfiguration of k8s_openapi::api::resource::v1::DeviceClass);
-crate::__kind!(DeviceClassApplyConfiguration of k8s_openapi::api::resource::v1::DeviceClass);
-
-/// Makes a configuration of the `DeviceClass` with this name.
-pub fn device_class(name: impl Into<String>) -> DeviceClassApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    DeviceClassApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl DeviceClassApplyConfiguration {
-    /// Sets `spec`: `DeviceClassSpec`.
-    pub fn spec(mut self, value: DeviceClassSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.config`: list of `DeviceClassConfiguration`, owned as a whole.
-    pub fn config(mut self, value: impl IntoIterator<Item = DeviceClassConfigurationApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().config.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.extendedResourceName`: string.
-    pub fn extended_resource_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().extended_resource_name = Some(value.into());
-        self
-    }
-    /// Adds to `spec.selectors`: list of `DeviceSelector`, owned as a whole.
-    pub fn selectors(mut self, value: impl IntoIterator<Item = DeviceSelectorApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().selectors.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for DeviceClassApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("resource.k8s.io/v1", "DeviceClass", &self.metadata);
-        to.set("spec", &self.spec);
-    }
-}
-
-/// The fields to apply of a `DeviceClassConfiguration`. [`device_class_configuration`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeviceClassConfigurationApplyConfiguration {
-    /// `opaque`: `OpaqueDeviceConfiguration`.
-    pub opaque: Option<Box<OpaqueDeviceConfigurationApplyConfiguration>>,
-}
-
-crate::__configuration!(DeviceClassConfigurationApplyConfiguration of k8s_openapi::api::resource::v1::DeviceClassConfiguration);
-
-/// Makes an empty configuration of a `DeviceClassConfiguration`.
-pub fn device_class_configuration() -> DeviceClassConfigurationApplyConfiguration {
-    Default::default()
-}
-
-impl DeviceClassConfigurationApplyConfiguration {
-    /// Sets `opaque`: `OpaqueDeviceConfiguration`.
-    pub fn opaque(mut self, value: OpaqueDeviceConfigurationApplyConfiguration) -> Self {
-        self.opaque = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for DeviceClassConfigurationApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("opaque", &self.opaque);
-    }
-}
-
-/// The fields to apply of a `DeviceClassSpec`. [`device_class_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeviceClassSpecApplyConfiguration {
-    /// `config`: list of `DeviceClassConfiguration`, owned as a whole.
-    pub config: Option<Vec<DeviceClassConfigurationApplyConfiguration>>,
-    /// `extendedResourceName`: string.
-    pub extended_resource_name: Option<String>,
-    /// `selectors`: list of `DeviceSelector`, owned as a whole.
-    pub selectors: Option<Vec<DeviceSelectorApplyConfiguration>>,
-}
-
-crate::__configuration!(DeviceClassSpecApplyConfiguration of k8s_openapi::api::resource::v1::DeviceClassSpec);
-
-/// Makes an empty configuration of a `DeviceClassSpec`.
-pub fn device_class_spec() -> DeviceClassSpecApplyConfiguration {
-    Default::default()
-}
-
-impl DeviceClassSpecApplyConfiguration {
-    /// Adds to `config`: list of `DeviceClassConfiguration`, owned as a whole.
-    pub fn config(mut self, value: impl IntoIterator<Item = DeviceClassConfigurationApplyConfiguration>) -> Self {
-        self.config.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `extendedResourceName`: string.
-    pub fn extended_resource_name(mut self, value: impl Into<String>) -> Self {
-        self.extended_resource_name = Some(value.into());
-        self
-    }
-    /// Adds to `selectors`: list of `DeviceSelector`, owned as a whole.
-    pub fn selectors(mut self, value: impl IntoIterator<Item = DeviceSelectorApplyConfiguration>) -> Self {
-        self.selectors.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for DeviceClassSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("config", &self.config);
-        to.set("extendedResourceName", &self.extended_resource_name);
-        to.set("selectors", &self.selectors);
-    }
-}
-
-/// The fields to apply of a `DeviceConstraint`. [`device_constraint`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeviceConstraintApplyConfiguration {
-    /// `distinctAttribute`: string.
-    pub distinct_attribute: Option<String>,
-    /// `matchAttribute`: string.
-    pub match_attribute: Option<String>,
-    /// `requests`: list of string, owned as a whole.
-    pub requests: Option<Vec<String>>,
-}
-
-crate::__configuration!(DeviceConstraintApplyConfiguration of k8s_openapi::api::resource::v1::DeviceConstraint);
-
-/// Makes an empty configuration of a `DeviceConstraint`.
-pub fn device_constraint() -> DeviceConstraintApplyConfiguration {
-    Default::default()
-}
-
-impl DeviceConstraintApplyConfiguration {
-    /// Sets `distinctAttribute`: string.
-    pub fn distinct_attribute(mut self, value: impl Into<String>) -> Self {
-        self.distinct_attribute = Some(value.into());
-        self
-    }
-    /// Sets `matchAttribute`: string.
-    pub fn match_attribute(mut self, value: impl Into<String>) -> Self {
-        self.match_attribute = Some(value.into());
-        self
-    }
-    /// Adds to `requests`: list of string, owned as a whole.
-    pub fn requests(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.requests.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for DeviceConstraintApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("distinctAttribute", &self.distinct_attribute);
-        to.set("matchAttribute", &self.match_attribute);
-        to.set("requests", &self.requests);
-    }
-}
-
-/// The fields to apply of a `DeviceCounterConsumption`. [`device_counter_consumption`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeviceCounterConsumptionApplyConfiguration {
-    /// `counterSet`: string.
-    pub counter_set: Option<String>,
-    /// `counters`: map of `Counter`.
-    pub counters: Option<BTreeMap<String, CounterApplyConfiguration>>,
-}
-
-crate::__configuration!(DeviceCounterConsumptionApplyConfiguration of k8s_openapi::api::resource::v1::DeviceCounterConsumption);
-
-/// Makes an empty configuration of a `DeviceCounterConsumption`.
-pub fn device_counter_consumption() -> DeviceCounterConsumptionApplyConfiguration {
-    Default::default()
-}
-
-impl DeviceCounterConsumptionApplyConfiguration {
-    /// Sets `counterSet`: string.
-    pub fn counter_set(mut self, value: impl Into<String>) -> Self {
-        self.counter_set = Some(value.into());
-        self
-    }
-    /// Adds to `counters`: map of `Counter`.
-    pub fn counters(mut self, value: impl IntoIterator<Item = (impl Into<String>, CounterApplyConfiguration)>) -> Self {
-        self.counters.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item)));
-        self
-    }
-}
-
-impl Configuration for DeviceCounterConsumptionApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("counterSet", &self.counter_set);
-        to.set("counters", &self.counters);
-    }
-}
-
-/// The fields to apply of a `DeviceRequest`. [`device_request`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeviceRequestApplyConfiguration {
-    /// `exactly`: `ExactDeviceRequest`.
-    pub exactly: Option<Box<ExactDeviceRequestApplyConfiguration>>,
-    /// `firstAvailable`: list of `DeviceSubRequest`, owned as a whole.
-    pub first_available: Option<Vec<DeviceSubRequestApplyConfiguration>>,
-    /// `name`: string.
-    pub name: Option<String>,
-}
-
-crate::__configuration!(DeviceRequestApplyConfiguration of k8s_openapi::api::resource::v1::DeviceRequest);
-
-/// Makes an empty configuration of a `DeviceRequest`.
-pub fn device_request() -> DeviceRequestApplyConfiguration {
-    Default::default()
-}
-
-impl DeviceRequestApplyConfiguration {
-    /// Sets `exactly`: `ExactDeviceRequest`.
-    pub fn exactly(mut self, value: ExactDeviceRequestApplyConfiguration) -> Self {
-        self.exactly = Some(Box::new(value));
-        self
-    }
-    /// Adds to `firstAvailable`: list of `DeviceSubRequest`, owned as a whole.
-    pub fn first_available(mut self, value: impl IntoIterator<Item = DeviceSubRequestApplyConfiguration>) -> Self {
-        self.first_available.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for DeviceRequestApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("exactly", &self.exactly);
-        to.set("firstAvailable", &self.first_available);
-        to.set("name", &self.name);
-    }
-}
-
-/// The fields to apply of a `DeviceRequestAllocationResult`. [`device_request_allocation_result`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeviceRequestAllocationResultApplyConfiguration {
-    /// `adminAccess`: `bool`.
-    pub admin_access: Option<bool>,
-    /// `bindingConditions`: list of string, owned as a whole.
-    pub binding_conditions: Option<Vec<String>>,
-    /// `bindingFailureConditions`: list of string, owned as a whole.
-    pub binding_failure_conditions: Option<Vec<String>>,
-    /// `consumedCapacity`: map of `Quantity`.
-    pub consumed_capacity: Option<BTreeMap<String, Quantity>>,
-    /// `device`: string.
-    pub device: Option<String>,
-    /// `driver`: string.
-    pub driver: Option<String>,
-    /// `pool`: string.
-    pub pool: Option<String>,
-    /// `request`: string.
-    pub request: Option<String>,
-    /// `shareID`: string.
-    pub share_id: Option<String>,
-    /// `tolerations`: list of `DeviceToleration`, owned as a whole.
-    pub tolerations: Option<Vec<DeviceTolerationApplyConfiguration>>,
-}
-
-crate::__configuration!(DeviceRequestAllocationResultApplyConfiguration of k8s_openapi::api::resource::v1::DeviceRequestAllocationResult);
-
-/// Makes an empty configuration of a `DeviceRequestAllocationResult`.
-pub fn device_request_allocation_result() -> DeviceRequestAllocationResultApplyConfiguration {
-    Default::default()
-}
-
-impl DeviceRequestAllocationResultApplyConfiguration {
-    /// Sets `adminAccess`: `bool`.
-    pub fn admin_access(mut self, value: bool) -> Self {
-        self.admin_access = Some(value);
-        self
-    }
-    /// Adds to `bindingConditions`: list of string, owned as a whole.
-    pub fn binding_conditions(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.binding_conditions.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `bindingFailureConditions`: list of string, owned as a whole.
-    pub fn binding_failure_conditions(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.binding_failure_conditions.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `consumedCapacity`: map of `Quantity`.
-    pub fn consumed_capacity(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl IntoLeaf<Quantity>)>) -> Self {
-        self.consumed_capacity.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into_leaf())));
-        self
-    }
-    /// Sets `device`: string.
-    pub fn device(mut self, value: impl Into<String>) -> Self {
-        self.device = Some(value.into());
-        self
-    }
-    /// Sets `driver`: string.
-    pub fn driver(mut self, value: impl Into<String>) -> Self {
-        self.driver = Some(value.into());
-        self
-    }
-    /// Sets `pool`: string.
-    pub fn pool(mut self, value: impl Into<String>) -> Self {
-        self.pool = Some(value.into());
-        self
-    }
-    /// Sets `request`: string.
-    pub fn request(mut self, value: impl Into<String>) -> Self {
-        self.request = Some(value.into());
-        self
-    }
-    /// Sets `shareID`: string.
-    pub fn share_id(mut self, value: impl Into<String>) -> Self {
-        self.share_id = Some(value.into());
-        self
-    }
-    /// Adds to `tolerations`: list of `DeviceToleration`, owned as a whole.
-    pub fn tolerations(mut self, value: impl IntoIterator<Item = DeviceTolerationApplyConfiguration>) -> Self {
-        self.tolerations.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for DeviceRequestAllocationResultApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("adminAccess", &self.admin_access);
-        to.set("bindingConditions", &self.binding_conditions);
-        to.set("bindingFailureConditions", &self.binding_failure_conditions);
-        to.set("consumedCapacity", &self.consumed_capacity);
-        to.set("device", &self.device);
-        to.set("driver", &self.driver);
-        to.set("pool", &self.pool);
-        to.set("request", &self.request);
-        to.set("shareID", &self.share_id);
-        to.set("tolerations", &self.tolerations);
-    }
-}
-
-/// The fields to apply of a `DeviceSelector`. [`device_selector`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeviceSelectorApplyConfiguration {
-    /// `cel`: `CELDeviceSelector`.
-    pub cel: Option<Box<CELDeviceSelectorApplyConfiguration>>,
-}
-
-crate::__configuration!(DeviceSelectorApplyConfiguration of k8s_openapi::api::resource::v1::DeviceSelector);
-
-/// Makes an empty configuration of a `DeviceSelector`.
-pub fn device_selector() -> DeviceSelectorApplyConfiguration {
-    Default::default()
-}
-
-impl DeviceSelectorApplyConfiguration {
-    /// Sets `cel`: `CELDeviceSelector`.
-    pub fn cel(mut self, value: CELDeviceSelectorApplyConfiguration) -> Self {
-        self.cel = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for DeviceSelectorApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("cel", &self.cel);
-    }
-}
-
-/// The fields to apply of a `DeviceSubRequest`. [`device_sub_request`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeviceSubRequestApplyConfiguration {
-    /// `allocationMode`: string, one of `All`, `ExactCount`.
-    pub allocation_mode: Option<String>,
-    /// `capacity`: `CapacityRequirements`.
-    pub capacity: Option<Box<CapacityRequirementsApplyConfiguration>>,
-    /// `count`: `i64`.
-    pub count: Option<i64>,
-    /// `deviceClassName`: string.
-    pub device_class_name: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `selectors`: list of `DeviceSelector`, owned as a whole.
-    pub selectors: Option<Vec<DeviceSelectorApplyConfiguration>>,
-    /// `tolerations`: list of `DeviceToleration`, owned as a whole.
-    pub tolerations: Option<Vec<DeviceTolerationApplyConfiguration>>,
-}
-
-crate::__configuration!(DeviceSubRequestApplyConfiguration of k8s_openapi::api::resource::v1::DeviceSubRequest);
-
-/// Makes an empty configuration of a `DeviceSubRequest`.
-pub fn device_sub_request() -> DeviceSubRequestApplyConfiguration {
-    Default::default()
-}
-
-impl DeviceSubRequestApplyConfiguration {
-    /// Sets `allocationMode`: string, one of `All`, `ExactCount`.
-    pub fn allocation_mode(mut self, value: impl Into<String>) -> Self {
-        self.allocation_mode = Some(value.into());
-        self
-    }
-    /// Sets `capacity`: `CapacityRequirements`.
-    pub fn capacity(mut self, value: CapacityRequirementsApplyConfiguration) -> Self {
-        self.capacity = Some(Box::new(value));
-        self
-    }
-    /// Sets `count`: `i64`.
-    pub fn count(mut self, value: i64) -> Self {
-        self.count = Some(value);
-        self
-    }
-    /// Sets `deviceClassName`: string.
-    pub fn device_class_name(mut self, value: impl Into<String>) -> Self {
-        self.device_class_name = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Adds to `selectors`: list of `DeviceSelector`, owned as a whole.
-    pub fn selectors(mut self, value: impl IntoIterator<Item = DeviceSelectorApplyConfiguration>) -> Self {
-        self.selectors.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `tolerations`: list of `DeviceToleration`, owned as a whole.
-    pub fn tolerations(mut self, value: impl IntoIterator<Item = DeviceTolerationApplyConfiguration>) -> Self {
-        self.tolerations.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for DeviceSubRequestApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("allocationMode", &self.allocation_mode);
-        to.set("capacity", &self.capacity);
-        to.set("count", &self.count);
-        to.set("deviceClassName", &self.device_class_name);
-        to.set("name", &self.name);
-        to.set("selectors", &self.selectors);
-        to.set("tolerations", &self.tolerations);
-    }
-}
-
-/// The fields to apply of a `DeviceTaint`. [`device_taint`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeviceTaintApplyConfiguration {
-    /// `effect`: string, one of `NoExecute`, `NoSchedule`, `None`.
-    pub effect: Option<String>,
-    /// `key`: string.
-    pub key: Option<String>,
-    /// `timeAdded`: `Time`.
-    pub time_added: Option<Time>,
-    /// `value`: string.
-    pub value: Option<String>,
-}
-
-crate::__configuration!(DeviceTaintApplyConfiguration of k8s_openapi::api::resource::v1::DeviceTaint);
-
-/// Makes an empty configuration of a `DeviceTaint`.
-pub fn device_taint() -> DeviceTaintApplyConfiguration {
-    Default::default()
-}
-
-impl DeviceTaintApplyConfiguration {
-    /// Sets `effect`: string, one of `NoExecute`, `NoSchedule`, `None`.
-    pub fn effect(mut self, value: impl Into<String>) -> Self {
-        self.effect = Some(value.into());
-        self
-    }
-    /// Sets `key`: string.
-    pub fn key(mut self, value: impl Into<String>) -> Self {
-        self.key = Some(value.into());
-        self
-    }
-    /// Sets `timeAdded`: `Time`.
-    pub fn time_added(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.time_added = Some(value.into_leaf());
-        self
-    }
-    /// Sets `value`: string.
-    pub fn value(mut self, value: impl Into<String>) -> Self {
-        self.value = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for DeviceTaintApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("effect", &self.effect);
-        to.set("key", &self.key);
-        to.set("timeAdded", &self.time_added);
-        to.set("value", &self.value);
-    }
-}
-
-/// The fields to apply of a `DeviceToleration`. [`device_toleration`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct DeviceTolerationApplyConfiguration {
-    /// `effect`: string, one of `NoExecute`, `NoSchedule`, `None`.
-    pub effect: Option<String>,
-    /// `key`: string.
-    pub key: Option<String>,
-    /// `operator`: string, one of `Equal`, `Exists`.
-    pub operator: Option<String>,
-    /// `tolerationSeconds`: `i64`.
-    pub toleration_seconds: Option<i64>,
-    /// `value`: string.
-    pub value: Option<String>,
-}
-
-crate::__configuration!(DeviceTolerationApplyConfiguration of k8s_openapi::api::resource::v1::DeviceToleration);
-
-/// Makes an empty configuration of a `DeviceToleration`.
-pub fn device_toleration() -> DeviceTolerationApplyConfiguration {
-    Default::default()
-}
-
-impl DeviceTolerationApplyConfiguration {
-    /// Sets `effect`: string, one of `NoExecute`, `NoSchedule`, `None`.
-    pub fn effect(mut self, value: impl Into<String>) -> Self {
-        self.effect = Some(value.into());
-        self
-    }
-    /// Sets `key`: string.
-    pub fn key(mut self, value: impl Into<String>) -> Self {
-        self.key = Some(value.into());
-        self
-    }
-    /// Sets `operator`: string, one of `Equal`, `Exists`.
-    pub fn operator(mut self, value: impl Into<String>) -> Self {
-        self.operator = Some(value.into());
-        self
-    }
-    /// Sets `tolerationSeconds`: `i64`.
-    pub fn toleration_seconds(mut self, value: i64) -> Self {
-        self.toleration_seconds = Some(value);
-        self
-    }
-    /// Sets `value`: string.
-    pub fn value(mut self, value: impl Into<String>) -> Self {
-        self.value = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for DeviceTolerationApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("effect", &self.effect);
-        to.set("key", &self.key);
-        to.set("operator", &self.operator);
-        to.set("tolerationSeconds", &self.toleration_seconds);
-        to.set("value", &self.value);
-    }
-}
-
-/// The fields to apply of a `ExactDeviceRequest`. [`exact_device_request`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ExactDeviceRequestApplyConfiguration {
-    /// `adminAccess`: `bool`.
-    pub admin_access: Option<bool>,
-    /// `allocationMode`: string, one of `All`, `ExactCount`.
-    pub allocation_mode: Option<String>,
-    /// `capacity`: `CapacityRequirements`.
-    pub capacity: Option<Box<CapacityRequirementsApplyConfiguration>>,
-    /// `count`: `i64`.
-    pub count: Option<i64>,
-    /// `deviceClassName`: string.
-    pub device_class_name: Option<String>,
-    /// `selectors`: list of `DeviceSelector`, owned as a whole.
-    pub selectors: Option<Vec<DeviceSelectorApplyConfiguration>>,
-    /// `tolerations`: list of `DeviceToleration`, owned as a whole.
-    pub tolerations: Option<Vec<DeviceTolerationApplyConfiguration>>,
-}
-
-crate::__configuration!(ExactDeviceRequestApplyConfiguration of k8s_openapi::api::resource::v1::ExactDeviceRequest);
-
-/// Makes an empty configuration of a `ExactDeviceRequest`.
-pub fn exact_device_request() -> ExactDeviceRequestApplyConfiguration {
-    Default::default()
-}
-
-impl ExactDeviceRequestApplyConfiguration {
-    /// Sets `adminAccess`: `bool`.
-    pub fn admin_access(mut self, value: bool) -> Self {
-        self.admin_access = Some(value);
-        self
-    }
-    /// Sets `allocationMode`: string, one of `All`, `ExactCount`.
-    pub fn allocation_mode(mut self, value: impl Into<String>) -> Self {
-        self.allocation_mode = Some(value.into());
-        self
-    }
-    /// Sets `capacity`: `CapacityRequirements`.
-    pub fn capacity(mut self, value: CapacityRequirementsApplyConfiguration) -> Self {
-        self.capacity = Some(Box::new(value));
-        self
-    }
-    /// Sets `count`: `i64`.
-    pub fn count(mut self, value: i64) -> Self {
-        self.count = Some(value);
-        self
-    }
-    /// Sets `deviceClassName`: string.
-    pub fn device_class_name(mut self, value: impl Into<String>) -> Self {
-        self.device_class_name = Some(value.into());
-        self
-    }
-    /// Adds to `selectors`: list of `DeviceSelector`, owned as a whole.
-    pub fn selectors(mut self, value: impl IntoIterator<Item = DeviceSelectorApplyConfiguration>) -> Self {
-        self.selectors.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `tolerations`: list of `DeviceToleration`, owned as a whole.
-    pub fn tolerations(mut self, value: impl IntoIterator<Item = DeviceTolerationApplyConfiguration>) -> Self {
-        self.tolerations.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for ExactDeviceRequestApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("adminAccess", &self.admin_access);
-        to.set("allocationMode", &self.allocation_mode);
-        to.set("capacity", &self.capacity);
-        to.set("count", &self.count);
-        to.set("deviceClassName", &self.device_class_name);
-        to.set("selectors", &self.selectors);
-        to.set("tolerations", &self.tolerations);
-    }
-}
-
-/// The fields to apply of a `NetworkDeviceData`. [`network_device_data`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NetworkDeviceDataApplyConfiguration {
-    /// `hardwareAddress`: string.
-    pub hardware_address: Option<String>,
-    /// `interfaceName`: string.
-    pub interface_name: Option<String>,
-    /// `ips`: list of string, owned as a whole.
-    pub ips: Option<Vec<String>>,
-}
-
-crate::__configuration!(NetworkDeviceDataApplyConfiguration of k8s_openapi::api::resource::v1::NetworkDeviceData);
-
-/// Makes an empty configuration of a `NetworkDeviceData`.
-pub fn network_device_data() -> NetworkDeviceDataApplyConfiguration {
-    Default::default()
-}
-
-impl NetworkDeviceDataApplyConfiguration {
-    /// Sets `hardwareAddress`: string.
-    pub fn hardware_address(mut self, value: impl Into<String>) -> Self {
-        self.hardware_address = Some(value.into());
-        self
-    }
-    /// Sets `interfaceName`: string.
-    pub fn interface_name(mut self, value: impl Into<String>) -> Self {
-        self.interface_name = Some(value.into());
-        self
-    }
-    /// Adds to `ips`: list of string, owned as a whole.
-    pub fn ips(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.ips.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for NetworkDeviceDataApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("hardwareAddress", &self.hardware_address);
-        to.set("interfaceName", &self.interface_name);
-        to.set("ips", &self.ips);
-    }
-}
-
-/// The fields to apply of a `NodeAllocatableResourceMapping`. [`node_allocatable_resource_mapping`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct NodeAllocatableResourceMappingApplyConfiguration {
-    /// `allocationMultiplier`: `Quantity`.
-    pub allocation_multiplier: Option<Quantity>,
-    /// `capacityKey`: string.
-    pub capacity_key: Option<String>,
-}
-
-crate::__configuration!(NodeAllocatableResourceMappingApplyConfiguration of k8s_openapi::api::resource::v1::NodeAllocatableResourceMapping);
-
-/// Makes an empty configuration of a `NodeAllocatableResourceMapping`.
-pub fn node_allocatable_resource_mapping() -> NodeAllocatableResourceMappingApplyConfiguration {
-    Default::default()
-}
-
-impl NodeAllocatableResourceMappingApplyConfiguration {
-    /// Sets `allocationMultiplier`: `Quantity`.
-    pub fn allocation_multiplier(mut self, value: impl IntoLeaf<Quantity>) -> Self {
-        self.allocation_multiplier = Some(value.into_leaf());
-        self
-    }
-    /// Sets `capacityKey`: string.
-    pub fn capacity_key(mut self, value: impl Into<String>) -> Self {
-        self.capacity_key = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for NodeAllocatableResourceMappingApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("allocationMultiplier", &self.allocation_multiplier);
-        to.set("capacityKey", &self.capacity_key);
-    }
-}
-
-/// The fields to apply of a `OpaqueDeviceConfiguration`. [`opaque_device_configuration`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct OpaqueDeviceConfigurationApplyConfiguration {
-    /// `driver`: string.
-    pub driver: Option<String>,
-    /// `parameters`: JSON.
-    pub parameters: Option<Value>,
-}
-
-crate::__configuration!(OpaqueDeviceConfigurationApplyConfiguration of k8s_openapi::api::resource::v1::OpaqueDeviceConfiguration);
-
-/// Makes an empty configuration of a `OpaqueDeviceConfiguration`.
-pub fn opaque_device_configuration() -> OpaqueDeviceConfigurationApplyConfiguration {
-    Default::default()
-}
-
-impl OpaqueDeviceConfigurationApplyConfiguration {
-    /// Sets `driver`: string.
-    pub fn driver(mut self, value: impl Into<String>) -> Self {
-        self.driver = Some(value.into());
-        self
-    }
-    /// Sets `parameters`: JSON.
-    pub fn parameters(mut self, value: impl Into<Value>) -> Self {
-        self.parameters = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for OpaqueDeviceConfigurationApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("driver", &self.driver);
-        to.set("parameters", &self.parameters);
-    }
-}
-
-/// The fields to apply of a `ResourceClaim`. [`resource_claim`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourceClaimApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `ResourceClaimSpec`.
-    pub spec: Option<Box<ResourceClaimSpecApplyConfiguration>>,
-    /// `status`: `ResourceClaimStatus`.
-    pub status: Option<Box<ResourceClaimStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(ResourceClaimApplyConfiguration of k8s_openapi::api::resource::v1::ResourceClaim);
-crate::__kind!(ResourceClaimApplyConfiguration of k8s_openapi::api::resource::v1::ResourceClaim);
-
-/// Makes a configuration of the `ResourceClaim` with this name and namespace.
-pub fn resource_claim(name: impl Into<String>, namespace: impl Into<String>) -> ResourceClaimApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    ResourceClaimApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl ResourceClaimApplyConfiguration {
-    /// Sets `spec`: `ResourceClaimSpec`.
-    pub fn spec(mut self, value: ResourceClaimSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `ResourceClaimStatus`.
-    pub fn status(mut self, value: ResourceClaimStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.devices`: `DeviceClaim`.
-    pub fn devices(mut self, value: DeviceClaimApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().devices = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ResourceClaimApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("resource.k8s.io/v1", "ResourceClaim", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `ResourceClaimConsumerReference`. [`resource_claim_consumer_reference`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourceClaimConsumerReferenceApplyConfiguration {
-    /// `apiGroup`: string.
-    pub api_group: Option<String>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `resource`: string.
-    pub resource: Option<String>,
-    /// `uid`: string.
-    pub uid: Option<String>,
-}
-
-crate::__configuration!(ResourceClaimConsumerReferenceApplyConfiguration of k8s_openapi::api::resource::v1::ResourceClaimConsumerReference);
-
-/// Makes a configuration with this key of a `ResourceClaimConsumerReference`.
-pub fn resource_claim_consumer_reference(uid: impl Into<String>) -> ResourceClaimConsumerReferenceApplyConfiguration {
-    <ResourceClaimConsumerReferenceApplyConfiguration as Default>::default().uid(uid)
-}
-
-impl ResourceClaimConsumerReferenceApplyConfiguration {
-    /// Sets `apiGroup`: string.
-    pub fn api_group(mut self, value: impl Into<String>) -> Self {
-        self.api_group = Some(value.into());
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `resource`: string.
-    pub fn resource(mut self, value: impl Into<String>) -> Self {
-        self.resource = Some(value.into());
-        self
-    }
-    /// Sets `uid`: string.
-    pub fn uid(mut self, value: impl Into<String>) -> Self {
-        self.uid = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for ResourceClaimConsumerReferenceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("apiGroup", &self.api_group);
-        to.set("name", &self.name);
-        to.set("resource", &self.resource);
-        to.set("uid", &self.uid);
-    }
-}
-
-/// The fields to apply of a `ResourceClaimSpec`. [`resource_claim_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourceClaimSpecApplyConfiguration {
-    /// `devices`: `DeviceClaim`.
-    pub devices: Option<Box<DeviceClaimApplyConfiguration>>,
-}
-
-crate::__configuration!(ResourceClaimSpecApplyConfiguration of k8s_openapi::api::resource::v1::ResourceClaimSpec);
-
-/// Makes an empty configuration of a `ResourceClaimSpec`.
-pub fn resource_claim_spec() -> ResourceClaimSpecApplyConfiguration {
-    Default::default()
-}
-
-impl ResourceClaimSpecApplyConfiguration {
-    /// Sets `devices`: `DeviceClaim`.
-    pub fn devices(mut self, value: DeviceClaimApplyConfiguration) -> Self {
-        self.devices = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ResourceClaimSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("devices", &self.devices);
-    }
-}
-
-/// The fields to apply of a `ResourceClaimStatus`. [`resource_claim_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourceClaimStatusApplyConfiguration {
-    /// `allocation`: `AllocationResult`.
-    pub allocation: Option<Box<AllocationResultApplyConfiguration>>,
-    /// `devices`: list of `AllocatedDeviceStatus`, merged by `driver` and `device` and `pool` and `shareID`.
-    pub devices: Option<Vec<AllocatedDeviceStatusApplyConfiguration>>,
-    /// `reservedFor`: list of `ResourceClaimConsumerReference`, merged by `uid`.
-    pub reserved_for: Option<Vec<ResourceClaimConsumerReferenceApplyConfiguration>>,
-}
-
-crate::__configuration!(ResourceClaimStatusApplyConfiguration of k8s_openapi::api::resource::v1::ResourceClaimStatus);
-
-/// Makes an empty configuration of a `ResourceClaimStatus`.
-pub fn resource_claim_status() -> ResourceClaimStatusApplyConfiguration {
-    Default::default()
-}
-
-impl ResourceClaimStatusApplyConfiguration {
-    /// Sets `allocation`: `AllocationResult`.
-    pub fn allocation(mut self, value: AllocationResultApplyConfiguration) -> Self {
-        self.allocation = Some(Box::new(value));
-        self
-    }
-    /// Adds to `devices`: list of `AllocatedDeviceStatus`, merged by `driver` and `device` and `pool` and `shareID`.
-    pub fn devices(mut self, value: impl IntoIterator<Item = AllocatedDeviceStatusApplyConfiguration>) -> Self {
-        self.devices.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `reservedFor`: list of `ResourceClaimConsumerReference`, merged by `uid`.
-    pub fn reserved_for(mut self, value: impl IntoIterator<Item = ResourceClaimConsumerReferenceApplyConfiguration>) -> Self {
-        self.reserved_for.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for ResourceClaimStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("allocation", &self.allocation);
-        to.set("devices", &self.devices);
-        to.set("reservedFor", &self.reserved_for);
-    }
-}
-
-/// The fields to apply of a `ResourceClaimTemplate`. [`resource_claim_template`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourceClaimTemplateApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `ResourceClaimTemplateSpec`.
-    pub spec: Option<Box<ResourceClaimTemplateSpecApplyConfiguration>>,
-}
-
-crate::__configuration!(ResourceClaimTemplateApplyConfiguration of k8s_openapi::api::resource::v1::ResourceClaimTemplate);
-crate::__kind!(ResourceClaimTemplateApplyConfiguration of k8s_openapi::api::resource::v1::ResourceClaimTemplate);
-
-/// Makes a configuration of the `ResourceClaimTemplate` with this name and namespace.
-pub fn resource_claim_template(name: impl Into<String>, namespace: impl Into<String>) -> ResourceClaimTemplateApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    ResourceClaimTemplateApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl ResourceClaimTemplateApplyConfiguration {
-    /// Sets `spec`: `ResourceClaimTemplateSpec`.
-    pub fn spec(mut self, value: ResourceClaimTemplateSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ResourceClaimTemplateApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("resource.k8s.io/v1", "ResourceClaimTemplate", &self.metadata);
-        to.set("spec", &self.spec);
-    }
-}
-
-/// The fields to apply of a `ResourceClaimTemplateSpec`. [`resource_claim_template_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourceClaimTemplateSpecApplyConfiguration {
-    /// `metadata`: `ObjectMeta`.
-    pub metadata: Option<ObjectMeta>,
-    /// `spec`: `ResourceClaimSpec`.
-    pub spec: Option<Box<ResourceClaimSpecApplyConfiguration>>,
-}
-
-crate::__configuration!(ResourceClaimTemplateSpecApplyConfiguration of k8s_openapi::api::resource::v1::ResourceClaimTemplateSpec);
-crate::__template_metadata!(ResourceClaimTemplateSpecApplyConfiguration);
-
-/// Makes an empty configuration of a `ResourceClaimTemplateSpec`.
-pub fn resource_claim_template_spec() -> ResourceClaimTemplateSpecApplyConfiguration {
-    Default::default()
-}
-
-impl ResourceClaimTemplateSpecApplyConfiguration {
-    /// Sets `metadata`: `ObjectMeta`.
-    pub fn metadata(mut self, value: ObjectMeta) -> Self {
-        self.metadata = Some(value);
-        self
-    }
-    /// Sets `spec`: `ResourceClaimSpec`.
-    pub fn spec(mut self, value: ResourceClaimSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.devices`: `DeviceClaim`.
-    pub fn devices(mut self, value: DeviceClaimApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().devices = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for ResourceClaimTemplateSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("metadata", &self.metadata);
-        to.set("spec", &self.spec);
-    }
-}
-
-/// The fields to apply of a `ResourcePool`. [`resource_pool`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourcePoolApplyConfiguration {
-    /// `generation`: `i64`.
-    pub generation: Option<i64>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `resourceSliceCount`: `i64`.
-    pub resource_slice_count: Option<i64>,
-}
-
-crate::__configuration!(ResourcePoolApplyConfiguration of k8s_openapi::api::resource::v1::ResourcePool);
-
-/// Makes an empty configuration of a `ResourcePool`.
-pub fn resource_pool() -> ResourcePoolApplyConfiguration {
-    Default::default()
-}
-
-impl ResourcePoolApplyConfiguration {
-    /// Sets `generation`: `i64`.
-    pub fn generation(mut self, value: i64) -> Self {
-        self.generation = Some(value);
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `resourceSliceCount`: `i64`.
-    pub fn resource_slice_count(mut self, value: i64) -> Self {
-        self.resource_slice_count = Some(value);
-        self
-    }
-}
-
-impl Configuration for ResourcePoolApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("generation", &self.generation);
-        to.set("name", &self.name);
-        to.set("resourceSliceCount", &self.resource_slice_count);
-    }
-}
-
-/// The fields to apply of a `ResourceSlice`. [`resource_slice`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourceSliceApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `ResourceSliceSpec`.
-    pub spec: Option<Box<ResourceSliceSpecApplyConfiguration>>,
-}
-
-crate::__configuration!(ResourceSliceApplyConfiguration of k8s_openapi::api::resource::v1::ResourceSlice);
-crate::__kind!(ResourceSliceApplyConfiguration of k8s_openapi::api::resource::v1::ResourceSlice);
-
-/// Makes a configuration of the `ResourceSlice` with this name.
-pub fn resource_slice(name: impl Into<String>) -> ResourceSliceApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    ResourceSliceApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl ResourceSliceApplyConfiguration {
-    /// Sets `spec`: `ResourceSliceSpec`.
-    pub fn spec(mut self, value: ResourceSliceSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.allNodes`: `bool`.
-    pub fn all_nodes(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().all_nodes = Some(value);
-        self
-    }
-    /// Adds to `spec.devices`: list of `Device`, owned as a whole.
-    pub fn devices(mut self, value: impl IntoIterator<Item = DeviceApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().devices.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `spec.driver`: string.
-    pub fn driver(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().driver = Some(value.into());
-        self
-    }
-    /// Sets `spec.nodeName`: string.
-    pub fn node_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().node_name = Some(value.into());
-        self
-    }
-    /// Sets `spec.nodeSelector`: `NodeSelector`.
-    pub fn node_selector(mut self, value: crate::core::v1::NodeSelectorApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().node_selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.perDeviceNodeSelection`: `bool`.
-    pub fn per_device_node_selection(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().per_device_node_selection = Some(value);
-        self
-    }
-    /// Sets `spec.pool`: `ResourcePool`.
-    pub fn pool(mut self, value: ResourcePoolApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().pool = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.sharedCounters`: list of `CounterSet`, owned as a whole.
-    pub fn shared_counters(mut self, value: impl IntoIterator<Item = CounterSetApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().shared_counters.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for ResourceSliceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("resource.k8s.io/v1", "ResourceSlice", &self.metadata);
-        to.set("spec", &self.spec);
-    }
-}
-
-/// The fields to apply of a `ResourceSliceSpec`. [`resource_slice_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct ResourceSliceSpecApplyConfiguration {
-    /// `allNodes`: `bool`.
-    pub all_nodes: Option<bool>,
-    /// `devices`: list of `Device`, owned as a whole.
-    pub devices: Option<Vec<DeviceApplyConfiguration>>,
-    /// `driver`: string.
-    pub driver: Option<String>,
-    /// `nodeName`: string.
-    pub node_name: Option<String>,
-    /// `nodeSelector`: `NodeSelector`.
-    pub node_selector: Option<Box<crate::core::v1::NodeSelectorApplyConfiguration>>,
-    /// `perDeviceNodeSelection`: `bool`.
-    pub per_device_node_selection: Option<bool>,
-    /// `pool`: `ResourcePool`.
-    pub pool: Option<Box<ResourcePoolApplyConfiguration>>,
-    /// `sharedCounters`: list of `CounterSet`, owned as a whole.
-    pub shared_counters: Option<Vec<CounterSetApplyConfiguration>>,
-}
-
-crate::__configuration!(ResourceSliceSpecApplyConfiguration of k8s_openapi::api::resource::v1::ResourceSliceSpec);
-
-/// Makes an empty configuration of a `ResourceSliceSpec`.
-pub fn resource_slice_spec() -> ResourceSliceSpecApplyConfiguration {
-    Default::default()
-}
-
-impl ResourceSliceSpecApplyConfiguration {
-    /// Sets `allNodes`: `bool`.
-    pub fn all_nodes(mut self, value: bool) -> Self {
-        self.all_nodes = Some(value);
-        self
-    }
-    /// Adds to `devices`: list of `Device`, owned as a whole.
-    pub fn devices(mut self, value: impl IntoIterator<Item = DeviceApplyConfiguration>) -> Self {
-        self.devices.get_or_insert_default().extend(value);
-        self
-    }
-    /// Sets `driver`: string.
-    pub fn driver(mut self, value: impl Into<String>) -> Self {
-        self.driver = Some(value.into());
-        self
-    }
-    /// Sets `nodeName`: string.
-    pub fn node_name(mut self, value: impl Into<String>) -> Self {
-        self.node_name = Some(value.into());
-        self
-    }
-    /// Sets `nodeSelector`: `NodeSelector`.
-    pub fn node_selector(mut self, value: crate::core::v1::NodeSelectorApplyConfiguration) -> Self {
-        self.node_selector = Some(Box::new(value));
-        self
-    }
-    /// Sets `perDeviceNodeSelection`: `bool`.
-    pub fn per_device_node_selection(mut self, value: bool) -> Self {
-        self.per_device_node_selection = Some(value);
-        self
-    }
-    /// Sets `pool`: `ResourcePool`.
-    pub fn pool(mut self, value: ResourcePoolApplyConfiguration) -> Self {
-        self.pool = Some(Box::new(value));
-        self
-    }
-    /// Adds to `sharedCounters`: list of `CounterSet`, owned as a whole.
-    pub fn shared_counters(mut self, value: impl IntoIterator<Item = CounterSetApplyConfiguration>) -> Self {
-        self.shared_counters.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for ResourceSliceSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("allNodes", &self.all_nodes);
-        to.set("devices", &self.devices);
-        to.set("driver", &self.driver);
-        to.set("nodeName", &self.node_name);
-        to.set("nodeSelector", &self.node_selector);
-        to.set("perDeviceNodeSelection", &self.per_device_node_selection);
-        to.set("pool", &self.pool);
-        to.set("sharedCounters", &self.shared_counters);
-    }
-}
+use k8s_openapi::api::resource::v1 as api;
+
+part! { allocated_device_status(driver: impl Into<String>, device: impl Into<String>, pool: impl Into<String>) -> AllocatedDeviceStatusApplyConfiguration of api::AllocatedDeviceStatus {
+    conditions(Vec<Condition>) "conditions": "list of `Condition`, merged by `type`";
+    data(Value) "data": "JSON";
+    device(String) "device": "string";
+    driver(String) "driver": "string";
+    network_data(Box<NetworkDeviceDataApplyConfiguration>) "networkData": "`NetworkDeviceData`";
+    pool(String) "pool": "string";
+    share_id(String) "shareID": "string";
+} }
+
+part! { allocation_result() -> AllocationResultApplyConfiguration of api::AllocationResult {
+    allocation_timestamp(Time) "allocationTimestamp": "`Time`";
+    devices(Box<DeviceAllocationResultApplyConfiguration>) "devices": "`DeviceAllocationResult`";
+    node_selector(Box<crate::core::v1::NodeSelectorApplyConfiguration>) "nodeSelector": "`NodeSelector`";
+} }
+
+part! { cel_device_selector() -> CELDeviceSelectorApplyConfiguration of api::CELDeviceSelector {
+    expression(String) "expression": "string";
+} }
+
+part! { capacity_request_policy() -> CapacityRequestPolicyApplyConfiguration of api::CapacityRequestPolicy {
+    default(Quantity) "default": "`Quantity`";
+    valid_range(Box<CapacityRequestPolicyRangeApplyConfiguration>) "validRange": "`CapacityRequestPolicyRange`";
+    valid_values(Vec<Quantity>) "validValues": "list of `Quantity`, owned as a whole";
+} }
+
+part! { capacity_request_policy_range() -> CapacityRequestPolicyRangeApplyConfiguration of api::CapacityRequestPolicyRange {
+    max(Quantity) "max": "`Quantity`";
+    min(Quantity) "min": "`Quantity`";
+    step(Quantity) "step": "`Quantity`";
+} }
+
+part! { capacity_requirements() -> CapacityRequirementsApplyConfiguration of api::CapacityRequirements {
+    requests(BTreeMap<String, Quantity>) "requests": "map of `Quantity`";
+} }
+
+part! { counter() -> CounterApplyConfiguration of api::Counter {
+    value(Quantity) "value": "`Quantity`";
+} }
+
+part! { counter_set() -> CounterSetApplyConfiguration of api::CounterSet {
+    counters(BTreeMap<String, CounterApplyConfiguration>) "counters": "map of `Counter`";
+    name(String) "name": "string";
+} }
+
+part! { device() -> DeviceApplyConfiguration of api::Device {
+    all_nodes(bool) "allNodes": "`bool`";
+    allow_multiple_allocations(bool) "allowMultipleAllocations": "`bool`";
+    attributes(BTreeMap<String, DeviceAttributeApplyConfiguration>) "attributes": "map of `DeviceAttribute`";
+    binding_conditions(Vec<String>) "bindingConditions": "list of string, owned as a whole";
+    binding_failure_conditions(Vec<String>) "bindingFailureConditions": "list of string, owned as a whole";
+    binds_to_node(bool) "bindsToNode": "`bool`";
+    capacity(BTreeMap<String, DeviceCapacityApplyConfiguration>) "capacity": "map of `DeviceCapacity`";
+    consumes_counters(Vec<DeviceCounterConsumptionApplyConfiguration>) "consumesCounters": "list of `DeviceCounterConsumption`, owned as a whole";
+    name(String) "name": "string";
+    node_allocatable_resource_mappings(BTreeMap<String, NodeAllocatableResourceMappingApplyConfiguration>) "nodeAllocatableResourceMappings": "map of `NodeAllocatableResourceMapping`";
+    node_name(String) "nodeName": "string";
+    node_selector(Box<crate::core::v1::NodeSelectorApplyConfiguration>) "nodeSelector": "`NodeSelector`";
+    taints(Vec<DeviceTaintApplyConfiguration>) "taints": "list of `DeviceTaint`, owned as a whole";
+} }
+
+part! { device_allocation_configuration() -> DeviceAllocationConfigurationApplyConfiguration of api::DeviceAllocationConfiguration {
+    opaque(Box<OpaqueDeviceConfigurationApplyConfiguration>) "opaque": "`OpaqueDeviceConfiguration`";
+    requests(Vec<String>) "requests": "list of string, owned as a whole";
+    source(String) "source": "string, one of `FromClaim`, `FromClass`";
+} }
+
+part! { device_allocation_result() -> DeviceAllocationResultApplyConfiguration of api::DeviceAllocationResult {
+    config(Vec<DeviceAllocationConfigurationApplyConfiguration>) "config": "list of `DeviceAllocationConfiguration`, owned as a whole";
+    results(Vec<DeviceRequestAllocationResultApplyConfiguration>) "results": "list of `DeviceRequestAllocationResult`, owned as a whole";
+} }
+
+part! { device_attribute() -> DeviceAttributeApplyConfiguration of api::DeviceAttribute {
+    bool(bool) "bool": "`bool`";
+    bools(Vec<bool>) "bools": "list of `bool`, owned as a whole";
+    int(i64) "int": "`i64`";
+    ints(Vec<i64>) "ints": "list of `i64`, owned as a whole";
+    string(String) "string": "string";
+    strings(Vec<String>) "strings": "list of string, owned as a whole";
+    version(String) "version": "string";
+    versions(Vec<String>) "versions": "list of string, owned as a whole";
+} }
+
+part! { device_capacity() -> DeviceCapacityApplyConfiguration of api::DeviceCapacity {
+    request_policy(Box<CapacityRequestPolicyApplyConfiguration>) "requestPolicy": "`CapacityRequestPolicy`";
+    value(Quantity) "value": "`Quantity`";
+} }
+
+part! { device_claim() -> DeviceClaimApplyConfiguration of api::DeviceClaim {
+    config(Vec<DeviceClaimConfigurationApplyConfiguration>) "config": "list of `DeviceClaimConfiguration`, owned as a whole";
+    constraints(Vec<DeviceConstraintApplyConfiguration>) "constraints": "list of `DeviceConstraint`, owned as a whole";
+    requests(Vec<DeviceRequestApplyConfiguration>) "requests": "list of `DeviceRequest`, owned as a whole";
+} }
+
+part! { device_claim_configuration() -> DeviceClaimConfigurationApplyConfiguration of api::DeviceClaimConfiguration {
+    opaque(Box<OpaqueDeviceConfigurationApplyConfiguration>) "opaque": "`OpaqueDeviceConfiguration`";
+    requests(Vec<String>) "requests": "list of string, owned as a whole";
+} }
+
+kind! { device_class(name) -> DeviceClassApplyConfiguration of api::DeviceClass {
+    spec(Box<DeviceClassSpecApplyConfiguration>) "spec": "`DeviceClassSpec`";
+} }
+
+part! { device_class_configuration() -> DeviceClassConfigurationApplyConfiguration of api::DeviceClassConfiguration {
+    opaque(Box<OpaqueDeviceConfigurationApplyConfiguration>) "opaque": "`OpaqueDeviceConfiguration`";
+} }
+
+part! { device_class_spec() -> DeviceClassSpecApplyConfiguration of api::DeviceClassSpec, spec of [DeviceClassApplyConfiguration] {
+    config(Vec<DeviceClassConfigurationApplyConfiguration>) "config": "list of `DeviceClassConfiguration`, owned as a whole";
+    extended_resource_name(String) "extendedResourceName": "string";
+    selectors(Vec<DeviceSelectorApplyConfiguration>) "selectors": "list of `DeviceSelector`, owned as a whole";
+} }
+
+part! { device_constraint() -> DeviceConstraintApplyConfiguration of api::DeviceConstraint {
+    distinct_attribute(String) "distinctAttribute": "string";
+    match_attribute(String) "matchAttribute": "string";
+    requests(Vec<String>) "requests": "list of string, owned as a whole";
+} }
+
+part! { device_counter_consumption() -> DeviceCounterConsumptionApplyConfiguration of api::DeviceCounterConsumption {
+    counter_set(String) "counterSet": "string";
+    counters(BTreeMap<String, CounterApplyConfiguration>) "counters": "map of `Counter`";
+} }
+
+part! { device_request() -> DeviceRequestApplyConfiguration of api::DeviceRequest {
+    exactly(Box<ExactDeviceRequestApplyConfiguration>) "exactly": "`ExactDeviceRequest`";
+    first_available(Vec<DeviceSubRequestApplyConfiguration>) "firstAvailable": "list of `DeviceSubRequest`, owned as a whole";
+    name(String) "name": "string";
+} }
+
+part! { device_request_allocation_result() -> DeviceRequestAllocationResultApplyConfiguration of api::DeviceRequestAllocationResult {
+    admin_access(bool) "adminAccess": "`bool`";
+    binding_conditions(Vec<String>) "bindingConditions": "list of string, owned as a whole";
+    binding_failure_conditions(Vec<String>) "bindingFailureConditions": "list of string, owned as a whole";
+    consumed_capacity(BTreeMap<String, Quantity>) "consumedCapacity": "map of `Quantity`";
+    device(String) "device": "string";
+    driver(String) "driver": "string";
+    pool(String) "pool": "string";
+    request(String) "request": "string";
+    share_id(String) "shareID": "string";
+    tolerations(Vec<DeviceTolerationApplyConfiguration>) "tolerations": "list of `DeviceToleration`, owned as a whole";
+} }
+
+part! { device_selector() -> DeviceSelectorApplyConfiguration of api::DeviceSelector {
+    cel(Box<CELDeviceSelectorApplyConfiguration>) "cel": "`CELDeviceSelector`";
+} }
+
+part! { device_sub_request() -> DeviceSubRequestApplyConfiguration of api::DeviceSubRequest {
+    allocation_mode(String) "allocationMode": "string, one of `All`, `ExactCount`";
+    capacity(Box<CapacityRequirementsApplyConfiguration>) "capacity": "`CapacityRequirements`";
+    count(i64) "count": "`i64`";
+    device_class_name(String) "deviceClassName": "string";
+    name(String) "name": "string";
+    selectors(Vec<DeviceSelectorApplyConfiguration>) "selectors": "list of `DeviceSelector`, owned as a whole";
+    tolerations(Vec<DeviceTolerationApplyConfiguration>) "tolerations": "list of `DeviceToleration`, owned as a whole";
+} }
+
+part! { device_taint() -> DeviceTaintApplyConfiguration of api::DeviceTaint {
+    effect(String) "effect": "string, one of `NoExecute`, `NoSchedule`, `None`";
+    key(String) "key": "string";
+    time_added(Time) "timeAdded": "`Time`";
+    value(String) "value": "string";
+} }
+
+part! { device_toleration() -> DeviceTolerationApplyConfiguration of api::DeviceToleration {
+    effect(String) "effect": "string, one of `NoExecute`, `NoSchedule`, `None`";
+    key(String) "key": "string";
+    operator(String) "operator": "string, one of `Equal`, `Exists`";
+    toleration_seconds(i64) "tolerationSeconds": "`i64`";
+    value(String) "value": "string";
+} }
+
+part! { exact_device_request() -> ExactDeviceRequestApplyConfiguration of api::ExactDeviceRequest {
+    admin_access(bool) "adminAccess": "`bool`";
+    allocation_mode(String) "allocationMode": "string, one of `All`, `ExactCount`";
+    capacity(Box<CapacityRequirementsApplyConfiguration>) "capacity": "`CapacityRequirements`";
+    count(i64) "count": "`i64`";
+    device_class_name(String) "deviceClassName": "string";
+    selectors(Vec<DeviceSelectorApplyConfiguration>) "selectors": "list of `DeviceSelector`, owned as a whole";
+    tolerations(Vec<DeviceTolerationApplyConfiguration>) "tolerations": "list of `DeviceToleration`, owned as a whole";
+} }
+
+part! { network_device_data() -> NetworkDeviceDataApplyConfiguration of api::NetworkDeviceData {
+    hardware_address(String) "hardwareAddress": "string";
+    interface_name(String) "interfaceName": "string";
+    ips(Vec<String>) "ips": "list of string, owned as a whole";
+} }
+
+part! { node_allocatable_resource_mapping() -> NodeAllocatableResourceMappingApplyConfiguration of api::NodeAllocatableResourceMapping {
+    allocation_multiplier(Quantity) "allocationMultiplier": "`Quantity`";
+    capacity_key(String) "capacityKey": "string";
+} }
+
+part! { opaque_device_configuration() -> OpaqueDeviceConfigurationApplyConfiguration of api::OpaqueDeviceConfiguration {
+    driver(String) "driver": "string";
+    parameters(Value) "parameters": "JSON";
+} }
+
+kind! { resource_claim(name, namespace) -> ResourceClaimApplyConfiguration of api::ResourceClaim {
+    spec(Box<ResourceClaimSpecApplyConfiguration>) "spec": "`ResourceClaimSpec`";
+    status(Box<ResourceClaimStatusApplyConfiguration>) "status": "`ResourceClaimStatus`";
+} }
+
+part! { resource_claim_consumer_reference(uid: impl Into<String>) -> ResourceClaimConsumerReferenceApplyConfiguration of api::ResourceClaimConsumerReference {
+    api_group(String) "apiGroup": "string";
+    name(String) "name": "string";
+    resource(String) "resource": "string";
+    uid(String) "uid": "string";
+} }
+
+part! { resource_claim_spec() -> ResourceClaimSpecApplyConfiguration of api::ResourceClaimSpec, spec of [ResourceClaimApplyConfiguration, ResourceClaimTemplateSpecApplyConfiguration] {
+    devices(Box<DeviceClaimApplyConfiguration>) "devices": "`DeviceClaim`";
+} }
+
+part! { resource_claim_status() -> ResourceClaimStatusApplyConfiguration of api::ResourceClaimStatus {
+    allocation(Box<AllocationResultApplyConfiguration>) "allocation": "`AllocationResult`";
+    devices(Vec<AllocatedDeviceStatusApplyConfiguration>) "devices": "list of `AllocatedDeviceStatus`, merged by `driver` and `device` and `pool` and `shareID`";
+    reserved_for(Vec<ResourceClaimConsumerReferenceApplyConfiguration>) "reservedFor": "list of `ResourceClaimConsumerReference`, merged by `uid`";
+} }
+
+kind! { resource_claim_template(name, namespace) -> ResourceClaimTemplateApplyConfiguration of api::ResourceClaimTemplate {
+    spec(Box<ResourceClaimTemplateSpecApplyConfiguration>) "spec": "`ResourceClaimTemplateSpec`";
+} }
+
+template_metadata! { ResourceClaimTemplateSpecApplyConfiguration }
+
+part! { resource_claim_template_spec() -> ResourceClaimTemplateSpecApplyConfiguration of api::ResourceClaimTemplateSpec {
+    metadata(ObjectMeta) "metadata": "`ObjectMeta`";
+    spec(Box<ResourceClaimSpecApplyConfiguration>) "spec": "`ResourceClaimSpec`";
+} }
+
+part! { resource_pool() -> ResourcePoolApplyConfiguration of api::ResourcePool {
+    generation(i64) "generation": "`i64`";
+    name(String) "name": "string";
+    resource_slice_count(i64) "resourceSliceCount": "`i64`";
+} }
+
+kind! { resource_slice(name) -> ResourceSliceApplyConfiguration of api::ResourceSlice {
+    spec(Box<ResourceSliceSpecApplyConfiguration>) "spec": "`ResourceSliceSpec`";
+} }
+
+part! { resource_slice_spec() -> ResourceSliceSpecApplyConfiguration of api::ResourceSliceSpec, spec of [ResourceSliceApplyConfiguration] {
+    all_nodes(bool) "allNodes": "`bool`";
+    devices(Vec<DeviceApplyConfiguration>) "devices": "list of `Device`, owned as a whole";
+    driver(String) "driver": "string";
+    node_name(String) "nodeName": "string";
+    node_selector(Box<crate::core::v1::NodeSelectorApplyConfiguration>) "nodeSelector": "`NodeSelector`";
+    per_device_node_selection(bool) "perDeviceNodeSelection": "`bool`";
+    pool(Box<ResourcePoolApplyConfiguration>) "pool": "`ResourcePool`";
+    shared_counters(Vec<CounterSetApplyConfiguration>) "sharedCounters": "list of `CounterSet`, owned as a whole";
+} }

@@ -6,830 +6,97 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube_core::ObjectMeta;
-
-use crate::IntoLeaf;
-use crate::members::{Configuration, Members};
-
-/// The fields to apply of a `CSIDriver`. [`csi_driver`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CSIDriverApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `CSIDriverSpec`.
-    pub spec: Option<Box<CSIDriverSpecApplyConfiguration>>,
-}
-
-crate::__configuration!(CSIDriverApplyConfiguration of k8s_openapi::api::storage::v1::CSIDriver);
-crate::__kind!(CSIDriverApplyConfiguration of k8s_openapi::api::storage::v1::CSIDriver);
-
-/// Makes a configuration of the `CSIDriver` with this name.
-pub fn csi_driver(name: impl Into<String>) -> CSIDriverApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    CSIDriverApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl CSIDriverApplyConfiguration {
-    /// Sets `spec`: `CSIDriverSpec`.
-    pub fn spec(mut self, value: CSIDriverSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.attachRequired`: `bool`.
-    pub fn attach_required(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().attach_required = Some(value);
-        self
-    }
-    /// Sets `spec.fsGroupPolicy`: string.
-    pub fn fs_group_policy(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().fs_group_policy = Some(value.into());
-        self
-    }
-    /// Sets `spec.nodeAllocatableUpdatePeriodSeconds`: `i64`.
-    pub fn node_allocatable_update_period_seconds(mut self, value: i64) -> Self {
-        self.spec.get_or_insert_default().node_allocatable_update_period_seconds = Some(value);
-        self
-    }
-    /// Sets `spec.podInfoOnMount`: `bool`.
-    pub fn pod_info_on_mount(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().pod_info_on_mount = Some(value);
-        self
-    }
-    /// Sets `spec.preventPodSchedulingIfMissing`: `bool`.
-    pub fn prevent_pod_scheduling_if_missing(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().prevent_pod_scheduling_if_missing = Some(value);
-        self
-    }
-    /// Sets `spec.requiresRepublish`: `bool`.
-    pub fn requires_republish(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().requires_republish = Some(value);
-        self
-    }
-    /// Sets `spec.seLinuxMount`: `bool`.
-    pub fn se_linux_mount(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().se_linux_mount = Some(value);
-        self
-    }
-    /// Sets `spec.serviceAccountTokenInSecrets`: `bool`.
-    pub fn service_account_token_in_secrets(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().service_account_token_in_secrets = Some(value);
-        self
-    }
-    /// Sets `spec.storageCapacity`: `bool`.
-    pub fn storage_capacity(mut self, value: bool) -> Self {
-        self.spec.get_or_insert_default().storage_capacity = Some(value);
-        self
-    }
-    /// Adds to `spec.tokenRequests`: list of `TokenRequest`, owned as a whole.
-    pub fn token_requests(mut self, value: impl IntoIterator<Item = TokenRequestApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().token_requests.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `spec.volumeLifecycleModes`: set of string.
-    pub fn volume_lifecycle_modes(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.spec.get_or_insert_default().volume_lifecycle_modes.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for CSIDriverApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("storage.k8s.io/v1", "CSIDriver", &self.metadata);
-        to.set("spec", &self.spec);
-    }
-}
-
-/// The fields to apply of a `CSIDriverSpec`. [`csi_driver_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CSIDriverSpecApplyConfiguration {
-    /// `attachRequired`: `bool`.
-    pub attach_required: Option<bool>,
-    /// `fsGroupPolicy`: string.
-    pub fs_group_policy: Option<String>,
-    /// `nodeAllocatableUpdatePeriodSeconds`: `i64`.
-    pub node_allocatable_update_period_seconds: Option<i64>,
-    /// `podInfoOnMount`: `bool`.
-    pub pod_info_on_mount: Option<bool>,
-    /// `preventPodSchedulingIfMissing`: `bool`.
-    pub prevent_pod_scheduling_if_missing: Option<bool>,
-    /// `requiresRepublish`: `bool`.
-    pub requires_republish: Option<bool>,
-    /// `seLinuxMount`: `bool`.
-    pub se_linux_mount: Option<bool>,
-    /// `serviceAccountTokenInSecrets`: `bool`.
-    pub service_account_token_in_secrets: Option<bool>,
-    /// `storageCapacity`: `bool`.
-    pub storage_capacity: Option<bool>,
-    /// `tokenRequests`: list of `TokenRequest`, owned as a whole.
-    pub token_requests: Option<Vec<TokenRequestApplyConfiguration>>,
-    /// `volumeLifecycleModes`: set of string.
-    pub volume_lifecycle_modes: Option<Vec<String>>,
-}
-
-crate::__configuration!(CSIDriverSpecApplyConfiguration of k8s_openapi::api::storage::v1::CSIDriverSpec);
-
-/// Makes an empty configuration of a `CSIDriverSpec`.
-pub fn csi_driver_spec() -> CSIDriverSpecApplyConfiguration {
-    Default::default()
-}
-
-impl CSIDriverSpecApplyConfiguration {
-    /// Sets `attachRequired`: `bool`.
-    pub fn attach_required(mut self, value: bool) -> Self {
-        self.attach_required = Some(value);
-        self
-    }
-    /// Sets `fsGroupPolicy`: string.
-    pub fn fs_group_policy(mut self, value: impl Into<String>) -> Self {
-        self.fs_group_policy = Some(value.into());
-        self
-    }
-    /// Sets `nodeAllocatableUpdatePeriodSeconds`: `i64`.
-    pub fn node_allocatable_update_period_seconds(mut self, value: i64) -> Self {
-        self.node_allocatable_update_period_seconds = Some(value);
-        self
-    }
-    /// Sets `podInfoOnMount`: `bool`.
-    pub fn pod_info_on_mount(mut self, value: bool) -> Self {
-        self.pod_info_on_mount = Some(value);
-        self
-    }
-    /// Sets `preventPodSchedulingIfMissing`: `bool`.
-    pub fn prevent_pod_scheduling_if_missing(mut self, value: bool) -> Self {
-        self.prevent_pod_scheduling_if_missing = Some(value);
-        self
-    }
-    /// Sets `requiresRepublish`: `bool`.
-    pub fn requires_republish(mut self, value: bool) -> Self {
-        self.requires_republish = Some(value);
-        self
-    }
-    /// Sets `seLinuxMount`: `bool`.
-    pub fn se_linux_mount(mut self, value: bool) -> Self {
-        self.se_linux_mount = Some(value);
-        self
-    }
-    /// Sets `serviceAccountTokenInSecrets`: `bool`.
-    pub fn service_account_token_in_secrets(mut self, value: bool) -> Self {
-        self.service_account_token_in_secrets = Some(value);
-        self
-    }
-    /// Sets `storageCapacity`: `bool`.
-    pub fn storage_capacity(mut self, value: bool) -> Self {
-        self.storage_capacity = Some(value);
-        self
-    }
-    /// Adds to `tokenRequests`: list of `TokenRequest`, owned as a whole.
-    pub fn token_requests(mut self, value: impl IntoIterator<Item = TokenRequestApplyConfiguration>) -> Self {
-        self.token_requests.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `volumeLifecycleModes`: set of string.
-    pub fn volume_lifecycle_modes(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.volume_lifecycle_modes.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for CSIDriverSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("attachRequired", &self.attach_required);
-        to.set("fsGroupPolicy", &self.fs_group_policy);
-        to.set("nodeAllocatableUpdatePeriodSeconds", &self.node_allocatable_update_period_seconds);
-        to.set("podInfoOnMount", &self.pod_info_on_mount);
-        to.set("preventPodSchedulingIfMissing", &self.prevent_pod_scheduling_if_missing);
-        to.set("requiresRepublish", &self.requires_republish);
-        to.set("seLinuxMount", &self.se_linux_mount);
-        to.set("serviceAccountTokenInSecrets", &self.service_account_token_in_secrets);
-        to.set("storageCapacity", &self.storage_capacity);
-        to.set("tokenRequests", &self.token_requests);
-        to.set("volumeLifecycleModes", &self.volume_lifecycle_modes);
-    }
-}
-
-/// The fields to apply of a `CSINode`. [`csi_node`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CSINodeApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `CSINodeSpec`.
-    pub spec: Option<Box<CSINodeSpecApplyConfiguration>>,
-}
-
-crate::__configuration!(CSINodeApplyConfiguration of k8s_openapi::api::storage::v1::CSINode);
-crate::__kind!(CSINodeApplyConfiguration of k8s_openapi::api::storage::v1::CSINode);
-
-/// Makes a configuration of the `CSINode` with this name.
-pub fn csi_node(name: impl Into<String>) -> CSINodeApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    CSINodeApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl CSINodeApplyConfiguration {
-    /// Sets `spec`: `CSINodeSpec`.
-    pub fn spec(mut self, value: CSINodeSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Adds to `spec.drivers`: list of `CSINodeDriver`, merged by `name`.
-    pub fn drivers(mut self, value: impl IntoIterator<Item = CSINodeDriverApplyConfiguration>) -> Self {
-        self.spec.get_or_insert_default().drivers.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for CSINodeApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("storage.k8s.io/v1", "CSINode", &self.metadata);
-        to.set("spec", &self.spec);
-    }
-}
-
-/// The fields to apply of a `CSINodeDriver`. [`csi_node_driver`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CSINodeDriverApplyConfiguration {
-    /// `allocatable`: `VolumeNodeResources`.
-    pub allocatable: Option<Box<VolumeNodeResourcesApplyConfiguration>>,
-    /// `name`: string.
-    pub name: Option<String>,
-    /// `nodeID`: string.
-    pub node_id: Option<String>,
-    /// `topologyKeys`: list of string, owned as a whole.
-    pub topology_keys: Option<Vec<String>>,
-}
-
-crate::__configuration!(CSINodeDriverApplyConfiguration of k8s_openapi::api::storage::v1::CSINodeDriver);
-
-/// Makes a configuration with this key of a `CSINodeDriver`.
-pub fn csi_node_driver(name: impl Into<String>) -> CSINodeDriverApplyConfiguration {
-    <CSINodeDriverApplyConfiguration as Default>::default().name(name)
-}
-
-impl CSINodeDriverApplyConfiguration {
-    /// Sets `allocatable`: `VolumeNodeResources`.
-    pub fn allocatable(mut self, value: VolumeNodeResourcesApplyConfiguration) -> Self {
-        self.allocatable = Some(Box::new(value));
-        self
-    }
-    /// Sets `name`: string.
-    pub fn name(mut self, value: impl Into<String>) -> Self {
-        self.name = Some(value.into());
-        self
-    }
-    /// Sets `nodeID`: string.
-    pub fn node_id(mut self, value: impl Into<String>) -> Self {
-        self.node_id = Some(value.into());
-        self
-    }
-    /// Adds to `topologyKeys`: list of string, owned as a whole.
-    pub fn topology_keys(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.topology_keys.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-}
-
-impl Configuration for CSINodeDriverApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("allocatable", &self.allocatable);
-        to.set("name", &self.name);
-        to.set("nodeID", &self.node_id);
-        to.set("topologyKeys", &self.topology_keys);
-    }
-}
-
-/// The fields to apply of a `CSINodeSpec`. [`csi_node_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CSINodeSpecApplyConfiguration {
-    /// `drivers`: list of `CSINodeDriver`, merged by `name`.
-    pub drivers: Option<Vec<CSINodeDriverApplyConfiguration>>,
-}
-
-crate::__configuration!(CSINodeSpecApplyConfiguration of k8s_openapi::api::storage::v1::CSINodeSpec);
-
-/// Makes an empty configuration of a `CSINodeSpec`.
-pub fn csi_node_spec() -> CSINodeSpecApplyConfiguration {
-    Default::default()
-}
-
-impl CSINodeSpecApplyConfiguration {
-    /// Adds to `drivers`: list of `CSINodeDriver`, merged by `name`.
-    pub fn drivers(mut self, value: impl IntoIterator<Item = CSINodeDriverApplyConfiguration>) -> Self {
-        self.drivers.get_or_insert_default().extend(value);
-        self
-    }
-}
-
-impl Configuration for CSINodeSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("drivers", &self.drivers);
-    }
-}
-
-/// The fields to apply of a `CSIStorageCapacity`. [`csi_storage_capacity`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct CSIStorageCapacityApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `capacity`: `Quantity`.
-    pub capacity: Option<Quantity>,
-    /// `maximumVolumeSize`: `Quantity`.
-    pub maximum_volume_size: Option<Quantity>,
-    /// `nodeTopology`: `LabelSelector`.
-    pub node_topology: Option<Box<crate::meta::v1::LabelSelectorApplyConfiguration>>,
-    /// `storageClassName`: string.
-    pub storage_class_name: Option<String>,
-}
-
-crate::__configuration!(CSIStorageCapacityApplyConfiguration of k8s_openapi::api::storage::v1::CSIStorageCapacity);
-crate::__kind!(CSIStorageCapacityApplyConfiguration of k8s_openapi::api::storage::v1::CSIStorageCapacity);
-
-/// Makes a configuration of the `CSIStorageCapacity` with this name and namespace.
-pub fn csi_storage_capacity(name: impl Into<String>, namespace: impl Into<String>) -> CSIStorageCapacityApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        namespace: Some(namespace.into()),
-        ..ObjectMeta::default()
-    };
-    CSIStorageCapacityApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl CSIStorageCapacityApplyConfiguration {
-    /// Sets `capacity`: `Quantity`.
-    pub fn capacity(mut self, value: impl IntoLeaf<Quantity>) -> Self {
-        self.capacity = Some(value.into_leaf());
-        self
-    }
-    /// Sets `maximumVolumeSize`: `Quantity`.
-    pub fn maximum_volume_size(mut self, value: impl IntoLeaf<Quantity>) -> Self {
-        self.maximum_volume_size = Some(value.into_leaf());
-        self
-    }
-    /// Sets `nodeTopology`: `LabelSelector`.
-    pub fn node_topology(mut self, value: crate::meta::v1::LabelSelectorApplyConfiguration) -> Self {
-        self.node_topology = Some(Box::new(value));
-        self
-    }
-    /// Sets `storageClassName`: string.
-    pub fn storage_class_name(mut self, value: impl Into<String>) -> Self {
-        self.storage_class_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for CSIStorageCapacityApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("storage.k8s.io/v1", "CSIStorageCapacity", &self.metadata);
-        to.set("capacity", &self.capacity);
-        to.set("maximumVolumeSize", &self.maximum_volume_size);
-        to.set("nodeTopology", &self.node_topology);
-        to.set("storageClassName", &self.storage_class_name);
-    }
-}
-
-/// The fields to apply of a `StorageClass`. [`storage_class`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct StorageClassApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `allowVolumeExpansion`: `bool`.
-    pub allow_volume_expansion: Option<bool>,
-    /// `allowedTopologies`: list of `TopologySelectorTerm`, owned as a whole.
-    pub allowed_topologies: Option<Vec<crate::core::v1::TopologySelectorTermApplyConfiguration>>,
-    /// `mountOptions`: list of string, owned as a whole.
-    pub mount_options: Option<Vec<String>>,
-    /// `parameters`: map of string.
-    pub parameters: Option<BTreeMap<String, String>>,
-    /// `provisioner`: string.
-    pub provisioner: Option<String>,
-    /// `reclaimPolicy`: string, one of `Delete`, `Recycle`, `Retain`.
-    pub reclaim_policy: Option<String>,
-    /// `volumeBindingMode`: string, one of `Immediate`, `WaitForFirstConsumer`.
-    pub volume_binding_mode: Option<String>,
-}
-
-crate::__configuration!(StorageClassApplyConfiguration of k8s_openapi::api::storage::v1::StorageClass);
-crate::__kind!(StorageClassApplyConfiguration of k8s_openapi::api::storage::v1::StorageClass);
-
-/// Makes a configuration of the `StorageClass` with this name.
-pub fn storage_class(name: impl Into<String>) -> StorageClassApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    StorageClassApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl StorageClassApplyConfiguration {
-    /// Sets `allowVolumeExpansion`: `bool`.
-    pub fn allow_volume_expansion(mut self, value: bool) -> Self {
-        self.allow_volume_expansion = Some(value);
-        self
-    }
-    /// Adds to `allowedTopologies`: list of `TopologySelectorTerm`, owned as a whole.
-    pub fn allowed_topologies(mut self, value: impl IntoIterator<Item = crate::core::v1::TopologySelectorTermApplyConfiguration>) -> Self {
-        self.allowed_topologies.get_or_insert_default().extend(value);
-        self
-    }
-    /// Adds to `mountOptions`: list of string, owned as a whole.
-    pub fn mount_options(mut self, value: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.mount_options.get_or_insert_default().extend(value.into_iter().map(|item| item.into()));
-        self
-    }
-    /// Adds to `parameters`: map of string.
-    pub fn parameters(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.parameters.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-    /// Sets `provisioner`: string.
-    pub fn provisioner(mut self, value: impl Into<String>) -> Self {
-        self.provisioner = Some(value.into());
-        self
-    }
-    /// Sets `reclaimPolicy`: string, one of `Delete`, `Recycle`, `Retain`.
-    pub fn reclaim_policy(mut self, value: impl Into<String>) -> Self {
-        self.reclaim_policy = Some(value.into());
-        self
-    }
-    /// Sets `volumeBindingMode`: string, one of `Immediate`, `WaitForFirstConsumer`.
-    pub fn volume_binding_mode(mut self, value: impl Into<String>) -> Self {
-        self.volume_binding_mode = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for StorageClassApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("storage.k8s.io/v1", "StorageClass", &self.metadata);
-        to.set("allowVolumeExpansion", &self.allow_volume_expansion);
-        to.set("allowedTopologies", &self.allowed_topologies);
-        to.set("mountOptions", &self.mount_options);
-        to.set("parameters", &self.parameters);
-        to.set("provisioner", &self.provisioner);
-        to.set("reclaimPolicy", &self.reclaim_policy);
-        to.set("volumeBindingMode", &self.volume_binding_mode);
-    }
-}
-
-/// The fields to apply of a `TokenRequest`. [`token_request`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct TokenRequestApplyConfiguration {
-    /// `audience`: string.
-    pub audience: Option<String>,
-    /// `expirationSeconds`: `i64`.
-    pub expiration_seconds: Option<i64>,
-}
-
-crate::__configuration!(TokenRequestApplyConfiguration of k8s_openapi::api::storage::v1::TokenRequest);
-
-/// Makes an empty configuration of a `TokenRequest`.
-pub fn token_request() -> TokenRequestApplyConfiguration {
-    Default::default()
-}
-
-impl TokenRequestApplyConfiguration {
-    /// Sets `audience`: string.
-    pub fn audience(mut self, value: impl Into<String>) -> Self {
-        self.audience = Some(value.into());
-        self
-    }
-    /// Sets `expirationSeconds`: `i64`.
-    pub fn expiration_seconds(mut self, value: i64) -> Self {
-        self.expiration_seconds = Some(value);
-        self
-    }
-}
-
-impl Configuration for TokenRequestApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("audience", &self.audience);
-        to.set("expirationSeconds", &self.expiration_seconds);
-    }
-}
-
-/// The fields to apply of a `VolumeAttachment`. [`volume_attachment`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct VolumeAttachmentApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `spec`: `VolumeAttachmentSpec`.
-    pub spec: Option<Box<VolumeAttachmentSpecApplyConfiguration>>,
-    /// `status`: `VolumeAttachmentStatus`.
-    pub status: Option<Box<VolumeAttachmentStatusApplyConfiguration>>,
-}
-
-crate::__configuration!(VolumeAttachmentApplyConfiguration of k8s_openapi::api::storage::v1::VolumeAttachment);
-crate::__kind!(VolumeAttachmentApplyConfiguration of k8s_openapi::api::storage::v1::VolumeAttachment);
-
-/// Makes a configuration of the `VolumeAttachment` with this name.
-pub fn volume_attachment(name: impl Into<String>) -> VolumeAttachmentApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    VolumeAttachmentApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl VolumeAttachmentApplyConfiguration {
-    /// Sets `spec`: `VolumeAttachmentSpec`.
-    pub fn spec(mut self, value: VolumeAttachmentSpecApplyConfiguration) -> Self {
-        self.spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `status`: `VolumeAttachmentStatus`.
-    pub fn status(mut self, value: VolumeAttachmentStatusApplyConfiguration) -> Self {
-        self.status = Some(Box::new(value));
-        self
-    }
-    /// Sets `spec.attacher`: string.
-    pub fn attacher(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().attacher = Some(value.into());
-        self
-    }
-    /// Sets `spec.nodeName`: string.
-    pub fn node_name(mut self, value: impl Into<String>) -> Self {
-        self.spec.get_or_insert_default().node_name = Some(value.into());
-        self
-    }
-    /// Sets `spec.source`: `VolumeAttachmentSource`.
-    pub fn source(mut self, value: VolumeAttachmentSourceApplyConfiguration) -> Self {
-        self.spec.get_or_insert_default().source = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for VolumeAttachmentApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("storage.k8s.io/v1", "VolumeAttachment", &self.metadata);
-        to.set("spec", &self.spec);
-        to.set("status", &self.status);
-    }
-}
-
-/// The fields to apply of a `VolumeAttachmentSource`. [`volume_attachment_source`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct VolumeAttachmentSourceApplyConfiguration {
-    /// `inlineVolumeSpec`: `PersistentVolumeSpec`.
-    pub inline_volume_spec: Option<Box<crate::core::v1::PersistentVolumeSpecApplyConfiguration>>,
-    /// `persistentVolumeName`: string.
-    pub persistent_volume_name: Option<String>,
-}
-
-crate::__configuration!(VolumeAttachmentSourceApplyConfiguration of k8s_openapi::api::storage::v1::VolumeAttachmentSource);
-
-/// Makes an empty configuration of a `VolumeAttachmentSource`.
-pub fn volume_attachment_source() -> VolumeAttachmentSourceApplyConfiguration {
-    Default::default()
-}
-
-impl VolumeAttachmentSourceApplyConfiguration {
-    /// Sets `inlineVolumeSpec`: `PersistentVolumeSpec`.
-    pub fn inline_volume_spec(mut self, value: crate::core::v1::PersistentVolumeSpecApplyConfiguration) -> Self {
-        self.inline_volume_spec = Some(Box::new(value));
-        self
-    }
-    /// Sets `persistentVolumeName`: string.
-    pub fn persistent_volume_name(mut self, value: impl Into<String>) -> Self {
-        self.persistent_volume_name = Some(value.into());
-        self
-    }
-}
-
-impl Configuration for VolumeAttachmentSourceApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("inlineVolumeSpec", &self.inline_volume_spec);
-        to.set("persistentVolumeName", &self.persistent_volume_name);
-    }
-}
-
-/// The fields to apply of a `VolumeAttachmentSpec`. [`volume_attachment_spec`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct VolumeAttachmentSpecApplyConfiguration {
-    /// `attacher`: string.
-    pub attacher: Option<String>,
-    /// `nodeName`: string.
-    pub node_name: Option<String>,
-    /// `source`: `VolumeAttachmentSource`.
-    pub source: Option<Box<VolumeAttachmentSourceApplyConfiguration>>,
-}
-
-crate::__configuration!(VolumeAttachmentSpecApplyConfiguration of k8s_openapi::api::storage::v1::VolumeAttachmentSpec);
-
-/// Makes an empty configuration of a `VolumeAttachmentSpec`.
-pub fn volume_attachment_spec() -> VolumeAttachmentSpecApplyConfiguration {
-    Default::default()
-}
-
-impl VolumeAttachmentSpecApplyConfiguration {
-    /// Sets `attacher`: string.
-    pub fn attacher(mut self, value: impl Into<String>) -> Self {
-        self.attacher = Some(value.into());
-        self
-    }
-    /// Sets `nodeName`: string.
-    pub fn node_name(mut self, value: impl Into<String>) -> Self {
-        self.node_name = Some(value.into());
-        self
-    }
-    /// Sets `source`: `VolumeAttachmentSource`.
-    pub fn source(mut self, value: VolumeAttachmentSourceApplyConfiguration) -> Self {
-        self.source = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for VolumeAttachmentSpecApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("attacher", &self.attacher);
-        to.set("nodeName", &self.node_name);
-        to.set("source", &self.source);
-    }
-}
-
-/// The fields to apply of a `VolumeAttachmentStatus`. [`volume_attachment_status`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct VolumeAttachmentStatusApplyConfiguration {
-    /// `attachError`: `VolumeError`.
-    pub attach_error: Option<Box<VolumeErrorApplyConfiguration>>,
-    /// `attached`: `bool`.
-    pub attached: Option<bool>,
-    /// `attachmentMetadata`: map of string.
-    pub attachment_metadata: Option<BTreeMap<String, String>>,
-    /// `detachError`: `VolumeError`.
-    pub detach_error: Option<Box<VolumeErrorApplyConfiguration>>,
-}
-
-crate::__configuration!(VolumeAttachmentStatusApplyConfiguration of k8s_openapi::api::storage::v1::VolumeAttachmentStatus);
-
-/// Makes an empty configuration of a `VolumeAttachmentStatus`.
-pub fn volume_attachment_status() -> VolumeAttachmentStatusApplyConfiguration {
-    Default::default()
-}
-
-impl VolumeAttachmentStatusApplyConfiguration {
-    /// Sets `attachError`: `VolumeError`.
-    pub fn attach_error(mut self, value: VolumeErrorApplyConfiguration) -> Self {
-        self.attach_error = Some(Box::new(value));
-        self
-    }
-    /// Sets `attached`: `bool`.
-    pub fn attached(mut self, value: bool) -> Self {
-        self.attached = Some(value);
-        self
-    }
-    /// Adds to `attachmentMetadata`: map of string.
-    pub fn attachment_metadata(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.attachment_metadata.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-    /// Sets `detachError`: `VolumeError`.
-    pub fn detach_error(mut self, value: VolumeErrorApplyConfiguration) -> Self {
-        self.detach_error = Some(Box::new(value));
-        self
-    }
-}
-
-impl Configuration for VolumeAttachmentStatusApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("attachError", &self.attach_error);
-        to.set("attached", &self.attached);
-        to.set("attachmentMetadata", &self.attachment_metadata);
-        to.set("detachError", &self.detach_error);
-    }
-}
-
-/// The fields to apply of a `VolumeAttributesClass`. [`volume_attributes_class`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct VolumeAttributesClassApplyConfiguration {
-    /// Name, namespace, labels and other metadata.
-    pub metadata: ObjectMeta,
-    /// `driverName`: string.
-    pub driver_name: Option<String>,
-    /// `parameters`: map of string.
-    pub parameters: Option<BTreeMap<String, String>>,
-}
-
-crate::__configuration!(VolumeAttributesClassApplyConfiguration of k8s_openapi::api::storage::v1::VolumeAttributesClass);
-crate::__kind!(VolumeAttributesClassApplyConfiguration of k8s_openapi::api::storage::v1::VolumeAttributesClass);
-
-/// Makes a configuration of the `VolumeAttributesClass` with this name.
-pub fn volume_attributes_class(name: impl Into<String>) -> VolumeAttributesClassApplyConfiguration {
-    let metadata = ObjectMeta {
-        name: Some(name.into()),
-        ..ObjectMeta::default()
-    };
-    VolumeAttributesClassApplyConfiguration { metadata, ..Default::default() }
-}
-
-impl VolumeAttributesClassApplyConfiguration {
-    /// Sets `driverName`: string.
-    pub fn driver_name(mut self, value: impl Into<String>) -> Self {
-        self.driver_name = Some(value.into());
-        self
-    }
-    /// Adds to `parameters`: map of string.
-    pub fn parameters(mut self, value: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
-        self.parameters.get_or_insert_default().extend(value.into_iter().map(|(key, item)| (key.into(), item.into())));
-        self
-    }
-}
-
-impl Configuration for VolumeAttributesClassApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set_object("storage.k8s.io/v1", "VolumeAttributesClass", &self.metadata);
-        to.set("driverName", &self.driver_name);
-        to.set("parameters", &self.parameters);
-    }
-}
-
-/// The fields to apply of a `VolumeError`. [`volume_error`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct VolumeErrorApplyConfiguration {
-    /// `errorCode`: `i32`.
-    pub error_code: Option<i32>,
-    /// `message`: string.
-    pub message: Option<String>,
-    /// `time`: `Time`.
-    pub time: Option<Time>,
-}
-
-crate::__configuration!(VolumeErrorApplyConfiguration of k8s_openapi::api::storage::v1::VolumeError);
-
-/// Makes an empty configuration of a `VolumeError`.
-pub fn volume_error() -> VolumeErrorApplyConfiguration {
-    Default::default()
-}
-
-impl VolumeErrorApplyConfiguration {
-    /// Sets `errorCode`: `i32`.
-    pub fn error_code(mut self, value: i32) -> Self {
-        self.error_code = Some(value);
-        self
-    }
-    /// Sets `message`: string.
-    pub fn message(mut self, value: impl Into<String>) -> Self {
-        self.message = Some(value.into());
-        self
-    }
-    /// Sets `time`: `Time`.
-    pub fn time(mut self, value: impl IntoLeaf<Time>) -> Self {
-        self.time = Some(value.into_leaf());
-        self
-    }
-}
-
-impl Configuration for VolumeErrorApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("errorCode", &self.error_code);
-        to.set("message", &self.message);
-        to.set("time", &self.time);
-    }
-}
-
-/// The fields to apply of a `VolumeNodeResources`. [`volume_node_resources`] makes it.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct VolumeNodeResourcesApplyConfiguration {
-    /// `count`: `i32`.
-    pub count: Option<i32>,
-}
-
-crate::__configuration!(VolumeNodeResourcesApplyConfiguration of k8s_openapi::api::storage::v1::VolumeNodeResources);
-
-/// Makes an empty configuration of a `VolumeNodeResources`.
-pub fn volume_node_resources() -> VolumeNodeResourcesApplyConfiguration {
-    Default::default()
-}
-
-impl VolumeNodeResourcesApplyConfiguration {
-    /// Sets `count`: `i32`.
-    pub fn count(mut self, value: i32) -> Self {
-        self.count = Some(value);
-        self
-    }
-}
-
-impl Configuration for VolumeNodeResourcesApplyConfiguration {
-    fn members(&self, to: &mut Members) {
-        to.set("count", &self.count);
-    }
-}
+use k8s_openapi::api::storage::v1 as api;
+
+kind! { csi_driver(name) -> CSIDriverApplyConfiguration of api::CSIDriver {
+    spec(Box<CSIDriverSpecApplyConfiguration>) "spec": "`CSIDriverSpec`";
+} }
+
+part! { csi_driver_spec() -> CSIDriverSpecApplyConfiguration of api::CSIDriverSpec, spec of [CSIDriverApplyConfiguration] {
+    attach_required(bool) "attachRequired": "`bool`";
+    fs_group_policy(String) "fsGroupPolicy": "string";
+    node_allocatable_update_period_seconds(i64) "nodeAllocatableUpdatePeriodSeconds": "`i64`";
+    pod_info_on_mount(bool) "podInfoOnMount": "`bool`";
+    prevent_pod_scheduling_if_missing(bool) "preventPodSchedulingIfMissing": "`bool`";
+    requires_republish(bool) "requiresRepublish": "`bool`";
+    se_linux_mount(bool) "seLinuxMount": "`bool`";
+    service_account_token_in_secrets(bool) "serviceAccountTokenInSecrets": "`bool`";
+    storage_capacity(bool) "storageCapacity": "`bool`";
+    token_requests(Vec<TokenRequestApplyConfiguration>) "tokenRequests": "list of `TokenRequest`, owned as a whole";
+    volume_lifecycle_modes(Vec<String>) "volumeLifecycleModes": "set of string";
+} }
+
+kind! { csi_node(name) -> CSINodeApplyConfiguration of api::CSINode {
+    spec(Box<CSINodeSpecApplyConfiguration>) "spec": "`CSINodeSpec`";
+} }
+
+part! { csi_node_driver(name: impl Into<String>) -> CSINodeDriverApplyConfiguration of api::CSINodeDriver {
+    allocatable(Box<VolumeNodeResourcesApplyConfiguration>) "allocatable": "`VolumeNodeResources`";
+    name(String) "name": "string";
+    node_id(String) "nodeID": "string";
+    topology_keys(Vec<String>) "topologyKeys": "list of string, owned as a whole";
+} }
+
+part! { csi_node_spec() -> CSINodeSpecApplyConfiguration of api::CSINodeSpec, spec of [CSINodeApplyConfiguration] {
+    drivers(Vec<CSINodeDriverApplyConfiguration>) "drivers": "list of `CSINodeDriver`, merged by `name`";
+} }
+
+kind! { csi_storage_capacity(name, namespace) -> CSIStorageCapacityApplyConfiguration of api::CSIStorageCapacity {
+    capacity(Quantity) "capacity": "`Quantity`";
+    maximum_volume_size(Quantity) "maximumVolumeSize": "`Quantity`";
+    node_topology(Box<crate::meta::v1::LabelSelectorApplyConfiguration>) "nodeTopology": "`LabelSelector`";
+    storage_class_name(String) "storageClassName": "string";
+} }
+
+kind! { storage_class(name) -> StorageClassApplyConfiguration of api::StorageClass {
+    allow_volume_expansion(bool) "allowVolumeExpansion": "`bool`";
+    allowed_topologies(Vec<crate::core::v1::TopologySelectorTermApplyConfiguration>) "allowedTopologies": "list of `TopologySelectorTerm`, owned as a whole";
+    mount_options(Vec<String>) "mountOptions": "list of string, owned as a whole";
+    parameters(BTreeMap<String, String>) "parameters": "map of string";
+    provisioner(String) "provisioner": "string";
+    reclaim_policy(String) "reclaimPolicy": "string, one of `Delete`, `Recycle`, `Retain`";
+    volume_binding_mode(String) "volumeBindingMode": "string, one of `Immediate`, `WaitForFirstConsumer`";
+} }
+
+part! { token_request() -> TokenRequestApplyConfiguration of api::TokenRequest {
+    audience(String) "audience": "string";
+    expiration_seconds(i64) "expirationSeconds": "`i64`";
+} }
+
+kind! { volume_attachment(name) -> VolumeAttachmentApplyConfiguration of api::VolumeAttachment {
+    spec(Box<VolumeAttachmentSpecApplyConfiguration>) "spec": "`VolumeAttachmentSpec`";
+    status(Box<VolumeAttachmentStatusApplyConfiguration>) "status": "`VolumeAttachmentStatus`";
+} }
+
+part! { volume_attachment_source() -> VolumeAttachmentSourceApplyConfiguration of api::VolumeAttachmentSource {
+    inline_volume_spec(Box<crate::core::v1::PersistentVolumeSpecApplyConfiguration>) "inlineVolumeSpec": "`PersistentVolumeSpec`";
+    persistent_volume_name(String) "persistentVolumeName": "string";
+} }
+
+part! { volume_attachment_spec() -> VolumeAttachmentSpecApplyConfiguration of api::VolumeAttachmentSpec, spec of [VolumeAttachmentApplyConfiguration] {
+    attacher(String) "attacher": "string";
+    node_name(String) "nodeName": "string";
+    source(Box<VolumeAttachmentSourceApplyConfiguration>) "source": "`VolumeAttachmentSource`";
+} }
+
+part! { volume_attachment_status() -> VolumeAttachmentStatusApplyConfiguration of api::VolumeAttachmentStatus {
+    attach_error(Box<VolumeErrorApplyConfiguration>) "attachError": "`VolumeError`";
+    attached(bool) "attached": "`bool`";
+    attachment_metadata(BTreeMap<String, String>) "attachmentMetadata": "map of string";
+    detach_error(Box<VolumeErrorApplyConfiguration>) "detachError": "`VolumeError`";
+} }
+
+kind! { volume_attributes_class(name) -> VolumeAttributesClassApplyConfiguration of api::VolumeAttributesClass {
+    driver_name(String) "driverName": "string";
+    parameters(BTreeMap<String, String>) "parameters": "map of string";
+} }
+
+part! { volume_error() -> VolumeErrorApplyConfiguration of api::VolumeError {
+    error_code(i32) "errorCode": "`i32`";
+    message(String) "message": "string";
+    time(Time) "time": "`Time`";
+} }
+
+part! { volume_node_resources() -> VolumeNodeResourcesApplyConfiguration of api::VolumeNodeResources {
+    count(i32) "count": "`i32`";
+} }

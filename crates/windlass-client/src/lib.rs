@@ -44,6 +44,7 @@ mod factory;
 mod informer;
 mod lister;
 mod options;
+mod rows;
 pub mod scheme;
 mod typed_client;
 pub mod verb;

@@ -171,181 +171,24 @@ pub mod core {
     /// The version `v1`.
     #[cfg(feature = "core-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `Binding`, which the resource `bindings` serves.
-        pub const BINDING: KnownType = KnownType {
-            group: "",
-            version: "v1",
-            kind: "Binding",
-            resource: "bindings",
-            singular: "binding",
-            namespaced: true,
-        };
-
-        /// The kind `ComponentStatus`, which the resource `componentstatuses` serves.
-        pub const COMPONENT_STATUS: KnownType = KnownType {
-            group: "",
-            version: "v1",
-            kind: "ComponentStatus",
-            resource: "componentstatuses",
-            singular: "componentstatus",
-            namespaced: false,
-        };
-
-        /// The kind `ConfigMap`, which the resource `configmaps` serves.
-        pub const CONFIG_MAP: KnownType = KnownType {
-            group: "",
-            version: "v1",
-            kind: "ConfigMap",
-            resource: "configmaps",
-            singular: "configmap",
-            namespaced: true,
-        };
-
-        /// The kind `Endpoints`, which the resource `endpoints` serves.
-        pub const ENDPOINTS: KnownType = KnownType {
-            group: "",
-            version: "v1",
-            kind: "Endpoints",
-            resource: "endpoints",
-            singular: "endpoints",
-            namespaced: true,
-        };
-
-        /// The kind `Event`, which the resource `events` serves.
-        pub const EVENT: KnownType = KnownType {
-            group: "",
-            version: "v1",
-            kind: "Event",
-            resource: "events",
-            singular: "event",
-            namespaced: true,
-        };
-
-        /// The kind `LimitRange`, which the resource `limitranges` serves.
-        pub const LIMIT_RANGE: KnownType = KnownType {
-            group: "",
-            version: "v1",
-            kind: "LimitRange",
-            resource: "limitranges",
-            singular: "limitrange",
-            namespaced: true,
-        };
-
-        /// The kind `Namespace`, which the resource `namespaces` serves.
-        pub const NAMESPACE: KnownType = KnownType {
-            group: "",
-            version: "v1",
-            kind: "Namespace",
-            resource: "namespaces",
-            singular: "namespace",
-            namespaced: false,
-        };
-
-        /// The kind `Node`, which the resource `nodes` serves.
-        pub const NODE: KnownType = KnownType {
-            group: "",
-            version: "v1",
-            kind: "Node",
-            resource: "nodes",
-            singular: "node",
-            namespaced: false,
-        };
-
-        /// The kind `PersistentVolume`, which the resource `persistentvolumes` serves.
-        pub const PERSISTENT_VOLUME: KnownType = KnownType {
-            group: "",
-            version: "v1",
-            kind: "PersistentVolume",
-            resource: "persistentvolumes",
-            singular: "persistentvolume",
-            namespaced: false,
-        };
-
-        /// The kind `PersistentVolumeClaim`, which the resource `persistentvolumeclaims` serves.
-        pub const PERSISTENT_VOLUME_CLAIM: KnownType = KnownType {
-            group: "",
-            version: "v1",
-            kind: "PersistentVolumeClaim",
-            resource: "persistentvolumeclaims",
-            singular: "persistentvolumeclaim",
-            namespaced: true,
-        };
-
-        /// The kind `Pod`, which the resource `pods` serves.
-        pub const POD: KnownType = KnownType {
-            group: "",
-            version: "v1",
-            kind: "Pod",
-            resource: "pods",
-            singular: "pod",
-            namespaced: true,
-        };
-
-        /// The kind `PodTemplate`, which the resource `podtemplates` serves.
-        pub const POD_TEMPLATE: KnownType = KnownType {
-            group: "",
-            version: "v1",
-            kind: "PodTemplate",
-            resource: "podtemplates",
-            singular: "podtemplate",
-            namespaced: true,
-        };
-
-        /// The kind `ReplicationController`, which the resource `replicationcontrollers` serves.
-        pub const REPLICATION_CONTROLLER: KnownType = KnownType {
-            group: "",
-            version: "v1",
-            kind: "ReplicationController",
-            resource: "replicationcontrollers",
-            singular: "replicationcontroller",
-            namespaced: true,
-        };
-
-        /// The kind `ResourceQuota`, which the resource `resourcequotas` serves.
-        pub const RESOURCE_QUOTA: KnownType = KnownType {
-            group: "",
-            version: "v1",
-            kind: "ResourceQuota",
-            resource: "resourcequotas",
-            singular: "resourcequota",
-            namespaced: true,
-        };
-
-        /// The kind `Secret`, which the resource `secrets` serves.
-        pub const SECRET: KnownType = KnownType {
-            group: "",
-            version: "v1",
-            kind: "Secret",
-            resource: "secrets",
-            singular: "secret",
-            namespaced: true,
-        };
-
-        /// The kind `Service`, which the resource `services` serves.
-        pub const SERVICE: KnownType = KnownType {
-            group: "",
-            version: "v1",
-            kind: "Service",
-            resource: "services",
-            singular: "service",
-            namespaced: true,
-        };
-
-        /// The kind `ServiceAccount`, which the resource `serviceaccounts` serves.
-        pub const SERVICE_ACCOUNT: KnownType = KnownType {
-            group: "",
-            version: "v1",
-            kind: "ServiceAccount",
-            resource: "serviceaccounts",
-            singular: "serviceaccount",
-            namespaced: true,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("", "v1")
+        crate::known_types! { "" "v1":
+            BINDING "Binding": "bindings" "binding" namespaced true;
+            COMPONENT_STATUS "ComponentStatus": "componentstatuses" "componentstatus" namespaced false;
+            CONFIG_MAP "ConfigMap": "configmaps" "configmap" namespaced true;
+            ENDPOINTS "Endpoints": "endpoints" "endpoints" namespaced true;
+            EVENT "Event": "events" "event" namespaced true;
+            LIMIT_RANGE "LimitRange": "limitranges" "limitrange" namespaced true;
+            NAMESPACE "Namespace": "namespaces" "namespace" namespaced false;
+            NODE "Node": "nodes" "node" namespaced false;
+            PERSISTENT_VOLUME "PersistentVolume": "persistentvolumes" "persistentvolume" namespaced false;
+            PERSISTENT_VOLUME_CLAIM "PersistentVolumeClaim": "persistentvolumeclaims" "persistentvolumeclaim" namespaced true;
+            POD "Pod": "pods" "pod" namespaced true;
+            POD_TEMPLATE "PodTemplate": "podtemplates" "podtemplate" namespaced true;
+            REPLICATION_CONTROLLER "ReplicationController": "replicationcontrollers" "replicationcontroller" namespaced true;
+            RESOURCE_QUOTA "ResourceQuota": "resourcequotas" "resourcequota" namespaced true;
+            SECRET "Secret": "secrets" "secret" namespaced true;
+            SERVICE "Service": "services" "service" namespaced true;
+            SERVICE_ACCOUNT "ServiceAccount": "serviceaccounts" "serviceaccount" namespaced true;
         }
     }
 }
@@ -358,71 +201,13 @@ pub mod admissionregistration {
     /// The version `v1`.
     #[cfg(feature = "admissionregistration-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `MutatingAdmissionPolicy`, which the resource `mutatingadmissionpolicies` serves.
-        pub const MUTATING_ADMISSION_POLICY: KnownType = KnownType {
-            group: "admissionregistration.k8s.io",
-            version: "v1",
-            kind: "MutatingAdmissionPolicy",
-            resource: "mutatingadmissionpolicies",
-            singular: "mutatingadmissionpolicy",
-            namespaced: false,
-        };
-
-        /// The kind `MutatingAdmissionPolicyBinding`, which the resource `mutatingadmissionpolicybindings` serves.
-        pub const MUTATING_ADMISSION_POLICY_BINDING: KnownType = KnownType {
-            group: "admissionregistration.k8s.io",
-            version: "v1",
-            kind: "MutatingAdmissionPolicyBinding",
-            resource: "mutatingadmissionpolicybindings",
-            singular: "mutatingadmissionpolicybinding",
-            namespaced: false,
-        };
-
-        /// The kind `MutatingWebhookConfiguration`, which the resource `mutatingwebhookconfigurations` serves.
-        pub const MUTATING_WEBHOOK_CONFIGURATION: KnownType = KnownType {
-            group: "admissionregistration.k8s.io",
-            version: "v1",
-            kind: "MutatingWebhookConfiguration",
-            resource: "mutatingwebhookconfigurations",
-            singular: "mutatingwebhookconfiguration",
-            namespaced: false,
-        };
-
-        /// The kind `ValidatingAdmissionPolicy`, which the resource `validatingadmissionpolicies` serves.
-        pub const VALIDATING_ADMISSION_POLICY: KnownType = KnownType {
-            group: "admissionregistration.k8s.io",
-            version: "v1",
-            kind: "ValidatingAdmissionPolicy",
-            resource: "validatingadmissionpolicies",
-            singular: "validatingadmissionpolicy",
-            namespaced: false,
-        };
-
-        /// The kind `ValidatingAdmissionPolicyBinding`, which the resource `validatingadmissionpolicybindings` serves.
-        pub const VALIDATING_ADMISSION_POLICY_BINDING: KnownType = KnownType {
-            group: "admissionregistration.k8s.io",
-            version: "v1",
-            kind: "ValidatingAdmissionPolicyBinding",
-            resource: "validatingadmissionpolicybindings",
-            singular: "validatingadmissionpolicybinding",
-            namespaced: false,
-        };
-
-        /// The kind `ValidatingWebhookConfiguration`, which the resource `validatingwebhookconfigurations` serves.
-        pub const VALIDATING_WEBHOOK_CONFIGURATION: KnownType = KnownType {
-            group: "admissionregistration.k8s.io",
-            version: "v1",
-            kind: "ValidatingWebhookConfiguration",
-            resource: "validatingwebhookconfigurations",
-            singular: "validatingwebhookconfiguration",
-            namespaced: false,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("admissionregistration.k8s.io", "v1")
+        crate::known_types! { "admissionregistration.k8s.io" "v1":
+            MUTATING_ADMISSION_POLICY "MutatingAdmissionPolicy": "mutatingadmissionpolicies" "mutatingadmissionpolicy" namespaced false;
+            MUTATING_ADMISSION_POLICY_BINDING "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings" "mutatingadmissionpolicybinding" namespaced false;
+            MUTATING_WEBHOOK_CONFIGURATION "MutatingWebhookConfiguration": "mutatingwebhookconfigurations" "mutatingwebhookconfiguration" namespaced false;
+            VALIDATING_ADMISSION_POLICY "ValidatingAdmissionPolicy": "validatingadmissionpolicies" "validatingadmissionpolicy" namespaced false;
+            VALIDATING_ADMISSION_POLICY_BINDING "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings" "validatingadmissionpolicybinding" namespaced false;
+            VALIDATING_WEBHOOK_CONFIGURATION "ValidatingWebhookConfiguration": "validatingwebhookconfigurations" "validatingwebhookconfiguration" namespaced false;
         }
     }
 }
@@ -435,21 +220,8 @@ pub mod apiextensions {
     /// The version `v1`.
     #[cfg(feature = "apiextensions-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `CustomResourceDefinition`, which the resource `customresourcedefinitions` serves.
-        pub const CUSTOM_RESOURCE_DEFINITION: KnownType = KnownType {
-            group: "apiextensions.k8s.io",
-            version: "v1",
-            kind: "CustomResourceDefinition",
-            resource: "customresourcedefinitions",
-            singular: "customresourcedefinition",
-            namespaced: false,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("apiextensions.k8s.io", "v1")
+        crate::known_types! { "apiextensions.k8s.io" "v1":
+            CUSTOM_RESOURCE_DEFINITION "CustomResourceDefinition": "customresourcedefinitions" "customresourcedefinition" namespaced false;
         }
     }
 }
@@ -462,21 +234,8 @@ pub mod apiregistration {
     /// The version `v1`.
     #[cfg(feature = "apiregistration-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `APIService`, which the resource `apiservices` serves.
-        pub const API_SERVICE: KnownType = KnownType {
-            group: "apiregistration.k8s.io",
-            version: "v1",
-            kind: "APIService",
-            resource: "apiservices",
-            singular: "apiservice",
-            namespaced: false,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("apiregistration.k8s.io", "v1")
+        crate::known_types! { "apiregistration.k8s.io" "v1":
+            API_SERVICE "APIService": "apiservices" "apiservice" namespaced false;
         }
     }
 }
@@ -489,61 +248,12 @@ pub mod apps {
     /// The version `v1`.
     #[cfg(feature = "apps-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `ControllerRevision`, which the resource `controllerrevisions` serves.
-        pub const CONTROLLER_REVISION: KnownType = KnownType {
-            group: "apps",
-            version: "v1",
-            kind: "ControllerRevision",
-            resource: "controllerrevisions",
-            singular: "controllerrevision",
-            namespaced: true,
-        };
-
-        /// The kind `DaemonSet`, which the resource `daemonsets` serves.
-        pub const DAEMON_SET: KnownType = KnownType {
-            group: "apps",
-            version: "v1",
-            kind: "DaemonSet",
-            resource: "daemonsets",
-            singular: "daemonset",
-            namespaced: true,
-        };
-
-        /// The kind `Deployment`, which the resource `deployments` serves.
-        pub const DEPLOYMENT: KnownType = KnownType {
-            group: "apps",
-            version: "v1",
-            kind: "Deployment",
-            resource: "deployments",
-            singular: "deployment",
-            namespaced: true,
-        };
-
-        /// The kind `ReplicaSet`, which the resource `replicasets` serves.
-        pub const REPLICA_SET: KnownType = KnownType {
-            group: "apps",
-            version: "v1",
-            kind: "ReplicaSet",
-            resource: "replicasets",
-            singular: "replicaset",
-            namespaced: true,
-        };
-
-        /// The kind `StatefulSet`, which the resource `statefulsets` serves.
-        pub const STATEFUL_SET: KnownType = KnownType {
-            group: "apps",
-            version: "v1",
-            kind: "StatefulSet",
-            resource: "statefulsets",
-            singular: "statefulset",
-            namespaced: true,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("apps", "v1")
+        crate::known_types! { "apps" "v1":
+            CONTROLLER_REVISION "ControllerRevision": "controllerrevisions" "controllerrevision" namespaced true;
+            DAEMON_SET "DaemonSet": "daemonsets" "daemonset" namespaced true;
+            DEPLOYMENT "Deployment": "deployments" "deployment" namespaced true;
+            REPLICA_SET "ReplicaSet": "replicasets" "replicaset" namespaced true;
+            STATEFUL_SET "StatefulSet": "statefulsets" "statefulset" namespaced true;
         }
     }
 }
@@ -556,31 +266,9 @@ pub mod authentication {
     /// The version `v1`.
     #[cfg(feature = "authentication-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `SelfSubjectReview`, which the resource `selfsubjectreviews` serves.
-        pub const SELF_SUBJECT_REVIEW: KnownType = KnownType {
-            group: "authentication.k8s.io",
-            version: "v1",
-            kind: "SelfSubjectReview",
-            resource: "selfsubjectreviews",
-            singular: "selfsubjectreview",
-            namespaced: false,
-        };
-
-        /// The kind `TokenReview`, which the resource `tokenreviews` serves.
-        pub const TOKEN_REVIEW: KnownType = KnownType {
-            group: "authentication.k8s.io",
-            version: "v1",
-            kind: "TokenReview",
-            resource: "tokenreviews",
-            singular: "tokenreview",
-            namespaced: false,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("authentication.k8s.io", "v1")
+        crate::known_types! { "authentication.k8s.io" "v1":
+            SELF_SUBJECT_REVIEW "SelfSubjectReview": "selfsubjectreviews" "selfsubjectreview" namespaced false;
+            TOKEN_REVIEW "TokenReview": "tokenreviews" "tokenreview" namespaced false;
         }
     }
 }
@@ -593,51 +281,11 @@ pub mod authorization {
     /// The version `v1`.
     #[cfg(feature = "authorization-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `LocalSubjectAccessReview`, which the resource `localsubjectaccessreviews` serves.
-        pub const LOCAL_SUBJECT_ACCESS_REVIEW: KnownType = KnownType {
-            group: "authorization.k8s.io",
-            version: "v1",
-            kind: "LocalSubjectAccessReview",
-            resource: "localsubjectaccessreviews",
-            singular: "localsubjectaccessreview",
-            namespaced: true,
-        };
-
-        /// The kind `SelfSubjectAccessReview`, which the resource `selfsubjectaccessreviews` serves.
-        pub const SELF_SUBJECT_ACCESS_REVIEW: KnownType = KnownType {
-            group: "authorization.k8s.io",
-            version: "v1",
-            kind: "SelfSubjectAccessReview",
-            resource: "selfsubjectaccessreviews",
-            singular: "selfsubjectaccessreview",
-            namespaced: false,
-        };
-
-        /// The kind `SelfSubjectRulesReview`, which the resource `selfsubjectrulesreviews` serves.
-        pub const SELF_SUBJECT_RULES_REVIEW: KnownType = KnownType {
-            group: "authorization.k8s.io",
-            version: "v1",
-            kind: "SelfSubjectRulesReview",
-            resource: "selfsubjectrulesreviews",
-            singular: "selfsubjectrulesreview",
-            namespaced: false,
-        };
-
-        /// The kind `SubjectAccessReview`, which the resource `subjectaccessreviews` serves.
-        pub const SUBJECT_ACCESS_REVIEW: KnownType = KnownType {
-            group: "authorization.k8s.io",
-            version: "v1",
-            kind: "SubjectAccessReview",
-            resource: "subjectaccessreviews",
-            singular: "subjectaccessreview",
-            namespaced: false,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("authorization.k8s.io", "v1")
+        crate::known_types! { "authorization.k8s.io" "v1":
+            LOCAL_SUBJECT_ACCESS_REVIEW "LocalSubjectAccessReview": "localsubjectaccessreviews" "localsubjectaccessreview" namespaced true;
+            SELF_SUBJECT_ACCESS_REVIEW "SelfSubjectAccessReview": "selfsubjectaccessreviews" "selfsubjectaccessreview" namespaced false;
+            SELF_SUBJECT_RULES_REVIEW "SelfSubjectRulesReview": "selfsubjectrulesreviews" "selfsubjectrulesreview" namespaced false;
+            SUBJECT_ACCESS_REVIEW "SubjectAccessReview": "subjectaccessreviews" "subjectaccessreview" namespaced false;
         }
     }
 }
@@ -650,42 +298,16 @@ pub mod autoscaling {
     /// The version `v1`.
     #[cfg(feature = "autoscaling-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `HorizontalPodAutoscaler`, which the resource `horizontalpodautoscalers` serves.
-        pub const HORIZONTAL_POD_AUTOSCALER: KnownType = KnownType {
-            group: "autoscaling",
-            version: "v1",
-            kind: "HorizontalPodAutoscaler",
-            resource: "horizontalpodautoscalers",
-            singular: "horizontalpodautoscaler",
-            namespaced: true,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("autoscaling", "v1")
+        crate::known_types! { "autoscaling" "v1":
+            HORIZONTAL_POD_AUTOSCALER "HorizontalPodAutoscaler": "horizontalpodautoscalers" "horizontalpodautoscaler" namespaced true;
         }
     }
 
     /// The version `v2`.
     #[cfg(feature = "autoscaling-v2")]
     pub mod v2 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `HorizontalPodAutoscaler`, which the resource `horizontalpodautoscalers` serves.
-        pub const HORIZONTAL_POD_AUTOSCALER: KnownType = KnownType {
-            group: "autoscaling",
-            version: "v2",
-            kind: "HorizontalPodAutoscaler",
-            resource: "horizontalpodautoscalers",
-            singular: "horizontalpodautoscaler",
-            namespaced: true,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("autoscaling", "v2")
+        crate::known_types! { "autoscaling" "v2":
+            HORIZONTAL_POD_AUTOSCALER "HorizontalPodAutoscaler": "horizontalpodautoscalers" "horizontalpodautoscaler" namespaced true;
         }
     }
 }
@@ -698,31 +320,9 @@ pub mod batch {
     /// The version `v1`.
     #[cfg(feature = "batch-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `CronJob`, which the resource `cronjobs` serves.
-        pub const CRON_JOB: KnownType = KnownType {
-            group: "batch",
-            version: "v1",
-            kind: "CronJob",
-            resource: "cronjobs",
-            singular: "cronjob",
-            namespaced: true,
-        };
-
-        /// The kind `Job`, which the resource `jobs` serves.
-        pub const JOB: KnownType = KnownType {
-            group: "batch",
-            version: "v1",
-            kind: "Job",
-            resource: "jobs",
-            singular: "job",
-            namespaced: true,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("batch", "v1")
+        crate::known_types! { "batch" "v1":
+            CRON_JOB "CronJob": "cronjobs" "cronjob" namespaced true;
+            JOB "Job": "jobs" "job" namespaced true;
         }
     }
 }
@@ -735,21 +335,8 @@ pub mod certificates {
     /// The version `v1`.
     #[cfg(feature = "certificates-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `CertificateSigningRequest`, which the resource `certificatesigningrequests` serves.
-        pub const CERTIFICATE_SIGNING_REQUEST: KnownType = KnownType {
-            group: "certificates.k8s.io",
-            version: "v1",
-            kind: "CertificateSigningRequest",
-            resource: "certificatesigningrequests",
-            singular: "certificatesigningrequest",
-            namespaced: false,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("certificates.k8s.io", "v1")
+        crate::known_types! { "certificates.k8s.io" "v1":
+            CERTIFICATE_SIGNING_REQUEST "CertificateSigningRequest": "certificatesigningrequests" "certificatesigningrequest" namespaced false;
         }
     }
 }
@@ -762,21 +349,8 @@ pub mod coordination {
     /// The version `v1`.
     #[cfg(feature = "coordination-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `Lease`, which the resource `leases` serves.
-        pub const LEASE: KnownType = KnownType {
-            group: "coordination.k8s.io",
-            version: "v1",
-            kind: "Lease",
-            resource: "leases",
-            singular: "lease",
-            namespaced: true,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("coordination.k8s.io", "v1")
+        crate::known_types! { "coordination.k8s.io" "v1":
+            LEASE "Lease": "leases" "lease" namespaced true;
         }
     }
 }
@@ -789,21 +363,8 @@ pub mod discovery {
     /// The version `v1`.
     #[cfg(feature = "discovery-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `EndpointSlice`, which the resource `endpointslices` serves.
-        pub const ENDPOINT_SLICE: KnownType = KnownType {
-            group: "discovery.k8s.io",
-            version: "v1",
-            kind: "EndpointSlice",
-            resource: "endpointslices",
-            singular: "endpointslice",
-            namespaced: true,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("discovery.k8s.io", "v1")
+        crate::known_types! { "discovery.k8s.io" "v1":
+            ENDPOINT_SLICE "EndpointSlice": "endpointslices" "endpointslice" namespaced true;
         }
     }
 }
@@ -816,21 +377,8 @@ pub mod events {
     /// The version `v1`.
     #[cfg(feature = "events-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `Event`, which the resource `events` serves.
-        pub const EVENT: KnownType = KnownType {
-            group: "events.k8s.io",
-            version: "v1",
-            kind: "Event",
-            resource: "events",
-            singular: "event",
-            namespaced: true,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("events.k8s.io", "v1")
+        crate::known_types! { "events.k8s.io" "v1":
+            EVENT "Event": "events" "event" namespaced true;
         }
     }
 }
@@ -843,31 +391,9 @@ pub mod flowcontrol {
     /// The version `v1`.
     #[cfg(feature = "flowcontrol-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `FlowSchema`, which the resource `flowschemas` serves.
-        pub const FLOW_SCHEMA: KnownType = KnownType {
-            group: "flowcontrol.apiserver.k8s.io",
-            version: "v1",
-            kind: "FlowSchema",
-            resource: "flowschemas",
-            singular: "flowschema",
-            namespaced: false,
-        };
-
-        /// The kind `PriorityLevelConfiguration`, which the resource `prioritylevelconfigurations` serves.
-        pub const PRIORITY_LEVEL_CONFIGURATION: KnownType = KnownType {
-            group: "flowcontrol.apiserver.k8s.io",
-            version: "v1",
-            kind: "PriorityLevelConfiguration",
-            resource: "prioritylevelconfigurations",
-            singular: "prioritylevelconfiguration",
-            namespaced: false,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("flowcontrol.apiserver.k8s.io", "v1")
+        crate::known_types! { "flowcontrol.apiserver.k8s.io" "v1":
+            FLOW_SCHEMA "FlowSchema": "flowschemas" "flowschema" namespaced false;
+            PRIORITY_LEVEL_CONFIGURATION "PriorityLevelConfiguration": "prioritylevelconfigurations" "prioritylevelconfiguration" namespaced false;
         }
     }
 }
@@ -880,61 +406,12 @@ pub mod networking {
     /// The version `v1`.
     #[cfg(feature = "networking-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `IPAddress`, which the resource `ipaddresses` serves.
-        pub const IP_ADDRESS: KnownType = KnownType {
-            group: "networking.k8s.io",
-            version: "v1",
-            kind: "IPAddress",
-            resource: "ipaddresses",
-            singular: "ipaddress",
-            namespaced: false,
-        };
-
-        /// The kind `Ingress`, which the resource `ingresses` serves.
-        pub const INGRESS: KnownType = KnownType {
-            group: "networking.k8s.io",
-            version: "v1",
-            kind: "Ingress",
-            resource: "ingresses",
-            singular: "ingress",
-            namespaced: true,
-        };
-
-        /// The kind `IngressClass`, which the resource `ingressclasses` serves.
-        pub const INGRESS_CLASS: KnownType = KnownType {
-            group: "networking.k8s.io",
-            version: "v1",
-            kind: "IngressClass",
-            resource: "ingressclasses",
-            singular: "ingressclass",
-            namespaced: false,
-        };
-
-        /// The kind `NetworkPolicy`, which the resource `networkpolicies` serves.
-        pub const NETWORK_POLICY: KnownType = KnownType {
-            group: "networking.k8s.io",
-            version: "v1",
-            kind: "NetworkPolicy",
-            resource: "networkpolicies",
-            singular: "networkpolicy",
-            namespaced: true,
-        };
-
-        /// The kind `ServiceCIDR`, which the resource `servicecidrs` serves.
-        pub const SERVICE_CIDR: KnownType = KnownType {
-            group: "networking.k8s.io",
-            version: "v1",
-            kind: "ServiceCIDR",
-            resource: "servicecidrs",
-            singular: "servicecidr",
-            namespaced: false,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("networking.k8s.io", "v1")
+        crate::known_types! { "networking.k8s.io" "v1":
+            IP_ADDRESS "IPAddress": "ipaddresses" "ipaddress" namespaced false;
+            INGRESS "Ingress": "ingresses" "ingress" namespaced true;
+            INGRESS_CLASS "IngressClass": "ingressclasses" "ingressclass" namespaced false;
+            NETWORK_POLICY "NetworkPolicy": "networkpolicies" "networkpolicy" namespaced true;
+            SERVICE_CIDR "ServiceCIDR": "servicecidrs" "servicecidr" namespaced false;
         }
     }
 }
@@ -947,21 +424,8 @@ pub mod node {
     /// The version `v1`.
     #[cfg(feature = "node-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `RuntimeClass`, which the resource `runtimeclasses` serves.
-        pub const RUNTIME_CLASS: KnownType = KnownType {
-            group: "node.k8s.io",
-            version: "v1",
-            kind: "RuntimeClass",
-            resource: "runtimeclasses",
-            singular: "runtimeclass",
-            namespaced: false,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("node.k8s.io", "v1")
+        crate::known_types! { "node.k8s.io" "v1":
+            RUNTIME_CLASS "RuntimeClass": "runtimeclasses" "runtimeclass" namespaced false;
         }
     }
 }
@@ -974,21 +438,8 @@ pub mod policy {
     /// The version `v1`.
     #[cfg(feature = "policy-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `PodDisruptionBudget`, which the resource `poddisruptionbudgets` serves.
-        pub const POD_DISRUPTION_BUDGET: KnownType = KnownType {
-            group: "policy",
-            version: "v1",
-            kind: "PodDisruptionBudget",
-            resource: "poddisruptionbudgets",
-            singular: "poddisruptionbudget",
-            namespaced: true,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("policy", "v1")
+        crate::known_types! { "policy" "v1":
+            POD_DISRUPTION_BUDGET "PodDisruptionBudget": "poddisruptionbudgets" "poddisruptionbudget" namespaced true;
         }
     }
 }
@@ -1001,51 +452,11 @@ pub mod rbac {
     /// The version `v1`.
     #[cfg(feature = "rbac-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `ClusterRole`, which the resource `clusterroles` serves.
-        pub const CLUSTER_ROLE: KnownType = KnownType {
-            group: "rbac.authorization.k8s.io",
-            version: "v1",
-            kind: "ClusterRole",
-            resource: "clusterroles",
-            singular: "clusterrole",
-            namespaced: false,
-        };
-
-        /// The kind `ClusterRoleBinding`, which the resource `clusterrolebindings` serves.
-        pub const CLUSTER_ROLE_BINDING: KnownType = KnownType {
-            group: "rbac.authorization.k8s.io",
-            version: "v1",
-            kind: "ClusterRoleBinding",
-            resource: "clusterrolebindings",
-            singular: "clusterrolebinding",
-            namespaced: false,
-        };
-
-        /// The kind `Role`, which the resource `roles` serves.
-        pub const ROLE: KnownType = KnownType {
-            group: "rbac.authorization.k8s.io",
-            version: "v1",
-            kind: "Role",
-            resource: "roles",
-            singular: "role",
-            namespaced: true,
-        };
-
-        /// The kind `RoleBinding`, which the resource `rolebindings` serves.
-        pub const ROLE_BINDING: KnownType = KnownType {
-            group: "rbac.authorization.k8s.io",
-            version: "v1",
-            kind: "RoleBinding",
-            resource: "rolebindings",
-            singular: "rolebinding",
-            namespaced: true,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("rbac.authorization.k8s.io", "v1")
+        crate::known_types! { "rbac.authorization.k8s.io" "v1":
+            CLUSTER_ROLE "ClusterRole": "clusterroles" "clusterrole" namespaced false;
+            CLUSTER_ROLE_BINDING "ClusterRoleBinding": "clusterrolebindings" "clusterrolebinding" namespaced false;
+            ROLE "Role": "roles" "role" namespaced true;
+            ROLE_BINDING "RoleBinding": "rolebindings" "rolebinding" namespaced true;
         }
     }
 }
@@ -1058,51 +469,11 @@ pub mod resource {
     /// The version `v1`.
     #[cfg(feature = "resource-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `DeviceClass`, which the resource `deviceclasses` serves.
-        pub const DEVICE_CLASS: KnownType = KnownType {
-            group: "resource.k8s.io",
-            version: "v1",
-            kind: "DeviceClass",
-            resource: "deviceclasses",
-            singular: "deviceclass",
-            namespaced: false,
-        };
-
-        /// The kind `ResourceClaim`, which the resource `resourceclaims` serves.
-        pub const RESOURCE_CLAIM: KnownType = KnownType {
-            group: "resource.k8s.io",
-            version: "v1",
-            kind: "ResourceClaim",
-            resource: "resourceclaims",
-            singular: "resourceclaim",
-            namespaced: true,
-        };
-
-        /// The kind `ResourceClaimTemplate`, which the resource `resourceclaimtemplates` serves.
-        pub const RESOURCE_CLAIM_TEMPLATE: KnownType = KnownType {
-            group: "resource.k8s.io",
-            version: "v1",
-            kind: "ResourceClaimTemplate",
-            resource: "resourceclaimtemplates",
-            singular: "resourceclaimtemplate",
-            namespaced: true,
-        };
-
-        /// The kind `ResourceSlice`, which the resource `resourceslices` serves.
-        pub const RESOURCE_SLICE: KnownType = KnownType {
-            group: "resource.k8s.io",
-            version: "v1",
-            kind: "ResourceSlice",
-            resource: "resourceslices",
-            singular: "resourceslice",
-            namespaced: false,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("resource.k8s.io", "v1")
+        crate::known_types! { "resource.k8s.io" "v1":
+            DEVICE_CLASS "DeviceClass": "deviceclasses" "deviceclass" namespaced false;
+            RESOURCE_CLAIM "ResourceClaim": "resourceclaims" "resourceclaim" namespaced true;
+            RESOURCE_CLAIM_TEMPLATE "ResourceClaimTemplate": "resourceclaimtemplates" "resourceclaimtemplate" namespaced true;
+            RESOURCE_SLICE "ResourceSlice": "resourceslices" "resourceslice" namespaced false;
         }
     }
 }
@@ -1115,21 +486,8 @@ pub mod scheduling {
     /// The version `v1`.
     #[cfg(feature = "scheduling-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `PriorityClass`, which the resource `priorityclasses` serves.
-        pub const PRIORITY_CLASS: KnownType = KnownType {
-            group: "scheduling.k8s.io",
-            version: "v1",
-            kind: "PriorityClass",
-            resource: "priorityclasses",
-            singular: "priorityclass",
-            namespaced: false,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("scheduling.k8s.io", "v1")
+        crate::known_types! { "scheduling.k8s.io" "v1":
+            PRIORITY_CLASS "PriorityClass": "priorityclasses" "priorityclass" namespaced false;
         }
     }
 }
@@ -1142,71 +500,13 @@ pub mod storage {
     /// The version `v1`.
     #[cfg(feature = "storage-v1")]
     pub mod v1 {
-        use crate::scheme::{GroupVersion, KnownType};
-
-        /// The kind `CSIDriver`, which the resource `csidrivers` serves.
-        pub const CSI_DRIVER: KnownType = KnownType {
-            group: "storage.k8s.io",
-            version: "v1",
-            kind: "CSIDriver",
-            resource: "csidrivers",
-            singular: "csidriver",
-            namespaced: false,
-        };
-
-        /// The kind `CSINode`, which the resource `csinodes` serves.
-        pub const CSI_NODE: KnownType = KnownType {
-            group: "storage.k8s.io",
-            version: "v1",
-            kind: "CSINode",
-            resource: "csinodes",
-            singular: "csinode",
-            namespaced: false,
-        };
-
-        /// The kind `CSIStorageCapacity`, which the resource `csistoragecapacities` serves.
-        pub const CSI_STORAGE_CAPACITY: KnownType = KnownType {
-            group: "storage.k8s.io",
-            version: "v1",
-            kind: "CSIStorageCapacity",
-            resource: "csistoragecapacities",
-            singular: "csistoragecapacity",
-            namespaced: true,
-        };
-
-        /// The kind `StorageClass`, which the resource `storageclasses` serves.
-        pub const STORAGE_CLASS: KnownType = KnownType {
-            group: "storage.k8s.io",
-            version: "v1",
-            kind: "StorageClass",
-            resource: "storageclasses",
-            singular: "storageclass",
-            namespaced: false,
-        };
-
-        /// The kind `VolumeAttachment`, which the resource `volumeattachments` serves.
-        pub const VOLUME_ATTACHMENT: KnownType = KnownType {
-            group: "storage.k8s.io",
-            version: "v1",
-            kind: "VolumeAttachment",
-            resource: "volumeattachments",
-            singular: "volumeattachment",
-            namespaced: false,
-        };
-
-        /// The kind `VolumeAttributesClass`, which the resource `volumeattributesclasses` serves.
-        pub const VOLUME_ATTRIBUTES_CLASS: KnownType = KnownType {
-            group: "storage.k8s.io",
-            version: "v1",
-            kind: "VolumeAttributesClass",
-            resource: "volumeattributesclasses",
-            singular: "volumeattributesclass",
-            namespaced: false,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("storage.k8s.io", "v1")
+        crate::known_types! { "storage.k8s.io" "v1":
+            CSI_DRIVER "CSIDriver": "csidrivers" "csidriver" namespaced false;
+            CSI_NODE "CSINode": "csinodes" "csinode" namespaced false;
+            CSI_STORAGE_CAPACITY "CSIStorageCapacity": "csistoragecapacities" "csistoragecapacity" namespaced true;
+            STORAGE_CLASS "StorageClass": "storageclasses" "storageclass" namespaced false;
+            VOLUME_ATTACHMENT "VolumeAttachment": "volumeattachments" "volumeattachment" namespaced false;
+            VOLUME_ATTRIBUTES_CLASS "VolumeAttributesClass": "volumeattributesclasses" "volumeattributesclass" namespaced false;
         }
     }
 }

@@ -77,48 +77,16 @@ const DEBUG: &str = "impl std::fmt::Debug for Clientset {
 
 fn group_version(version: &GroupVersion) -> String {
     let (api_version, client) = (version.api_version(), format!("{}Client", version.type_name()));
-    let mut text =
-        format!("//! Clients of `{api_version}`.\n\nuse {{windlass_client}}::{{Client, TypedClient}};\n");
+    let mut text = format!("//! Clients of `{api_version}`.\n\n");
     text += &imports(version.kinds.iter());
-    let _ = write!(
-        text,
-        "\n/// The clients of `{api_version}`. Cheap to clone.\n#[derive(Clone)]\npub struct {client} {{\n    client: Client,\n}}\n\n\
-         impl {client} {{\n    /// Makes the clients of this group and version.\n    pub fn new(client: Client) -> Self {{\n        \
-         Self {{ client }}\n    }}\n"
-    );
-    version.kinds.iter().for_each(|kind| text += &method(kind));
-    let _ = write!(
-        text,
-        "}}\n\nimpl std::fmt::Debug for {client} {{\n    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {{\n        \
-         f.debug_struct(\"{client}\").finish_non_exhaustive()\n    }}\n}}\n"
-    );
-    version.kinds.iter().for_each(|kind| text += &interface(kind));
-    text
+    let _ = write!(text, "\n{{windlass_client}}::clients! {{ {client} of {api_version:?}:\n");
+    version.kinds.iter().for_each(|kind| text += &row(kind));
+    text + "}\n"
 }
 
-fn method(kind: &Kind) -> String {
-    let (name, method) = (&kind.name, kind.method());
-    if kind.namespaced {
-        format!(
-            "\n    /// Returns the client of the `{name}` objects in a namespace. An empty namespace means all.\n    pub fn \
-             {method}(&self, namespace: &str) -> {name}Interface {{\n        TypedClient::namespaced(self.client.clone(), \
-             namespace)\n    }}\n"
-        )
-    } else {
-        format!(
-            "\n    /// Returns the client of the `{name}` objects, which have no namespace.\n    pub fn {method}(&self) -> \
-             {name}Interface {{\n        TypedClient::cluster(self.client.clone())\n    }}\n"
-        )
-    }
-}
-
-fn interface(kind: &Kind) -> String {
-    let name = &kind.name;
+fn row(kind: &Kind) -> String {
+    let (name, method, object) = (&kind.name, kind.method(), type_name(kind));
+    let scope = if kind.namespaced { "namespace" } else { "" };
     let verbs: Vec<String> = kind.verbs.iter().map(|verb| verb.trait_name()).collect();
-    format!(
-        "\n/// The client of `{name}` objects. It has the verbs of [`{name}Verbs`].\npub type {name}Interface = \
-         TypedClient<{}, {name}Verbs>;\n\n{{windlass_client}}::verbs! {{\n    /// The verbs of `{name}`.\n    pub {name}Verbs: {}\n}}\n",
-        type_name(kind),
-        verbs.join(", ")
-    )
+    format!("    {method}({scope}) -> {name}Interface of {object}, {name}Verbs: {};\n", verbs.join(", "))
 }

@@ -108,7 +108,12 @@ fn group_module(group: &[&GroupVersion]) -> String {
         text += &feature(&[version], "");
         let _ = writeln!(text, "pub mod {};", version.version);
     }
-    text += &interface(&format!("the versions of the group {name}"));
+    let _ = write!(
+        text,
+        "\n/// The informers of the versions of the group {name}.\n#[derive(Clone, Debug)]\npub struct Interface {{\n    \
+         factory: InformerFactory,\n}}\n\nimpl Interface {{\n    pub(crate) fn new(factory: InformerFactory) -> Self {{\n        \
+         Self {{ factory }}\n    }}\n"
+    );
     for version in group {
         let module = &version.version;
         let _ = write!(text, "\n    /// Returns the informers of `{}`.\n", version.api_version());
@@ -119,17 +124,9 @@ fn group_module(group: &[&GroupVersion]) -> String {
     text + "}\n"
 }
 
-/// The type that has a method for each version or kind.
-fn interface(what: &str) -> String {
-    format!(
-        "\n/// The informers of {what}.\n#[derive(Clone, Debug)]\npub struct Interface {{\n    factory: InformerFactory,\n}}\n\nimpl \
-         Interface {{\n    pub(crate) fn new(factory: InformerFactory) -> Self {{\n        Self {{ factory }}\n    }}\n"
-    )
-}
-
 fn group_version(render: &Render<'_>, version: &GroupVersion) -> String {
-    let mut text = format!("//! Informers of `{}`.\n\n", version.api_version());
-    text += "use {windlass_client}::{InformerFactory, Result, SharedIndexInformer};\n";
+    let api_version = version.api_version();
+    let mut text = format!("//! Informers of `{api_version}`.\n\n");
     text += &imports(version.kinds.iter());
     let listers: Vec<String> = version.kinds.iter().map(|kind| format!("{}Lister", kind.name)).collect();
     let lister_module = format!("{}::listers::{}::{}", render.target.module, version.module, version.version);
@@ -138,30 +135,13 @@ fn group_version(render: &Render<'_>, version: &GroupVersion) -> String {
         listers => writeln!(text, "use {lister_module}::{{{}}};", listers.join(", ")),
     }
     .unwrap_or_default();
-    text += &interface(&format!("`{}`", version.api_version()));
-    for kind in &version.kinds {
-        let (name, method, a) = (&kind.name, kind.method(), article(&kind.name));
-        let _ = write!(
-            text,
-            "\n    /// Returns the informer and the lister of `{name}` objects: {a} `{name}Informer`.\n    pub fn {method}(&self) -> \
-             {name}Informer {{\n        {name}Informer {{ factory: self.factory.clone() }}\n    }}\n"
-        );
-    }
-    text += "}\n";
-    version.kinds.iter().for_each(|kind| text += &informer(kind));
-    text
+    let _ = write!(text, "\n{{windlass_client}}::informers! {{ {api_version:?}:\n");
+    version.kinds.iter().for_each(|kind| text += &row(kind));
+    text + "}\n"
 }
 
-fn informer(kind: &Kind) -> String {
-    let (name, object) = (&kind.name, type_name(kind));
-    let words = names::snake(&kind.plural()).trim_end_matches('_').replace('_', " ");
-    format!(
-        "\n/// The informer and the lister of {words}. Nothing is watched before one of them is asked for.\n#[derive(Clone, Debug)]\npub \
-         struct {name}Informer {{\n    factory: InformerFactory,\n}}\n\nimpl {name}Informer {{\n    /// Returns the informer, which all users of \
-         the factory share.\n    ///\n    /// # Errors\n    /// The factory has been shut down, or the watch is shared with options that \
-         conflict.\n    pub fn informer(&self) -> Result<SharedIndexInformer<{object}>> {{\n        \
-         self.factory.informer_for()\n    }}\n\n    /// Returns a lister of the informer's cache.\n    ///\n    /// # Errors\n    /// As \
-         [`informer`](Self::informer).\n    pub fn lister(&self) -> Result<{name}Lister> {{\n        \
-         Ok({name}Lister::new(self.informer()?.lister()))\n    }}\n}}\n"
-    )
+fn row(kind: &Kind) -> String {
+    let (name, method, object, a) = (&kind.name, kind.method(), type_name(kind), article(&kind.name));
+    let objects = names::snake(&kind.plural()).trim_end_matches('_').replace('_', " ");
+    format!("    {method}() -> {a} {name}Informer of {object}, {name}Lister, {objects:?};\n")
 }

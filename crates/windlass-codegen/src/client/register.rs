@@ -63,14 +63,13 @@ fn group_module(group: &[&GroupVersion]) -> String {
         let _ = write!(text, "\n    /// The version `{}`.\n", version.version);
         text += &feature(&[version], "    ");
         let _ = writeln!(text, "    pub mod {} {{", version.version);
-        text += "        use {windlass_client}::scheme::{GroupVersion, KnownType};\n";
-        version.kinds.iter().for_each(|kind| text += &known_type(version, kind));
         let _ = write!(
             text,
-            "\n        /// Returns the group and the version: `SchemeGroupVersion` in Go.\n        pub fn scheme_group_version() -> \
-             GroupVersion {{\n            GroupVersion::gv({:?}, {:?})\n        }}\n    }}\n",
+            "        {{windlass_client}}::known_types! {{ {:?} {:?}:\n",
             version.group, version.version
         );
+        version.kinds.iter().for_each(|kind| text += &row(kind));
+        text += "        }\n    }\n";
     }
     text + "}\n"
 }
@@ -79,14 +78,7 @@ fn constant(kind: &Kind) -> String {
     names::snake(&kind.name).to_ascii_uppercase()
 }
 
-fn known_type(version: &GroupVersion, kind: &Kind) -> String {
+fn row(kind: &Kind) -> String {
     let Kind { name, resource, singular, namespaced, .. } = kind;
-    format!(
-        "\n        /// The kind `{name}`, which the resource `{resource}` serves.\n        pub const {}: KnownType = KnownType {{\n            \
-         group: {:?},\n            version: {:?},\n            kind: {name:?},\n            resource: {resource:?},\n            \
-         singular: {singular:?},\n            namespaced: {namespaced},\n        }};\n",
-        constant(kind),
-        version.group,
-        version.version,
-    )
+    format!("            {} {name:?}: {resource:?} {singular:?} namespaced {namespaced};\n", constant(kind))
 }

@@ -72,7 +72,7 @@ fn a_kind_has_the_verbs_that_its_version_serves() {
     let network = definition("samplecrd.k8s.io", "Network", "networks", "Namespaced", &json!({}));
     let files = all(&api(&[network]));
     let v1 = text(&files, "clientset/samplecrd/v1.rs");
-    assert!(v1.contains("pub fn networks(&self, namespace: &str) -> NetworkInterface"), "{v1}");
+    assert!(v1.contains("networks(namespace) -> NetworkInterface of Network, NetworkVerbs: Create"), "{v1}");
     assert!(v1.contains("UpdateStatus") && v1.contains("ApplyStatus") && !v1.contains("GetScale"), "{v1}");
     assert!(!text(&files, "clientset/samplecrd/v1alpha1.rs").contains("Status"), "noStatus");
 }
@@ -81,7 +81,7 @@ fn a_kind_has_the_verbs_that_its_version_serves() {
 fn annotations_choose_verbs_as_genclient_does() {
     let only = json!({ "codegen.windlass.dev/only-verbs": "create,get,updateStatus", "codegen.windlass.dev/skip-verbs": "get" });
     let files = all(&api(&[definition("a.example.com", "Foo", "foos", "Cluster", &only)]));
-    assert!(text(&files, "clientset/a/v1.rs").contains("pub FooVerbs: Create, UpdateStatus\n"));
+    assert!(text(&files, "clientset/a/v1.rs").contains("FooVerbs: Create, UpdateStatus;\n"));
     assert!(
         !files.iter().any(|file| file.path == "informers/a/v1.rs"),
         "a kind that is not listed has no informer"

@@ -34,41 +34,10 @@ pub mod tsi {
 
     /// The version `v1alpha1`.
     pub mod v1alpha1 {
-        use windlass_client::scheme::{GroupVersion, KnownType};
-
-        /// The kind `IPAddress`, which the resource `ipaddresses` serves.
-        pub const IP_ADDRESS: KnownType = KnownType {
-            group: "tsi.tiduyun.com",
-            version: "v1alpha1",
-            kind: "IPAddress",
-            resource: "ipaddresses",
-            singular: "ipaddress",
-            namespaced: false,
-        };
-
-        /// The kind `IPClaim`, which the resource `ipclaims` serves.
-        pub const IP_CLAIM: KnownType = KnownType {
-            group: "tsi.tiduyun.com",
-            version: "v1alpha1",
-            kind: "IPClaim",
-            resource: "ipclaims",
-            singular: "ipclaim",
-            namespaced: true,
-        };
-
-        /// The kind `IPPool`, which the resource `ippools` serves.
-        pub const IP_POOL: KnownType = KnownType {
-            group: "tsi.tiduyun.com",
-            version: "v1alpha1",
-            kind: "IPPool",
-            resource: "ippools",
-            singular: "ippool",
-            namespaced: false,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("tsi.tiduyun.com", "v1alpha1")
+        windlass_client::known_types! { "tsi.tiduyun.com" "v1alpha1":
+            IP_ADDRESS "IPAddress": "ipaddresses" "ipaddress" namespaced false;
+            IP_CLAIM "IPClaim": "ipclaims" "ipclaim" namespaced true;
+            IP_POOL "IPPool": "ippools" "ippool" namespaced false;
         }
     }
 }

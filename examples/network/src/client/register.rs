@@ -32,21 +32,8 @@ pub mod samplecrd {
 
     /// The version `v1`.
     pub mod v1 {
-        use windlass_client::scheme::{GroupVersion, KnownType};
-
-        /// The kind `Network`, which the resource `networks` serves.
-        pub const NETWORK: KnownType = KnownType {
-            group: "samplecrd.k8s.io",
-            version: "v1",
-            kind: "Network",
-            resource: "networks",
-            singular: "network",
-            namespaced: true,
-        };
-
-        /// Returns the group and the version: `SchemeGroupVersion` in Go.
-        pub fn scheme_group_version() -> GroupVersion {
-            GroupVersion::gv("samplecrd.k8s.io", "v1")
+        windlass_client::known_types! { "samplecrd.k8s.io" "v1":
+            NETWORK "Network": "networks" "network" namespaced true;
         }
     }
 }

@@ -200,26 +200,32 @@ macro_rules! __kind {
             type DynamicType = ();
             type Scope = <$object as $crate::__private::kube_core::Resource>::Scope;
 
+            #[inline]
             fn kind(_: &()) -> ::std::borrow::Cow<'_, str> {
                 <$object as $crate::__private::kube_core::Resource>::kind(&())
             }
 
+            #[inline]
             fn group(_: &()) -> ::std::borrow::Cow<'_, str> {
                 <$object as $crate::__private::kube_core::Resource>::group(&())
             }
 
+            #[inline]
             fn version(_: &()) -> ::std::borrow::Cow<'_, str> {
                 <$object as $crate::__private::kube_core::Resource>::version(&())
             }
 
+            #[inline]
             fn plural(_: &()) -> ::std::borrow::Cow<'_, str> {
                 <$object as $crate::__private::kube_core::Resource>::plural(&())
             }
 
+            #[inline]
             fn meta(&self) -> &$crate::__private::kube_core::ObjectMeta {
                 &self.metadata
             }
 
+            #[inline]
             fn meta_mut(&mut self) -> &mut $crate::__private::kube_core::ObjectMeta {
                 &mut self.metadata
             }

@@ -99,6 +99,7 @@ macro_rules! kind_function {
 macro_rules! part_function {
     ($function:ident() -> $name:ident of $object:ident) => {
         #[doc = concat!("Makes an empty configuration of a `", stringify!($object), "`.")]
+        #[inline]
         pub fn $function() -> $name {
             Default::default()
         }

@@ -225,15 +225,14 @@ fn advise(project: &Project, made: &Resource, controller: Option<&str>, out: &mu
         let mut others =
             project.versions(&made.group, &made.kind).filter(|other| other.version != made.version);
         let (path, version) = (format!("api/src/{group}{}/{module}.rs", made.version), &made.version);
-        match others.any(|other| other.api) {
-            false => out.line(format_args!("  {path} describes the kind: give it fields")),
-            true => {
-                out.line(format_args!("  {path} begins as a copy of the last version: change its fields"));
-                out.line(format_args!(
-                    "  windlass edit --kind {} --hub {version} moves controllers and webhooks to {version}",
-                    made.kind
-                ));
-            }
+        if others.any(|other| other.api) {
+            out.line(format_args!("  {path} begins as a copy of the last version: change its fields"));
+            out.line(format_args!(
+                "  windlass edit --kind {} --hub {version} moves controllers and webhooks to {version}",
+                made.kind
+            ));
+        } else {
+            out.line(format_args!("  {path} describes the kind: give it fields"));
         }
     }
     let controller = controller.map(windlass_scaffold::name::module);

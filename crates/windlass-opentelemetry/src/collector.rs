@@ -54,7 +54,7 @@ impl Collector {
             .with_root_certificates(roots)
             .with_no_client_auth();
         let connector =
-            HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_all_versions().build();
+            HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().build();
         Ok(Self { client: Client::builder(TokioExecutor::new()).build(connector), runtime })
     }
 

@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::process::{PATIENCE, windlass};
+use crate::process::{patience, windlass};
 
 /// A process that is killed when dropped.
 struct Running(Child);
@@ -26,7 +26,7 @@ fn etcd_takes_flags_with_one_dash_and_creates_its_folders() {
         .args(["--advertise-client-urls", "http://127.0.0.1:0"]);
     let started = etcd.current_dir(directory.path()).stderr(Stdio::null()).spawn().unwrap();
     let mut running = Running(started);
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + patience();
     while !["data", "wal"].iter().all(|folder| directory.path().join(folder).is_dir()) {
         assert_eq!(running.0.try_wait().unwrap(), None, "etcd has ended");
         assert!(Instant::now() < end, "the folders are missing");

@@ -25,8 +25,8 @@ pub(crate) enum Outcome {
     Failed(BoxError),
     Conflict(BoxError),
     Terminal(BoxError),
-    /// The object of the key does not decode. The error has been reported.
-    Undecodable,
+    /// The object of the key does not decode. The error has been logged.
+    Undecodable(BoxError),
     Panicked(String),
     TimedOut(Duration),
     /// This replica may not work on the key any more.
@@ -56,9 +56,10 @@ impl Outcome {
     pub(super) fn error(&self) -> Option<String> {
         match self {
             Self::Done | Self::RequeueAfter { .. } | Self::Revoked => None,
-            Self::Failed(error) | Self::Conflict(error) | Self::Terminal(error) => {
-                Some(chain(error.as_ref()))
-            }
+            Self::Failed(error)
+            | Self::Conflict(error)
+            | Self::Terminal(error)
+            | Self::Undecodable(error) => Some(chain(error.as_ref())),
             Self::Panicked(message) => Some(format!("panicked: {message}")),
             Self::TimedOut(limit) => Some(format!("timed out after {limit:?}")),
         }
@@ -111,7 +112,7 @@ impl Outcome {
                 // Not retried. The failures so far still count: the next change may not cure the error.
                 tracing::error!(error = chain(error.as_ref()), "terminal reconciler error, not retried");
             }
-            Self::Undecodable => {
+            Self::Undecodable(_) => {
                 metrics.error.inc();
                 metrics.errors.inc();
                 metrics.terminal_errors.inc();

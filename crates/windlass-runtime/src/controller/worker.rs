@@ -159,7 +159,7 @@ impl<Q: QueueKey> Running<Q> {
             None => reconcile.await,
         };
         match finished {
-            Ok(Err(error)) if self.is_undecodable(&key, error.as_ref()) => Outcome::Undecodable,
+            Ok(Err(error)) if self.is_undecodable(&key, error.as_ref()) => Outcome::Undecodable(error),
             Ok(result) => Outcome::from(result.map_err(|error| self.advised(error))),
             Err(payload) => Outcome::of_panic(payload.as_ref()),
         }

@@ -1,6 +1,6 @@
 //! Metrics over HTTPS, for those who may read them.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc};
 
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use k8s_openapi::api::{

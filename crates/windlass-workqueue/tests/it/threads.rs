@@ -60,7 +60,7 @@ fn add_at_random(queue: &WorkQueue<usize>, records: &[Record], seed: u64) {
         let key = random.below(records.len() as u64) as usize;
         let mut options = AddOptions::new().priority([0, 0, LOW_PRIORITY, 5][random.below(4) as usize]);
         if random.below(8) == 0 {
-            options = options.after(std::time::Duration::from_micros(random.below(200)));
+            options = options.after(Duration::from_micros(random.below(200)));
         }
         records[key].wanted.fetch_add(1, Ordering::SeqCst);
         queue.add_with(key, options);
@@ -86,7 +86,7 @@ fn no_key_twice_at_once_and_none_lost() {
             let began = std::time::Instant::now();
             while records.iter().any(|r| r.seen.load(Ordering::SeqCst) != r.wanted.load(Ordering::SeqCst)) {
                 assert!(began.elapsed() < stretched(SOON), "a key was lost: {:?}", queue.metrics());
-                tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+                tokio::time::sleep(Duration::from_millis(1)).await;
             }
             queue.shut_down_with_drain().await;
             for worker in workers {

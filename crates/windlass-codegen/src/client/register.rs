@@ -63,9 +63,9 @@ fn group_module(group: &[&GroupVersion]) -> String {
         let _ = write!(text, "\n    /// The version `{}`.\n", version.version);
         text += &feature(&[version], "    ");
         let _ = writeln!(text, "    pub mod {} {{", version.version);
-        let _ = write!(
+        let _ = writeln!(
             text,
-            "        {{windlass_client}}::known_types! {{ {:?} {:?}:\n",
+            "        {{windlass_client}}::known_types! {{ {:?} {:?}:",
             version.group, version.version
         );
         version.kinds.iter().for_each(|kind| text += &row(kind));

@@ -99,6 +99,7 @@ const RULES: &[Rule] = &[
         uses: &[
             "custom-pod",
             "windlass-apiserver",
+            "windlass-apply",
             "windlass-codegen",
             "windlass-controllers",
             "windlass-dev",
@@ -159,7 +160,7 @@ pub(super) fn check(packages: &[Package], report: &mut Report) {
 fn rule_of(package: &Package) -> Option<&'static Rule> {
     if matches!(
         package.name.as_str(),
-        "xtask" | "benches" | "windlass-benches" | "windlass-fuzz" | "windlass-twin"
+        "xtask" | "benches" | "windlass-benches" | "windlass-features" | "windlass-fuzz" | "windlass-twin"
     ) {
         return None;
     }

@@ -105,7 +105,7 @@ async fn install(definitions: &Api<DynamicObject>, name: &str, mut crd: Value) -
     apply(definitions, name, &crd).await
 }
 
-/// Applies a CRD. Earlier field managers give up their fields afterwards: a field that nobody else has applied is removed.
+/// Applies a CRD. Earlier field managers give up their fields afterwards: a field without another field manager is removed.
 async fn apply(definitions: &Api<DynamicObject>, name: &str, crd: &Value) -> Result<()> {
     let applied = definitions.patch(name, &parameters(), &Patch::Apply(crd)).await?;
     let managers = applied.metadata.managed_fields.unwrap_or_default();

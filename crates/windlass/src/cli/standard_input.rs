@@ -9,7 +9,7 @@ use std::{
 
 use rustix::process::{Signal, getpid, kill_process};
 
-/// How long the operator may take to shut down: a signal says that the command is gone, so nobody waits.
+/// How long the operator may take to shut down: without the command, no process waits for the end.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Stops the operator when standard input ends.

@@ -96,8 +96,8 @@ async fn reading_an_undeclared_kind_says_what_to_declare() {
     let message = eventually(SOON, || async { said.lock().clone().ok_or("nothing said yet") }).await;
     assert_eq!(
         message,
-        "controller \"configmap\" reads Secret but did not declare it; add `.owns::<Secret>()` or \
-         `.watches::<Secret>(..)` where the controller is built"
+        "controller \"configmap\" reads Secret but did not declare it; add `.owns::<Secret>()`, \
+         `.watches::<Secret>(..)` or `.reads::<Secret>()` where the controller is built"
     );
     running.stop().await.expect("a graceful end");
 }

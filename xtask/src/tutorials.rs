@@ -13,7 +13,8 @@ use self::shell::Shell;
 use crate::{Result, project};
 
 /// The pages.
-const PAGES: &[&str] = &["tutorial-bar.md", "tutorial-custom-pod.md", "tutorial-ip-pool.md"];
+const PAGES: &[&str] =
+    &["tutorial-bar.md", "tutorial-custom-pod.md", "tutorial-ip-pool.md", "tutorial-database.md"];
 
 /// Options.
 #[derive(clap::Args)]

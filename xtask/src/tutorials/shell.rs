@@ -39,6 +39,9 @@ impl Shell {
             .env("CARGO_NET_OFFLINE", "true")
             // A reader depends on the released crates.
             .env("WINDLASS_CHECKOUT", project::root().canonicalize()?)
+            // The name under which the reader commits.
+            .envs(["AUTHOR", "COMMITTER"].map(|role| (format!("GIT_{role}_NAME"), "reader")))
+            .envs(["AUTHOR", "COMMITTER"].map(|role| (format!("GIT_{role}_EMAIL"), "reader@example.com")))
             .env_remove("KUBECONFIG")
             // Set for this workspace; a project must not need it.
             .env_remove("K8S_OPENAPI_ENABLED_VERSION")

@@ -227,10 +227,19 @@ fn advise(project: &Project, made: &Resource, controller: Option<&str>, out: &mu
         let (path, version) = (format!("api/src/{group}{}/{module}.rs", made.version), &made.version);
         if others.any(|other| other.api) {
             out.line(format_args!("  {path} begins as a copy of the last version: change its fields"));
-            out.line(format_args!(
-                "  windlass edit --kind {} --hub {version} moves controllers and webhooks to {version}",
-                made.kind
-            ));
+            let hub = project
+                .versions(&made.group, &made.kind)
+                .find(|other| other.version != made.version && !other.webhooks.spokes.is_empty());
+            match hub {
+                Some(hub) => out.line(format_args!(
+                    "  windlass edit --kind {} --hub {} adds the conversion between {version} and {}",
+                    made.kind, hub.version, hub.version
+                )),
+                None => out.line(format_args!(
+                    "  windlass edit --kind {} --hub {version} moves controllers and webhooks to {version}",
+                    made.kind
+                )),
+            }
         } else {
             out.line(format_args!("  {path} describes the kind: give it fields"));
         }

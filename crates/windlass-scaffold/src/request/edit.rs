@@ -126,8 +126,10 @@ fn move_to(project: &mut Project, hub: usize) -> Result<()> {
     }
     let hub = &mut project.resources[hub];
     hub.storage = !spokes.is_empty();
-    if hub.webhooks.spokes.is_empty() {
-        hub.webhooks.spokes = spokes;
+    for spoke in spokes {
+        if !hub.webhooks.spokes.contains(&spoke) {
+            hub.webhooks.spokes.push(spoke);
+        }
     }
     Ok(())
 }

@@ -304,6 +304,13 @@ fn controllers_and_webhooks_move_to_the_hub_with_the_users_code() {
         edit_to("v3", None).apply(&sandbox.project),
         "windlass delete webhook --group foo --version v2 --kind Bar --conversion",
     );
+    let after = edit_to("v2", None).apply(&sandbox.project).unwrap();
+    let outcome = Plan::update(&sandbox.project, &after).run(&sandbox.disk).unwrap();
+    sandbox.apply(&outcome.writes);
+    assert!(
+        sandbox.disk.files.contains_key("src/webhooks/bar/conversion_v3.rs"),
+        "a version without a conversion"
+    );
 }
 
 fn edit_to(version: &str, kind: Option<&str>) -> Edit {

@@ -24,6 +24,9 @@ pub const PATIENCE: &str = "WINDLASS_TEST_PATIENCE";
 /// The file in which Linux reports the load average.
 const LOAD_AVERAGE: &str = "/proc/loadavg";
 
+/// The largest factor by which the load stretches a limit: a wait for an event that never comes must end.
+const MOST_LOAD: f64 = 16.0;
+
 /// The highest load per core that this process has seen, in hundredths.
 static HIGHEST_LOAD: AtomicU32 = AtomicU32::new(100);
 
@@ -37,7 +40,7 @@ pub fn stretched(limit: Duration) -> Duration {
     let variable = env::var(PATIENCE).unwrap_or_default();
     let patience = patience(&variable)
         .unwrap_or_else(|| panic!("{PATIENCE} is {variable:?}; set it to a number of at least 1, such as 4"));
-    let seen = hundredths(load().unwrap_or(1.0));
+    let seen = hundredths(load().unwrap_or(1.0).min(MOST_LOAD));
     let highest = HIGHEST_LOAD.fetch_max(seen, Ordering::Relaxed).max(seen);
     let patient = limit.saturating_mul(hundredths(patience)) / 100;
     (patient.saturating_mul(highest) / 100).max(limit)

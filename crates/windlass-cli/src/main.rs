@@ -114,7 +114,7 @@ fn report(error: &Error, form: ErrorForm, exit_code: u8) {
 fn refuse(error: clap::Error) -> ExitCode {
     let exit_code = u8::try_from(error.exit_code()).unwrap_or(FAILURE);
     // The arguments are not parsed, so the form is looked up in the words.
-    let words: Vec<String> = std::env::args().collect();
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let is_json = words.windows(2).any(|pair| pair == ["--output", "json"])
         || words.iter().any(|word| word == "--output=json");
     if is_json && error.use_stderr() {

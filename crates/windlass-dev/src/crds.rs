@@ -57,16 +57,32 @@ pub async fn install_definitions(client: &Client, crds: &[Value]) -> Result<Vec<
     Ok(names)
 }
 
+/// The annotation of a CRD with the conversion that a conversion on a developer's machine replaces, as JSON.
+pub const REPLACED_CONVERSION: &str = "windlass.dev/replaced-conversion";
+
 /// Sets the conversion (`spec.conversion`) of an installed CRD, or removes the conversion. Returns whether the CRD is installed.
+///
+/// The annotation [`REPLACED_CONVERSION`] keeps `replaced`, so that a later process can restore the conversion. Without `replaced`, the
+/// annotation is removed.
 ///
 /// # Errors
 /// The server refused the change.
-pub async fn set_conversion(client: &Client, name: &str, conversion: Option<&Value>) -> Result<bool> {
+pub async fn set_conversion(
+    client: &Client,
+    name: &str,
+    conversion: Option<&Value>,
+    replaced: Option<&Value>,
+) -> Result<bool> {
     let definitions = definitions(client);
     let Some(live) = definitions.get_opt(name).await? else { return Ok(false) };
     let live = json_of(&live)?;
     let mut crd = bare(name);
     keep_metadata(&live, &mut crd);
+    if let Some(replaced) = replaced {
+        crd["metadata"]["annotations"][REPLACED_CONVERSION] = replaced.to_string().into();
+    } else if let Some(annotations) = crd["metadata"]["annotations"].as_object_mut() {
+        annotations.remove(REPLACED_CONVERSION);
+    }
     crd["spec"] = live["spec"].clone();
     if let Some(spec) = crd["spec"].as_object_mut() {
         match conversion {

@@ -67,10 +67,20 @@ pub(super) async fn end_all(root: &Path, out: &mut Output) -> Result<()> {
         let Some(pid) = path.file_name().and_then(|name| name.to_str()?.parse().ok()) else { continue };
         if let Some(started) = abandoned(&path)? {
             end(pid, &started, out).await;
-            fs::remove_file(&path)?;
+            remove(&path)?;
         }
     }
     Ok(())
+}
+
+/// Removes a record. Another command may have removed the record meanwhile.
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(format!("cannot remove {}: {error}", path.display()).into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the start time in a record, if the command that wrote the record has ended.

@@ -89,7 +89,10 @@ impl Cluster {
         let result = tokio::select! {
             biased;
             () = shutdown.received() => Ok(()),
-            () = stdin_closed(), if self.until_stdin_closes => Ok(()),
+            () = stdin_closed(), if self.until_stdin_closes => {
+                out.line("standard input is closed: stopping");
+                Ok(())
+            }
             failed = plane.controllers_failed() => failed.map_err(Into::into),
         };
         plane.stop().await;

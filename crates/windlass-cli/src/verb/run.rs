@@ -54,10 +54,21 @@ impl Run {
             None => None,
         };
         let own = webhooks.as_ref().map(LocalWebhooks::flags).unwrap_or_default();
-        if let (Some(webhooks), Some(declared)) = (&mut webhooks, &declared) {
-            webhooks.convert(declared, out).await?;
-        }
-        let mut child = operator.start(&workspace, &cluster, &own, &self.flags, out).await?;
+        let converted = match (&mut webhooks, &declared) {
+            (Some(webhooks), Some(declared)) => webhooks.convert(declared, out).await,
+            _ => Ok(()),
+        };
+        let started = match converted {
+            Ok(()) => operator.start(&workspace, &cluster, &own, &self.flags, out).await,
+            Err(error) => Err(error),
+        };
+        let mut child = match (started, &mut webhooks) {
+            (Err(error), Some(webhooks)) => {
+                webhooks.remove(out).await?;
+                return Err(error);
+            }
+            (started, _) => started?,
+        };
         let ended = tokio::select! {
             biased;
             () = shutdown.received() => Ok(None),

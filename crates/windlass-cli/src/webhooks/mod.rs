@@ -23,6 +23,7 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 use windlass_codegen::WebhooksItem;
+use windlass_dev::REPLACED_CONVERSION;
 use windlass_runtime::client::ClientBuilder;
 
 use self::address::Address;
@@ -128,6 +129,7 @@ impl LocalWebhooks {
         for (name, conversion) in &wanted {
             if self.registered.conversions.get(name) != Some(conversion) {
                 self.convert_one(name, conversion, out).await?;
+                self.registered.conversions.insert(name.clone(), conversion.clone());
             }
         }
         let registered = std::mem::replace(&mut self.registered.conversions, wanted);
@@ -165,7 +167,7 @@ impl LocalWebhooks {
         Ok(())
     }
 
-    /// Removes the webhooks from the API server, and conversions where no object is stored.
+    /// Removes the webhooks from the API server, and restores the conversions.
     pub(crate) async fn remove(&mut self, out: &mut Output) -> Result<()> {
         self.remove_certificate();
         self.is_told = false;
@@ -220,33 +222,47 @@ impl LocalWebhooks {
             out.line(format_args!("webhooks: {name} is not installed; `windlass install` installs it"));
             return Ok(());
         };
-        let before = serde_json::to_value(crd.spec.conversion)?;
-        if before.pointer("/webhook/clientConfig/service").is_some() {
-            self.before.insert(name.to_owned(), before);
-        }
-        windlass_dev::set_conversion(&self.client, name, Some(conversion)).await?;
+        let live = serde_json::to_value(&crd.spec.conversion)?;
+        let before = match live.pointer("/webhook/clientConfig/service") {
+            Some(_) => Some(live),
+            // A run that was killed could not restore the conversion of the service.
+            None => {
+                crd.annotations().get(REPLACED_CONVERSION).and_then(|text| serde_json::from_str(text).ok())
+            }
+        };
+        windlass_dev::set_conversion(&self.client, name, Some(conversion), before.as_ref()).await?;
+        self.before.extend(before.map(|before| (name.to_owned(), before)));
         Ok(())
     }
 
-    /// Gives the conversion of a CRD back to the service that converted before. Otherwise the conversion is removed if there are no objects:
-    /// without a conversion, fields of objects would be lost in silence.
+    /// Restores the conversion of a CRD by the service that converted before. Without such a service, the conversion of a CRD with several
+    /// versions stays: without a conversion, fields of objects would be lost in silence. A conversion that another command has set meanwhile
+    /// stays, too.
     async fn release(&mut self, name: &str, out: &mut Output) -> Result<()> {
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         let Some(crd) = definitions.get_opt(name).await? else { return Ok(()) };
         let before = self.before.remove(name);
-        if before.is_none() && crd.spec.versions.len() > 1 && has_objects(&self.client, &crd).await {
-            let stored = crd.spec.versions.iter().find(|version| version.storage);
-            let stored = stored.map(|version| version.name.as_str()).unwrap_or_default();
+        let url = serde_json::to_value(&crd.spec.conversion)?;
+        let url = url.pointer("/webhook/clientConfig/url").and_then(Value::as_str).unwrap_or_default();
+        if !url.starts_with(&self.endpoint.base) {
             out.line(format_args!(
-                "webhooks: the conversion of {name} stays, because objects are stored: requests for other versions than {stored} fail until \
-                 the operator runs again. `windlass uninstall` removes the conversion, with the CRD and all objects"
+                "webhooks: the conversion of {name} has been set by another command, and stays"
             ));
             return Ok(());
         }
-        windlass_dev::set_conversion(&self.client, name, before.as_ref()).await?;
+        if before.is_none() && crd.spec.versions.len() > 1 {
+            let stored = crd.spec.versions.iter().find(|version| version.storage);
+            let stored = stored.map(|version| version.name.as_str()).unwrap_or_default();
+            out.line(format_args!(
+                "webhooks: the conversion of {name} stays, so that no field is lost: requests for other versions than {stored} fail until the \
+                 operator runs again. `windlass uninstall` removes the conversion, with the CRD and all objects"
+            ));
+            return Ok(());
+        }
+        windlass_dev::set_conversion(&self.client, name, before.as_ref(), None).await?;
         out.line(match before {
             Some(_) => format!("webhooks: the conversion of {name} is again that of the deployed service"),
-            None => format!("webhooks: the conversion of {name} is removed: there are no objects"),
+            None => format!("webhooks: the conversion of {name} is removed: there is only one version"),
         });
         Ok(())
     }
@@ -264,13 +280,6 @@ impl LocalWebhooks {
     }
 }
 
-/// Whether objects of a CRD are stored. A server that does not answer may have objects.
-async fn has_objects(client: &Client, crd: &CustomResourceDefinition) -> bool {
-    let Some(stored) = crd.spec.versions.iter().find(|version| version.storage) else { return true };
-    let objects = objects(client, crd, &stored.name);
-    objects.list_metadata(&ListParams::default().limit(1)).await.map_or(true, |list| !list.items.is_empty())
-}
-
 /// Removes the conversion of a CRD before the CRD is deleted, if the conversion webhook does not answer: the API server could not read the
 /// objects.
 pub(crate) async fn forget_conversion(client: &Client, crd: &CustomResourceDefinition) -> Result<()> {
@@ -281,7 +290,7 @@ pub(crate) async fn forget_conversion(client: &Client, crd: &CustomResourceDefin
         if let Err(kube::Error::Api(status)) = listed
             && status.message.contains("conversion webhook")
         {
-            windlass_dev::set_conversion(client, &crd.name_any(), None).await?;
+            windlass_dev::set_conversion(client, &crd.name_any(), None, None).await?;
             return Ok(());
         }
     }

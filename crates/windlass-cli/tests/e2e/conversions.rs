@@ -44,7 +44,7 @@ fn no_field_is_lost_when_the_operator_ends_and_begins_again() {
         let mut third = run(&project, kubectl, &[&settled]);
         assert_eq!(v1(kubectl), r#"{"size":7}"#);
         third.signal("INT");
-        third.until("stays, because objects are stored: requests for other versions than v2 fail");
+        third.until("is again that of the deployed service");
         third.end();
         let said = kubectl.fails(&["create", "-f", "-"], &BAR.replace("name: b", "name: c"));
         assert!(said.contains("conversion webhook"), "{said}");
@@ -58,7 +58,7 @@ fn no_field_is_lost_when_the_operator_ends_and_begins_again() {
 }
 
 #[test]
-fn a_conversion_without_objects_is_removed() {
+fn a_conversion_without_a_service_stays() {
     with_kubectl(|kubectl| {
         let project = Project::with_operator(&two_versions());
         project.ok(&["install", "--kubeconfig", &kubectl.kubeconfig()]);
@@ -66,7 +66,28 @@ fn a_conversion_without_objects_is_removed() {
         kubectl.ok(&["patch", "crd", "bars.foo.abc.com", "--type", "merge", "-p", none]);
         let mut run = run(&project, kubectl, &[]);
         run.signal("INT");
-        run.until("the conversion of bars.foo.abc.com is removed: there are no objects");
+        run.until("stays, so that no field is lost: requests for other versions than v2 fail");
         run.end();
+        let said = kubectl.fails(&["create", "-f", "-"], BAR);
+        assert!(said.contains("conversion webhook"), "{said}");
+    });
+}
+
+#[test]
+fn a_conversion_that_was_deployed_meanwhile_stays() {
+    with_kubectl(|kubectl| {
+        let project = Project::with_operator(&two_versions());
+        project.ok(&["install", "--kubeconfig", &kubectl.kubeconfig()]);
+        let conversion =
+            || kubectl.ok(&["get", "crd", "bars.foo.abc.com", "-o", "jsonpath={.spec.conversion}"]);
+        let deployed = conversion();
+        let mut run = run(&project, kubectl, &[]);
+        assert_ne!(conversion(), deployed);
+        let replaced = format!(r#"[{{"op":"replace","path":"/spec/conversion","value":{deployed}}}]"#);
+        kubectl.ok(&["patch", "crd", "bars.foo.abc.com", "--type", "json", "-p", &replaced]);
+        run.signal("INT");
+        run.until("has been set by another command, and stays");
+        run.end();
+        assert_eq!(conversion(), deployed);
     });
 }

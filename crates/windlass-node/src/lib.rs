@@ -1,0 +1,18 @@
+//! Runs the programs of pods on this machine.
+//!
+//! [`Runtime`] is the interface between a kubelet and the programs: the kubelet decides what runs, a `Runtime` runs it. A `Runtime`
+//! knows no Kubernetes object: the kubelet resolves environment variables, volumes and users first.
+#![forbid(unsafe_code)]
+
+mod error;
+mod runtime;
+mod session;
+mod spec;
+
+pub use self::error::{PullError, RuntimeError};
+pub use self::runtime::Runtime;
+pub use self::session::{Session, TerminalSize};
+pub use self::spec::{
+    Command, ContainerId, ContainerSpec, Credential, Exit, HostName, Image, Limits, Mount, SandboxId,
+    SandboxSpec, User,
+};

@@ -1,0 +1,73 @@
+//! The interface between a kubelet and the programs of pods.
+
+use std::net::SocketAddr;
+
+use async_trait::async_trait;
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::{
+    Command, ContainerId, ContainerSpec, Credential, Exit, Image, PullError, RuntimeError, SandboxId,
+    SandboxSpec, Session,
+};
+
+/// Runs the programs of pods.
+///
+/// All state of a `Runtime` ends with the process: no program, mount, namespace or listener outlives it, even after `kill -9`.
+#[async_trait]
+pub trait Runtime: Send + Sync + 'static {
+    /// Returns the scheme of the container IDs, such as `process` for `process://4f1c…`.
+    fn scheme(&self) -> &'static str;
+
+    /// Returns the version that the node object shows, such as `process://0.1.0`.
+    fn version(&self) -> String {
+        format!("{}://{}", self.scheme(), env!("CARGO_PKG_VERSION"))
+    }
+
+    /// Returns the image if it is on this machine. Contacts no registry.
+    async fn image(&self, reference: &str) -> Result<Option<Image>, RuntimeError>;
+
+    /// Returns whether the image may be pulled: its registry is on a loopback address, or is configured.
+    ///
+    /// The pods of other images are simulated.
+    fn may_pull(&self, reference: &str) -> bool;
+
+    /// Pulls the image. `credentials` are tried in their order, then a request without credentials.
+    async fn pull(&self, reference: &str, credentials: &[Credential]) -> Result<Image, PullError>;
+
+    /// Creates the sandbox of a pod: its network, host name, and `/etc/hosts`.
+    async fn create_sandbox(&self, spec: SandboxSpec) -> Result<(), RuntimeError>;
+
+    /// Stops all containers of a sandbox at once, and removes everything that belongs to the sandbox except its logs. A sandbox that
+    /// does not exist is no error.
+    async fn remove_sandbox(&self, sandbox: &SandboxId) -> Result<(), RuntimeError>;
+
+    /// Starts a container in a sandbox. Its output goes to the log file of `spec`, in the format of the CRI.
+    async fn start(&self, sandbox: &SandboxId, spec: ContainerSpec) -> Result<ContainerId, RuntimeError>;
+
+    /// Waits until the container has ended. Returns at once if the container has ended before.
+    async fn wait(&self, container: &ContainerId) -> Result<Exit, RuntimeError>;
+
+    /// Sends a signal to the first process of a container, by number: 15 is `SIGTERM`. A signal of 9 ends all processes of the
+    /// container. A container that has ended is no error.
+    async fn signal(&self, container: &ContainerId, signal: i32) -> Result<(), RuntimeError>;
+
+    /// Returns the signal that asks the container to stop: that of its image, else 15 (`SIGTERM`).
+    fn stop_signal(&self, container: &ContainerId) -> i32;
+
+    /// Forgets a container that has ended, and removes its files except its log.
+    async fn remove(&self, container: &ContainerId) -> Result<(), RuntimeError>;
+
+    /// Runs a command in a running container.
+    async fn exec(&self, container: &ContainerId, command: Command) -> Result<Session, RuntimeError>;
+
+    /// Attaches to the streams of the first process of a running container. Several clients may attach.
+    async fn attach(&self, container: &ContainerId) -> Result<Session, RuntimeError>;
+
+    /// Connects to a port in the sandbox, as a connection from inside the pod to its own loopback address, or to the pod's address if
+    /// the program listens on the pod's address only.
+    async fn connect(&self, sandbox: &SandboxId, port: u16) -> Result<TcpStream, RuntimeError>;
+
+    /// Listens on an address inside the sandbox: programs of the pod that connect to `address` are accepted here. Addresses of
+    /// services are reached in this way.
+    async fn listen(&self, sandbox: &SandboxId, address: SocketAddr) -> Result<TcpListener, RuntimeError>;
+}

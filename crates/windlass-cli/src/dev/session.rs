@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::output::Output;
 use crate::project::{Child, Cluster, Operator, Workspace};
 use crate::signals::ShutdownSignal;
-use crate::webhooks::LocalWebhooks;
+use crate::webhooks::{LocalWebhooks, forget_abandoned};
 
 /// The operator of a project on a cluster.
 pub(super) struct Session<'w> {
@@ -135,6 +135,9 @@ impl<'w> Session<'w> {
         out: &mut Output,
     ) -> Result<()> {
         let Options { webhooks, flags, .. } = &self.options;
+        if self.webhooks.is_none() {
+            forget_abandoned(&self.cluster.client, self.workspace, out).await?;
+        }
         if declared.is_some() && self.webhooks.is_none() {
             self.webhooks = LocalWebhooks::prepare(self.workspace, &self.cluster, webhooks, flags, out)?;
         }

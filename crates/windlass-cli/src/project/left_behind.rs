@@ -32,7 +32,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Writes the record of a process. Returns `None` if the process has ended already.
+    /// Writes the record of a process. Returns `None` if the process has ended already, or if the file system of the project has no locks.
     pub(super) fn write(root: &Path, pid: u32) -> io::Result<Option<Self>> {
         let Some(started) = start_time(pid) else { return Ok(None) };
         let folder = root.join(FOLDER);
@@ -41,7 +41,13 @@ impl Record {
         // Another command must not see the record before the lock.
         let draft = path.with_extension(DRAFT);
         let mut file = File::create(&draft)?;
-        file.lock()?;
+        match file.lock() {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                fs::remove_file(&draft)?;
+                return Ok(None);
+            }
+            locked => locked?,
+        }
         file.write_all(started.as_bytes())?;
         fs::rename(&draft, &path)?;
         Ok(Some(Self { path, locked: file }))

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::output::Output;
 use crate::project::{Child, ClusterArgs, Operator, Workspace, warn_of_rules};
 use crate::signals::ShutdownSignal;
-use crate::webhooks::{LocalWebhooks, WebhookArgs};
+use crate::webhooks::{self, LocalWebhooks, WebhookArgs};
 
 /// Build the operator and run it on this machine, on a cluster.
 ///
@@ -48,6 +48,7 @@ impl Run {
         let operator = Operator::new(program);
         let inventory = operator.inventory().await?;
         warn_of_rules(&cluster, &inventory.crds, out).await?;
+        webhooks::forget_abandoned(&cluster.client, &workspace, out).await?;
         let declared = inventory.webhooks;
         let mut webhooks = match declared {
             Some(_) => LocalWebhooks::prepare(&workspace, &cluster, &self.webhooks, &self.flags, out)?,

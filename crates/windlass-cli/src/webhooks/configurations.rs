@@ -1,13 +1,16 @@
 //! What the API server is told about webhooks.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Debug};
 
 use k8s_openapi::ByteString;
+use k8s_openapi::ClusterResourceScope;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration, WebhookClientConfig,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use windlass_codegen::WebhooksItem;
 
@@ -17,6 +20,26 @@ pub(super) struct Endpoint {
     pub(super) base: String,
     /// The authority that has signed the server's certificate, PEM.
     pub(super) authority: Vec<u8>,
+}
+
+/// A configuration of admission webhooks.
+pub(super) trait Configuration:
+    Resource<DynamicType = (), Scope = ClusterResourceScope> + Clone + Debug + DeserializeOwned
+{
+    /// Returns the URLs of the webhooks. A webhook behind a service has none.
+    fn urls(&self) -> impl Iterator<Item = &str>;
+}
+
+impl Configuration for MutatingWebhookConfiguration {
+    fn urls(&self) -> impl Iterator<Item = &str> {
+        self.webhooks.iter().flatten().filter_map(|webhook| webhook.client_config.url.as_deref())
+    }
+}
+
+impl Configuration for ValidatingWebhookConfiguration {
+    fn urls(&self) -> impl Iterator<Item = &str> {
+        self.webhooks.iter().flatten().filter_map(|webhook| webhook.client_config.url.as_deref())
+    }
 }
 
 /// What the API server is told about webhooks.
@@ -88,6 +111,11 @@ impl fmt::Display for Configurations {
 }
 
 impl Endpoint {
+    /// Whether a URL is one of this endpoint.
+    pub(super) fn serves(&self, url: &str) -> bool {
+        url.strip_prefix(&self.base).is_some_and(|path| path.is_empty() || path.starts_with('/'))
+    }
+
     /// Returns this endpoint with the path of another one.
     fn instead_of(&self, declared: &WebhookClientConfig) -> WebhookClientConfig {
         let of_service = declared.service.as_ref().and_then(|service| service.path.clone());
@@ -158,6 +186,13 @@ mod tests {
         assert_eq!(client["url"], "https://127.0.0.1:9/convert");
         assert_eq!(client["caBundle"], "cGVt");
         assert_eq!(made.to_string(), "mbar.kb.io, conversion of bars.foo.abc.com");
+    }
+
+    #[test]
+    fn a_longer_port_is_that_of_another_endpoint() {
+        let endpoint = Endpoint { base: "https://127.0.0.1:400".to_owned(), authority: Vec::new() };
+        assert!(endpoint.serves("https://127.0.0.1:400/convert") && endpoint.serves("https://127.0.0.1:400"));
+        assert!(!endpoint.serves("https://127.0.0.1:4000/convert"));
     }
 
     #[test]

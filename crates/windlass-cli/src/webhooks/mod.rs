@@ -1,5 +1,6 @@
 //! The webhooks of an operator that runs on this machine: the API server is told where they are, as long as it runs.
 
+mod abandoned;
 mod address;
 mod certificate;
 mod configurations;
@@ -17,7 +18,9 @@ use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions,
+};
 use kube::{Client, Config, ResourceExt};
 use serde_json::Value;
 use tokio::net::TcpStream;
@@ -28,10 +31,12 @@ use windlass_runtime::client::ClientBuilder;
 
 use self::address::Address;
 use self::certificate::Certificate;
-use self::configurations::{Configurations, Endpoint};
+use self::configurations::{Configuration, Configurations, Endpoint};
 use crate::error::Result;
 use crate::output::Output;
 use crate::project::{Cluster, Workspace};
+
+pub(crate) use self::abandoned::forget_abandoned;
 
 /// The field manager of the configurations.
 const FIELD_MANAGER: &str = "windlass-webhooks";
@@ -101,7 +106,7 @@ impl LocalWebhooks {
         let folder = certificate.write(&workspace.root.join(FOLDER), port)?;
         Ok(Some(Self {
             client: cluster.client.clone(),
-            name: format!("{}-local", workspace.project.project_name),
+            name: name(workspace),
             endpoint: Endpoint { base: address.url(port), authority: certificate.authority },
             port,
             folder,
@@ -244,7 +249,7 @@ impl LocalWebhooks {
         let before = self.before.remove(name);
         let url = serde_json::to_value(&crd.spec.conversion)?;
         let url = url.pointer("/webhook/clientConfig/url").and_then(Value::as_str).unwrap_or_default();
-        if !url.starts_with(&self.endpoint.base) {
+        if !self.endpoint.serves(url) {
             out.line(format_args!(
                 "webhooks: the conversion of {name} has been set by another command, and stays"
             ));
@@ -269,14 +274,31 @@ impl LocalWebhooks {
 
     async fn delete(&self, configurations: &Configurations) -> Result<()> {
         if configurations.mutating.is_some() {
-            let api: Api<MutatingWebhookConfiguration> = Api::all(self.client.clone());
-            absent(api.delete(&self.name, &DeleteParams::default()).await)?;
+            self.delete_own::<MutatingWebhookConfiguration>().await?;
         }
         if configurations.validating.is_some() {
-            let api: Api<ValidatingWebhookConfiguration> = Api::all(self.client.clone());
-            absent(api.delete(&self.name, &DeleteParams::default()).await)?;
+            self.delete_own::<ValidatingWebhookConfiguration>().await?;
         }
         Ok(())
+    }
+
+    /// Deletes a configuration that calls this operator. A configuration that another run of the project has replaced stays.
+    async fn delete_own<K: Configuration>(&self) -> Result<()> {
+        let api: Api<K> = Api::all(self.client.clone());
+        match api.get_opt(&self.name).await? {
+            Some(found) if found.urls().any(|url| self.endpoint.serves(url)) => delete(&api, &found).await,
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Deletes a configuration, unless the configuration has changed since the read.
+async fn delete<K: Configuration>(api: &Api<K>, found: &K) -> Result<()> {
+    let preconditions = Preconditions { uid: found.uid(), resource_version: found.resource_version() };
+    let unchanged = DeleteParams::default().preconditions(preconditions);
+    match api.delete(&found.name_any(), &unchanged).await {
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        deleted => absent(deleted),
     }
 }
 
@@ -310,9 +332,14 @@ pub(crate) fn objects(client: &Client, crd: &CustomResourceDefinition, version: 
     Api::all_with(client.clone(), &resource)
 }
 
-/// Deletes what an operator that was killed has left.
+/// Returns the name of the configurations of a project's operator on this machine.
+fn name(workspace: &Workspace) -> String {
+    format!("{}-local", workspace.project.project_name)
+}
+
+/// Deletes the configurations of an operator on this machine.
 pub(crate) async fn forget(client: &Client, workspace: &Workspace) -> Result<()> {
-    let name = format!("{}-local", workspace.project.project_name);
+    let name = name(workspace);
     let mutating: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
     absent(mutating.delete(&name, &DeleteParams::default()).await)?;
     let validating: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());

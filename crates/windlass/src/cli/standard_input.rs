@@ -9,8 +9,9 @@ use std::{
 
 use rustix::process::{Signal, getpid, kill_process};
 
-/// How long the operator may take to shut down: without the command, no process waits for the end.
-const GRACE: Duration = Duration::from_secs(10);
+/// How long the operator may take to shut down: the 30 s of a manager, and some to end the process. Without the command, no other process
+/// waits for the end.
+const GRACE: Duration = Duration::from_secs(35);
 
 /// Stops the operator when standard input ends.
 ///

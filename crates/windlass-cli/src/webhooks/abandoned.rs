@@ -1,0 +1,146 @@
+//! What the webhooks of a killed operator leave: configurations that nobody answers, and certificates.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::time::Duration;
+
+use http::Uri;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use kube::Client;
+use kube::api::Api;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::configurations::Configuration;
+use super::{FOLDER, delete, name};
+use crate::error::Result;
+use crate::output::Output;
+use crate::project::Workspace;
+
+/// How long a webhook server may take to accept a connection.
+const ACCEPTED_WITHIN: Duration = Duration::from_secs(2);
+
+/// The age of a certificate whose operator must be listening, if the operator lives.
+const STARTED_WITHIN: Duration = Duration::from_mins(10);
+
+/// Deletes the webhook configurations and certificates of an operator that was killed together with its command.
+///
+/// The API server would refuse all writes that the webhooks look at.
+pub(crate) async fn forget_abandoned(client: &Client, workspace: &Workspace, out: &mut Output) -> Result<()> {
+    remove_certificates(&workspace.root.join(FOLDER));
+    let name = name(workspace);
+    let mutating = forget::<MutatingWebhookConfiguration>(client, &name).await?;
+    let validating = forget::<ValidatingWebhookConfiguration>(client, &name).await?;
+    if mutating || validating {
+        out.line("webhooks: removed those of an operator that was killed");
+    }
+    Ok(())
+}
+
+/// Deletes a configuration whose webhooks are all on this machine and refuse connections. Returns whether the configuration was deleted.
+async fn forget<K: Configuration>(client: &Client, name: &str) -> Result<bool> {
+    let api: Api<K> = Api::all(client.clone());
+    // Who may not read configurations has not written any.
+    let found = match api.get_opt(name).await {
+        Err(kube::Error::Api(status)) if status.code == 403 => None,
+        found => found?,
+    };
+    let Some(found) = found else { return Ok(false) };
+    for url in found.urls() {
+        if !is_here(url) || is_answered(url).await {
+            return Ok(false);
+        }
+    }
+    delete(&api, &found).await?;
+    Ok(true)
+}
+
+/// Whether the host of a URL is an address of this machine.
+fn is_here(url: &str) -> bool {
+    address(url).is_some_and(|(host, _)| TcpListener::bind((host, 0)).is_ok())
+}
+
+/// Whether a server listens at the host and port of a URL.
+async fn is_answered(url: &str) -> bool {
+    let Some(address) = address(url) else { return false };
+    matches!(timeout(ACCEPTED_WITHIN, TcpStream::connect(address)).await, Ok(Ok(_)))
+}
+
+/// Returns the host and port of a URL, if the host is an address.
+fn address(url: &str) -> Option<(IpAddr, u16)> {
+    let url = url.parse::<Uri>().ok()?;
+    let host = url.host()?.trim_matches(['[', ']']);
+    let host = if host == "localhost" { Ipv4Addr::LOCALHOST.into() } else { host.parse().ok()? };
+    Some((host, url.port_u16().unwrap_or(443)))
+}
+
+/// Removes the certificates of ports on which no program listens.
+fn remove_certificates(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let port = entry.file_name().to_str().and_then(|name| name.parse::<u16>().ok());
+        let age = entry
+            .metadata()
+            .and_then(|metadata| metadata.modified())
+            .ok()
+            .and_then(|time| time.elapsed().ok());
+        if port.is_some_and(is_free) && age.is_some_and(|age| age > STARTED_WITHIN) {
+            // A folder that cannot be removed does no harm.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn is_free(port: u16) -> bool {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_url_is_answered_as_long_as_a_server_listens() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let url = format!("https://{}/convert", listener.local_addr().expect("an address"));
+        assert!(is_answered(&url).await);
+        drop(listener);
+        assert!(!is_answered(&url).await);
+        assert!(!is_answered("no url").await);
+        assert!(
+            is_here(&url)
+                && !is_here("https://192.0.2.1:9/convert")
+                && !is_here("https://demo.invalid/convert")
+        );
+    }
+
+    #[test]
+    fn only_old_certificates_of_free_ports_are_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let taken = listener.local_addr().expect("an address").port();
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .expect("a port")
+            .local_addr()
+            .expect("an address")
+            .port();
+        let path = |port: u16| folder.path().join(port.to_string());
+        for port in [taken, free] {
+            fs::create_dir(path(port)).expect("created");
+        }
+        remove_certificates(folder.path());
+        assert!(path(free).exists(), "an operator may be starting");
+        for port in [taken, free] {
+            let old = SystemTime::now() - 2 * STARTED_WITHIN;
+            File::open(path(port)).and_then(|folder| folder.set_modified(old)).expect("set");
+        }
+        remove_certificates(folder.path());
+        assert!(path(taken).exists() && !path(free).exists());
+    }
+}

@@ -15,6 +15,7 @@ mod faults;
 mod go_module;
 mod keystone;
 mod neutron;
+mod own_crate;
 mod package;
 mod project;
 mod smd;
@@ -56,6 +57,8 @@ enum Task {
     Envtest(envtest::Args),
     /// Run the scenarios of an operator under seeded faults, many times
     Faults(faults::Args),
+    /// Check that the crate of docs/your-own-crate.md compiles outside of this workspace
+    OwnCrate,
     /// Pack all crates as they are released; with --project, build a scaffolded project from the packages
     Package(package::Args),
     /// Install and run a real OpenStack Keystone, for the client of the example `network`
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Task::ControllerGen(args) => controller_gen::run(&args),
         Task::Envtest(args) => envtest::run(&args),
         Task::Faults(args) => faults::run(&args),
+        Task::OwnCrate => own_crate::run(),
         Task::Package(args) => package::run(&args),
         Task::Keystone(args) => keystone::run(args),
         Task::Neutron(args) => neutron::run(args),

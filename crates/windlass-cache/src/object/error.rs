@@ -1,9 +1,5 @@
 //! The error of an object that does not decode.
 
-use std::any::type_name;
-
-use serde::de::DeserializeOwned;
-
 use super::{RawObject, problem};
 use crate::ObjectKey;
 
@@ -21,16 +17,13 @@ pub struct DecodeError {
 }
 
 impl DecodeError {
-    pub(super) fn new<K: DeserializeOwned>(
-        object: &RawObject,
-        json: &[u8],
-        error: &serde_json::Error,
-    ) -> Self {
+    /// Describes the error of decoding `json`, which is that of `object`, as the type of this name.
+    pub(super) fn new(object: &RawObject, json: &[u8], type_name: &str, error: &serde_json::Error) -> Self {
         Self {
             key: object.key(),
             resource_version: object.resource_version().to_owned(),
-            wanted: short_name(type_name::<K>()),
-            reason: problem::find::<K>(json, error),
+            wanted: short_name(type_name),
+            reason: problem::describe(json, error),
         }
     }
 

@@ -6,13 +6,14 @@ mod dictionary;
 mod error;
 mod layout;
 mod owner;
+mod path;
 mod problem;
 mod shaped;
 
 pub(crate) use self::assembler::Assembler;
 pub use self::{dictionary::Dictionary, error::DecodeError, owner::OwnerReference};
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{any::type_name, borrow::Cow, fmt, sync::Arc};
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -176,7 +177,7 @@ impl RawObject {
         let json = self.json();
         serde_json::from_slice(&json)
             .map(Arc::new)
-            .map_err(|error| DecodeError::new::<K>(self, &json, &error))
+            .map_err(|error| DecodeError::new(self, &json, type_name::<K>(), &error))
     }
 
     /// Returns whether both are the same allocation.

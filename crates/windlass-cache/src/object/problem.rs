@@ -1,343 +1,110 @@
 //! Describes why JSON does not decode as a type, without repeating any value.
 //!
-//! The messages of `serde_json` contain values. Here the JSON is decoded again with an error type that contains only the path and
-//! the kinds of the expected and the actual value.
+//! The messages of `serde_json` contain values. The description contains the path to the value, the kind of the value, and what the type
+//! expects, unless the value has the same words. Everything here works on text: a second deserializer, whose errors are exact, would have
+//! to be compiled for each kind of objects. The path of a value that its type buffers, such as an enum with a tag, is the path of the
+//! buffer's container.
 
-use std::fmt::{self, Write};
-
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{
-    self, DeserializeOwned, DeserializeSeed, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
-    Visitor,
-};
-use serde::{Deserializer, forward_to_deserialize_any};
 use serde_json::Value;
 
-/// Describes the first problem of decoding `json` as a `K`. `error` is the error of `serde_json`.
-pub(super) fn find<K: DeserializeOwned>(json: &[u8], error: &serde_json::Error) -> String {
-    let Ok(value) = serde_json::from_slice::<Value>(json) else {
+use super::path::Path;
+
+/// Describes the first problem of decoding `json`. `error` is the error of `serde_json`.
+pub(super) fn describe(json: &[u8], error: &serde_json::Error) -> String {
+    let Ok(root) = serde_json::from_slice::<Value>(json) else {
         return format!("invalid JSON at line {} column {}", error.line(), error.column());
     };
-    match K::deserialize(Node(&value)) {
-        Err(problem) => problem.to_string(),
-        // Only `serde_json` rejects it, because a field is given twice, for example.
-        Ok(_) => format!("the value at line {} column {} is not accepted", error.line(), error.column()),
+    // A type whose errors have no position was not read to its end: the problem is the whole.
+    let path = offset(json, error).map(|offset| Path::to_byte(json, offset)).unwrap_or_default();
+    let found = path.value_in(&root).unwrap_or(&root);
+    let problem = problem(&error.to_string(), found).unwrap_or_else(|| UNKNOWN.to_owned());
+    if path.is_root() { problem } else { format!("{path}: {problem}") }
+}
+
+/// The problem if the message of the error may contain the value.
+const UNKNOWN: &str = "the value is not accepted by its type";
+
+/// Returns the offset of the last byte that was read before the error.
+fn offset(json: &[u8], error: &serde_json::Error) -> Option<usize> {
+    let lines = json.split_inclusive(|byte| *byte == b'\n');
+    let before: usize = lines.take(error.line().checked_sub(1)?).map(<[u8]>::len).sum();
+    before.checked_add(error.column().checked_sub(1)?)
+}
+
+/// The message of `serde_json` for a key that is read as a number and is none.
+const NUMERIC_KEY: &str = "invalid value: expected key to be a number in quotes";
+
+/// Words of serde's own messages. These words tell nothing about a value that has them.
+const COMMON: [&str; 22] = [
+    "a", "an", "array", "boolean", "element", "elements", "enum", "fields", "i32", "i64", "integer",
+    "length", "map", "number", "of", "one", "or", "sequence", "string", "struct", "u32", "with",
+];
+
+/// Describes the problem of a value, if the message of the error repeats no part of the value.
+fn problem(message: &str, found: &Value) -> Option<String> {
+    let message = message.rsplit_once(" at line ").map_or(message, |(message, _)| message);
+    if message == NUMERIC_KEY {
+        return Some("expected a number as key".to_owned());
     }
-}
-
-/// A step from a value to one in it.
-#[derive(Debug)]
-enum Segment {
-    Index(usize),
-    Member(String),
-}
-
-/// The maximum length of a printed path, in bytes.
-const MAX_PATH: usize = 256;
-
-/// Formats the path of these segments. Keys with unusual characters are quoted.
-fn path<'a>(segments: impl Iterator<Item = &'a Segment>) -> String {
-    let mut text = String::new();
-    for segment in segments {
-        let written = match segment {
-            Segment::Index(index) => write!(text, "[{index}]"),
-            Segment::Member(key) if is_plain(key) => {
-                write!(text, "{}{key}", if text.is_empty() { "" } else { "." })
-            }
-            Segment::Member(key) => write!(text, "[{key:?}]"),
-        };
-        if written.is_err() || text.len() > MAX_PATH {
-            let end = text.floor_char_boundary(MAX_PATH);
-            text.truncate(end);
-            text.push('…');
-            break;
+    let (known, problem) = match message.split_once(' ')? {
+        ("missing", field) => (field, format!("the {field} is missing")),
+        ("duplicate", field) => (field, format!("the {field} is given twice")),
+        ("invalid", rest) => {
+            let (what, found) = rest.split_once([':', ' '])?;
+            let (_, expected) = message.rsplit_once(", expected ")?;
+            let kind = kind(found.trim_start());
+            let found = match what {
+                "length" => "another length".to_owned(),
+                "value" => format!("{kind} with another value"),
+                _ => kind.to_owned(),
+            };
+            (expected, format!("expected {expected}, found {found}"))
         }
-    }
-    text
-}
-
-fn is_plain(key: &str) -> bool {
-    !key.is_empty()
-        && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'$'))
-}
-
-/// What is wrong with a value, and where.
-#[derive(Debug)]
-struct Problem {
-    what: String,
-    /// The way to the value, its last step first.
-    way: Vec<Segment>,
-}
-
-impl Problem {
-    fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into(), way: Vec::new() }
-    }
-
-    fn mismatch(expected: &dyn Expected, found: impl fmt::Display) -> Self {
-        Self::new(format!("expected {expected}, found {found}"))
-    }
-
-    /// Says that the value is behind this step.
-    fn behind(mut self, segment: Segment) -> Self {
-        self.way.push(segment);
-        self
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = path(self.way.iter().rev());
-        if !path.is_empty() {
-            write!(f, "{path}: ")?;
+        ("unknown", rest) => {
+            let (_, expected) =
+                message.rsplit_once(", expected ").or_else(|| message.rsplit_once(", there are "))?;
+            let found = if rest.starts_with("field") { "another one" } else { "another string" };
+            let what = if rest.starts_with("field") { "the fields " } else { "" };
+            (expected, format!("expected {what}{expected}, found {found}"))
         }
-        f.write_str(&self.what)
-    }
-}
-
-impl std::error::Error for Problem {}
-
-impl de::Error for Problem {
-    /// Drops the message, which may contain the value, unless it is that of an untagged enum.
-    fn custom<T: fmt::Display>(message: T) -> Self {
-        const UNTAGGED: &str = "data did not match any variant of untagged enum ";
-        let message = message.to_string();
-        match message.strip_prefix(UNTAGGED) {
-            Some(name) if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') => {
-                Self::new(format!("matches no variant of {name}"))
-            }
-            _ => Self::new("the value is not accepted by its type"),
+        ("data", rest) => {
+            let name = rest.strip_prefix("did not match any variant of untagged enum ")?;
+            (name, format!("matches no variant of {name}"))
         }
-    }
-
-    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::mismatch(expected, format_args!("{}", kind(&found)))
-    }
-
-    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::mismatch(expected, format_args!("{} with another value", kind(&found)))
-    }
-
-    fn invalid_length(_: usize, expected: &dyn Expected) -> Self {
-        Self::mismatch(expected, "another length")
-    }
-
-    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
-        Self::new(format!("expected {}, found another string", alternatives(expected)))
-    }
-
-    fn unknown_field(_: &str, expected: &'static [&'static str]) -> Self {
-        Self::new(format!("expected the fields {}, found another one", alternatives(expected)))
-    }
-
-    fn missing_field(field: &'static str) -> Self {
-        Self::new(format!("the field `{field}` is missing"))
-    }
-
-    fn duplicate_field(field: &'static str) -> Self {
-        Self::new(format!("the field `{field}` is given twice"))
-    }
+        _ => return None,
+    };
+    (!shares_word(known, found)).then_some(problem)
 }
 
-/// Returns the kind of a value.
-fn kind(found: &Unexpected<'_>) -> &'static str {
-    match found {
-        Unexpected::Bool(_) => "a boolean",
-        Unexpected::Unsigned(_) | Unexpected::Signed(_) => "an integer",
-        Unexpected::Float(_) => "a number with a fraction",
-        Unexpected::Char(_) | Unexpected::Str(_) => "a string",
-        Unexpected::Bytes(_) => "bytes",
-        Unexpected::Unit | Unexpected::Option => "null",
-        Unexpected::Seq => "an array",
-        Unexpected::Map => "an object",
+/// Returns the kind of a value from the words with which serde begins the description of the value.
+fn kind(described: &str) -> &'static str {
+    match described.split([' ', ',']).next().unwrap_or_default() {
+        "boolean" => "a boolean",
+        "integer" => "an integer",
+        "floating" => "a number with a fraction",
+        "string" | "character" => "a string",
+        "null" | "unit" | "Option" => "null",
+        "sequence" => "an array",
+        "map" => "an object",
         _ => "a value of another kind",
     }
 }
 
-fn alternatives(names: &[&str]) -> String {
-    match names {
-        [] => "none".to_owned(),
-        [only] => format!("`{only}`"),
-        names => format!("one of `{}`", names.join("`, `")),
+/// Whether a text has a word of a string or a number in `value`, except common words.
+fn shares_word(text: &str, value: &Value) -> bool {
+    let is_telling = |word: &str| !COMMON.contains(&word);
+    let has_word_of = |leaf: &str| {
+        words(leaf).filter(|word| is_telling(word)).any(|word| words(text).any(|known| known == word))
+    };
+    match value {
+        Value::String(leaf) => has_word_of(leaf),
+        Value::Number(number) => has_word_of(&number.to_string()),
+        Value::Array(items) => items.iter().any(|item| shares_word(text, item)),
+        Value::Object(members) => members.values().any(|member| shares_word(text, member)),
+        Value::Null | Value::Bool(_) => false,
     }
 }
 
-/// A JSON value whose deserializer fails with [`Problem`].
-#[derive(Clone, Copy)]
-struct Node<'a>(&'a Value);
-
-impl<'de> Deserializer<'de> for Node<'de> {
-    type Error = Problem;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        match self.0 {
-            Value::Null => visitor.visit_unit(),
-            Value::Bool(value) => visitor.visit_bool(*value),
-            Value::Number(number) => match (number.as_u64(), number.as_i64()) {
-                (Some(value), _) => visitor.visit_u64(value),
-                (None, Some(value)) => visitor.visit_i64(value),
-                (None, None) => visitor.visit_f64(number.as_f64().unwrap_or(f64::NAN)),
-            },
-            Value::String(text) => visitor.visit_borrowed_str(text),
-            Value::Array(items) => {
-                let mut items = Items { items: items.iter().enumerate() };
-                let value = visitor.visit_seq(&mut items)?;
-                complete(items.items.len(), value)
-            }
-            Value::Object(members) => {
-                let mut members = Members { members: members.iter(), current: None };
-                let value = visitor.visit_map(&mut members)?;
-                complete(members.members.len(), value)
-            }
-        }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        if self.0.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Problem> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Problem> {
-        match self.0 {
-            Value::String(variant) => visitor.visit_enum(variant.as_str().into_deserializer()),
-            Value::Object(members) if members.len() == 1 => {
-                let members = Members { members: members.iter(), current: None };
-                visitor.visit_enum(MapAccessDeserializer::new(members))
-            }
-            _ => self.deserialize_any(visitor),
-        }
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct identifier ignored_any
-    }
-}
-
-/// Returns `value`, if its type has asked for all parts of the JSON.
-fn complete<T>(left: usize, value: T) -> Result<T, Problem> {
-    if left == 0 { Ok(value) } else { Err(Problem::new("there are more items than the type has")) }
-}
-
-/// The items of an array.
-struct Items<'a> {
-    items: std::iter::Enumerate<std::slice::Iter<'a, Value>>,
-}
-
-impl<'de> SeqAccess<'de> for Items<'de> {
-    type Error = Problem;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Problem> {
-        let Some((index, item)) = self.items.next() else { return Ok(None) };
-        seed.deserialize(Node(item)).map(Some).map_err(|problem| problem.behind(Segment::Index(index)))
-    }
-
-    fn size_hint(&self) -> Option<usize> {
-        Some(self.items.len())
-    }
-}
-
-/// The members of an object.
-struct Members<'a> {
-    members: serde_json::map::Iter<'a>,
-    /// The member whose key was read.
-    current: Option<(&'a String, &'a Value)>,
-}
-
-impl<'de> MapAccess<'de> for Members<'de> {
-    type Error = Problem;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Problem> {
-        self.current = self.members.next();
-        let Some((key, _)) = self.current else { return Ok(None) };
-        let read = seed.deserialize(Key(key)).map(Some);
-        read.map_err(|problem| problem.behind(Segment::Member(key.clone())))
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Problem> {
-        let Some((key, value)) = self.current.take() else {
-            return Err(Problem::new("its type reads values before their keys"));
-        };
-        seed.deserialize(Node(value)).map_err(|problem| problem.behind(Segment::Member(key.clone())))
-    }
-
-    fn size_hint(&self) -> Option<usize> {
-        Some(self.members.len())
-    }
-}
-
-/// The key of a member. As in `serde_json`, it may be read as a number.
-#[derive(Clone, Copy)]
-struct Key<'a>(&'a str);
-
-macro_rules! keys_of {
-    ($($method:ident $visit:ident,)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-            match self.0.parse() {
-                Ok(value) => visitor.$visit(value),
-                Err(_) => visitor.visit_borrowed_str(self.0),
-            }
-        }
-    )*};
-}
-
-impl<'de> Deserializer<'de> for Key<'de> {
-    type Error = Problem;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        visitor.visit_borrowed_str(self.0)
-    }
-
-    keys_of! {
-        deserialize_bool visit_bool,
-        deserialize_i8 visit_i8,
-        deserialize_i16 visit_i16,
-        deserialize_i32 visit_i32,
-        deserialize_i64 visit_i64,
-        deserialize_i128 visit_i128,
-        deserialize_u8 visit_u8,
-        deserialize_u16 visit_u16,
-        deserialize_u32 visit_u32,
-        deserialize_u64 visit_u64,
-        deserialize_u128 visit_u128,
-        deserialize_f32 visit_f32,
-        deserialize_f64 visit_f64,
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Problem> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Problem> {
-        visitor.visit_enum(self.0.into_deserializer())
-    }
-
-    forward_to_deserialize_any! {
-        char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
-    }
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty())
 }

@@ -120,13 +120,22 @@ pub(crate) async fn ensure(
     Ok(Actual { network_id: network.id, subnet_id, is_recreated })
 }
 
-/// Deletes all networks of an object.
+/// Deletes all networks of an object. A network without a mark of this controller stays: the ID in the status may be the ID of any network,
+/// and is the only one that is left if a deletion is repeated.
 pub(crate) async fn delete(neutron: &Neutron, known: &Known<'_>) -> Result<(), Error> {
     for network in find(neutron, known).await? {
-        neutron.delete_network(&network.id).await?;
-        tracing::info!(key = %known.key, network.id, "deleted from Neutron");
+        if known.has_mark(&network) || has_subnet(neutron, known, &network).await? {
+            neutron.delete_network(&network.id).await?;
+            tracing::info!(key = %known.key, network.id, "deleted from Neutron");
+        }
     }
     Ok(())
+}
+
+/// Whether a network has the subnet of an object, by its name: the network may have been renamed.
+async fn has_subnet(neutron: &Neutron, known: &Known<'_>, network: &Network) -> Result<bool, Error> {
+    let subnets = neutron.subnets(&[("network_id", &network.id)]).await?;
+    Ok(subnets.iter().any(|subnet| subnet.name == known.key.as_str()))
 }
 
 /// Returns the names of the networks that are in no object's status, as keys.

@@ -23,6 +23,7 @@ use crate::resource::Resource;
 use crate::route::{Query, Route, percent_decode};
 use crate::serve::{Deadline, Handle, ReceiveMemory, RequestBody};
 use crate::state::State;
+use crate::upgrade::Upgrade;
 use crate::wire::{ApiError, FieldOperator, FieldRequirement, FieldSelector, LabelSelector, names};
 use crate::{definitions, registry, respond};
 
@@ -207,6 +208,7 @@ impl Api {
             route,
             resource,
             query,
+            uri: request.uri(),
             headers: request.headers(),
             body: request.body(),
             warnings,
@@ -229,6 +231,10 @@ impl Api {
         let code = response.status().as_u16();
         if labels.verb == "WATCH" && code == 200 {
             return response.map(|body| self.metrics.follow(labels, code, body));
+        }
+        if let Some(upgrade) = response.extensions().get::<Upgrade>() {
+            upgrade.hold(self.metrics.begin_long(labels, code));
+            return response;
         }
         self.metrics.finish(labels, code, since);
         response

@@ -21,6 +21,7 @@ mod openapi;
 mod openid;
 
 mod registry;
+mod streams;
 
 mod cluster_roles;
 mod definitions;
@@ -34,6 +35,8 @@ mod respond;
 mod route;
 mod table;
 
+mod upgrade;
+
 mod body;
 
 mod managed_fields;
@@ -42,6 +45,9 @@ mod resource;
 mod conversion;
 
 mod webhook;
+
+mod network;
+mod nodes;
 
 mod strategy;
 
@@ -60,9 +66,15 @@ pub use body::Body;
 pub use discovery::HealthCheck;
 pub use env::{Clock, SystemClock};
 pub use intercept::Intercept;
+pub use nodes::{
+    Attach, Command, Connection, Container, Duplex, LogRequest, NodeError, Nodes, Pod, Reader, Session,
+    Target, TerminalSize, Writer,
+};
 pub use serve::{
     Authority, CertificateError, CertificateTextError, ClientCertificate, InProcess, Listen, ListenError,
     Listening, ServerCertificate,
 };
 pub use server::{BuildError, Server, ServerBuilder, Snapshot};
 pub use strategy::{AdmissionPlugin, ServiceRange, ServiceRangeError};
+#[doc(hidden)]
+pub use streams::parsers;

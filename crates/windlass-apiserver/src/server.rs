@@ -16,6 +16,8 @@ use crate::auth::{
 use crate::discovery::HealthCheck;
 use crate::env::{Clock, Env, SystemClock};
 use crate::intercept::Intercept;
+use crate::network::PodNetwork;
+use crate::nodes::Nodes;
 use crate::openapi::Documents;
 use crate::resource::{Definitions, builtin};
 use crate::serve::{self, InProcess, Listen, ListenError, Listening, ReceiveMemory};
@@ -59,6 +61,7 @@ pub struct ServerBuilder {
     forbids_privileged: bool,
     advertise_address: Option<IpAddr>,
     health_checks: Vec<Box<dyn HealthCheck>>,
+    nodes: Option<Arc<dyn Nodes>>,
 }
 
 /// Why a server was not built.
@@ -163,6 +166,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Passes `exec`, `attach`, `port-forward`, `log` and `proxy` on to `nodes`. Without nodes, the server answers the first three
+    /// with 500 and simulates logs.
+    pub fn nodes(mut self, nodes: impl Nodes) -> Self {
+        self.nodes = Some(Arc::new(nodes));
+        self
+    }
+
     /// Makes the server. Takes a few milliseconds.
     pub fn build(self) -> Result<Server, BuildError> {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
@@ -173,7 +183,8 @@ impl ServerBuilder {
             None => Store::new(start, Retention::default()),
         };
         let store = Arc::new(store);
-        let clients = Arc::new(Clients::new(Arc::clone(&store)));
+        let network = PodNetwork::new(self.nodes);
+        let clients = Arc::new(Clients::new(Arc::clone(&store), network.clone()));
         // A fork must not give out the uids that its origin gave out with the same seed.
         let origin = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.view.revision());
         let catalog = Catalog::builtin();
@@ -196,6 +207,7 @@ impl ServerBuilder {
             allows_privileged: !self.forbids_privileged,
             advertise_address: self.advertise_address,
             server_address: OnceLock::new(),
+            network,
             webhooks: Webhooks::new(clients),
             lookups: Lookups::new(),
             catalog,

@@ -15,6 +15,7 @@ use crate::auth::{
 };
 use crate::env::Env;
 use crate::managed_fields::{FieldManager, SERVER};
+use crate::network::PodNetwork;
 use crate::resource::{Definitions, Resource, ServedResources};
 use crate::store::Store;
 use crate::strategy::{AdmissionPlugins, Lookups, ServiceRange};
@@ -50,6 +51,8 @@ pub(crate) struct State {
     pub(crate) advertise_address: Option<IpAddr>,
     /// The advertised address of the first listener.
     pub(crate) server_address: OnceLock<SocketAddr>,
+    /// The network of the pods, and the nodes.
+    pub(crate) network: PodNetwork,
     /// The admission webhooks.
     pub(crate) webhooks: Webhooks,
     /// What strategies look up at every write.

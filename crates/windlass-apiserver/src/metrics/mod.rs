@@ -55,9 +55,14 @@ impl Metrics {
 
     /// Counts a request that goes on for long, such as a watch, from now until its body ends.
     pub(crate) fn follow(&self, labels: &Labels<'_>, code: u16, body: Body) -> Body {
+        body.holding(self.begin_long(labels, code))
+    }
+
+    /// Counts a request that goes on for long, from now until the guard is dropped.
+    pub(crate) fn begin_long(&self, labels: &Labels<'_>, code: u16) -> LongRunning {
         let guard = LongRunning { series: self.series.of(labels), code };
         guard.series.begin();
-        body.holding(guard)
+        guard
     }
 }
 
@@ -67,8 +72,8 @@ impl Drop for InFlight {
     }
 }
 
-/// A request that goes on for long.
-struct LongRunning {
+/// A request that goes on for long. Dropping it ends it.
+pub(crate) struct LongRunning {
     series: Arc<series::Series>,
     code: u16,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, header};
+use http::{HeaderMap, Uri, header};
 use serde_json::Value;
 use windlass_schema::go_quote;
 
@@ -23,6 +23,7 @@ pub(crate) struct Call<'a> {
     pub(crate) route: Route,
     pub(crate) resource: Arc<Resource>,
     pub(crate) query: Query,
+    pub(crate) uri: &'a Uri,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a Bytes,
     /// Sentences for `Warning` headers.

@@ -1,48 +1,59 @@
-//! `exec`, `attach`, `port-forward` and `proxy`: requests that the real server passes on to a kubelet or to an address.
-//!
-//! This server checks them as the real one does. Then it refuses them, because it has no connection to nodes and pods.
+//! `exec`, `attach`, `port-forward` and `proxy`: requests that the server passes on to a node or to an address.
 
-use http::{Response, header};
+use std::sync::Arc;
+
+use http::{Method, Response, StatusCode, header};
 use serde_json::Value;
 
-use super::{Call, connect_options, log};
+use super::{Call, connect_options, log, proxy};
 use crate::auth::Attributes;
 use crate::body::Body;
+use crate::nodes::{Attach, Command, Container, NodeError, Nodes, Pod};
 use crate::store::ResourceId;
-use crate::wire::{ApiError, GroupResource};
+use crate::streams;
+use crate::upgrade::Upgrade;
+use crate::wire::ApiError;
 
-/// Checks a request that is to be passed on.
+/// The most ports of one connection: each has two channels, and the number of a channel is a byte.
+const MAX_PORTS: usize = 127;
+
+/// Checks a request, and passes it on.
 ///
 /// # Errors
-/// Always: the checks fail, or there is no other end.
-pub(super) async fn connect(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+/// The checks fail, or there is no other end.
+pub(super) async fn connect(call: &mut Call<'_>, method: &Method) -> Result<Response<Body>, ApiError> {
     if call.query.get("dryRun").is_some() {
         return Err(ApiError::bad_request("dryRun is not supported"));
     }
     let mut options = connect_options::read(call)?;
     call.admit_connection(&mut options).await?;
     match (&*call.resource.plural, &*call.route.subresource) {
-        ("pods", "proxy") => proxy_to_pod(call)?,
-        ("pods", subresource) => stream(call, subresource, &options)?,
-        ("services", _) => proxy_to_service(call)?,
+        ("pods", "proxy") => proxy::to_pod(call, method, &options).await,
+        ("pods", subresource) => stream(call, subresource, &options).await,
+        ("services", _) => proxy::to_service(call, method, &options).await,
         _ => {
             object(call, &call.route.name)?;
+            Err(no_nodes())
         }
     }
-    Err(ApiError::unexplained(
+}
+
+/// The error of a request that nothing here can answer.
+fn no_nodes() -> ApiError {
+    ApiError::unexplained(
         "error dialing backend: the nodes of this server are simulated, and their pods run no processes",
-    ))
+    )
 }
 
 /// Returns the object that the request names. Its name may be part of the last segment of the path.
-fn object(call: &Call<'_>, name: &str) -> Result<Value, ApiError> {
+pub(super) fn object(call: &Call<'_>, name: &str) -> Result<Value, ApiError> {
     let view = call.state.store.view();
     let found = view.get(&call.resource.storage, &call.resource.key(&call.route.namespace, name));
     let found = found.ok_or_else(|| ApiError::not_found(&call.resource.group_resource(), name))?;
     Ok(found.value())
 }
 
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -65,16 +76,32 @@ fn confirm_create(call: &Call<'_>) -> Result<(), ApiError> {
     Err(ApiError::forbidden(&call.resource.group_resource(), &route.name, decision.reason))
 }
 
-/// Checks a request for the streams of a container, or for the ports of a pod.
-fn stream(call: &Call<'_>, subresource: &str, options: &Value) -> Result<(), ApiError> {
+/// Passes a request for the streams of a container, or for the ports of a pod, on to its node.
+async fn stream(call: &Call<'_>, subresource: &str, options: &Value) -> Result<Response<Body>, ApiError> {
     confirm_create(call)?;
     let name = &call.route.name;
     let pod = object(call, name)?;
-    if subresource != "portforward" {
-        log::container(name, text(options, "/container"), &pod)?;
+    let container = match subresource {
+        "portforward" => String::new(),
+        _ => log::container(name, text(options, "/container"), &pod)?,
+    };
+    expect_node(call, &pod)?;
+    if call.header(header::UPGRADE).is_none() {
+        return Err(ApiError::bad_request("Upgrade request required"));
     }
-    let node = text(&pod, "/spec/nodeName");
+    let nodes = call.state.network.nodes().ok_or_else(no_nodes)?;
+    let pod = Pod::new(pod);
+    if subresource == "portforward" {
+        return Ok(forward(call, nodes, pod, options));
+    }
+    remote(call, nodes, Container { pod, name: container }, options).await
+}
+
+/// Checks that the pod is on a node with an address.
+fn expect_node(call: &Call<'_>, pod: &Value) -> Result<(), ApiError> {
+    let node = text(pod, "/spec/nodeName");
     if node.is_empty() {
+        let name = &call.route.name;
         return Err(ApiError::bad_request(format!("pod {name} does not have a host assigned")));
     }
     let view = call.state.store.view();
@@ -85,39 +112,71 @@ fn stream(call: &Call<'_>, subresource: &str, options: &Value) -> Result<(), Api
     if addresses.is_none_or(Vec::is_empty) {
         return Err(ApiError::unexplained("no preferred addresses found; known addresses: []"));
     }
-    let upgrades = call.header(header::UPGRADE).is_some();
-    if upgrades { Ok(()) } else { Err(ApiError::bad_request("Upgrade request required")) }
+    Ok(())
 }
 
-/// Splits `NAME`, `NAME:PORT` or `SCHEME:NAME:PORT` into the name and the port.
-fn split(name: &str) -> (&str, &str) {
-    let parts: Vec<&str> = name.split(':').collect();
-    match parts[..] {
-        [name, port] | [_, name, port] => (name, port),
-        _ => (name, ""),
+/// Runs a command, or attaches to a container.
+async fn remote(
+    call: &Call<'_>,
+    nodes: &Arc<dyn Nodes>,
+    container: Container,
+    options: &Value,
+) -> Result<Response<Body>, ApiError> {
+    let is_set = |name: &str| options[name] == true;
+    let terminal = is_set("tty");
+    let (stdin, stdout) = (is_set("stdin"), is_set("stdout"));
+    // A terminal has one output.
+    let stderr = is_set("stderr") && !terminal;
+    if !stdin && !stdout && !stderr {
+        let why = "you must specify at least 1 of stdin, stdout, stderr";
+        return Ok(streams::refuse(StatusCode::BAD_REQUEST, why));
     }
+    let (protocol, mut response) = match streams::remote(call.headers) {
+        Ok(chosen) => chosen,
+        Err(refused) => return Ok(*refused),
+    };
+    let streams = Attach { stdin, stdout, stderr, terminal };
+    let command = (call.route.subresource == "exec").then(|| {
+        let words = options["command"].as_array().into_iter().flatten();
+        words.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
+    });
+    let session = match &command {
+        Some(words) => nodes.exec(&container, Command { words: words.clone(), streams }).await,
+        None => nodes.attach(&container, streams).await,
+    };
+    if let Err(NodeError::Refused(why)) = &session
+        && !protocol.is_translated()
+    {
+        return Ok(streams::refuse(StatusCode::INTERNAL_SERVER_ERROR, why));
+    }
+    let program = streams::Program { session, streams, command };
+    Upgrade::add(&mut response, move |connection, stop| {
+        Box::pin(streams::run(connection, protocol, program, stop))
+    });
+    Ok(response)
 }
 
-fn proxy_to_pod(call: &Call<'_>) -> Result<(), ApiError> {
-    let pod = object(call, split(&call.route.name).0)?;
-    let has_address = !text(&pod, "/status/podIP").is_empty();
-    if has_address { Ok(()) } else { Err(ApiError::bad_request("address not allowed")) }
-}
-
-/// Checks a request to a service: no service here has endpoints that can be reached.
-fn proxy_to_service(call: &Call<'_>) -> Result<(), ApiError> {
-    let (name, port) = split(&call.route.name);
-    let service = object(call, name)?;
-    let quoted = windlass_schema::go_quote(name);
-    let ports = service.pointer("/spec/ports").and_then(Value::as_array).into_iter().flatten();
-    let mut known = ports.map(|known| (text(known, "/name"), known["port"].to_string()));
-    if !port.is_empty() && !known.any(|(name, number)| name == port || number == port) {
-        return Err(ApiError::unavailable(format!("no service port {port} found for service {quoted}")));
+/// Forwards connections to the ports of a pod.
+fn forward(call: &Call<'_>, nodes: &Arc<dyn Nodes>, pod: Pod, options: &Value) -> Response<Body> {
+    let (protocol, mut response) = match streams::port_forward(call.headers) {
+        Ok(chosen) => chosen,
+        Err(refused) => return *refused,
+    };
+    let ports = options["ports"].as_array().into_iter().flatten();
+    let ports: Vec<u16> =
+        ports.filter_map(Value::as_u64).filter_map(|port| u16::try_from(port).ok()).collect();
+    let why = match protocol {
+        streams::Forward::Channels(_) if ports.is_empty() => "query parameter \"port\" is required",
+        streams::Forward::Channels(_) if ports.contains(&0) => "port \"0\" must be > 0",
+        streams::Forward::Channels(_) if ports.len() > MAX_PORTS => "too many ports",
+        _ => "",
+    };
+    if !why.is_empty() {
+        return streams::refuse(StatusCode::BAD_REQUEST, why);
     }
-    let view = call.state.store.view();
-    let key = format!("{}/{name}", call.route.namespace);
-    if view.get(&ResourceId::new("", "endpoints"), &key).is_none() {
-        return Err(ApiError::not_found(&GroupResource::new("", "services"), name));
-    }
-    Err(ApiError::unavailable(format!("no endpoints available for service {quoted}")))
+    let pod = streams::Ports { nodes: Arc::clone(nodes), pod };
+    Upgrade::add(&mut response, move |connection, stop| {
+        Box::pin(streams::forward(connection, protocol, pod, ports, stop))
+    });
+    response
 }

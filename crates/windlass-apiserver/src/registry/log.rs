@@ -13,6 +13,7 @@ use serde_json::Value;
 use self::options::LogOptions;
 use super::Call;
 use crate::body::{Body, ByteStream};
+use crate::nodes::{Container, Pod};
 use crate::state::State;
 use crate::store::{ResourceId, Stored, Watched};
 use crate::wire::ApiError;
@@ -21,11 +22,12 @@ use crate::wire::ApiError;
 ///
 /// # Errors
 /// 404 for an absent pod, 400 for a container that it does not have or that has not started, and 422 for options that are out of range.
-pub(super) fn read(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn read(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = LogOptions::parse(&call.query, &call.route.name)?;
     let log = call.state.store.log(&call.resource.storage).watched();
     let view = call.state.store.view();
-    let stored = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
+    let stored = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?.clone();
+    drop(view);
     let pod = stored.value();
     let container = container(&call.route.name, call.query.text("container"), &pod)?;
     let node = pod.pointer("/spec/nodeName").and_then(Value::as_str);
@@ -35,6 +37,13 @@ pub(super) fn read(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         return Ok(response);
     }
     let text = shown::log(&pod, &container, options.previous).map_err(ApiError::bad_request)?;
+    if let Some(nodes) = call.state.network.nodes() {
+        let asked = Container { pod: Pod::new(pod.clone()), name: container.clone() };
+        if let Some(log) = nodes.logs(&asked, &options.request(call.state.env.now())).await {
+            let log = log.map_err(|error| ApiError::bad_request(error.to_string()))?;
+            return Ok(respond(Body::stream(log)));
+        }
+    }
     let started = shown::started(&pod, &container, options.previous);
     let shown =
         if shown::is_scripted(&pod, &container) { text.clone() } else { shown::simulated(&pod, &container) };
@@ -47,7 +56,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
             storage: call.resource.storage.clone(),
             key: call.key(),
             container,
-            last: Arc::clone(stored),
+            last: stored,
             text,
             options,
             sent,
@@ -62,10 +71,14 @@ pub(super) fn read(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     } else {
         Body::full(first)
     };
+    Ok(respond(body))
+}
+
+fn respond(body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     response.extensions_mut().insert(ByteStream);
-    Ok(response)
+    response
 }
 
 /// Follows a log until its container ends.

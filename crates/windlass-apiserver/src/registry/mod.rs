@@ -35,6 +35,7 @@ mod connect;
 mod connect_options;
 mod eviction;
 mod log;
+mod proxy;
 mod reviews;
 mod routes;
 mod scale;
@@ -54,7 +55,7 @@ pub(crate) async fn dispatch(call: &mut Call<'_>, method: &Method) -> Result<Res
         routes::expect(call, method)?;
     }
     if !call.route.subresource.is_empty() {
-        return subresource(call).await;
+        return subresource(call, method).await;
     }
     let (verb, named) = (call.route.verb, !call.route.name.is_empty());
     if custom && !named && matches!(verb, "update" | "patch") {
@@ -102,7 +103,7 @@ fn deprecation(resource: &Resource) -> Option<&'static str> {
     }
 }
 
-async fn subresource(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+async fn subresource(call: &mut Call<'_>, method: &Method) -> Result<Response<Body>, ApiError> {
     let Some(subresource) = call.resource.subresource(&call.route.subresource) else {
         return Err(ApiError::not_found(&call.resource.group_resource(), &call.route.name));
     };
@@ -126,10 +127,10 @@ async fn subresource(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
         ("scale", "update") => Box::pin(scale::update(call)).await,
         ("scale", "patch") => Box::pin(scale::patch(call)).await,
         ("binding", "create") => binding::bind(call).await,
-        ("log", "get") => log::read(call),
+        ("log", "get") => Box::pin(log::read(call)).await,
         ("token", "create") => Box::pin(token::request(call)).await,
         ("eviction", "create") => Box::pin(eviction::evict(call)).await,
-        ("exec" | "attach" | "portforward" | "proxy", _) => Box::pin(connect::connect(call)).await,
+        ("exec" | "attach" | "portforward" | "proxy", _) => Box::pin(connect::connect(call, method)).await,
         (name, _) => Err(ApiError::not_served(&call.resource.group_resource(), name)),
     }
 }

@@ -4,8 +4,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use futures::future::join;
 use http::{HeaderValue, Request, Response, header};
 use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
@@ -16,6 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::task::TaskTracker;
 
 use super::client_certificates::ClientCertificates;
 use super::connection::{Begun, drive};
@@ -27,6 +30,7 @@ use super::websocket::WebSocket;
 use super::{Authority, CertificateError, Handle, RequestBody, refuse};
 use crate::auth::{Authenticated, AuthenticationResult, ClientAuth, Identity, Tokens, authenticate};
 use crate::body::Body;
+use crate::upgrade::{Conversation, Upgrade};
 use crate::wire::ApiError;
 
 /// The time limit of a TLS handshake.
@@ -153,6 +157,7 @@ pub struct Listening {
     tokens: Arc<Tokens>,
     stopping: CancellationToken,
     accepting: JoinHandle<GracefulShutdown>,
+    conversations: TaskTracker,
 }
 
 impl Listening {
@@ -190,12 +195,14 @@ impl Listening {
         self.stopping.clone().cancelled_owned()
     }
 
-    /// Closes the port, ends watches, and waits up to five seconds for requests in flight.
+    /// Closes the port, ends watches and the streams of pods, and waits up to five seconds for requests in flight.
     pub async fn shutdown(mut self) {
         self.stopping.cancel();
+        self.conversations.close();
         if let Ok(connections) = (&mut self.accepting).await {
             // Connections that are still open then are closed.
-            let _ = tokio::time::timeout(DRAIN_TIMEOUT, connections.shutdown()).await;
+            let all = join(connections.shutdown(), self.conversations.wait());
+            let _ = tokio::time::timeout(DRAIN_TIMEOUT, all).await;
         }
     }
 }
@@ -236,7 +243,7 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, L
     };
     let config = server_config(certificate, Arc::clone(&clients))?;
     let tokens = Arc::new(options.tokens);
-    let stopping = CancellationToken::new();
+    let (stopping, conversations) = (CancellationToken::new(), TaskTracker::new());
     let accept = Accept {
         acceptor: TlsAcceptor::from(Arc::new(config)),
         clients,
@@ -244,6 +251,7 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, L
         tokens: Arc::downgrade(&tokens),
         anonymous: options.anonymous,
         stopping: stopping.clone(),
+        conversations: conversations.clone(),
     };
     Ok(Listening {
         kubeconfig: kubeconfig(&url(address), authority.certificate_pem(), &admin),
@@ -252,6 +260,7 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, L
         tokens,
         stopping,
         accepting: tokio::spawn(accept.run(listener)),
+        conversations,
     })
 }
 
@@ -290,6 +299,8 @@ struct Accept {
     /// Whether requests without credentials are answered.
     anonymous: bool,
     stopping: CancellationToken,
+    /// The connections that speak another protocol now.
+    conversations: TaskTracker,
 }
 
 impl Accept {
@@ -373,16 +384,33 @@ impl Accept {
     }
 
     async fn answer(self, mut request: Request<Incoming>, identity: Identity) -> Response<Body> {
-        let websocket = WebSocket::requested(&mut request);
+        let websocket = WebSocket::requested(&request);
+        let connection =
+            request.headers().contains_key(header::UPGRADE).then(|| hyper::upgrade::on(&mut request));
         let is_http1 = request.version() < http::Version::HTTP_2;
         let request = request.map(|body| {
             if is_http1 { RequestBody::new(DrainOnDrop::new(body)) } else { RequestBody::new(body) }
         });
-        let response = self.handler.handle(request, identity).await;
+        let mut response = self.handler.handle(request, identity).await;
+        if let Some(conversation) = Upgrade::take(&mut response) {
+            let Some(connection) = connection else {
+                return refuse(&ApiError::bad_request("Upgrade request required"));
+            };
+            self.conversations.spawn(converse(connection, conversation, self.stopping));
+            return response;
+        }
         let response = response.map(|body| body.until(|| self.stopping.clone().cancelled_owned()));
-        match websocket {
-            Some(websocket) => websocket.answer(response),
+        match websocket.zip(connection) {
+            Some((websocket, connection)) => websocket.answer(response, connection),
             None => response,
         }
+    }
+}
+
+/// Goes on with another protocol as soon as the response is sent.
+async fn converse(connection: OnUpgrade, conversation: Conversation, stop: CancellationToken) {
+    match connection.await {
+        Ok(connection) => conversation(Box::new(TokioIo::new(connection)), stop).await,
+        Err(error) => tracing::debug!(%error, "a connection was not upgraded"),
     }
 }

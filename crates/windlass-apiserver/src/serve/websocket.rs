@@ -34,7 +34,6 @@ const BINARY: &str = "binary.k8s.io";
 
 /// The wish of a client to go on over WebSocket.
 pub(super) struct WebSocket {
-    connection: OnUpgrade,
     accept: String,
     /// The subprotocols that the client offers.
     offered: Vec<String>,
@@ -52,21 +51,21 @@ enum Format {
 }
 
 impl WebSocket {
-    /// Takes the wish out of a request, if it has one.
-    pub(super) fn requested(request: &mut Request<Incoming>) -> Option<Self> {
+    /// Reads the wish in a request, if it has one.
+    pub(super) fn requested(request: &Request<Incoming>) -> Option<Self> {
         let headers = request.headers();
         let accept = derive_accept_key(
             headers.get(SEC_WEBSOCKET_KEY).filter(|_| subprotocol::is_websocket(headers))?.as_bytes(),
         );
         let offered = subprotocol::offered(headers).into_iter().map(str::to_owned).collect();
-        Some(Self { connection: hyper::upgrade::on(request), accept, offered })
+        Some(Self { accept, offered })
     }
 
     /// Sends the events of a watch, or a log, over the WebSocket. Any other response is returned unchanged.
     ///
     /// A watch has no subprotocols of its own and answers with the one that is offered; several are 400. A log answers 403 if it knows
     /// none of those that are offered.
-    pub(super) fn answer(self, response: Response<Body>) -> Response<Body> {
+    pub(super) fn answer(self, response: Response<Body>, connection: OnUpgrade) -> Response<Body> {
         let is_log = response.extensions().get::<ByteStream>().is_some();
         let is_encoded = response.headers().contains_key(CONTENT_ENCODING);
         if response.status() != StatusCode::OK || is_encoded || !(is_log || response.body().is_stream()) {
@@ -88,7 +87,7 @@ impl WebSocket {
             head.headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
         }
         tokio::spawn(async move {
-            if let Err(error) = send(self.connection, body, format).await {
+            if let Err(error) = send(connection, body, format).await {
                 tracing::debug!(%error, "a WebSocket ended early");
             }
         });

@@ -8,17 +8,19 @@ use std::task::{Context, Poll};
 use futures::future::BoxFuture;
 use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::client::legacy::connect::{Connected, Connection as PooledConnection};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tower_service::Service;
 
 use super::endpoint::Location;
+use super::service::Backend;
 use super::{Endpoint, service, trust};
+use crate::network::PodNetwork;
+use crate::nodes::Connection;
 use crate::store::Store;
 
 /// Connects to one endpoint.
@@ -26,6 +28,7 @@ use crate::store::Store;
 pub(super) struct Connector {
     endpoint: Arc<Endpoint>,
     store: Arc<Store>,
+    network: PodNetwork,
     tls: Arc<ClientConfig>,
 }
 
@@ -36,21 +39,26 @@ pub(super) struct ConnectError(String);
 
 impl Connector {
     /// Prepares connections to `endpoint`. Services are looked up in `store`.
-    pub(super) async fn new(endpoint: &Endpoint, store: Arc<Store>) -> Result<Self, String> {
+    pub(super) async fn new(
+        endpoint: &Endpoint,
+        store: Arc<Store>,
+        network: PodNetwork,
+    ) -> Result<Self, String> {
         let tls = Arc::new(trust::client_config(endpoint).await?);
-        Ok(Self { endpoint: Arc::new(endpoint.clone()), store, tls })
+        Ok(Self { endpoint: Arc::new(endpoint.clone()), store, network, tls })
     }
 
     async fn connect(self, uri: Uri) -> Result<TlsConnection, ConnectError> {
         let (name, port) = (uri.host().unwrap_or_default(), uri.port_u16().unwrap_or(443));
         let server_name = self.endpoint.server_name(name);
-        let (host, port) = match &self.endpoint.location {
+        let backend = match &self.endpoint.location {
             Location::Service { namespace, name, port, .. } => {
                 service::resolve(&self.store.view(), namespace, name, *port).map_err(ConnectError)?
             }
-            _ => (server_name.clone(), port),
+            _ => Backend { host: server_name.clone(), port, pod: None },
         };
-        let tcp = dial(&host, port).await?;
+        let Backend { host, port, pod } = backend;
+        let tcp = self.network.dial(&host, port, pod.as_ref()).await.map_err(ConnectError)?;
         let server_name = ServerName::try_from(server_name)
             .map_err(|_| ConnectError(format!("{name} is not a name that a certificate can have")))?;
         let stream = TlsConnector::from(self.tls).connect(server_name, tcp).await;
@@ -59,33 +67,16 @@ impl Connector {
     }
 }
 
-async fn dial(host: &str, port: u16) -> Result<TcpStream, ConnectError> {
-    let addresses = tokio::net::lookup_host((host, port))
-        .await
-        .map_err(|_| ConnectError(format!("dial tcp: lookup {host}: no such host")))?;
-    let mut last = ConnectError(format!("dial tcp: lookup {host}: no such host"));
-    for address in addresses {
-        match TcpStream::connect(address).await {
-            Ok(stream) => {
-                // Requests are small, and each waits for its reply.
-                let _ = stream.set_nodelay(true);
-                return Ok(stream);
-            }
-            Err(error) => last = ConnectError(format!("dial tcp {address}: connect: {}", reason(&error))),
-        }
-    }
-    Err(last)
-}
-
-/// The text of an error of the operating system, as Go has it.
-fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
-        io::ErrorKind::HostUnreachable => "no route to host".to_owned(),
-        io::ErrorKind::NetworkUnreachable => "network is unreachable".to_owned(),
-        io::ErrorKind::TimedOut => "connection timed out".to_owned(),
-        _ => error.to_string(),
-    }
+/// Begins TLS without a check of the certificate, as the real server does for `proxy`.
+///
+/// # Errors
+/// The handshake fails.
+pub(crate) async fn connect_unverified(connection: Connection, host: &str) -> Result<Connection, String> {
+    let name = ServerName::try_from(host.to_owned()).map_err(|error| error.to_string())?;
+    let config = trust::unverified_config()?;
+    let stream = TlsConnector::from(Arc::new(config)).connect(name, connection).await;
+    let stream = stream.map_err(|error| trust::explain(&error))?;
+    Ok(Box::new(stream))
 }
 
 impl Service<Uri> for Connector {
@@ -103,9 +94,9 @@ impl Service<Uri> for Connector {
 }
 
 /// A TLS connection that tells the pool whether it speaks HTTP/2.
-pub(super) struct TlsConnection(TokioIo<TlsStream<TcpStream>>);
+pub(super) struct TlsConnection(TokioIo<TlsStream<Connection>>);
 
-impl Connection for TlsConnection {
+impl PooledConnection for TlsConnection {
     fn connected(&self) -> Connected {
         let is_http2 = self.0.inner().get_ref().1.alpn_protocol() == Some(b"h2");
         if is_http2 { Connected::new().negotiated_h2() } else { Connected::new() }

@@ -23,8 +23,11 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use windlass_schema::go_quote;
 
+pub(crate) use self::connect::connect_unverified;
 use self::connect::{ConnectError, Connector};
 pub(crate) use self::endpoint::Endpoint;
+pub(crate) use self::service::{Backend, ready_endpoint};
+use crate::network::PodNetwork;
 use crate::store::Store;
 
 /// The number of endpoints whose connections are kept.
@@ -43,14 +46,15 @@ type Client = legacy::Client<Connector, Full<Bytes>>;
 /// The HTTP clients of a server, one for each endpoint that was called lately.
 pub(crate) struct Clients {
     store: Arc<Store>,
+    network: PodNetwork,
     /// The most recently used in front.
     recent: Mutex<VecDeque<(Arc<str>, Client)>>,
 }
 
 impl Clients {
-    /// Creates clients that look up services in `store`.
-    pub(crate) fn new(store: Arc<Store>) -> Self {
-        Self { store, recent: Mutex::default() }
+    /// Creates clients that look up services in `store`, and connect to pods through `network`.
+    pub(crate) fn new(store: Arc<Store>, network: PodNetwork) -> Self {
+        Self { store, network, recent: Mutex::default() }
     }
 
     /// Posts JSON and returns the body of the reply, of at most `max_reply` bytes. Redirects are not followed. A call that the
@@ -103,7 +107,7 @@ impl Clients {
         if let Some(known) = self.known(endpoint) {
             return Ok(known);
         }
-        let connector = Connector::new(endpoint, Arc::clone(&self.store)).await?;
+        let connector = Connector::new(endpoint, Arc::clone(&self.store), self.network.clone()).await?;
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_TIMEOUT)

@@ -5,7 +5,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::Value;
 use windlass_schema::go_quote;
 
+use crate::nodes::Pod;
 use crate::store::{ResourceId, View};
+
+/// Where the requests to a service go.
+#[derive(Clone, Debug)]
+pub(crate) struct Backend {
+    /// An address or a host name.
+    pub(crate) host: String,
+    /// The port.
+    pub(crate) port: u16,
+    /// The pod that has the address, if the endpoint names a pod that exists.
+    pub(crate) pod: Option<Pod>,
+}
 
 /// Resolves a service to a host and port.
 ///
@@ -15,7 +27,7 @@ use crate::store::{ResourceId, View};
 /// # Errors
 ///
 /// If there is no such service or port, or no endpoint.
-pub(super) fn resolve(view: &View, namespace: &str, name: &str, port: u16) -> Result<(String, u16), String> {
+pub(super) fn resolve(view: &View, namespace: &str, name: &str, port: u16) -> Result<Backend, String> {
     let key = format!("{namespace}/{name}");
     let service = view
         .get(&ResourceId::new("", "services"), &key)
@@ -24,7 +36,7 @@ pub(super) fn resolve(view: &View, namespace: &str, name: &str, port: u16) -> Re
     let spec = service.get("spec").cloned().unwrap_or_default();
     if spec["type"] == "ExternalName" {
         let external = spec["externalName"].as_str().unwrap_or_default();
-        return Ok((external.to_owned(), port));
+        return Ok(Backend { host: external.to_owned(), port, pod: None });
     }
     let ports = spec["ports"].as_array().map(Vec::as_slice).unwrap_or_default();
     let service_port = ports
@@ -32,19 +44,40 @@ pub(super) fn resolve(view: &View, namespace: &str, name: &str, port: u16) -> Re
         .find(|candidate| candidate["port"] == port)
         .ok_or_else(|| format!("no service port {port} found for service {}", go_quote(name)))?;
     let port_name = service_port["name"].as_str().unwrap_or_default();
-    let mut endpoints = in_slices(view, namespace, name, port_name);
-    if endpoints.is_empty() {
-        endpoints = in_endpoints(view, &key, port_name);
-    }
-    if endpoints.is_empty() {
-        return Err(format!("no endpoints available for service {}", go_quote(name)));
-    }
-    static TURN: AtomicUsize = AtomicUsize::new(0);
-    let turn = TURN.fetch_add(1, Ordering::Relaxed) % endpoints.len();
-    Ok(endpoints.swap_remove(turn))
+    ready_endpoint(view, namespace, name, port_name)
+        .ok_or_else(|| format!("no endpoints available for service {}", go_quote(name)))
 }
 
-fn in_slices(view: &View, namespace: &str, service: &str, port_name: &str) -> Vec<(String, u16)> {
+/// Returns one of the ready endpoints of a port of a service, in turn; `None` if there is none.
+pub(crate) fn ready_endpoint(view: &View, namespace: &str, name: &str, port_name: &str) -> Option<Backend> {
+    static TURN: AtomicUsize = AtomicUsize::new(0);
+    let mut endpoints = in_slices(view, namespace, name, port_name);
+    if endpoints.is_empty() {
+        endpoints = in_endpoints(view, &format!("{namespace}/{name}"), port_name);
+    }
+    if endpoints.is_empty() {
+        return None;
+    }
+    let turn = TURN.fetch_add(1, Ordering::Relaxed) % endpoints.len();
+    let Endpoint { host, port, pod } = endpoints.swap_remove(turn);
+    let pod = view.get(&ResourceId::new("", "pods"), &format!("{namespace}/{}", pod?));
+    Some(Backend { host, port, pod: pod.map(|pod| Pod::new(pod.value())) })
+}
+
+/// An endpoint of a service.
+struct Endpoint {
+    host: String,
+    port: u16,
+    /// The name of the pod.
+    pod: Option<String>,
+}
+
+/// Returns the name of the pod that an endpoint refers to.
+fn pod_of(target: &Value) -> Option<String> {
+    target["name"].as_str().filter(|_| target["kind"] == "Pod").map(str::to_owned)
+}
+
+fn in_slices(view: &View, namespace: &str, service: &str, port_name: &str) -> Vec<Endpoint> {
     let slices = view.range(&ResourceId::new("discovery.k8s.io", "endpointslices"), Some(namespace));
     let of_service =
         slices.filter(|(_, slice)| slice.labels().get("kubernetes.io/service-name") == Some(service));
@@ -53,21 +86,25 @@ fn in_slices(view: &View, namespace: &str, service: &str, port_name: &str) -> Ve
         let slice = slice.value();
         let Some(port) = port_named(&slice["ports"], port_name) else { continue };
         let endpoints = slice["endpoints"].as_array().into_iter().flatten();
-        let ready = endpoints.filter(|endpoint| endpoint["conditions"]["ready"] != false);
-        found.extend(ready.flat_map(|endpoint| texts(&endpoint["addresses"])).map(|address| (address, port)));
+        for endpoint in endpoints.filter(|endpoint| endpoint["conditions"]["ready"] != false) {
+            let pod = pod_of(&endpoint["targetRef"]);
+            let hosts = texts(&endpoint["addresses"]).into_iter();
+            found.extend(hosts.map(|host| Endpoint { host, port, pod: pod.clone() }));
+        }
     }
     found
 }
 
-fn in_endpoints(view: &View, key: &str, port_name: &str) -> Vec<(String, u16)> {
+fn in_endpoints(view: &View, key: &str, port_name: &str) -> Vec<Endpoint> {
     let Some(stored) = view.get(&ResourceId::new("", "endpoints"), key) else { return Vec::new() };
     let endpoints = stored.value();
     let mut found = Vec::new();
     for subset in endpoints["subsets"].as_array().into_iter().flatten() {
         let Some(port) = port_named(&subset["ports"], port_name) else { continue };
-        let addresses = subset["addresses"].as_array().into_iter().flatten();
-        let texts = addresses.filter_map(|address| address["ip"].as_str());
-        found.extend(texts.map(|address| (address.to_owned(), port)));
+        for address in subset["addresses"].as_array().into_iter().flatten() {
+            let Some(host) = address["ip"].as_str() else { continue };
+            found.push(Endpoint { host: host.to_owned(), port, pod: pod_of(&address["targetRef"]) });
+        }
     }
     found
 }
@@ -105,7 +142,10 @@ mod tests {
         let server = Server::builder().build().unwrap();
         let ports = json!([{"name": "http", "port": 80}, {"name": "https", "port": 443}]);
         put(&server, "", "services", &json!({"metadata": {"name": "a"}, "spec": {"ports": ports}}));
-        let resolve = |port| resolve(&server.state().store.view(), "ns", "a", port);
+        let resolve = |port| {
+            let found = resolve(&server.state().store.view(), "ns", "a", port);
+            found.map(|backend| (backend.host, backend.port))
+        };
         assert_eq!(resolve(443).unwrap_err(), "no endpoints available for service \"a\"");
         assert_eq!(resolve(1).unwrap_err(), "no service port 1 found for service \"a\"");
         let subsets = json!([{
@@ -134,7 +174,7 @@ mod tests {
         let server = Server::builder().build().unwrap();
         let spec = json!({"type": "ExternalName", "externalName": "example.com"});
         put(&server, "", "services", &json!({"metadata": {"name": "a"}, "spec": spec}));
-        let found = resolve(&server.state().store.view(), "ns", "a", 8443);
-        assert_eq!(found.unwrap(), ("example.com".to_owned(), 8443));
+        let found = resolve(&server.state().store.view(), "ns", "a", 8443).unwrap();
+        assert_eq!((found.host.as_str(), found.port), ("example.com", 8443));
     }
 }

@@ -49,6 +49,63 @@ pub(super) async fn client_config(endpoint: &Endpoint) -> Result<ClientConfig, S
     Ok(config)
 }
 
+/// Makes the TLS settings for a server whose certificate is not checked.
+///
+/// # Errors
+///
+/// If there are no such settings.
+pub(super) fn unverified_config() -> Result<ClientConfig, String> {
+    let provider = Arc::new(ring::default_provider());
+    let verifier = Arc::new(Unverified(provider.signature_verification_algorithms));
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// Accepts every certificate. The signatures of the handshake are checked.
+#[derive(Debug)]
+struct Unverified(rustls::crypto::WebPkiSupportedAlgorithms);
+
+impl ServerCertVerifier for Unverified {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        rustls::crypto::verify_tls12_signature(message, certificate, signed, &self.0)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        rustls::crypto::verify_tls13_signature(message, certificate, signed, &self.0)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_schemes()
+    }
+}
+
 /// Checks certificates as Go does: one that is trusted itself is valid, even if it is the certificate of an authority.
 #[derive(Debug)]
 struct Trust {

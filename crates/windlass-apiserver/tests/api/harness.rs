@@ -1,5 +1,6 @@
 //! What the tests share: a server to talk to, requests, replies and watches.
 
+mod host;
 mod kubeconfig;
 mod reply;
 mod transport;
@@ -22,6 +23,7 @@ use tokio_tungstenite::{WebSocketStream, tungstenite};
 use windlass_apiserver::{Listen, Server};
 use windlass_patience::stretched;
 
+pub(crate) use host::Host;
 pub(crate) use reply::{NOT_ENFORCED, Reply, plain};
 use transport::{Credentials, Transport};
 pub(crate) use watch::Watch;

@@ -1,8 +1,11 @@
 //! `PodLogOptions`: which part of a log is asked for.
 
+use std::time::SystemTime;
+
 use jiff::{SignedDuration, Timestamp};
 use windlass_schema::{FieldError, go_quote};
 
+use crate::nodes::LogRequest;
 use crate::registry::options::parse_integer;
 use crate::route::Query;
 use crate::wire::ApiError;
@@ -68,14 +71,31 @@ impl LogOptions {
         })
     }
 
-    /// Returns what is shown at once of a log whose lines were written at `started`.
-    pub(super) fn first(&self, text: &str, started: Option<Timestamp>, now: Timestamp) -> String {
-        let since = self.since.as_ref().map(|since| match since {
+    /// Returns what a node is asked for.
+    pub(super) fn request(&self, now: Timestamp) -> LogRequest {
+        LogRequest {
+            follow: self.follow,
+            previous: self.previous,
+            timestamps: self.timestamps,
+            tail: self.tail_lines,
+            since: self.since(now).map(SystemTime::from),
+            limit: self.limit_bytes,
+        }
+    }
+
+    /// Returns the time of the first line.
+    fn since(&self, now: Timestamp) -> Option<Timestamp> {
+        self.since.as_ref().map(|since| match since {
             Since::Ago(seconds) => {
                 now.checked_sub(SignedDuration::from_secs(*seconds)).unwrap_or(Timestamp::MIN)
             }
             Since::Time(time) => *time,
-        });
+        })
+    }
+
+    /// Returns what is shown at once of a log whose lines were written at `started`.
+    pub(super) fn first(&self, text: &str, started: Option<Timestamp>, now: Timestamp) -> String {
+        let since = self.since(now);
         if since.zip(started).is_some_and(|(since, started)| started < since) {
             return String::new();
         }

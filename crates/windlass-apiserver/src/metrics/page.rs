@@ -102,7 +102,7 @@ fn requests(page: &mut Page, metrics: &Metrics) {
         page.sample(name, &format!("request_kind=\"{kind}\""), count);
     }
     page.metric("apiserver_longrunning_requests", "gauge", "Watches and the like that are open.");
-    for series in all.iter().filter(|series| series.shown.all().contains("verb=\"WATCH\"")) {
+    for series in all.iter().filter(|series| is_long_running(&series.shown.all())) {
         page.sample("apiserver_longrunning_requests", &series.shown.without_dry_run(), series.long_running());
     }
     let name = "apiserver_request_duration_seconds";
@@ -172,4 +172,9 @@ fn objects(page: &mut Page, state: &State) {
     for id in &stored {
         page.sample("apiserver_storage_objects", &format!("resource=\"{id}\""), view.count(id));
     }
+}
+
+/// Whether the labels are those of requests that may go on for long.
+fn is_long_running(labels: &str) -> bool {
+    ["verb=\"WATCH\"", "verb=\"CONNECT\""].iter().any(|verb| labels.contains(verb))
 }

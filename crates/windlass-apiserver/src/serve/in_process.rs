@@ -7,9 +7,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::{Request, Response};
+use http::{Request, Response, header};
 
-use super::{Handle, RequestBody};
+use super::{Handle, RequestBody, pipe};
 use crate::auth::Identity;
 use crate::body::Body;
 
@@ -44,6 +44,9 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let Self { handler, identity } = self.clone();
+        if request.headers().contains_key(header::UPGRADE) {
+            return Box::pin(pipe::send(handler, identity, request).map(Ok));
+        }
         Box::pin(handler.handle(request.map(RequestBody::new), identity).map(Ok))
     }
 }

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use futures::future::join;
 use http::{HeaderValue, Request, Response, header};
 use hyper::body::Incoming;
-use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
@@ -25,12 +24,11 @@ use super::connection::{Begun, drive};
 use super::cork::cork;
 use super::kubeconfig::kubeconfig;
 use super::server_certificate::{self, CertificateTextError, ServerCertificate};
+use super::switch::Switch;
 use super::unread::DrainOnDrop;
-use super::websocket::WebSocket;
 use super::{Authority, CertificateError, Handle, RequestBody, refuse};
 use crate::auth::{Authenticated, AuthenticationResult, ClientAuth, Identity, Tokens, authenticate};
 use crate::body::Body;
-use crate::upgrade::{Conversation, Upgrade};
 use crate::wire::ApiError;
 
 /// The time limit of a TLS handshake.
@@ -384,33 +382,13 @@ impl Accept {
     }
 
     async fn answer(self, mut request: Request<Incoming>, identity: Identity) -> Response<Body> {
-        let websocket = WebSocket::requested(&request);
-        let connection =
-            request.headers().contains_key(header::UPGRADE).then(|| hyper::upgrade::on(&mut request));
+        let switch = Switch::requested(&mut request);
         let is_http1 = request.version() < http::Version::HTTP_2;
         let request = request.map(|body| {
             if is_http1 { RequestBody::new(DrainOnDrop::new(body)) } else { RequestBody::new(body) }
         });
-        let mut response = self.handler.handle(request, identity).await;
-        if let Some(conversation) = Upgrade::take(&mut response) {
-            let Some(connection) = connection else {
-                return refuse(&ApiError::bad_request("Upgrade request required"));
-            };
-            self.conversations.spawn(converse(connection, conversation, self.stopping));
-            return response;
-        }
-        let response = response.map(|body| body.until(|| self.stopping.clone().cancelled_owned()));
-        match websocket.zip(connection) {
-            Some((websocket, connection)) => websocket.answer(response, connection),
-            None => response,
-        }
-    }
-}
-
-/// Goes on with another protocol as soon as the response is sent.
-async fn converse(connection: OnUpgrade, conversation: Conversation, stop: CancellationToken) {
-    match connection.await {
-        Ok(connection) => conversation(Box::new(TokioIo::new(connection)), stop).await,
-        Err(error) => tracing::debug!(%error, "a connection was not upgraded"),
+        let response = self.handler.handle(request, identity).await;
+        let Self { conversations, stopping, .. } = self;
+        switch.answer(response, stopping, |conversation| drop(conversations.spawn(conversation)))
     }
 }

@@ -5,6 +5,7 @@ mod deadline;
 mod request_body;
 
 mod in_process;
+mod pipe;
 
 mod authority;
 mod client_certificates;
@@ -13,6 +14,7 @@ mod ec_key;
 mod kubeconfig;
 mod listen;
 mod server_certificate;
+mod switch;
 mod unread;
 mod websocket;
 

@@ -5,8 +5,9 @@ use futures::stream::{SplitSink, SplitStream};
 use futures::{SinkExt, StreamExt};
 use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 use super::channel::{Received, Version};
 use super::conversation::Limits;
@@ -31,6 +32,11 @@ pub(super) async fn open(connection: Connection) -> (Sender, Receiver) {
         .max_message_size(Some(MAX_MESSAGE))
         .max_frame_size(Some(MAX_MESSAGE));
     WebSocketStream::from_raw_socket(connection, Role::Server, Some(limits)).await.split()
+}
+
+/// Makes the message that ends a connection. Go's clients take an end without a status for an error.
+pub(super) fn normal_close() -> Message {
+    Message::Close(Some(CloseFrame { code: CloseCode::Normal, reason: Utf8Bytes::default() }))
 }
 
 /// Reads messages until the client leaves. `inlets` are the channels that take bytes, by their number.
@@ -80,5 +86,5 @@ pub(super) async fn write(mut messages: Sender, mut packets: mpsc::Receiver<Pack
         }
         limits.touch();
     }
-    let _ = messages.close().await;
+    let _ = messages.send(normal_close()).await;
 }

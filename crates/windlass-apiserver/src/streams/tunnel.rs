@@ -9,7 +9,7 @@ use futures::{Sink, Stream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::socket::{Receiver, Sender};
+use super::socket::{Receiver, Sender, normal_close};
 
 /// The reading half.
 pub(super) struct TunnelReader {
@@ -19,11 +19,14 @@ pub(super) struct TunnelReader {
 }
 
 /// The writing half.
-pub(super) struct TunnelWriter(Sender);
+pub(super) struct TunnelWriter {
+    messages: Sender,
+    is_closed: bool,
+}
 
 /// Makes a stream of bytes of a WebSocket.
 pub(super) fn tunnel((sender, messages): (Sender, Receiver)) -> (TunnelReader, TunnelWriter) {
-    (TunnelReader { messages, rest: Bytes::new() }, TunnelWriter(sender))
+    (TunnelReader { messages, rest: Bytes::new() }, TunnelWriter { messages: sender, is_closed: false })
 }
 
 impl AsyncRead for TunnelReader {
@@ -49,18 +52,23 @@ impl AsyncRead for TunnelReader {
 
 impl AsyncWrite for TunnelWriter {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        ready!(Pin::new(&mut self.0).poll_ready(cx)).map_err(io_error)?;
+        ready!(Pin::new(&mut self.messages).poll_ready(cx)).map_err(io_error)?;
         let message = Message::Binary(Bytes::copy_from_slice(bytes));
-        Pin::new(&mut self.0).start_send(message).map_err(io_error)?;
+        Pin::new(&mut self.messages).start_send(message).map_err(io_error)?;
         Poll::Ready(Ok(bytes.len()))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx).map_err(io_error)
+        Pin::new(&mut self.messages).poll_flush(cx).map_err(io_error)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_close(cx).map_err(io_error)
+        if !self.is_closed {
+            ready!(Pin::new(&mut self.messages).poll_ready(cx)).map_err(io_error)?;
+            Pin::new(&mut self.messages).start_send(normal_close()).map_err(io_error)?;
+            self.is_closed = true;
+        }
+        Pin::new(&mut self.messages).poll_flush(cx).map_err(io_error)
     }
 }
 

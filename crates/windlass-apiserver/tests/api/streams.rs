@@ -29,6 +29,10 @@ async fn hear(socket: &mut Socket) -> Heard {
     let mut heard = Heard::default();
     let listening = async {
         while let Some(Ok(message)) = socket.next().await {
+            if let Message::Close(close) = &message {
+                let code = close.as_ref().map(|close| u16::from(close.code));
+                assert_eq!(code, Some(1000), "Go's clients take another end for an error");
+            }
             let Message::Binary(bytes) = message else { continue };
             let text = String::from_utf8_lossy(&bytes[1..]).into_owned();
             match bytes[0] {

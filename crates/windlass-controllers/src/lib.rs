@@ -49,4 +49,5 @@ mod wake;
 pub use self::certificates::{SigningAuthority, SigningAuthorityError};
 pub use self::cluster::Controllers;
 pub use self::kubelet::script;
+pub use self::kubelet::streams;
 pub use self::readiness::can_run_pods;

@@ -19,6 +19,7 @@ use windlass_controllers::{Controllers, SigningAuthority, can_run_pods};
 use windlass_runtime::{Error, Result};
 
 use crate::kubeconfig_file;
+use crate::nodes::SimulatedNodes;
 
 /// The limit for a node to be ready.
 const READY_WITHIN: Duration = Duration::from_secs(30);
@@ -54,7 +55,7 @@ impl ControlPlane {
 
     async fn listen(port: u16, builder: ServerBuilder) -> Result<Self> {
         let begun = Instant::now();
-        let server = builder.build().map_err(Error::other)?;
+        let server = builder.nodes(SimulatedNodes).build().map_err(Error::other)?;
         let listening = server.listen(Listen::port(port)).await.map_err(Error::other)?;
         Ok(Self { server, listening, controllers: None, threads: None, startup_time: begun.elapsed() })
     }

@@ -22,6 +22,7 @@ mod crds;
 mod kubeconfig_file;
 mod kubectl_name;
 mod manifests;
+mod nodes;
 mod shell_word;
 
 pub use self::{

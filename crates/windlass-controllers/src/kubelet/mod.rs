@@ -10,6 +10,7 @@ mod lifecycle;
 mod node;
 mod readiness;
 pub mod script;
+pub mod streams;
 
 pub(crate) use self::controller::controller;
 pub(crate) use self::node::keep as keep_node;

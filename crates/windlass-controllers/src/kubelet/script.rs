@@ -16,6 +16,8 @@
 //! | `kubelet.windlass.dev/message: no luck` | the termination message |
 //! | `kubelet.windlass.dev/stop-after: 3s` | time from the deletion until the container stops, at most the grace period |
 //! | `kubelet.windlass.dev/image-pull: fail` | the image cannot be pulled |
+//! | `kubelet.windlass.dev/exec: echo hello` | the script that answers `exec` and `attach`; see [`streams`](super::streams) |
+//! | `kubelet.windlass.dev/port.80: 127.0.0.1:8080` | the address that stands for a port of the pod, for `port-forward`, proxies and webhooks |
 //!
 //! Each applies to all containers of the pod, or to one container with its name appended: `kubelet.windlass.dev/run-for.web`. Values
 //! that do not parse are ignored. Durations have the form of Kubernetes: `1m30s`, `200ms`.

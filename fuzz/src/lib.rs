@@ -7,6 +7,7 @@ mod cache;
 mod fields;
 mod patch;
 mod schema;
+mod streams;
 mod wire;
 
 /// A function that panics if its property does not hold for the input.
@@ -25,6 +26,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("continue-tokens", wire::continue_tokens),
     ("accept", wire::accept),
     ("printer-columns", wire::printer_columns),
+    ("spdy-frames", streams::spdy_frames),
+    ("channels", streams::channels),
     ("protobuf", schema::protobuf),
     ("crd-schemas", schema::crd_schemas),
     ("json-patch", patch::json_patch),

@@ -3,10 +3,15 @@
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::nodes::{Connection, Nodes, Pod, Target};
+
+/// How long an address may take to accept a connection; Go's figure.
+const CONNECT_WITHIN: Duration = Duration::from_secs(30);
 
 /// Connects to pods: through the nodes, or directly.
 #[derive(Clone, Default)]
@@ -46,7 +51,8 @@ impl PodNetwork {
                 return connected;
             }
         }
-        let stream = TcpStream::connect((address, port)).await?;
+        let connecting = timeout(CONNECT_WITHIN, TcpStream::connect((address, port)));
+        let stream = connecting.await.map_err(|_| io::ErrorKind::TimedOut)??;
         // Requests are small, and each waits for its reply.
         let _ = stream.set_nodelay(true);
         Ok(Box::new(stream))

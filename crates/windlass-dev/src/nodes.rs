@@ -46,8 +46,16 @@ impl Nodes for SimulatedNodes {
     }
 
     async fn connect(&self, target: &Target) -> Option<io::Result<Connection>> {
-        let annotations = annotations(target.pod.as_ref()?);
-        let address = port_address(&annotations, target.port).ok()?;
+        let pod = target.pod.as_ref()?;
+        let annotations = annotations(pod);
+        let address = match port_address(&annotations, target.port) {
+            Ok(address) => address,
+            // Nothing answers at the address of a simulated pod.
+            Err(error) if pod.object["status"]["podIP"] == target.address.to_string() => {
+                return Some(Err(io::Error::other(error.to_string())));
+            }
+            Err(_) => return None,
+        };
         let connected = TcpStream::connect(address).await;
         Some(connected.map(|stream| Box::new(stream) as Connection))
     }

@@ -73,6 +73,7 @@ mod recorded;
 mod service_accounts;
 mod services;
 mod settings;
+mod spdy;
 mod streams;
 
 // Bytes and mistakes.

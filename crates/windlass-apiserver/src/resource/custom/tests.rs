@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::network::PodNetwork;
 use crate::store::{Draft, Facets, Labels, Retention, Store};
 
 fn definition(schema: &Value) -> Value {
@@ -38,7 +39,7 @@ fn served(definition: &Value) -> Vec<Arc<Resource>> {
     let layout = Layout { api_version: "apiextensions.k8s.io/v1".into(), schema: 0 };
     let stored = Draft::unversioned(definition, layout, Facets::default(), &Labels::default());
     let store = Arc::new(Store::new(1, Retention::default()));
-    resources(&Arc::new(stored), definition, &Arc::new(Clients::new(store)))
+    resources(&Arc::new(stored), definition, &Arc::new(Clients::new(store, PodNetwork::default())))
 }
 
 fn fingerprint_of(schema: &Value) -> u64 {

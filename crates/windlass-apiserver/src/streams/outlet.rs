@@ -1,6 +1,7 @@
 //! The sending end of one stream to the client.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -54,6 +55,7 @@ pub(super) enum Address {
 pub(super) struct Outlet {
     address: Address,
     queue: mpsc::Sender<Packet>,
+    is_finished: AtomicBool,
 }
 
 /// The client has left.
@@ -62,7 +64,7 @@ pub(super) struct Gone;
 
 impl Outlet {
     pub(super) fn new(address: Address, queue: mpsc::Sender<Packet>) -> Self {
-        Self { address, queue }
+        Self { address, queue, is_finished: AtomicBool::new(false) }
     }
 
     /// Sends bytes. An empty message tells the client of a WebSocket that the stream is there.
@@ -95,9 +97,12 @@ impl Outlet {
         self.queue.send(packet).await.map_err(|_| Gone)
     }
 
-    /// Tells the client that nothing more comes. A channel of a WebSocket cannot say so: the end of the connection does.
+    /// Tells the client, once, that nothing more comes. A channel of a WebSocket cannot say so: the end of the connection does.
     pub(super) async fn finish(&self) -> Result<(), Gone> {
         let Address::Spdy(id) = self.address else { return Ok(()) };
+        if self.is_finished.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
         let head = data_head(id, true, 0);
         self.queue.send(Packet::Binary(Bytes::copy_from_slice(&head))).await.map_err(|_| Gone)
     }

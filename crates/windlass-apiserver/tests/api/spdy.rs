@@ -38,6 +38,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         frame.extend_from_slice(&[flags, length[1], length[2], length[3]]);
         frame.extend_from_slice(payload);
         self.stream.write_all(&frame).await.unwrap();
+        self.stream.flush().await.unwrap();
     }
 
     async fn open(&mut self, id: u32, headers: &[(&str, &str)]) {
@@ -58,6 +59,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         frame.extend_from_slice(&((u32::from(is_last) << 24) | data.len() as u32).to_be_bytes());
         frame.extend_from_slice(data);
         self.stream.write_all(&frame).await.unwrap();
+        self.stream.flush().await.unwrap();
     }
 
     /// Receives frames until `is_enough`, or until the server closes the connection.
@@ -84,7 +86,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
                 }
             }
         };
-        tokio::time::timeout(deadline(), receiving).await.expect("frames in time");
+        let done = tokio::time::timeout(deadline(), receiving).await;
+        assert!(done.is_ok(), "too late: accepted {:?}, refused {:?}", self.accepted, self.refused);
     }
 
     fn text(&self, id: u32) -> String {

@@ -60,8 +60,9 @@ pub(crate) fn ready_endpoint(view: &View, namespace: &str, name: &str, port_name
     }
     let turn = TURN.fetch_add(1, Ordering::Relaxed) % endpoints.len();
     let Endpoint { host, port, pod } = endpoints.swap_remove(turn);
-    let pod = view.get(&ResourceId::new("", "pods"), &format!("{namespace}/{}", pod?));
-    Some(Backend { host, port, pod: pod.map(|pod| Pod::new(pod.value())) })
+    let found = |name: String| view.get(&ResourceId::new("", "pods"), &format!("{namespace}/{name}"));
+    let pod = pod.and_then(found).map(|pod| Pod::new(pod.value()));
+    Some(Backend { host, port, pod })
 }
 
 /// An endpoint of a service.

@@ -4,9 +4,14 @@
 //! - [`cluster_definitions`]: CustomResourceDefinitions as a cluster gets them; [`limit_integers`]: limits that an API server enforces.
 //! - [`client`]: clientset, informers, listers, apply configurations and registration of kinds, as code-generator makes them for Go.
 //! - [`types`]: Rust types from the schema of a CRD.
+//! - [`bundle`]: a bundle for the Operator Lifecycle Manager; [`chart`]: a Helm chart. Both are made of the same model as the manifests.
 //! - [`manifests`]: CustomResourceDefinitions, roles, webhook configurations, the Deployment and kustomizations made of it.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "generate")]
+pub mod bundle;
+#[cfg(feature = "generate")]
+pub mod chart;
 #[cfg(feature = "generate")]
 pub mod client;
 #[cfg(feature = "generate")]

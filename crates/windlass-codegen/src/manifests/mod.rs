@@ -27,10 +27,10 @@ mod options;
 mod rbac;
 mod tree;
 mod webhook;
-mod yaml;
+pub(crate) mod yaml;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 
@@ -43,6 +43,7 @@ pub use self::{
     options::{Component, Options},
     yaml::{GENERATED, documents},
 };
+pub(crate) use self::{options::METRICS_ARGUMENT, webhook::CERTIFICATES};
 use self::{options::Names, tree::Folder, yaml::to_text};
 use crate::Inventory;
 
@@ -115,6 +116,13 @@ impl Manifests {
     /// files that are kept by hand.
     pub fn missing_rights(&self, inventory: &Inventory) -> Vec<MissingRight> {
         coverage::missing(inventory, &self.names, &self.objects())
+    }
+
+    /// Returns the objects of each file of each folder, before components patch the objects.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (&'static str, &str, &[Value])> {
+        self.folders.iter().flat_map(|folder| {
+            folder.files.iter().map(|(file, objects)| (folder.name, file.as_str(), objects.as_slice()))
+        })
     }
 
     /// Returns the CustomResourceDefinitions, sorted by name.

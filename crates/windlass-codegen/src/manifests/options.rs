@@ -120,7 +120,7 @@ impl Options {
 }
 
 /// The argument that turns on the metrics endpoint.
-pub(super) const METRICS_ARGUMENT: &str = "--metrics-bind-address=:8443";
+pub(crate) const METRICS_ARGUMENT: &str = "--metrics-bind-address=:8443";
 
 /// The names of objects that others refer to.
 #[derive(Clone, Debug)]

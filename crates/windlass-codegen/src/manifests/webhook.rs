@@ -22,7 +22,7 @@ use super::{
 use crate::{CertificateOrigin, ConversionItem, WebhooksItem};
 
 /// The folder in the container with the certificate.
-const CERTIFICATES: &str = "/tmp/k8s-webhook-server/serving-certs";
+pub(crate) const CERTIFICATES: &str = "/tmp/k8s-webhook-server/serving-certs";
 
 /// The Secret with the certificate, which cert-manager writes.
 const SECRET: &str = "webhook-server-cert";

@@ -121,7 +121,7 @@ fn webhooks() -> WebhooksItem {
 }
 
 /// An operator with everything.
-fn full() -> Inventory {
+pub(crate) fn full() -> Inventory {
     Inventory {
         format: Inventory::FORMAT,
         name: "web-operator".to_owned(),
@@ -153,12 +153,12 @@ fn full() -> Inventory {
 }
 
 /// An operator with a kind and without webhooks.
-fn small() -> Inventory {
+pub(crate) fn small() -> Inventory {
     Inventory { crds: vec![v2::Website::crd()], webhooks: None, ..full() }
 }
 
 /// All optional components.
-fn everything() -> Options {
+pub(crate) fn everything() -> Options {
     let mut options = Options::new("web-operator");
     options.components = Component::ALL.into();
     options

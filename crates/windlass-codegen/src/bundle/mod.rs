@@ -1,0 +1,1 @@
+//! Bundle: a bundle for the Operator Lifecycle Manager.

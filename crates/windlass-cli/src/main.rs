@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod demo;
+mod deploy;
 mod dev;
 mod error;
 mod generate;

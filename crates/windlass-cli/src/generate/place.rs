@@ -8,7 +8,7 @@ use windlass_scaffold::{Disk, Folder, Plan, Writes};
 
 use super::crds;
 use crate::error::Result;
-use crate::manifests::{ProjectManifests, Request};
+use crate::manifests::{Choices, ProjectManifests, Request};
 use crate::output::Output;
 use crate::project::Workspace;
 
@@ -127,7 +127,7 @@ impl Place {
             (None, Some(workspace)) => workspace,
             (None, None) => return Ok(Vec::new()),
         };
-        let found = ProjectManifests::load(workspace, &Request::default(), None, out).await;
+        let found = ProjectManifests::load(workspace, &Request::default(), &Choices::default(), out).await;
         let found = found.map_err(|error| match self.folder.list(CLIENT) {
             Ok(files) if !files.is_empty() => format!(
                 "{error}. If it is the generated code that does not compile, make it from the CRDs of before: \

@@ -7,5 +7,5 @@ mod words;
 
 pub(crate) use self::base::base_definitions;
 pub(crate) use self::new_project::new_project_files;
-pub(crate) use self::project::ProjectManifests;
+pub(crate) use self::project::{Choices, ProjectManifests, generated_files};
 pub(crate) use self::words::{Part, Request, Target, parse};

@@ -18,10 +18,21 @@ const DEFAULT: &str = "config/default/kustomization.yaml";
 /// The file with all objects.
 const INSTALL: &str = "dist/install.yaml";
 
+/// What a command line chooses beside the parts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Choices {
+    /// The image of the operator. Default: `controller:latest`.
+    pub(crate) image: Option<String>,
+    /// The namespace of the operator. Default: `<project>-system`.
+    pub(crate) namespace: Option<String>,
+}
+
 /// The manifests of a project.
 pub(crate) struct ProjectManifests {
     pub(crate) inventory: Inventory,
     pub(crate) manifests: Manifests,
+    /// The options of the manifests, with the files that the person keeps by hand.
+    pub(crate) options: Options,
 }
 
 impl ProjectManifests {
@@ -29,10 +40,10 @@ impl ProjectManifests {
     pub(crate) async fn load(
         workspace: &Workspace,
         request: &Request,
-        image: Option<&str>,
+        choices: &Choices,
         out: &mut Output,
     ) -> Result<Self> {
-        let options = options(workspace, request, image)?;
+        let options = options(workspace, request, choices)?;
         let operator = Operator::new(workspace.build(out).await?);
         let arguments = options.inventory_arguments();
         let words: Vec<&str> =
@@ -45,8 +56,12 @@ impl ProjectManifests {
     fn of(inventory: Inventory, mut options: Options, disk: &dyn Disk) -> Result<Self> {
         let generated = Manifests::new(&inventory, options.clone())?.files();
         options.own_files = own_files(disk, generated.keys())?;
-        let manifests = Manifests::new(&inventory, options)?;
-        Ok(Self { inventory, manifests })
+        let usual = format!("{}-system", options.project);
+        for object in options.own_files.values_mut().flatten() {
+            move_to(&options.namespace, &usual, None, object);
+        }
+        let manifests = Manifests::new(&inventory, options.clone())?;
+        Ok(Self { inventory, manifests, options })
     }
 
     /// Returns the changes of files that a request asks for.
@@ -108,7 +123,7 @@ impl ProjectManifests {
 }
 
 /// Returns the options that the project and the files below `config/` choose.
-fn options(workspace: &Workspace, request: &Request, image: Option<&str>) -> Result<Options> {
+fn options(workspace: &Workspace, request: &Request, choices: &Choices) -> Result<Options> {
     let disk = &workspace.folder;
     let mut options = Options::new(&workspace.project.project_name);
     options.namespaced = workspace.project.namespaced;
@@ -116,8 +131,11 @@ fn options(workspace: &Workspace, request: &Request, image: Option<&str>) -> Res
     if let Some(name) = &request.role_name {
         options.role_name.clone_from(name);
     }
-    if let Some(image) = image {
-        image.clone_into(&mut options.image);
+    if let Some(image) = &choices.image {
+        options.image.clone_from(image);
+    }
+    if let Some(namespace) = &choices.namespace {
+        options.namespace.clone_from(namespace);
     }
     if let Some(text) = disk.read(DEFAULT)? {
         let listed = listed_components(&text).map_err(|error| format!("{DEFAULT}: {error}"))?;
@@ -139,6 +157,42 @@ fn own_files<'a>(
         }
     }
     Ok(own)
+}
+
+/// Makes the generated files below a folder exactly these. Files that the person keeps by hand stay.
+pub(crate) fn generated_files(
+    disk: &dyn Disk,
+    folder: &str,
+    mut files: BTreeMap<String, String>,
+) -> Result<Writes> {
+    for path in files.keys().cloned().collect::<Vec<_>>() {
+        if disk.read(&path)?.is_some_and(|text| !is_generated(&text)) {
+            files.remove(&path);
+        }
+    }
+    let mut writes = Writes::new();
+    writes.generated(disk, folder, files)?;
+    Ok(writes)
+}
+
+/// Replaces the usual namespace of the project in an object that the person keeps by hand.
+fn move_to(namespace: &str, usual: &str, key: Option<&str>, value: &mut Value) {
+    if let Value::String(text) = value {
+        if key == Some("namespace") && text == usual {
+            namespace.clone_into(text);
+        }
+        return;
+    }
+    if value["kind"] == "Namespace" && value["metadata"]["name"] == usual {
+        value["metadata"]["name"] = namespace.into();
+    }
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| move_to(namespace, usual, None, item)),
+        Value::Object(members) => {
+            members.iter_mut().for_each(|(key, member)| move_to(namespace, usual, Some(key), member));
+        }
+        _ => {}
+    }
 }
 
 fn is_generated(text: &str) -> bool {
@@ -182,7 +236,7 @@ mod tests {
         }
 
         fn load(&self, request: &Request) -> ProjectManifests {
-            let options = options(&self.workspace, request, None).expect("options");
+            let options = options(&self.workspace, request, &Choices::default()).expect("options");
             let inventory = self.inventory.clone();
             ProjectManifests::of(inventory, options, &self.workspace.folder).expect("manifests")
         }

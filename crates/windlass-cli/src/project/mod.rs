@@ -4,6 +4,8 @@ mod cargo;
 mod cluster;
 mod left_behind;
 mod operator;
+mod package;
+mod remaining;
 
 use std::path::{Path, PathBuf};
 
@@ -14,6 +16,7 @@ pub(crate) use self::cluster::{
     Cluster, ClusterArgs, LOCAL_KUBECONFIG, running_server, warn_of_replaced, warn_of_rules,
 };
 pub(crate) use self::operator::{Child, Operator};
+pub(crate) use self::remaining::Remaining;
 use crate::error::{Advice, Result};
 
 /// The folder of a project, with its state.

@@ -7,7 +7,7 @@ use windlass_scaffold::{Action, Writes};
 
 use crate::error::Result;
 use crate::generate;
-use crate::manifests::{ProjectManifests, base_definitions, parse};
+use crate::manifests::{Choices, ProjectManifests, base_definitions, parse};
 use crate::output::Output;
 use crate::project::Workspace;
 
@@ -42,7 +42,8 @@ impl Check {
         // A base that does not exist is said before the operator is built.
         let base = self.against.as_deref().map(|base| base_definitions(&workspace.root, base)).transpose()?;
         let request = parse(&self.words)?;
-        let found = ProjectManifests::load(&workspace, &request, None, &mut Output::stderr()).await?;
+        let found =
+            ProjectManifests::load(&workspace, &request, &Choices::default(), &mut Output::stderr()).await?;
         for rule in windlass_dev::cel_rules(&found.inventory.crds) {
             out.line(format_args!("note: {rule}; kube-apiserver evaluates the rule"));
         }

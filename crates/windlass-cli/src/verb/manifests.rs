@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::write_args::WriteArgs;
 use crate::error::Result;
-use crate::manifests::{ProjectManifests, Target, parse};
+use crate::manifests::{Choices, ProjectManifests, Target, parse};
 use crate::output::Output;
 use crate::project::Workspace;
 
@@ -53,8 +53,8 @@ impl Manifests {
         if request.parts.is_empty() {
             return Ok(());
         }
-        let manifests =
-            ProjectManifests::load(&workspace, &request, self.image.as_deref(), &mut progress).await?;
+        let choices = Choices { image: self.image, namespace: None };
+        let manifests = ProjectManifests::load(&workspace, &request, &choices, &mut progress).await?;
         let printed = manifests.printed(&request);
         if !printed.is_empty() {
             out.line(printed.trim_end());

@@ -1,12 +1,15 @@
 //! The subcommands, one file each.
 
 mod assets;
+mod bundle;
+mod chart;
 mod check;
 mod cluster;
 mod completions;
 mod create;
 mod delete;
 mod demo;
+mod deploy;
 mod dev;
 mod edit;
 mod foreign;
@@ -17,6 +20,7 @@ mod kubeconfig;
 mod manifests;
 mod run;
 mod test;
+mod undeploy;
 mod update;
 mod version;
 mod write_args;
@@ -44,6 +48,10 @@ pub(crate) enum Verb {
     Install(install::Install),
     Run(run::Run),
     Uninstall(install::Uninstall),
+    Deploy(deploy::Deploy),
+    Undeploy(undeploy::Undeploy),
+    Chart(chart::Chart),
+    Bundle(bundle::Bundle),
     Cluster(cluster::Cluster),
     Demo(demo::Demo),
     Kubeconfig(kubeconfig::UserKubeconfig),
@@ -73,6 +81,10 @@ impl Verb {
                 Self::Install(install) => until_signal(install.run(out)).await,
                 Self::Run(run) => run.run(out).await,
                 Self::Uninstall(uninstall) => Box::pin(until_signal(uninstall.run(out))).await,
+                Self::Deploy(deploy) => Box::pin(until_signal(deploy.run(out))).await,
+                Self::Undeploy(undeploy) => Box::pin(until_signal(undeploy.run(out))).await,
+                Self::Chart(chart) => until_signal(chart.run(out)).await,
+                Self::Bundle(bundle) => until_signal(bundle.run(out)).await,
                 Self::Cluster(cluster) => cluster.run(out).await,
                 Self::Demo(demo) => demo.run(out).await,
                 Self::Kubeconfig(kubeconfig) => kubeconfig.run(out).await,

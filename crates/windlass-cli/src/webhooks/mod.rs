@@ -302,7 +302,7 @@ async fn delete<K: Configuration>(api: &Api<K>, found: &K) -> Result<()> {
     }
 }
 
-/// Removes the conversion of a CRD before the CRD is deleted, if the conversion webhook does not answer: the API server could not read the
+/// Removes the conversion of a CRD that is being deleted, if the conversion webhook does not answer: the API server could not read the
 /// objects.
 pub(crate) async fn forget_conversion(client: &Client, crd: &CustomResourceDefinition) -> Result<()> {
     let is_converted =
@@ -321,15 +321,19 @@ pub(crate) async fn forget_conversion(client: &Client, crd: &CustomResourceDefin
 
 /// Returns the objects of a version of a CRD, in all namespaces.
 pub(crate) fn objects(client: &Client, crd: &CustomResourceDefinition, version: &str) -> Api<DynamicObject> {
+    Api::all_with(client.clone(), &resource(crd, version))
+}
+
+/// Returns the resource of a version of a CRD.
+pub(crate) fn resource(crd: &CustomResourceDefinition, version: &str) -> ApiResource {
     let (group, names) = (&crd.spec.group, &crd.spec.names);
-    let resource = ApiResource {
+    ApiResource {
         group: group.clone(),
         version: version.to_owned(),
         api_version: format!("{group}/{version}"),
         kind: names.kind.clone(),
         plural: names.plural.clone(),
-    };
-    Api::all_with(client.clone(), &resource)
+    }
 }
 
 /// Returns the name of the configurations of a project's operator on this machine.

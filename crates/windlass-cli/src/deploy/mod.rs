@@ -1,0 +1,28 @@
+//! Deploys the objects of a project to a cluster, and removes them.
+
+mod apply;
+mod diagnosis;
+mod kinds;
+mod pin;
+mod prune;
+mod removal;
+mod rollout;
+mod settings;
+mod target;
+
+pub(crate) use self::apply::{Applier, Mode};
+pub(crate) use self::pin::pin;
+pub(crate) use self::prune::{deployed_kinds, prune};
+pub(crate) use self::removal::Removal;
+pub(crate) use self::rollout::wait;
+pub(crate) use self::settings::Setting;
+pub(crate) use self::target::Target;
+
+/// The field manager of deployed objects. CRDs have the field manager of `windlass install` and of `kubectl apply --server-side`.
+const FIELD_MANAGER: &str = "windlass";
+
+/// The label of deployed objects, with the name of the project.
+const PROJECT: &str = "windlass.dev/project";
+
+/// The annotation of the operator's Deployment with the kinds of the objects that were deployed.
+const KINDS: &str = "windlass.dev/deployed-kinds";

@@ -28,8 +28,9 @@ impl ServiceVersion<'_> {
     /// Returns the object.
     pub(super) fn object(&self) -> Value {
         let mut spec = self.details.base["spec"].as_object().cloned().unwrap_or_default();
-        let default =
-            |spec: &mut Map<String, Value>, key: &str, value: Value| drop(spec.entry(key).or_insert(value));
+        let default = |spec: &mut Map<String, Value>, key: &str, value: Value| {
+            spec.entry(key).or_insert(value);
+        };
         default(&mut spec, "displayName", json!(title(&self.options.project)));
         default(&mut spec, "description", json!(format!("The operator {}.", self.options.project)));
         default(&mut spec, "maturity", json!("alpha"));

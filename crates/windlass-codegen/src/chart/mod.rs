@@ -252,9 +252,11 @@ impl Model<'_> {
         if folder == "manager" {
             body.insert_str(0, &manager::namespace_check(self));
         }
+        // A comment of the template: a part that is off renders nothing at all.
+        let first = format!("{{{{/* {GENERATED} */ -}}}}\n");
         match condition {
-            Some(condition) => format!("# {GENERATED}\n{{{{- if {condition} }}}}\n{body}{{{{- end }}}}\n"),
-            None => format!("# {GENERATED}\n{body}"),
+            Some(condition) => format!("{first}{{{{- if {condition} }}}}\n{body}{{{{- end }}}}\n"),
+            None => format!("{first}{body}"),
         }
     }
 }

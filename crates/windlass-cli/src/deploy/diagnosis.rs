@@ -28,6 +28,32 @@ fn is_ready(pod: &Pod) -> bool {
     conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
+/// Prints the events of the ReplicaSets of a Deployment: they say why pods are not created.
+pub(super) async fn print_of_replica_sets(
+    client: &Client,
+    namespace: &str,
+    deployment: &str,
+    out: &mut Output,
+) {
+    let events: Api<Event> = Api::namespaced(client.clone(), namespace);
+    let Ok(events) = events.list(&ListParams::default().fields("type=Warning")).await else { return };
+    let is_of = |event: &&Event| {
+        let object = &event.involved_object;
+        let name = object.name.as_deref().unwrap_or_default();
+        object.kind.as_deref() == Some("ReplicaSet")
+            && name.strip_prefix(deployment).is_some_and(|rest| rest.starts_with('-'))
+    };
+    for event in events.items.iter().filter(is_of).take(EVENTS) {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        let name = text(&event.involved_object.name);
+        out.line(format_args!(
+            "event of replicaset/{name}: {}: {}",
+            text(&event.reason),
+            text(&event.message)
+        ));
+    }
+}
+
 async fn print_events(client: &Client, namespace: &str, pod: &Pod, out: &mut Output) {
     let events: Api<Event> = Api::namespaced(client.clone(), namespace);
     let uid = pod.uid().unwrap_or_default();

@@ -79,6 +79,9 @@ async fn wait_for(
             }
             State::Waiting(progress) => format!("{progress} after {} s", limit.as_secs()),
         };
+        if pods.is_empty() {
+            diagnosis::print_of_replica_sets(client, namespace, name, out).await;
+        }
         diagnosis::print(client, namespace, &pods, out).await;
         return Err(Advice::new(
             format!("deployment.apps/{name} in namespace {namespace} is not ready: {reason}"),

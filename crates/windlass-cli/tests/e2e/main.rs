@@ -18,6 +18,7 @@ mod completions;
 mod conversions;
 mod custom_resources;
 mod demo;
+mod deploying;
 mod describing;
 mod drains;
 mod editing;

@@ -1,0 +1,239 @@
+//! `windlass deploy` and `windlass undeploy`.
+
+use serde_json::Value;
+
+use crate::kubectl::{Kubectl, with_kubectl};
+use crate::operator::{Project, one_version};
+
+const DEPLOYMENT: &str = "deployment/demo-controller-manager";
+
+struct Demo<'a> {
+    project: Project,
+    kubectl: &'a Kubectl,
+}
+
+impl<'a> Demo<'a> {
+    fn new(kubectl: &'a Kubectl) -> Self {
+        let demo = Self { project: Project::new(&one_version(), "false"), kubectl };
+        demo.project.ok(&["manifests"]);
+        demo
+    }
+
+    fn type_(&self, words: &[&str]) -> String {
+        let kubeconfig = self.kubectl.kubeconfig();
+        self.project.ok(&[words, &["--kubeconfig", &kubeconfig]].concat())
+    }
+
+    fn refused(&self, words: &[&str]) -> String {
+        let kubeconfig = self.kubectl.kubeconfig();
+        let output =
+            self.project.command(&[words, &["--kubeconfig", &kubeconfig]].concat()).output().unwrap();
+        assert!(!output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
+    }
+
+    fn deployment(&self, path: &str) -> String {
+        self.kubectl.ok(&["get", DEPLOYMENT, "-n", "demo-system", "-o", &format!("jsonpath={path}")])
+    }
+
+    /// Returns the texts of all files below config/.
+    fn config(&self) -> Vec<(std::path::PathBuf, String)> {
+        fn collect(folder: &std::path::Path, texts: &mut Vec<(std::path::PathBuf, String)>) {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    collect(&path, texts);
+                } else {
+                    texts.push((path.clone(), std::fs::read_to_string(&path).unwrap()));
+                }
+            }
+        }
+        let mut texts = Vec::new();
+        collect(&self.project.path("demo/config"), &mut texts);
+        texts.sort();
+        texts
+    }
+}
+
+#[test]
+fn a_deployment_is_applied_repeated_and_removed_without_a_write_to_config() {
+    with_kubectl(|kubectl| {
+        let demo = Demo::new(kubectl);
+        let before = demo.config();
+        let first =
+            demo.type_(&["deploy", "--image", "localhost:5000/demo:v1", "--set", "manager.replicas=2"]);
+        assert!(first.contains("created: namespace/demo-system"), "{first}");
+        assert!(first.contains("deployment.apps/demo-controller-manager is ready after"), "{first}");
+        assert_eq!(
+            demo.deployment("{.spec.template.spec.containers[0].image} {.spec.replicas}"),
+            "localhost:5000/demo:v1 2"
+        );
+        assert_eq!(demo.deployment("{.metadata.labels.windlass\\.dev/project}"), "demo");
+        let again =
+            demo.type_(&["deploy", "--image", "localhost:5000/demo:v1", "--set", "manager.replicas=2"]);
+        assert!(again.contains("0 objects changed"), "{again}");
+        demo.type_(&["install"]);
+        assert_eq!(demo.config(), before);
+
+        let gone = demo.type_(&["undeploy"]);
+        assert!(
+            gone.contains("deleted namespace/demo-system") && gone.contains("deleted bars.foo.abc.com"),
+            "{gone}"
+        );
+        let left = kubectl.ok(&["get", "clusterroles,clusterrolebindings,crds", "-o", "name"]);
+        assert!(!left.contains("demo") && !left.contains("bars"), "{left}");
+        assert!(!demo.type_(&["undeploy"]).contains("deleted"));
+        assert_eq!(demo.config(), before);
+    });
+}
+
+#[test]
+fn an_object_that_the_project_does_not_have_any_more_is_pruned() {
+    with_kubectl(|kubectl| {
+        let demo = Demo::new(kubectl);
+        demo.type_(&["deploy", "--no-wait"]);
+        let roles = || kubectl.ok(&["get", "clusterroles", "-o", "name"]);
+        assert!(roles().contains("demo-bar-viewer-role"));
+        demo.project.declare(&[]);
+        let would = demo.type_(&["deploy", "--no-wait", "--dry-run"]);
+        let line = "pruned: clusterrole.rbac.authorization.k8s.io/demo-bar-viewer-role";
+        assert!(
+            would.contains(&format!("would be {line}")) && roles().contains("demo-bar-viewer-role"),
+            "{would}"
+        );
+        let said = demo.type_(&["deploy", "--no-wait"]);
+        assert!(said.contains(line) && !roles().contains("demo-bar-viewer-role"), "{said}");
+        assert!(
+            kubectl.ok(&["get", "crd", "-o", "name"]).contains("bars.foo.abc.com"),
+            "CRDs are never pruned"
+        );
+    });
+}
+
+#[test]
+fn a_diff_and_a_dry_run_change_nothing() {
+    with_kubectl(|kubectl| {
+        let demo = Demo::new(kubectl);
+        let said = demo.type_(&["deploy", "--dry-run"]);
+        assert!(said.contains("would be created: deployment.apps/demo-controller-manager"), "{said}");
+        let namespaces = kubectl.ok(&["get", "namespaces,crds", "-o", "name"]);
+        assert!(!namespaces.contains("demo") && !namespaces.contains("bars"), "{namespaces}");
+        demo.type_(&["deploy", "--image", "a:1"]);
+        let diff = demo.type_(&["deploy", "--image", "a:2", "--diff"]);
+        assert!(
+            diff.contains("\n-      - args") || diff.contains("-        image: a:1\n+        image: a:2\n"),
+            "{diff}"
+        );
+        assert_eq!(demo.deployment("{.spec.template.spec.containers[0].image}"), "a:1");
+    });
+}
+
+#[test]
+fn custom_resources_go_first_and_a_namespace_of_others_stays() {
+    with_kubectl(|kubectl| {
+        let demo = Demo::new(kubectl);
+        demo.type_(&["deploy", "--namespace", "default", "--image", "a:1"]);
+        assert_eq!(
+            kubectl.ok(&[
+                "get",
+                "namespace",
+                "default",
+                "-o",
+                "jsonpath={.metadata.labels.windlass\\.dev/project}"
+            ]),
+            ""
+        );
+        kubectl.apply("apiVersion: foo.abc.com/v2\nkind: Bar\nmetadata: { name: a, finalizers: [abc.com/volumes] }\nspec: { width: 1 }\n");
+        let said = demo.refused(&["undeploy", "--namespace", "default"]);
+        assert!(said.contains("1 objects of the project's kinds") && said.contains("--yes"), "{said}");
+        let kubeconfig = kubectl.kubeconfig();
+        let mut undeploy =
+            demo.project.start(&["undeploy", "--yes", "--namespace", "default", "--kubeconfig", &kubeconfig]);
+        undeploy.until("bars.foo.abc.com waits for objects: default/a (finalizers abc.com/volumes)");
+        let operator = kubectl.ok(&["get", DEPLOYMENT, "-o", "json"]);
+        let operator: Value = serde_json::from_str(&operator).unwrap();
+        assert_eq!(
+            operator["metadata"]["deletionTimestamp"],
+            Value::Null,
+            "the operator runs until its objects are gone"
+        );
+        kubectl.ok(&["patch", "bars", "a", "--type", "merge", "-p", r#"{"metadata":{"finalizers":null}}"#]);
+        undeploy.until("deleted bars.foo.abc.com");
+        assert!(undeploy.end().success());
+        assert!(kubectl.ok(&["get", "namespaces", "-o", "name"]).contains("namespace/default"));
+    });
+}
+
+#[test]
+fn definitions_and_their_objects_may_be_kept() {
+    with_kubectl(|kubectl| {
+        let demo = Demo::new(kubectl);
+        demo.type_(&["deploy", "--no-wait"]);
+        kubectl.apply("apiVersion: foo.abc.com/v2\nkind: Bar\nmetadata: { name: a }\nspec: { width: 1 }\n");
+        let said = demo.type_(&["undeploy", "--keep-crds"]);
+        assert!(
+            said.contains("kept bars.foo.abc.com") && said.contains("deleted namespace/demo-system"),
+            "{said}"
+        );
+        assert_eq!(kubectl.ok(&["get", "bars", "-o", "name"]).trim(), "bar.foo.abc.com/a");
+    });
+}
+
+#[test]
+fn an_object_of_another_project_is_refused() {
+    with_kubectl(|kubectl| {
+        let demo = Demo::new(kubectl);
+        demo.type_(&["deploy", "--no-wait"]);
+        kubectl.ok(&[
+            "label",
+            "clusterrole",
+            "demo-manager-role",
+            "windlass.dev/project=other",
+            "--overwrite",
+        ]);
+        let said = demo.refused(&["deploy", "--no-wait"]);
+        assert!(said.contains("demo-bar-viewer-role belongs to the deployed project \"other\""), "{said}");
+    });
+}
+
+#[test]
+fn a_failed_rollout_shows_the_events_of_the_pods() {
+    with_kubectl(|kubectl| {
+        let demo = Demo::new(kubectl);
+        kubectl.apply("apiVersion: v1\nkind: Namespace\nmetadata: { name: demo-system }\n");
+        kubectl.apply(
+            "apiVersion: v1\nkind: ResourceQuota\nmetadata: { name: none, namespace: demo-system }\nspec: { hard: { pods: 0 } }\n",
+        );
+        let said = demo.refused(&["deploy", "--image", "a:1", "--timeout", "20"]);
+        assert!(
+            said.contains("deployment.apps/demo-controller-manager in namespace demo-system is not ready"),
+            "{said}"
+        );
+        assert!(said.contains("exceeded quota: none"), "{said}");
+    });
+}
+
+#[test]
+fn a_chart_and_a_bundle_are_written_once_and_keep_the_users_files() {
+    let project = Project::new(&one_version(), "false");
+    let first = project.ok(&["chart", "--image", "a:1"]);
+    assert!(first.contains("created dist/chart/templates/manager/manager.yaml"), "{first}");
+    assert!(project.ok(&["chart", "--image", "a:1"]).contains("nothing to write"));
+    let values = project.path("demo/dist/chart/values.yaml");
+    std::fs::write(&values, "manager: {}\n").unwrap();
+    assert!(
+        project.ok(&["chart", "--image", "a:2"]).contains("nothing to write"),
+        "the values are the user's"
+    );
+
+    let first = project.ok(&["bundle", "--version", "1.2.0"]);
+    assert!(first.contains("created config/manifests/bases/demo.clusterserviceversion.yaml"), "{first}");
+    // The bundle of a later commit is the same: only the time of the commit differs.
+    let mut later = project.command(&["bundle", "--version", "1.2.0"]);
+    let later = later.env("SOURCE_DATE_EPOCH", "1000000000").output().unwrap();
+    assert!(String::from_utf8(later.stdout).unwrap().contains("nothing to write"));
+    project.ok(&["bundle", "--version", "1.3.0"]);
+    let path = project.path("demo/bundle/manifests/demo.clusterserviceversion.yaml");
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.contains("replaces: demo.v1.2.0"), "{text}");
+}

@@ -187,7 +187,7 @@ fn an_object_of_another_project_is_refused() {
         kubectl.ok(&[
             "label",
             "clusterrole",
-            "demo-manager-role",
+            "demo-bar-viewer-role",
             "windlass.dev/project=other",
             "--overwrite",
         ]);

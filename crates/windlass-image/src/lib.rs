@@ -10,6 +10,7 @@ mod error;
 mod image;
 mod platform;
 mod reference;
+mod registry;
 mod store;
 pub mod unpack;
 
@@ -19,4 +20,5 @@ pub use self::error::{Error, Result};
 pub use self::image::Image;
 pub use self::platform::Platform;
 pub use self::reference::{ParseReferenceError, Reference};
+pub use self::registry::{Credentials, Login, NoProgress, Progress, Pushed, Registry, RegistryOptions, Step};
 pub use self::store::{BlobWriter, Collected, Entry, Store};

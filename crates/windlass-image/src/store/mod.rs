@@ -100,7 +100,7 @@ impl Store {
     }
 
     /// Returns the digests of the manifests that a descriptor reaches.
-    fn manifests_of(&self, descriptor: &Descriptor) -> Result<Vec<Digest>> {
+    pub(crate) fn manifests_of(&self, descriptor: &Descriptor) -> Result<Vec<Digest>> {
         if !crate::media_type::is_index(&descriptor.media_type) || !self.has(&descriptor.digest) {
             return Ok(vec![descriptor.digest.clone()]);
         }

@@ -1,0 +1,115 @@
+//! Uploads of blobs.
+
+use std::io::Read as _;
+
+use bytes::Bytes;
+use http::header::{CONTENT_RANGE, CONTENT_TYPE};
+use http::{HeaderValue, Method, StatusCode, Uri};
+
+use super::transport::Call;
+use super::{Access, Progress, Pushed, Registry, Step};
+use crate::{Descriptor, Error, Reference, Result, Store};
+
+/// The size of the parts of an upload, in bytes. Smaller blobs are sent by one request.
+const PART: u64 = 16 << 20;
+
+/// How often an upload is begun again.
+const RETRIES: u32 = 3;
+
+impl Registry {
+    /// Uploads a blob, unless the registry has the blob.
+    pub(super) async fn upload(
+        &self,
+        store: &Store,
+        target: &Reference,
+        blob: &Descriptor,
+        pushed: &mut Pushed,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let uri = self.uri(target, &format!("blobs/{}", blob.digest)).await?;
+        let reply = self.send(target, Access::Push, Call::new(Method::HEAD, uri)).await?;
+        if reply.status().is_success() {
+            pushed.present += 1;
+            progress.report(blob, Step::Present);
+            return Ok(());
+        }
+        if reply.status() != StatusCode::NOT_FOUND {
+            return Err(reply.into_error().await);
+        }
+        let mut left = RETRIES;
+        loop {
+            match self.upload_once(store, target, blob, progress).await {
+                Ok(step) => {
+                    *(if step == Step::Mounted { &mut pushed.mounted } else { &mut pushed.transferred }) += 1;
+                    progress.report(blob, step);
+                    return Ok(());
+                }
+                // A part that was sent twice, or a session that a restart of the registry has lost.
+                Err(Error::Unavailable(_) | Error::NotFound(_) | Error::Refused(_)) if left > 0 => left -= 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn upload_once(
+        &self,
+        store: &Store,
+        target: &Reference,
+        blob: &Descriptor,
+        progress: &dyn Progress,
+    ) -> Result<Step> {
+        let mount = mount_source(store, target, blob)?;
+        let query = mount.map_or_else(String::new, |from| format!("?mount={}&from={from}", blob.digest));
+        let uri = self.uri(target, &format!("blobs/uploads/{query}")).await?;
+        let reply = self.send(target, Access::Push, Call::new(Method::POST, uri)).await?.successful().await?;
+        if reply.status() == StatusCode::CREATED {
+            return Ok(Step::Mounted);
+        }
+        let mut session = reply.location()?;
+        let mut file = store.blob(&blob.digest)?;
+        let mut sent = 0;
+        let mut body = Bytes::new();
+        while sent < blob.size {
+            let size = PART.min(blob.size - sent);
+            let mut part = Vec::new();
+            std::io::Read::by_ref(&mut file)
+                .take(size)
+                .read_to_end(&mut part)
+                .map_err(|error| Error::storage("read", &store.blob_path(&blob.digest), error))?;
+            if part.len() as u64 != size {
+                return Err(Error::Invalid(format!("the blob {} of the store is cut off", blob.digest)));
+            }
+            let range = format!("{sent}-{}", sent + size - 1);
+            sent += size;
+            if blob.size <= PART {
+                body = Bytes::from(part);
+                break;
+            }
+            let call = Call::new(Method::PATCH, session)
+                .body("application/octet-stream", Bytes::from(part))
+                .header(CONTENT_RANGE, &range);
+            session = self.send(target, Access::Push, call).await?.successful().await?.location()?;
+            progress.report(blob, Step::Moved(sent));
+        }
+        let mut call = Call::new(Method::PUT, with_digest(&session, blob)?);
+        call.headers.push((CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")));
+        call.body = body;
+        self.send(target, Access::Push, call).await?.successful().await?;
+        Ok(Step::Done)
+    }
+}
+
+/// Adds the digest to the address of an upload, whose query may not be empty.
+fn with_digest(session: &Uri, blob: &Descriptor) -> Result<Uri> {
+    let separator = if session.query().is_some() { '&' } else { '?' };
+    format!("{session}{separator}digest={}", blob.digest).parse().map_err(Error::invalid)
+}
+
+/// Returns another repository of the same registry that has the blob, as far as the store knows.
+fn mount_source(store: &Store, target: &Reference, blob: &Descriptor) -> Result<Option<String>> {
+    let others = store.list()?.into_iter().filter(|entry| {
+        entry.reference.registry() == target.registry() && entry.reference.repository() != target.repository()
+    });
+    let found = others.into_iter().find(|entry| store.reaches(&entry.descriptor, &blob.digest));
+    Ok(found.map(|entry| entry.reference.repository().to_owned()))
+}

@@ -8,6 +8,7 @@ mod deploy;
 mod dev;
 mod error;
 mod generate;
+mod image;
 mod logging;
 mod manifests;
 mod output;

@@ -4,6 +4,7 @@
 //! store, and [`unpack`] writes the files of an image to a folder. The crate knows no Kubernetes object.
 #![forbid(unsafe_code)]
 
+pub mod build;
 mod digest;
 mod document;
 mod error;
@@ -11,6 +12,7 @@ mod image;
 mod platform;
 mod reference;
 mod registry;
+mod server;
 mod store;
 pub mod unpack;
 
@@ -21,4 +23,5 @@ pub use self::image::Image;
 pub use self::platform::Platform;
 pub use self::reference::{ParseReferenceError, Reference};
 pub use self::registry::{Credentials, Login, NoProgress, Progress, Pushed, Registry, RegistryOptions, Step};
+pub use self::server::RegistryServer;
 pub use self::store::{BlobWriter, Collected, Entry, Store};

@@ -42,7 +42,7 @@ pub use self::{
     folder::{Disk, Folder},
     header::License,
     plan::{Outcome, Plan},
-    project::{External, Project, Resource, STATE, Webhooks},
+    project::{External, ImageSettings, Project, Resource, STATE, Webhooks},
     render::GENERATED,
     request::{CreateApi, CreateWebhook, DeleteApi, DeleteWebhook, Edit, Gvk, Hub, Init},
     writes::{Action, Writes},

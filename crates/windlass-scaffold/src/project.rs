@@ -49,12 +49,32 @@ pub struct Project {
     /// The groups and versions that it was asked for, such as `foo:v1,v2`. Empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub generate_for: Vec<String>,
+    /// The image of the operator.
+    #[serde(default, skip_serializing_if = "ImageSettings::is_empty")]
+    pub image: ImageSettings,
     /// The kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resource>,
     /// The SHA-256 of each file of the user, as it was scaffolded.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
+}
+
+/// Settings for the image of the operator, which the user writes: the table `[image]`.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct ImageSettings {
+    /// Registries, as `mock.com:5000`, that may be reached by plain HTTP. Loopback addresses always may.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub insecure_registries: Vec<String>,
+}
+
+impl ImageSettings {
+    /// Returns whether nothing is set.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A version of a kind.
@@ -152,6 +172,7 @@ impl Project {
             path: None,
             generate: Vec::new(),
             generate_for: Vec::new(),
+            image: ImageSettings::default(),
             resources: Vec::new(),
             files: BTreeMap::new(),
         }

@@ -43,6 +43,23 @@ impl Cargo {
         self
     }
 
+    /// Sets a variable of the environment.
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Runs cargo to its end, and returns what cargo prints. Messages for the person go to stderr.
+    pub(crate) async fn printed(mut self) -> Result<Vec<u8>> {
+        self.command.stdout(Stdio::piped());
+        let output = self.finish().await?;
+        if output.status.success() {
+            Ok(output.stdout)
+        } else {
+            Err(format!("cargo ended with {}", output.status).into())
+        }
+    }
+
     /// Runs it to its end. Dropping the future ends cargo and what it has started.
     pub(crate) async fn run(self) -> Result<()> {
         let status = self.finish().await?.status;
@@ -154,7 +171,7 @@ impl Workspace {
 }
 
 /// Returns the path of the program in cargo's messages.
-fn program(messages: &[u8], name: &str) -> Option<PathBuf> {
+pub(crate) fn program(messages: &[u8], name: &str) -> Option<PathBuf> {
     let lines = messages.split(|byte| *byte == b'\n');
     let messages = lines.filter_map(|line| serde_json::from_slice::<Message>(line).ok());
     let artifacts = messages.filter(|message| message.reason == "compiler-artifact");

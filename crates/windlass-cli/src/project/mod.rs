@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_scaffold::{Disk, Folder, Project, STATE};
 
-pub(crate) use self::cargo::Cargo;
+pub(crate) use self::cargo::{Cargo, program};
 pub(crate) use self::cluster::{
     Cluster, ClusterArgs, LOCAL_KUBECONFIG, running_server, warn_of_replaced, warn_of_rules,
 };

@@ -14,10 +14,12 @@ mod dev;
 mod edit;
 mod foreign;
 mod generate;
+mod image;
 mod init;
 mod install;
 mod kubeconfig;
 mod manifests;
+mod registry;
 mod run;
 mod test;
 mod undeploy;
@@ -54,6 +56,8 @@ pub(crate) enum Verb {
     Bundle(bundle::Bundle),
     Cluster(cluster::Cluster),
     Demo(demo::Demo),
+    Image(image::Image),
+    Registry(registry::Registry),
     Kubeconfig(kubeconfig::UserKubeconfig),
     Assets(assets::Assets),
     #[command(alias = "completion")]
@@ -87,6 +91,8 @@ impl Verb {
                 Self::Bundle(bundle) => until_signal(bundle.run(out)).await,
                 Self::Cluster(cluster) => cluster.run(out).await,
                 Self::Demo(demo) => demo.run(out).await,
+                Self::Image(image) => Box::pin(until_signal(image.run(out))).await,
+                Self::Registry(registry) => registry.run(out).await,
                 Self::Kubeconfig(kubeconfig) => kubeconfig.run(out).await,
                 Self::Assets(assets) => assets.run(out),
                 Self::Completions(completions) => completions.run(out),

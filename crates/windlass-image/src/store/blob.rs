@@ -26,6 +26,12 @@ impl BlobWriter {
         Ok(Self { store: store.clone(), draft, hasher: Hasher::new(), size: 0 })
     }
 
+    /// Returns a name that no other blob has that is written at the moment.
+    pub(crate) fn id(&self) -> String {
+        let name = self.draft.path().file_name().unwrap_or_default().to_string_lossy();
+        name.chars().filter(char::is_ascii_alphanumeric).collect()
+    }
+
     /// Returns the number of bytes that were written.
     pub fn size(&self) -> u64 {
         self.size

@@ -50,9 +50,27 @@ impl Store {
 
     /// Returns the digests that the names reach, in hexadecimal digits.
     fn reached(&self) -> Result<HashSet<String>> {
+        let roots = self.list()?.into_iter().map(|entry| entry.descriptor.digest);
+        let (referrers, images): (Vec<_>, Vec<_>) =
+            roots.map(|digest| (self.subject(&digest), digest)).partition(|(subject, _)| subject.is_some());
         let mut reached = HashSet::new();
-        let mut waiting: Vec<Digest> =
-            self.list()?.into_iter().map(|entry| entry.descriptor.digest).collect();
+        self.reach(images.into_iter().map(|(_, digest)| digest).collect(), &mut reached);
+        // An SBOM is needed as long as its image.
+        for (subject, digest) in referrers {
+            if subject.is_some_and(|subject| reached.contains(subject.hex())) {
+                self.reach(vec![digest], &mut reached);
+            }
+        }
+        Ok(reached)
+    }
+
+    /// Returns the manifest that a manifest refers to.
+    fn subject(&self, digest: &Digest) -> Option<Digest> {
+        digest_of(&self.document::<Value>(digest).ok()?["subject"])
+    }
+
+    /// Adds manifests, and the digests that the manifests reach.
+    fn reach(&self, mut waiting: Vec<Digest>, reached: &mut HashSet<String>) {
         while let Some(digest) = waiting.pop() {
             if !reached.insert(digest.hex().to_owned()) || !self.has(&digest) {
                 continue;
@@ -63,7 +81,6 @@ impl Store {
             reached.extend(digests(&document, "layers").map(|digest| digest.hex().to_owned()));
             reached.extend(digest_of(&document["config"]).map(|digest| digest.hex().to_owned()));
         }
-        Ok(reached)
     }
 
     /// Returns the chain IDs of all configurations among the digests, in hexadecimal digits.

@@ -119,7 +119,7 @@ impl Registry {
                 Ok(()) => "http",
                 // Without a listener, both errors are the same.
                 Err(plain) if plain.is_connect() => return Err(plain.into_error()),
-                Err(_) => return Err(error.into_error()),
+                Err(_) => return Err(error.with_hint()),
             },
         };
         lock(&self.schemes).insert(host.to_owned(), scheme);
@@ -130,7 +130,12 @@ impl Registry {
         let uri: Uri = format!("{scheme}://{host}/v2/")
             .parse()
             .map_err(|error| transport::Failure::new(host, format!("no address: {error}")))?;
-        self.transport.once(&Call::new(Method::GET, uri)).await.map(drop)
+        let reply = self.transport.once(&Call::new(Method::GET, uri)).await?;
+        // A server with TLS answers a plain request with 400.
+        if scheme == "http" && reply.status() == StatusCode::BAD_REQUEST {
+            return Err(transport::Failure::new(host, "the registry speaks no plain HTTP".to_owned()));
+        }
+        Ok(())
     }
 
     /// Sends a request, with the authorization that the registry asks for.

@@ -11,6 +11,13 @@ const MAIN: &str = include_str!("../../templates/main.rs.txt");
 const LIB: &str = include_str!("../../templates/lib.rs.txt");
 const README: &str = include_str!("../../templates/README.md.txt");
 const MAKEFILE: &str = include_str!("../../templates/Makefile.txt");
+const DOCKERFILE: &str = include_str!("../../templates/Dockerfile.txt");
+const DOCKERIGNORE: &str = include_str!("../../templates/dockerignore.txt");
+const WORKFLOWS: [(&str, &str); 3] = [
+    ("test", include_str!("../../templates/workflows/test.yml.txt")),
+    ("image", include_str!("../../templates/workflows/image.yml.txt")),
+    ("release", include_str!("../../templates/workflows/release.yml.txt")),
+];
 const GITIGNORE: &str = include_str!("../../templates/gitignore.txt");
 
 /// The minimum version of Rust, that of Windlass.
@@ -42,12 +49,20 @@ pub(super) fn files(project: &Project, made: &mut Made<'_>) {
         ("modules", &modules),
         ("main", &line::main_body(&crate_name)),
         ("clients", &clients),
+        ("rust", RUST),
+        ("windlass", &project.windlass),
         ("and_webhooks", if webhooks { " and webhooks" } else { "" }),
     ];
     made.user("cargo", "Cargo.toml", fill(CARGO, &values));
     made.user("readme", "README.md", fill(README, &values));
     made.user("makefile", "Makefile", fill(MAKEFILE, &values));
     made.user("gitignore", ".gitignore", GITIGNORE);
+    made.user("dockerfile", "Dockerfile", fill(DOCKERFILE, &values));
+    made.user("dockerignore", ".dockerignore", DOCKERIGNORE);
+    for (name, text) in WORKFLOWS {
+        let path = format!(".github/workflows/{name}.yml");
+        made.user(format!("workflow-{name}"), path, fill(text, &values));
+    }
     made.rust("main", "src/main.rs", &fill(MAIN, &values));
     made.user("agents", "AGENTS.md", fill(AGENTS, &values));
     made.rust("setup", "src/setup.rs", &fill(SETUP, &values));

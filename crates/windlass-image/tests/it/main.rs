@@ -1,6 +1,7 @@
 //! Tests of images from the outside.
 #![allow(clippy::unwrap_used)]
 
+mod registry;
 mod sample;
 mod store;
 mod unpack;

@@ -56,7 +56,7 @@ impl Toolchain {
         };
         match chosen.linking {
             Linking::Static => {
-                notes.line(format_args!("{platform}: a static program, with {}", chosen.with()))
+                notes.line(format_args!("{platform}: a static program, with {}", chosen.with()));
             }
             Linking::Dynamic => notes.line(format_args!(
                 "{platform}: a program with a copy of the C library, with {}. For a smaller image: {advice}",

@@ -57,6 +57,7 @@ impl Time {
 }
 
 /// Returns the recipe of a program's image.
+#[expect(clippy::too_many_arguments, reason = "each is a different part of the image")]
 pub(super) fn recipe(
     package: &Package,
     program: &Path,

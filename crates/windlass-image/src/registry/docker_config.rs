@@ -36,10 +36,12 @@ struct Config {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Auth {
-    auth: String,
+    #[serde(rename = "auth")]
+    encoded: String,
     username: String,
     password: String,
-    identitytoken: String,
+    #[serde(rename = "identitytoken")]
+    identity_token: String,
 }
 
 #[derive(Deserialize)]
@@ -112,16 +114,16 @@ impl Config {
 
 impl Auth {
     fn login(&self, key: &str, file: &Path) -> Result<Option<Login>> {
-        if !self.identitytoken.is_empty() {
-            return Ok(Some(Login::IdentityToken(self.identitytoken.clone())));
+        if !self.identity_token.is_empty() {
+            return Ok(Some(Login::IdentityToken(self.identity_token.clone())));
         }
         if !self.username.is_empty() {
             return Ok(Some(Login::password(&self.username, &self.password)));
         }
-        if self.auth.is_empty() {
+        if self.encoded.is_empty() {
             return Ok(None);
         }
-        let decoded = STANDARD.decode(&self.auth).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let decoded = STANDARD.decode(&self.encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         let pair = decoded.as_deref().and_then(|text| text.trim_end_matches('\0').split_once(':'));
         let Some((user, password)) = pair else {
             return Err(Error::Invalid(format!(

@@ -84,8 +84,9 @@ impl State {
 
     fn tagged(&self, repository: &Repository, tag: &str) -> Result<Descriptor, Refusal> {
         let entries = repository.entries(&self.store)?.into_iter();
-        let found = entries.filter(|entry| entry.reference.tag() == Some(tag)).map(|entry| entry.descriptor);
-        found.last().ok_or_else(Refusal::manifest_unknown)
+        let mut found =
+            entries.filter(|entry| entry.reference.tag() == Some(tag)).map(|entry| entry.descriptor);
+        found.next_back().ok_or_else(Refusal::manifest_unknown)
     }
 
     pub(super) async fn put_manifest(

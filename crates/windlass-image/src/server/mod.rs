@@ -116,7 +116,7 @@ impl State {
     async fn route(&self, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
         let host = request.headers().get(http::header::HOST).and_then(|host| host.to_str().ok());
         let host = host
-            .or_else(|| request.uri().authority().map(|it| it.as_str()))
+            .or_else(|| request.uri().authority().map(http::uri::Authority::as_str))
             .unwrap_or("localhost")
             .to_owned();
         let path = request.uri().path().to_owned();

@@ -119,13 +119,16 @@ async fn a_registry_that_fails_is_asked_again() {
 
 #[tokio::test]
 async fn an_error_has_the_words_of_the_registry_and_no_password() {
-    let registry = stub(|_, head| match head.contains(" /v2/ ") {
-        true => reply("200 OK", "", "{}"),
-        false => reply(
-            "401 Unauthorized",
-            "www-authenticate: Basic realm=\"x\"\r\n",
-            r#"{"errors":[{"code":"UNAUTHORIZED","message":"authentication required","detail":null}]}"#,
-        ),
+    let registry = stub(|_, head| {
+        if head.contains(" /v2/ ") {
+            reply("200 OK", "", "{}")
+        } else {
+            reply(
+                "401 Unauthorized",
+                "www-authenticate: Basic realm=\"x\"\r\n",
+                r#"{"errors":[{"code":"UNAUTHORIZED","message":"authentication required","detail":null}]}"#,
+            )
+        }
     })
     .await;
     let mut options = options();

@@ -5,11 +5,17 @@
 #![forbid(unsafe_code)]
 
 mod error;
+#[cfg(target_os = "linux")]
+mod helper;
+#[cfg(unix)]
+pub mod log;
 mod runtime;
 mod session;
 mod spec;
 
 pub use self::error::{PullError, RuntimeError};
+#[cfg(target_os = "linux")]
+pub use self::helper::launch;
 pub use self::runtime::Runtime;
 pub use self::session::{Session, TerminalSize};
 pub use self::spec::{

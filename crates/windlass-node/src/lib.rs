@@ -7,15 +7,26 @@
 mod error;
 #[cfg(target_os = "linux")]
 mod helper;
+mod images;
 #[cfg(unix)]
 pub mod log;
+#[cfg(target_os = "linux")]
+mod namespaces;
+#[cfg(unix)]
+mod output;
+mod program;
 mod runtime;
 mod session;
 mod spec;
+#[cfg(unix)]
+pub mod volume;
 
 pub use self::error::{PullError, RuntimeError};
 #[cfg(target_os = "linux")]
 pub use self::helper::launch;
+pub use self::images::{DirectoryImages, ImageConfig, Images, StoreImages, Unpacked};
+#[cfg(target_os = "linux")]
+pub use self::namespaces::{Namespaces, NamespacesConfig};
 pub use self::runtime::Runtime;
 pub use self::session::{Session, TerminalSize};
 pub use self::spec::{

@@ -47,3 +47,19 @@ pub fn launch(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode>
     };
     Some(result.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))
 }
+
+/// Writes the maps of the user namespace that all sandboxes share.
+pub(crate) fn write_outer_maps(pid: u32, mapping: &protocol::Mapping) -> std::io::Result<()> {
+    let folder = std::path::PathBuf::from(format!("/proc/{pid}"));
+    let (users, groups) = match mapping {
+        protocol::Mapping::Single => {
+            let user = rustix::process::geteuid().as_raw();
+            let group = rustix::process::getegid().as_raw();
+            std::fs::write(folder.join("setgroups"), "deny")?;
+            (format!("0 {user} 1"), format!("0 {group} 1"))
+        }
+        protocol::Mapping::Ranges { users, groups } => (server::lines(users), server::lines(groups)),
+    };
+    std::fs::write(folder.join("uid_map"), users)?;
+    std::fs::write(folder.join("gid_map"), groups)
+}

@@ -1,0 +1,372 @@
+//! Runs pods in Linux namespaces, without root and without any tool.
+
+mod cgroup;
+mod container;
+mod files;
+mod link;
+mod requirements;
+mod state;
+mod terminal;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+
+use self::cgroup::Cgroups;
+use self::container::Container;
+use self::link::Link;
+use self::state::State;
+use crate::helper::protocol::{Mapping, Operation, Refusal, SandboxSetup};
+use crate::images::Images;
+use crate::{
+    Command, ContainerId, ContainerSpec, Credential, Exit, Image, PullError, Runtime, RuntimeError,
+    SandboxId, SandboxSpec, Session,
+};
+
+/// The number of connections that wait to be accepted.
+const BACKLOG: u32 = 1024;
+
+/// The settings of [`Namespaces`].
+#[derive(Clone)]
+pub struct NamespacesConfig {
+    /// The program that calls [`launch`](crate::launch) first: usually this program.
+    pub launcher: PathBuf,
+    /// A directory for the files of pods. Several runtimes may use the same directory.
+    pub state_dir: PathBuf,
+    /// The images.
+    pub images: Arc<dyn Images>,
+}
+
+impl fmt::Debug for NamespacesConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NamespacesConfig").field("launcher", &self.launcher).finish_non_exhaustive()
+    }
+}
+
+struct Sandbox {
+    spec: SandboxSpec,
+    link: Arc<Link>,
+}
+
+/// Runs pods in Linux namespaces.
+///
+/// A process has its own user, mount, PID, network, IPC and UTS namespace. The network has a loopback device alone: connections come in
+/// and go out through sockets that the runtime makes [inside](Runtime::listen). Without root, the process has one user ID, that of its specification;
+/// supplementary groups are not set, and all files of the image belong to that user. New privileges are always forbidden.
+pub struct Namespaces {
+    config: NamespacesConfig,
+    mapping: Mapping,
+    isolated: tokio::sync::Mutex<Arc<Link>>,
+    host: tokio::sync::Mutex<Option<Arc<Link>>>,
+    sandboxes: Mutex<HashMap<SandboxId, Arc<Sandbox>>>,
+    containers: Mutex<HashMap<ContainerId, Arc<Container>>>,
+    cgroups: Result<Cgroups, String>,
+    state: State,
+}
+
+impl fmt::Debug for Namespaces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Namespaces").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl Namespaces {
+    /// Starts the runtime.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Unsupported`] if this machine does not allow the namespaces. The text names the setting to change.
+    pub async fn new(config: NamespacesConfig) -> Result<Self, RuntimeError> {
+        let io = |error| RuntimeError::Io { doing: format!("create {}", config.state_dir.display()), error };
+        let state = State::create(&config.state_dir).map_err(io)?;
+        let directory = state.path().join("helper");
+        std::fs::create_dir(&directory).map_err(io)?;
+        let mut mapping = own_ranges();
+        let mut started = Link::start(&config.launcher, &directory, mapping.clone(), false).await;
+        if started.is_err() && mapping != Mapping::Single {
+            mapping = Mapping::Single;
+            started = Link::start(&config.launcher, &directory, mapping.clone(), false).await;
+        }
+        let link =
+            started.map_err(|refusal| RuntimeError::Unsupported(requirements::explain(&refusal.text)))?;
+        let name = format!("windlass-{}", state.path().file_name().unwrap_or_default().to_string_lossy());
+        let cgroups = Cgroups::create(&name);
+        if let Ok(cgroups) = &cgroups {
+            state.remember_cgroups(&cgroups.all()).map_err(io)?;
+        }
+        Ok(Self {
+            config,
+            mapping,
+            isolated: tokio::sync::Mutex::new(link),
+            host: tokio::sync::Mutex::default(),
+            sandboxes: Mutex::default(),
+            containers: Mutex::default(),
+            cgroups,
+            state,
+        })
+    }
+
+    /// Checks whether this machine allows the namespaces. The error says what is missing, and which setting to change.
+    pub async fn check(config: NamespacesConfig) -> Result<(), RuntimeError> {
+        Self::new(config).await.map(drop)
+    }
+
+    /// Returns why limits of memory, CPU and processes have no effect, or `None` if the limits have an effect.
+    pub fn limits_missing(&self) -> Option<&str> {
+        self.cgroups.as_ref().err().map(String::as_str)
+    }
+
+    /// Returns whether processes have one user ID only: supplementary groups and `fsGroup` have no effect.
+    pub fn has_single_user(&self) -> bool {
+        self.mapping == Mapping::Single
+    }
+
+    /// Returns a running helper. Starts another if the last has ended.
+    async fn link(&self, host_network: bool) -> Result<Arc<Link>, Refusal> {
+        let start = async |name: &str| {
+            let directory = self.state.path().join(name);
+            std::fs::create_dir_all(&directory).map_err(|error| Refusal::start(error.to_string()))?;
+            Link::start(&self.config.launcher, &directory, self.mapping.clone(), host_network).await
+        };
+        if host_network {
+            let mut host = self.host.lock().await;
+            return match &*host {
+                Some(link) if !link.is_closed() => Ok(Arc::clone(link)),
+                _ => Ok(Arc::clone(host.insert(start("helper-host").await?))),
+            };
+        }
+        let mut isolated = self.isolated.lock().await;
+        if isolated.is_closed() {
+            *isolated = start("helper").await?;
+        }
+        Ok(Arc::clone(&isolated))
+    }
+
+    fn sandbox(&self, id: &SandboxId) -> Result<Arc<Sandbox>, RuntimeError> {
+        let found = self.sandboxes.lock().get(id).cloned();
+        found.ok_or_else(|| RuntimeError::NotFound(format!("sandbox {}", id.0)))
+    }
+
+    fn container(&self, id: &ContainerId) -> Result<Arc<Container>, RuntimeError> {
+        let found = self.containers.lock().get(id).cloned();
+        found.ok_or_else(|| RuntimeError::NotFound(format!("container {}", id.0)))
+    }
+
+    fn sandbox_directory(&self, id: &SandboxId) -> PathBuf {
+        self.state.path().join("sandboxes").join(&id.0)
+    }
+
+    /// Makes a socket in the network of a sandbox.
+    async fn socket(&self, id: &SandboxId, address: IpAddr) -> Result<TcpSocket, RuntimeError> {
+        let sandbox = self.sandbox(id)?;
+        let operation = Operation::Socket { sandbox: id.0.clone(), version_6: address.is_ipv6() };
+        let socket: OwnedFd = sandbox
+            .link
+            .ask(operation, Vec::new())
+            .await?
+            .ok_or_else(|| RuntimeError::Start("the helper sent no socket".into()))?;
+        Ok(TcpSocket::from_std_stream(socket.into()))
+    }
+}
+
+/// Returns the mapping of this process's user namespace to itself for root, and the mapping of one user for others.
+fn own_ranges() -> Mapping {
+    let ranges = |path: &str| -> Option<Vec<(u32, u32)>> {
+        let text = std::fs::read_to_string(path).ok()?;
+        let line = |line: &str| {
+            let mut fields = line.split_whitespace();
+            Some((fields.next()?.parse().ok()?, fields.nth(1)?.parse().ok()?))
+        };
+        text.lines().map(line).collect()
+    };
+    match (rustix::process::geteuid().is_root(), ranges("/proc/self/uid_map"), ranges("/proc/self/gid_map")) {
+        (true, Some(users), Some(groups)) => Mapping::Ranges { users, groups },
+        _ => Mapping::Single,
+    }
+}
+
+/// Parses `10.0.0.0/16`.
+fn range(text: &str) -> Result<(IpAddr, u8), RuntimeError> {
+    let parsed = text.split_once('/').and_then(|(address, prefix)| {
+        let (address, prefix): (IpAddr, u8) = (address.parse().ok()?, prefix.parse().ok()?);
+        (prefix <= if address.is_ipv4() { 32 } else { 128 }).then_some((address, prefix))
+    });
+    parsed.ok_or_else(|| RuntimeError::Config(format!("{text} is no range of addresses such as 10.0.0.0/16")))
+}
+
+/// Checks that an ID can be the name of a directory.
+fn check_id(id: &SandboxId) -> Result<(), RuntimeError> {
+    let allowed = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+    if id.0.is_empty() || id.0.len() > 128 || id.0.starts_with('.') || !id.0.chars().all(allowed) {
+        return Err(RuntimeError::Config(format!("{:?} is no ID of a sandbox", id.0)));
+    }
+    Ok(())
+}
+
+#[async_trait]
+impl Runtime for Namespaces {
+    fn scheme(&self) -> &'static str {
+        "process"
+    }
+
+    async fn image(&self, reference: &str) -> Result<Option<Image>, RuntimeError> {
+        self.config.images.find(reference).await
+    }
+
+    fn may_pull(&self, reference: &str) -> bool {
+        self.config.images.may_pull(reference)
+    }
+
+    async fn pull(&self, reference: &str, credentials: &[Credential]) -> Result<Image, PullError> {
+        self.config.images.pull(reference, credentials).await
+    }
+
+    async fn create_sandbox(&self, spec: SandboxSpec) -> Result<(), RuntimeError> {
+        check_id(&spec.id)?;
+        let ranges = spec.service_ranges.iter().map(|text| range(text)).collect::<Result<_, _>>()?;
+        let directory = self.sandbox_directory(&spec.id);
+        files::create(&directory, &spec)?;
+        let link = self.link(spec.host_network).await?;
+        let setup = SandboxSetup {
+            sandbox: spec.id.0.clone(),
+            host_name: spec.host_name.clone(),
+            address: spec.address,
+            ranges,
+        };
+        if let Err(refusal) = link.ask(Operation::CreateSandbox(setup), Vec::new()).await {
+            let _ = state::remove_tree(&directory);
+            return Err(refusal.into());
+        }
+        self.sandboxes.lock().insert(spec.id.clone(), Arc::new(Sandbox { spec, link }));
+        Ok(())
+    }
+
+    async fn remove_sandbox(&self, id: &SandboxId) -> Result<(), RuntimeError> {
+        let Some(sandbox) = self.sandboxes.lock().remove(id) else { return Ok(()) };
+        let _ = sandbox.link.ask(Operation::RemoveSandbox { sandbox: id.0.clone() }, Vec::new()).await;
+        let containers: Vec<_> = {
+            let containers = self.containers.lock();
+            containers
+                .iter()
+                .filter(|(_, container)| container.sandbox() == id)
+                .map(|(id, _)| id.clone())
+                .collect()
+        };
+        for container in containers {
+            self.wait(&container).await?;
+            self.containers.lock().remove(&container);
+        }
+        let directory = self.sandbox_directory(id);
+        let removed = tokio::task::spawn_blocking(move || state::remove_tree(&directory)).await;
+        removed.map_err(std::io::Error::other).flatten().map_err(|error| RuntimeError::Io {
+            doing: format!("remove the files of sandbox {}", id.0),
+            error,
+        })
+    }
+
+    async fn start(&self, sandbox: &SandboxId, spec: ContainerSpec) -> Result<ContainerId, RuntimeError> {
+        let found = self.sandbox(sandbox)?;
+        let id = state::random_id().map_err(|error| RuntimeError::Start(error.to_string()))?;
+        let directory = self.sandbox_directory(sandbox).join("containers").join(&id);
+        let started = Container::start(container::Start {
+            id: &id,
+            sandbox: &found.spec,
+            link: &found.link,
+            images: &*self.config.images,
+            cgroups: self.cgroups.as_ref().ok(),
+            directory: &directory,
+            shared: self.sandbox_directory(sandbox),
+            spec,
+        })
+        .await;
+        match started {
+            Ok(container) => {
+                let id = ContainerId(id);
+                self.containers.lock().insert(id.clone(), container);
+                Ok(id)
+            }
+            Err(error) => {
+                let _ = tokio::task::spawn_blocking(move || state::remove_tree(&directory)).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn wait(&self, container: &ContainerId) -> Result<Exit, RuntimeError> {
+        self.container(container)?.wait().await
+    }
+
+    async fn signal(&self, container: &ContainerId, signal: i32) -> Result<(), RuntimeError> {
+        let found = self.container(container)?;
+        if found.has_ended() {
+            return Ok(());
+        }
+        let operation = Operation::Signal { key: container.0.clone(), signal };
+        match found.link().ask(operation, Vec::new()).await {
+            Ok(_) => Ok(()),
+            Err(_) if found.has_ended() || found.link().is_closed() => Ok(()),
+            Err(refusal) => Err(refusal.into()),
+        }
+    }
+
+    fn stop_signal(&self, container: &ContainerId) -> i32 {
+        self.container(container).map_or(15, |container| container.stop_signal())
+    }
+
+    async fn remove(&self, container: &ContainerId) -> Result<(), RuntimeError> {
+        let Some(found) = self.containers.lock().get(container).cloned() else { return Ok(()) };
+        if !found.has_ended() {
+            return Err(RuntimeError::Start(format!(
+                "container {} is running: end the container first",
+                container.0
+            )));
+        }
+        self.containers.lock().remove(container);
+        let directory = found.directory().to_owned();
+        let removed = tokio::task::spawn_blocking(move || state::remove_tree(&directory)).await;
+        removed.map_err(std::io::Error::other).flatten().map_err(|error| RuntimeError::Io {
+            doing: format!("remove the files of container {}", container.0),
+            error,
+        })
+    }
+
+    async fn exec(&self, container: &ContainerId, command: Command) -> Result<Session, RuntimeError> {
+        self.container(container)?.exec(command).await
+    }
+
+    async fn attach(&self, container: &ContainerId) -> Result<Session, RuntimeError> {
+        self.container(container)?.attach().await
+    }
+
+    async fn connect(&self, sandbox: &SandboxId, port: u16) -> Result<TcpStream, RuntimeError> {
+        let own = self.sandbox(sandbox)?.spec.address;
+        let loopback: IpAddr =
+            if own.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
+        let mut last = None;
+        for address in [loopback, own] {
+            let socket = self.socket(sandbox, address).await?;
+            match socket.connect(SocketAddr::new(address, port)).await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => last = last.or(Some(error)),
+            }
+        }
+        let error = last.unwrap_or_else(|| std::io::Error::from(std::io::ErrorKind::ConnectionRefused));
+        Err(RuntimeError::Io { doing: format!("dial tcp {}", SocketAddr::new(own, port)), error })
+    }
+
+    async fn listen(&self, sandbox: &SandboxId, address: SocketAddr) -> Result<TcpListener, RuntimeError> {
+        let socket = self.socket(sandbox, address.ip()).await?;
+        let listening = socket
+            .set_reuseaddr(true)
+            .and_then(|()| socket.bind(address))
+            .and_then(|()| socket.listen(BACKLOG));
+        listening
+            .map_err(|error| RuntimeError::Io { doing: format!("listen on {address} in the pod"), error })
+    }
+}

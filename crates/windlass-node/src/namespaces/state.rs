@@ -1,0 +1,102 @@
+//! The directory of a runtime, and the removal of the directories of runtimes that have ended.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// The begin of the names of directories.
+const PREFIX: &str = "runtime-";
+
+/// The directory of a runtime. Removed when the value is dropped, or by the next runtime.
+#[derive(Debug)]
+pub(super) struct State {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl State {
+    /// Creates a directory below `parent`, and removes those that no process uses.
+    pub(super) fn create(parent: &Path) -> io::Result<Self> {
+        fs::create_dir_all(parent)?;
+        let parent = parent.canonicalize()?;
+        sweep(&parent);
+        let path = parent.join(format!("{PREFIX}{}", &random_id()?[..16]));
+        // Under another name until it is locked, so that no sweep takes the directory.
+        let draft = parent.join(format!("draft-{}", std::process::id()));
+        let _ = remove_tree(&draft);
+        fs::create_dir(&draft)?;
+        fs::set_permissions(&draft, Permissions::from_mode(0o711))?;
+        let lock = File::create(draft.join("lock"))?;
+        lock.lock()?;
+        fs::rename(&draft, &path)?;
+        Ok(Self { path, _lock: lock })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Remembers the control groups, for a runtime that has to remove the groups.
+    pub(super) fn remember_cgroups(&self, groups: &[PathBuf]) -> io::Result<()> {
+        let lines: Vec<_> = groups.iter().map(|group| group.display().to_string()).collect();
+        fs::write(self.path.join("cgroups"), lines.join("\n"))
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        remove_cgroups(&self.path);
+        let _ = remove_tree(&self.path);
+    }
+}
+
+fn sweep(parent: &Path) {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        let ours = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+        if ours && File::open(path.join("lock")).is_ok_and(|lock| lock.try_lock().is_ok()) {
+            remove_cgroups(&path);
+            let _ = remove_tree(&path);
+        }
+    }
+}
+
+fn remove_cgroups(path: &Path) {
+    let groups = fs::read_to_string(path.join("cgroups")).unwrap_or_default();
+    for group in groups.lines() {
+        for child in fs::read_dir(group).into_iter().flatten().flatten() {
+            let _ = fs::remove_dir(child.path());
+        }
+        let _ = fs::remove_dir(group);
+    }
+}
+
+/// Removes a directory, also with subdirectories that have no permissions. A directory that does not exist is no error.
+pub(super) fn remove_tree(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            permit(path);
+            fs::remove_dir_all(path)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+fn permit(path: &Path) {
+    let mut pending = vec![path.to_owned()];
+    while let Some(path) = pending.pop() {
+        if fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir()) {
+            let _ = fs::set_permissions(&path, Permissions::from_mode(0o700));
+            pending.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
+        }
+    }
+}
+
+/// Makes 64 hexadecimal digits.
+pub(super) fn random_id() -> io::Result<String> {
+    let mut bytes = [0_u8; 32];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

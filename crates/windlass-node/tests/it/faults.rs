@@ -1,0 +1,199 @@
+//! Hostile images, wrong specifications, and the end of the runtime.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use windlass_node::{
+    ContainerSpec, DirectoryImages, ImageConfig, Limits, Mount, Namespaces, NamespacesConfig, Runtime,
+    RuntimeError, User,
+};
+use windlass_patience::stretched;
+
+use crate::fixture::{fixture, image, launcher, sandbox_spec, spec};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_specifications_have_a_reason_and_leave_nothing() {
+    let Some(fixture) = fixture().await else { return };
+    let pod = fixture.sandbox("wrong").await;
+    let refused = async |spec: ContainerSpec| fixture.runtime.start(&pod, spec).await.unwrap_err();
+    let non_root = User { must_not_be_root: true, ..User::default() };
+    let error =
+        refused(ContainerSpec { image: "root".into(), user: non_root, ..fixture.script("true") }).await;
+    assert!(
+        matches!(error, RuntimeError::Config(text) if text == "container has runAsNonRoot and image will run as root")
+    );
+    let error =
+        refused(ContainerSpec { command: vec!["/nothing".into()], ..fixture.script("") }).await.to_string();
+    assert_eq!(
+        error,
+        "unable to start container process: exec: \"/nothing\": stat /nothing: no such file or directory"
+    );
+    let error = refused(ContainerSpec { image: "none".into(), ..fixture.script("") }).await;
+    assert!(matches!(error, RuntimeError::NotFound(text) if text == "image none"));
+    let mount = Mount { source: "/nowhere/at/all".into(), target: "/x".into(), read_only: true };
+    let error = refused(ContainerSpec { mounts: vec![mount], ..fixture.script("") }).await.to_string();
+    assert!(error.contains("/nowhere/at/all"), "{error}");
+    let link = fixture.folder.path().join("link");
+    symlink("/etc", &link).unwrap();
+    let mount = Mount { source: link, target: "/x".into(), read_only: true };
+    assert!(matches!(
+        refused(ContainerSpec { mounts: vec![mount], ..fixture.script("") }).await,
+        RuntimeError::Config(_)
+    ));
+    let left = walk(&fixture.folder.path().join("state"), "containers");
+    assert_eq!(left, Some(0), "directories of containers are left");
+}
+
+/// Counts the entries of the first directory with a name.
+fn walk(folder: &std::path::Path, name: &str) -> Option<usize> {
+    let found = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    let mut below: Vec<_> = found.filter(|path| path.is_dir()).collect();
+    below.sort();
+    let own = below
+        .iter()
+        .find(|path| path.ends_with(name))
+        .and_then(|path| Some(fs::read_dir(path).ok()?.count()));
+    own.or_else(|| below.iter().find_map(|path| walk(path, name)))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn links_of_a_hostile_image_do_not_leave_its_root() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(root) = image(folder.path()) else { return };
+    let outside = folder.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::remove_file(root.join("etc/passwd")).unwrap();
+    symlink(&outside, root.join("data")).unwrap();
+    symlink("../../../../../../../../../../..", root.join("up")).unwrap();
+    symlink("/etc/shadow", root.join("etc/hosts")).unwrap();
+    let pipe = Command::new("mkfifo").arg(root.join("etc/passwd")).status();
+    println!("a pipe as /etc/passwd: {pipe:?}");
+    let images = DirectoryImages::default().with("busybox", &root, ImageConfig::default());
+    let config = NamespacesConfig {
+        launcher: launcher(),
+        state_dir: folder.path().join("state"),
+        images: Arc::new(images),
+    };
+    let Ok(runtime) = Namespaces::new(config).await else { return };
+    let pod = windlass_node::SandboxId("hostile".into());
+    runtime.create_sandbox(sandbox_spec(&pod)).await.unwrap();
+    let volume = folder.path().join("volume");
+    fs::create_dir(&volume).unwrap();
+    let mount = |target: &str| Mount { source: volume.clone(), target: target.into(), read_only: false };
+    let spec = ContainerSpec {
+        mounts: vec![mount("/data/made"), mount("/up/made")],
+        ..spec(&folder.path().join("log"), "ls -d /made; echo end")
+    };
+    let result = runtime.start(&pod, spec).await;
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0, "a mount point was made outside of the root");
+    assert!(!std::path::Path::new("/made").exists());
+    println!("the container: {result:?}");
+    runtime.remove_sandbox(&pod).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_output_does_not_fill_the_disk_or_the_memory() {
+    let Some(fixture) = fixture().await else { return };
+    let pod = fixture.sandbox("flood").await;
+    let before = resident();
+    let (code, _) = fixture
+        .run(&pod, fixture.script("dd if=/dev/zero bs=1M count=200 2>/dev/null; echo; echo end"))
+        .await;
+    assert_eq!(code, 0);
+    let files = fs::read_dir(fixture.folder.path().join("logs")).unwrap().flatten();
+    let size: u64 = files.map(|file| file.metadata().unwrap().len()).sum();
+    assert!(size <= 51_000_000, "{size}");
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 64 << 20, "{grown}");
+}
+
+/// The memory of this process, in bytes.
+fn resident() -> u64 {
+    let text = fs::read_to_string("/proc/self/statm").unwrap();
+    text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_memory_limit_ends_a_container() {
+    let Some(fixture) = fixture().await else { return };
+    if let Some(reason) = fixture.runtime.limits_missing() {
+        println!("skipped: {reason}");
+        return;
+    }
+    let pod = fixture.sandbox("memory").await;
+    let limits = Limits { memory: Some(20 << 20), ..Limits::default() };
+    let spec =
+        ContainerSpec { limits, ..fixture.script("exec dd if=/dev/zero of=/dev/null bs=200M count=1") };
+    let id = fixture.runtime.start(&pod, spec).await.unwrap();
+    let exit = fixture.ended(&id).await;
+    assert!(exit.out_of_memory, "{exit:?}");
+    assert_eq!(exit.code, 137);
+}
+
+/// Runs pods in a process of its own, which the test below kills.
+#[tokio::test(flavor = "multi_thread")]
+async fn victim() {
+    let Ok(marker) = std::env::var("WINDLASS_NODE_VICTIM") else { return };
+    let Some(fixture) = fixture().await else { return };
+    let pod = fixture.sandbox("victim").await;
+    let limits = Limits { memory: Some(50 << 20), ..Limits::default() };
+    let script = format!("echo ready; while :; do sleep {marker}; done");
+    fixture.runtime.start(&pod, ContainerSpec { limits, ..fixture.script(&script) }).await.unwrap();
+    fixture.logged("ready").await;
+    println!("the victim is ready in {}", fixture.folder.path().display());
+    std::future::pending::<()>().await;
+}
+
+#[test]
+fn nothing_outlives_a_runtime_that_is_killed() {
+    use std::io::{BufRead, BufReader};
+    let marker = format!("{}", 100_000 + std::process::id());
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["faults::victim", "--exact", "--nocapture"])
+        .env("WINDLASS_NODE_VICTIM", &marker)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let line = lines.find(|line| line.contains("the victim is ready") || line.contains("skipped:"));
+    let line = line.unwrap_or_default();
+    let ready = line.contains("is ready");
+    if ready {
+        assert!(!with_text(&marker).is_empty(), "the program is not there");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    if !ready {
+        println!("{line}");
+        return;
+    }
+    let start = Instant::now();
+    while !with_text(&marker).is_empty() || !cgroups(&child).is_empty() {
+        let left = (with_text(&marker), cgroups(&child));
+        assert!(start.elapsed() < stretched(Duration::from_secs(10)), "{left:?} are left");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    if let Some((_, folder)) = line.split_once(" ready in ") {
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+/// The processes whose command line has a text.
+fn with_text(text: &str) -> Vec<u32> {
+    let own = std::process::id();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let has = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        *pid != own && String::from_utf8_lossy(&line).contains(text)
+    };
+    numbers.filter(has).collect()
+}
+
+/// The control groups of containers of a process that has ended: none is found by name, so groups without processes count.
+fn cgroups(_: &std::process::Child) -> Vec<std::path::PathBuf> {
+    Vec::new()
+}

@@ -1,0 +1,7 @@
+//! The runtime in namespaces, from the outside. Skipped, with the reason, where the machine does not allow namespaces.
+#![cfg(target_os = "linux")]
+
+mod containers;
+mod faults;
+mod fixture;
+mod streams;

@@ -14,6 +14,7 @@ pub mod log;
 mod namespaces;
 #[cfg(unix)]
 mod output;
+pub mod probe;
 mod program;
 mod runtime;
 mod session;

@@ -56,7 +56,9 @@ pub(super) fn mount_proc(target: &str) -> Result<(), Refusal> {
 pub(super) fn read_only_launcher(directory: &Path) -> Result<PathBuf, Refusal> {
     let path = directory.join("launcher");
     fs::write(&path, "").doing("create the launcher")?;
-    mount_bind("/proc/self/exe", &path).doing("mount the launcher")?;
+    // The link itself belongs to the mounts of the machine, which cannot be bound here.
+    let program = fs::read_link("/proc/self/exe").doing("find the launcher")?;
+    mount_bind(&program, &path).doing(&format!("mount the launcher {}", program.display()))?;
     let file =
         openat(CWD, &path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).doing("open the launcher")?;
     remount(file.as_fd(), MountFlags::RDONLY).doing("make the launcher read-only")?;
@@ -294,21 +296,47 @@ fn follow(
     let links = links.checked_sub(1).ok_or(Errno::LOOP)?;
     let target = readlinkat(parent, name, Vec::new())?;
     let target = Path::new(std::ffi::OsStr::from_bytes(target.as_bytes()));
-    create_directory(root, &present.join(target), links)
+    create_directory(root, &inside(present, target), links)
 }
 
 /// Opens a file inside the root. Creates an empty file if the file does not exist.
 fn file(root: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Refusal> {
-    let created = || {
-        let name = path.file_name().ok_or(Errno::INVAL)?;
-        let parent = create_directory(root, path.parent().unwrap_or(Path::new(".")), MOST_LINKS)?;
-        match open(root, path, OFlags::PATH) {
-            Err(Errno::NOENT) => {
-                let flags = OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-                openat(&parent, name, flags, Mode::from_raw_mode(0o644))
-            }
-            opened => opened,
+    create_file(root, path, MOST_LINKS).map_err(|error| refused(path, error))
+}
+
+fn create_file(root: BorrowedFd<'_>, path: &Path, links: u8) -> Result<OwnedFd, Errno> {
+    let name = path.file_name().ok_or(Errno::INVAL)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let parent = create_directory(root, folder, MOST_LINKS)?;
+    match open(root, path, OFlags::PATH) {
+        Err(Errno::NOENT) => {}
+        opened => return opened,
+    }
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    match openat(&parent, name, flags, Mode::from_raw_mode(0o644)) {
+        // A link that leads to nothing, such as /etc/resolv.conf of some images.
+        Err(Errno::EXIST) => {
+            let links = links.checked_sub(1).ok_or(Errno::LOOP)?;
+            let target = readlinkat(&parent, name, Vec::new())?;
+            create_file(
+                root,
+                &inside(folder, Path::new(std::ffi::OsStr::from_bytes(target.as_bytes()))),
+                links,
+            )
         }
-    };
-    created().map_err(|error| refused(path, error))
+        created => created,
+    }
+}
+
+/// Joins the target of a link to the directory of the link. `..` never leads above the root.
+fn inside(folder: &Path, target: &Path) -> PathBuf {
+    let mut result = PathBuf::from("/");
+    for component in folder.join(target).components() {
+        match component {
+            Component::Normal(name) => result.push(name),
+            Component::ParentDir => drop(result.pop()),
+            _ => {}
+        }
+    }
+    result
 }

@@ -31,7 +31,8 @@ impl EmptyDirectory {
         fs::create_dir_all(parent)?;
         let memory = Path::new(MEMORY);
         if in_memory && memory.is_dir() {
-            let name: String = id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+            let name: String =
+                id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
             let real = memory.join(format!("windlass-{name}"));
             if fs::create_dir(&real).is_ok() {
                 fs::set_permissions(&real, Permissions::from_mode(0o777))?;
@@ -69,7 +70,9 @@ pub fn set_group(path: &Path, group: u32) -> io::Result<bool> {
             continue;
         }
         match std::os::unix::fs::chown(&path, None, Some(group)) {
-            Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::InvalidInput) => {
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::InvalidInput) =>
+            {
                 return Ok(false);
             }
             changed => changed?,
@@ -95,7 +98,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for (name, memory) in [("disk", false), ("memory", true)] {
             let path = folder.path().join("volumes").join(name);
-            let volume = EmptyDirectory::create(&path, memory, &format!("test/{}-{name}", std::process::id())).unwrap();
+            let volume =
+                EmptyDirectory::create(&path, memory, &format!("test/{}-{name}", std::process::id()))
+                    .unwrap();
             let mode = fs::metadata(volume.path()).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o777);
             fs::write(path.join("file"), "x").unwrap();

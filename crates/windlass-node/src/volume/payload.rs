@@ -85,7 +85,8 @@ impl Payload {
     fn is_in(&self, directory: &Path) -> bool {
         let same = |(path, file): (&PathBuf, &PayloadFile)| {
             let path = directory.join(path);
-            fs::metadata(&path).is_ok_and(|metadata| metadata.permissions().mode() & 0o777 == file.mode & 0o777)
+            fs::metadata(&path)
+                .is_ok_and(|metadata| metadata.permissions().mode() & 0o777 == file.mode & 0o777)
                 && fs::read(&path).is_ok_and(|contents| contents == file.contents)
         };
         self.files.iter().all(same) && count(directory) == self.files.len()
@@ -113,8 +114,12 @@ impl Payload {
 
     /// The first parts of the paths.
     fn names(&self) -> Vec<PathBuf> {
-        let mut names: Vec<PathBuf> =
-            self.files.keys().filter_map(|path| path.components().next()).map(|name| PathBuf::from(name.as_os_str())).collect();
+        let mut names: Vec<PathBuf> = self
+            .files
+            .keys()
+            .filter_map(|path| path.components().next())
+            .map(|name| PathBuf::from(name.as_os_str()))
+            .collect();
         names.dedup();
         names
     }
@@ -192,7 +197,8 @@ mod tests {
         let next = payload(&[("a", "new"), ("c", "4")]);
         assert!(next.write(&volume, None).unwrap());
         assert!(!next.write(&volume, None).unwrap(), "the same files are written again");
-        let mut names: Vec<_> = fs::read_dir(&volume).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let mut names: Vec<_> =
+            fs::read_dir(&volume).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names.len(), 4, "{names:?}");
         assert_eq!(names[1..], ["..data", "a", "c"]);

@@ -48,7 +48,8 @@ async fn root_in_a_container_cannot_leave_the_container() {
 async fn the_root_is_writable_for_one_container_or_for_none() {
     let Some(fixture) = fixture().await else { return };
     let pod = fixture.sandbox("write").await;
-    let script = "echo a > /tmp/new && echo written; echo b > /dev/null; echo c > /dev/shm/x && echo shm";
+    let script =
+        "(echo a > /tmp/new) 2>&1 && echo written; echo b > /dev/null; echo c > /dev/shm/x && echo shm";
     let image = || ContainerSpec { image: "root".into(), ..fixture.script(script) };
     assert_eq!(fixture.run(&pod, image()).await, (0, "written\nshm\n".into()));
     let (_, log) = fixture.run(&pod, ContainerSpec { read_only_root: true, ..image() }).await;
@@ -70,7 +71,7 @@ async fn volumes_are_mounted_also_below_a_read_only_root() {
     let spec = ContainerSpec {
         mounts: vec![mount("/var/data", false), mount("/var/fixed", true), file],
         read_only_root: true,
-        ..fixture.script("cat /var/data/file /etc/deep/one; echo x > /var/data/out; echo y > /var/fixed/out2 || echo refused")
+        ..fixture.script("cat /var/data/file /etc/deep/one; echo x > /var/data/out; (echo y > /var/fixed/out2) 2>&1 || echo refused")
     };
     let (code, log) = fixture.run(&pod, spec).await;
     assert_eq!(code, 0);
@@ -103,6 +104,7 @@ async fn two_pods_listen_on_the_same_port_and_reach_services() {
         };
         stream.read_to_string(&mut text).await.unwrap();
         assert_eq!(text, format!("hello {name}\n"));
+        drop(stream);
         fixture.ended(&id).await;
         let refused = fixture.runtime.connect(&pod, 8082).await.unwrap_err();
         assert!(

@@ -14,6 +14,9 @@ use windlass_node::{
 };
 use windlass_patience::stretched;
 
+/// Fails the tests, instead of skipping the tests, where the machine does not allow namespaces.
+const REQUIRED: &str = "WINDLASS_TEST_NAMESPACES";
+
 /// The names of busybox that the tests use.
 const NAMES: [&str; 24] = [
     "sh", "cat", "echo", "id", "ls", "sleep", "env", "hostname", "nc", "touch", "head", "seq", "mount",
@@ -74,6 +77,7 @@ pub(crate) async fn fixture() -> Option<Fixture> {
     match Namespaces::new(config).await {
         Ok(runtime) => Some(Fixture { runtime, folder }),
         Err(RuntimeError::Unsupported(reason)) => {
+            assert!(std::env::var_os(REQUIRED).is_none(), "{reason}");
             println!("skipped: {reason}");
             None
         }

@@ -14,6 +14,8 @@ pub mod log;
 mod namespaces;
 #[cfg(unix)]
 mod output;
+#[cfg(unix)]
+mod plain;
 pub mod probe;
 mod program;
 mod runtime;
@@ -28,9 +30,18 @@ pub use self::helper::launch;
 pub use self::images::{DirectoryImages, ImageConfig, Images, StoreImages, Unpacked};
 #[cfg(target_os = "linux")]
 pub use self::namespaces::{Namespaces, NamespacesConfig};
+#[cfg(unix)]
+pub use self::plain::Plain;
 pub use self::runtime::Runtime;
 pub use self::session::{Session, TerminalSize};
 pub use self::spec::{
     Command, ContainerId, ContainerSpec, Credential, Exit, HostName, Image, Limits, Mount, SandboxId,
     SandboxSpec, User,
 };
+
+/// Makes 64 hexadecimal digits: the ID of a container.
+fn random_id() -> std::io::Result<String> {
+    let mut bytes = [0_u8; 32];
+    getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+    Ok(bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}")))
+}

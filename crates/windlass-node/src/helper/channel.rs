@@ -100,9 +100,8 @@ impl Inbox {
     /// Returns the next message that is complete.
     pub(crate) fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<Received<T>>> {
         let Some(header) = self.bytes.first_chunk::<HEADER>() else { return Ok(None) };
-        let [a, b, c, d, e, f, g, h] = *header;
-        let length = u32::from_le_bytes([a, b, c, d]) as usize;
-        let descriptors = u32::from_le_bytes([e, f, g, h]) as usize;
+        let number = |part: &[u8]| part.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte));
+        let (length, descriptors) = (number(&header[..4]), number(&header[4..]));
         if length > LONGEST || descriptors > MOST_DESCRIPTORS {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a message with a wrong header"));
         }

@@ -444,5 +444,6 @@ fn write_maps(folder: &Path, mapping: &Mapping, identity: &Identity) -> io::Resu
 
 /// The text of a map that maps each ID to itself.
 pub(crate) fn lines(ranges: &[(u32, u32)]) -> String {
-    ranges.iter().map(|(first, count)| format!("{first} {first} {count}\n")).collect()
+    let lines: Vec<_> = ranges.iter().map(|(first, count)| format!("{first} {first} {count}")).collect();
+    lines.join("\n")
 }

@@ -13,13 +13,14 @@ use tokio::task::JoinHandle;
 use super::cgroup::{self, Cgroups};
 use super::files;
 use super::link::{End, Link};
-use super::state::random_id;
 use super::terminal::Terminal;
 use crate::helper::protocol::{ContainerSetup, Operation, ProgramSetup, Refusal, RefusalKind, UserSetup};
 use crate::images::Images;
 use crate::log::LogStream;
 use crate::output::{Hub, Input, Output};
-use crate::{Command, ContainerSpec, Exit, RuntimeError, SandboxId, SandboxSpec, Session, program};
+use crate::{
+    Command, ContainerSpec, Exit, RuntimeError, SandboxId, SandboxSpec, Session, program, random_id,
+};
 
 /// How long the output may take to end after the container.
 const DRAIN: Duration = Duration::from_secs(5);

@@ -197,13 +197,11 @@ impl Link {
             write(&self.socket, &Request { id, operation }, &borrowed).await.map_err(|_| gone())?;
         }
         drop(descriptors);
-        match timeout(PATIENCE, receiver).await {
-            Ok(answer) => answer.unwrap_or_else(|_| Err(gone())),
-            Err(_) => {
-                self.waiting.lock().answers.remove(&id);
-                Err(Refusal::start("the helper of the pods did not answer in time"))
-            }
+        if let Ok(answer) = timeout(PATIENCE, receiver).await {
+            return answer.unwrap_or_else(|_| Err(gone()));
         }
+        self.waiting.lock().answers.remove(&id);
+        Err(Refusal::start("the helper of the pods did not answer in time"))
     }
 }
 

@@ -272,7 +272,7 @@ impl Runtime for Namespaces {
 
     async fn start(&self, sandbox: &SandboxId, spec: ContainerSpec) -> Result<ContainerId, RuntimeError> {
         let found = self.sandbox(sandbox)?;
-        let id = state::random_id().map_err(|error| RuntimeError::Start(error.to_string()))?;
+        let id = crate::random_id().map_err(|error| RuntimeError::Start(error.to_string()))?;
         let directory = self.sandbox_directory(sandbox).join("containers").join(&id);
         let started = Container::start(container::Start {
             id: &id,

@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::random_id;
+
 /// The begin of the names of directories.
 const PREFIX: &str = "runtime-";
 
@@ -92,11 +94,4 @@ fn permit(path: &Path) {
             pending.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
         }
     }
-}
-
-/// Makes 64 hexadecimal digits.
-pub(super) fn random_id() -> io::Result<String> {
-    let mut bytes = [0_u8; 32];
-    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

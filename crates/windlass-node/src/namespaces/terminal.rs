@@ -68,9 +68,8 @@ impl AsyncWrite for Terminal {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         loop {
             let mut guard = ready!(self.0.poll_write_ready(cx))?;
-            match guard.try_io(|master| Ok(rustix::io::write(master.get_ref(), bytes)?)) {
-                Ok(result) => return Poll::Ready(result),
-                Err(_) => {}
+            if let Ok(result) = guard.try_io(|master| Ok(rustix::io::write(master.get_ref(), bytes)?)) {
+                return Poll::Ready(result);
             }
         }
     }

@@ -1,0 +1,319 @@
+//! Runs the programs of images as plain processes, for machines without namespaces.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::process::{Child, Command as Process};
+use tokio::sync::watch;
+
+use crate::images::Images;
+use crate::log::LogStream;
+use crate::output::{Hub, Input};
+use crate::{
+    Command, ContainerId, ContainerSpec, Credential, Exit, Image, PullError, Runtime, RuntimeError,
+    SandboxId, SandboxSpec, Session, program,
+};
+
+/// Runs the programs of images as plain processes of this user, on this machine's network.
+///
+/// The mode proves the manifests, the token and the rights of an operator, not the image. The differences from a container:
+///
+/// - The program sees the files of this machine. Mounts are not visible at their paths: a container with mounts finds the source of each
+///   mount in the variable `WINDLASS_MOUNT_0` and following, as `TARGET=SOURCE`.
+/// - All pods share the ports of this machine: one replica for each port. [`listen`](Runtime::listen) works for addresses of this machine only.
+/// - Users, limits, a read-only root and terminals have no effect.
+/// - The image must contain a program for this operating system.
+/// - After `kill -9` of this process, the programs go on.
+pub struct Plain {
+    images: Arc<dyn Images>,
+    sandboxes: Mutex<HashMap<SandboxId, SandboxSpec>>,
+    containers: Mutex<HashMap<ContainerId, Arc<Running>>>,
+}
+
+impl fmt::Debug for Plain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plain").finish_non_exhaustive()
+    }
+}
+
+struct Running {
+    sandbox: SandboxId,
+    group: Option<Pid>,
+    hub: Arc<Hub>,
+    root: PathBuf,
+    environment: Vec<(String, String)>,
+    stop_signal: i32,
+    exit: watch::Receiver<Option<Exit>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}
+
+impl Running {
+    /// Signals all processes of the group, unless the first process has ended.
+    fn signal(&self, signal: Signal) {
+        if self.exit.borrow().is_none()
+            && let Some(group) = self.group
+        {
+            let _ = kill_process_group(group, signal);
+        }
+    }
+
+    fn wait(&self) -> impl Future<Output = Result<Exit, RuntimeError>> + Send + use<> {
+        let mut exit = self.exit.clone();
+        async move {
+            let found = exit.wait_for(Option::is_some).await.ok().and_then(|exit| exit.clone());
+            found.ok_or_else(|| RuntimeError::NotFound("the end of the container".into()))
+        }
+    }
+}
+
+impl Plain {
+    /// Runs programs of `images`.
+    pub fn new(images: Arc<dyn Images>) -> Self {
+        Self { images, sandboxes: Mutex::default(), containers: Mutex::default() }
+    }
+
+    fn container(&self, id: &ContainerId) -> Result<Arc<Running>, RuntimeError> {
+        let found = self.containers.lock().get(id).cloned();
+        found.ok_or_else(|| RuntimeError::NotFound(format!("container {}", id.0)))
+    }
+}
+
+/// Starts a program of an image, or of this machine if the image has no such file.
+fn spawn(
+    root: &Path,
+    words: &[String],
+    environment: &[(String, String)],
+    directory: Option<&str>,
+    stdin: bool,
+) -> Result<Child, RuntimeError> {
+    let (name, arguments) =
+        words.split_first().ok_or_else(|| RuntimeError::Start("no command specified".into()))?;
+    let inside = root.join(name.trim_start_matches('/')).canonicalize().ok();
+    let real = root.canonicalize().ok();
+    let inside = inside.filter(|path| name.contains('/') && real.is_some_and(|root| path.starts_with(root)));
+    let mut process = Process::new(inside.unwrap_or_else(|| PathBuf::from(name)));
+    process
+        .args(arguments)
+        .env_clear()
+        .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+        .envs(environment.iter().cloned())
+        .current_dir(directory.map_or_else(|| root.to_owned(), PathBuf::from))
+        .stdin(if stdin { Stdio::piped() } else { Stdio::null() })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    process
+        .spawn()
+        .map_err(|error| RuntimeError::Start(format!("unable to start process: exec: {name:?}: {error}")))
+}
+
+fn exit(status: std::io::Result<ExitStatus>, started_at: SystemTime) -> Exit {
+    let (code, signal) = match status {
+        Ok(status) => (status.code(), status.signal()),
+        Err(_) => (Some(255), None),
+    };
+    let code = code.unwrap_or_else(|| 128 + signal.unwrap_or(0));
+    Exit { code, signal, out_of_memory: false, started_at, finished_at: SystemTime::now() }
+}
+
+#[async_trait]
+impl Runtime for Plain {
+    fn scheme(&self) -> &'static str {
+        "plain"
+    }
+
+    async fn image(&self, reference: &str) -> Result<Option<Image>, RuntimeError> {
+        self.images.find(reference).await
+    }
+
+    fn may_pull(&self, reference: &str) -> bool {
+        self.images.may_pull(reference)
+    }
+
+    async fn pull(&self, reference: &str, credentials: &[Credential]) -> Result<Image, PullError> {
+        self.images.pull(reference, credentials).await
+    }
+
+    async fn create_sandbox(&self, spec: SandboxSpec) -> Result<(), RuntimeError> {
+        self.sandboxes.lock().insert(spec.id.clone(), spec);
+        Ok(())
+    }
+
+    async fn remove_sandbox(&self, sandbox: &SandboxId) -> Result<(), RuntimeError> {
+        self.sandboxes.lock().remove(sandbox);
+        let removed: Vec<_> = {
+            let mut containers = self.containers.lock();
+            containers.extract_if(|_, container| container.sandbox == *sandbox).collect()
+        };
+        for (_, container) in removed {
+            container.signal(Signal::KILL);
+            container.wait().await?;
+        }
+        Ok(())
+    }
+
+    async fn start(&self, sandbox: &SandboxId, spec: ContainerSpec) -> Result<ContainerId, RuntimeError> {
+        let io = |error| RuntimeError::Io { doing: format!("start container {}", spec.name), error };
+        let host_name = self.sandboxes.lock().get(sandbox).map(|sandbox| sandbox.host_name.clone());
+        let host_name = host_name.ok_or_else(|| RuntimeError::NotFound(format!("sandbox {}", sandbox.0)))?;
+        let unpacked = self.images.unpack(&spec.image).await?;
+        program::check_user(&spec, &unpacked.config)?;
+        let mut environment = program::environment(&spec, &unpacked.config, &host_name);
+        for (number, mount) in spec.mounts.iter().enumerate() {
+            let value = format!("{}={}", mount.target.display(), mount.source.display());
+            environment.push((format!("WINDLASS_MOUNT_{number}"), value));
+        }
+        let words = program::words(&spec, &unpacked.config)?;
+        let directory = spec.working_directory.as_deref();
+        let started_at = SystemTime::now();
+        let mut child = spawn(&unpacked.directory, &words, &environment, directory, spec.stdin)?;
+        let stdin = child.stdin.take().map(|stdin| Box::pin(stdin) as Input);
+        let hub = Hub::create(&spec.log, stdin, spec.stdin_once).await.map_err(io)?;
+        let mut copies = Vec::new();
+        if let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) {
+            copies.push(tokio::spawn(Arc::clone(&hub).copy(LogStream::Stdout, Box::pin(stdout))));
+            copies.push(tokio::spawn(Arc::clone(&hub).copy(LogStream::Stderr, Box::pin(stderr))));
+        }
+        let group = child.id().and_then(|id| Pid::from_raw(id as i32));
+        let (sender, receiver) = watch::channel(None);
+        let (ending, guard) = (Arc::clone(&hub), unpacked.guard);
+        tokio::spawn(async move {
+            let ended = exit(child.wait().await, started_at);
+            let drained = futures::future::join_all(copies);
+            let _ = tokio::time::timeout(std::time::Duration::from_secs(1), drained).await;
+            ending.finish().await;
+            let _ = sender.send(Some(ended));
+            drop(guard);
+        });
+        let id = ContainerId(crate::random_id().map_err(io)?);
+        let running = Running {
+            sandbox: sandbox.clone(),
+            group,
+            hub,
+            root: unpacked.directory,
+            environment,
+            stop_signal: unpacked.config.stop_signal.unwrap_or(15),
+            exit: receiver,
+        };
+        self.containers.lock().insert(id.clone(), Arc::new(running));
+        Ok(id)
+    }
+
+    async fn wait(&self, container: &ContainerId) -> Result<Exit, RuntimeError> {
+        self.container(container)?.wait().await
+    }
+
+    async fn signal(&self, container: &ContainerId, signal: i32) -> Result<(), RuntimeError> {
+        let signal = Signal::from_named_raw(signal)
+            .ok_or_else(|| RuntimeError::Config(format!("invalid signal {signal}")))?;
+        self.container(container)?.signal(signal);
+        Ok(())
+    }
+
+    fn stop_signal(&self, container: &ContainerId) -> i32 {
+        self.container(container).map_or(15, |container| container.stop_signal)
+    }
+
+    async fn remove(&self, container: &ContainerId) -> Result<(), RuntimeError> {
+        self.containers.lock().remove(container);
+        Ok(())
+    }
+
+    async fn exec(&self, container: &ContainerId, command: Command) -> Result<Session, RuntimeError> {
+        let running = self.container(container)?;
+        let started_at = SystemTime::now();
+        let mut child = spawn(&running.root, &command.words, &running.environment, None, command.stdin)?;
+        Ok(Session {
+            stdin: child.stdin.take().map(|stdin| Box::pin(stdin) as Input),
+            stdout: child.stdout.take().map(|stdout| Box::pin(stdout) as _),
+            stderr: child.stderr.take().map(|stderr| Box::pin(stderr) as _),
+            resize: None,
+            exit: Box::pin(async move { Ok(exit(child.wait().await, started_at)) }),
+        })
+    }
+
+    async fn attach(&self, container: &ContainerId) -> Result<Session, RuntimeError> {
+        let running = self.container(container)?;
+        let (stdin, stdout, stderr) = running.hub.attach(false).await;
+        Ok(Session { stdin, stdout: Some(stdout), stderr, resize: None, exit: Box::pin(running.wait()) })
+    }
+
+    async fn connect(&self, _: &SandboxId, port: u16) -> Result<TcpStream, RuntimeError> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let connected = TcpStream::connect(address).await;
+        connected.map_err(|error| RuntimeError::Io { doing: format!("dial tcp {address}"), error })
+    }
+
+    async fn listen(&self, _: &SandboxId, address: SocketAddr) -> Result<TcpListener, RuntimeError> {
+        TcpListener::bind(address).await.map_err(|error| {
+            RuntimeError::Unsupported(format!(
+                "listen on {address}: {error}; plain processes use the network of this machine"
+            ))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DirectoryImages, ImageConfig, Limits, User};
+
+    #[tokio::test]
+    async fn a_program_runs_with_its_own_environment_and_ends_with_its_sandbox() {
+        let folder = tempfile::tempdir().unwrap();
+        let images = DirectoryImages::default().with("host", folder.path(), ImageConfig::default());
+        let plain = Plain::new(Arc::new(images));
+        let id = SandboxId("pod".into());
+        let address = "10.244.0.1".parse().unwrap();
+        let sandbox = SandboxSpec {
+            id: id.clone(),
+            host_name: "pod".into(),
+            address,
+            host_network: false,
+            hosts: vec![],
+            service_ranges: vec![],
+        };
+        plain.create_sandbox(sandbox).await.unwrap();
+        let log = folder.path().join("log");
+        let spec = |text: &str| ContainerSpec {
+            name: "c".into(),
+            attempt: 0,
+            image: "host".into(),
+            command: vec!["/bin/sh".into(), "-c".into(), text.into()],
+            arguments: vec![],
+            working_directory: None,
+            environment: vec![("A".into(), "1".into())],
+            mounts: vec![],
+            user: User::default(),
+            read_only_root: false,
+            limits: Limits::default(),
+            log: log.clone(),
+            terminal: false,
+            stdin: false,
+            stdin_once: false,
+        };
+        let first = plain.start(&id, spec("echo $A $HOSTNAME; exit 3")).await.unwrap();
+        assert_eq!(plain.wait(&first).await.unwrap().code, 3);
+        assert_eq!(crate::log::last_lines(&log, 10, 100).unwrap(), "1 pod\n");
+        let second = plain.start(&id, spec("sleep 1000; true")).await.unwrap();
+        let waiting = plain.container(&second).unwrap().wait();
+        plain.remove_sandbox(&id).await.unwrap();
+        assert_eq!(waiting.await.unwrap().code, 137);
+    }
+}

@@ -9,6 +9,7 @@ mod controller;
 mod lifecycle;
 mod node;
 mod readiness;
+mod real;
 pub mod script;
 pub mod streams;
 

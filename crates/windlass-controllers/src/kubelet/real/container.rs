@@ -1,0 +1,654 @@
+//! The state machine of a real container: image, start, probes, end, restart.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Container as ContainerSpec, ContainerStateTerminated};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use windlass_node::{ContainerId, Exit, Image, PullError};
+use windlass_runtime::events::EventType;
+
+use super::action::{Action, FoundImage, StartError};
+use super::probe::{Due, ProbeCounter, ProbeKind};
+use crate::kubelet::container::{RestartPolicy, earlier};
+use crate::kubelet::lifecycle::PodEvent;
+
+/// The first and the longest pause before an image is pulled again, or a container is restarted.
+const BACK_OFF: Duration = Duration::from_secs(10);
+const MAX_BACK_OFF: Duration = Duration::from_mins(5);
+/// A container that has run this long is restarted without a pause.
+const RESET_AFTER: SignedDuration = SignedDuration::from_mins(10);
+/// The pause before a container that could not be created is created again.
+const CREATE_AGAIN: Duration = Duration::from_secs(10);
+/// How long the reason `ErrImagePull` is shown before `ImagePullBackOff`.
+const PULL_ERROR_SHOWN: Duration = Duration::from_secs(2);
+/// The shortest time between the stop signal and SIGKILL after a `preStop` hook.
+const LEAST_GRACE: Duration = Duration::from_secs(2);
+/// The exit code of a container that did not start.
+const START_ERROR: i32 = 128;
+
+/// Collects what a step asks for.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    pub actions: Vec<Action>,
+    pub events: Vec<PodEvent>,
+    pub wake_at: Option<Timestamp>,
+}
+
+impl Output {
+    pub(crate) fn event(&mut self, kind: EventType, reason: &'static str, message: String) {
+        self.events.push(PodEvent { kind, reason, message });
+    }
+
+    pub(crate) fn wake(&mut self, at: Timestamp) {
+        self.wake_at = earlier(self.wake_at, Some(at));
+    }
+}
+
+/// The surroundings of a container in one step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Surroundings<'a> {
+    pub spec: &'a ContainerSpec,
+    /// The pod as the kubelet writes it in messages: `NAME_NAMESPACE(UID)`.
+    pub pod: &'a str,
+    pub restart: RestartPolicy,
+    /// The grace period of the pod.
+    pub grace: Duration,
+    pub now: Timestamp,
+}
+
+/// The state of one container.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ContainerMemory {
+    pub state: State,
+    /// How often the container has been restarted.
+    pub restarts: u32,
+    /// The end before the last start.
+    pub last: Option<Ended>,
+    pub image: Option<Image>,
+    pull_failures: u32,
+    /// How many restarts followed each other without a long run.
+    crashes: u32,
+    restarted_at: Option<Timestamp>,
+    backed_off: bool,
+}
+
+/// Where a container is.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum State {
+    /// The container has not begun.
+    #[default]
+    New,
+    /// An error is shown until it is time to try again.
+    Waiting(Waiting),
+    /// The image is looked for or pulled.
+    GettingImage,
+    Starting,
+    Running(Box<Running>),
+    Ended(Ended),
+}
+
+/// A pause after an error.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    pub reason: &'static str,
+    pub message: String,
+    since: Timestamp,
+    retry_at: Timestamp,
+}
+
+/// A container whose process runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Running {
+    pub id: ContainerId,
+    pub started_at: Timestamp,
+    /// The reference of the image with which the container was started.
+    image: String,
+    /// Whether the `postStart` hook has ended.
+    post_started: bool,
+    probes: BTreeMap<ProbeKind, ProbeCounter>,
+    stop: Option<Stop>,
+}
+
+/// A stop that is under way.
+#[derive(Clone, Debug)]
+struct Stop {
+    phase: StopPhase,
+    deadline: Timestamp,
+    /// Whether the deadline was moved, because the hook took all of the grace period.
+    is_extended: bool,
+    /// Restart the container whatever its restart policy says.
+    restart: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StopPhase {
+    /// The `preStop` hook runs.
+    PreStop,
+    /// The stop signal is sent.
+    Asked,
+    /// SIGKILL is sent.
+    Killed,
+}
+
+/// A container that has ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Ended {
+    /// `None`: the container never started.
+    pub id: Option<ContainerId>,
+    pub exit_code: i32,
+    pub signal: Option<i32>,
+    pub reason: &'static str,
+    pub message: Option<String>,
+    pub started_at: Option<Timestamp>,
+    pub finished_at: Timestamp,
+    restart: bool,
+}
+
+impl ContainerMemory {
+    /// Continues a container that an earlier kubelet has left: its process is gone.
+    pub(crate) fn left_behind(restarts: u32, exit: Ended) -> Self {
+        Self { state: State::Ended(exit), restarts, ..Self::default() }
+    }
+
+    pub(crate) fn running(&self) -> Option<&Running> {
+        match &self.state {
+            State::Running(running) => Some(running),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn ended(&self) -> Option<&Ended> {
+        match &self.state {
+            State::Ended(ended) => Some(ended),
+            _ => None,
+        }
+    }
+
+    /// Returns whether an action of this container is under way that may start a process.
+    pub(crate) fn is_starting(&self) -> bool {
+        matches!(self.state, State::Starting)
+    }
+
+    /// Returns whether the container has started: its `startup` probe has succeeded.
+    pub(crate) fn has_started(&self, spec: &ContainerSpec) -> bool {
+        self.running().is_some_and(|running| running.has_started(spec))
+    }
+
+    pub(crate) fn is_ready(&self, spec: &ContainerSpec) -> bool {
+        self.running().is_some_and(|running| running.is_ready(spec))
+    }
+
+    /// Returns whether the container will not be started again.
+    pub(crate) fn is_done(&self, restart: RestartPolicy) -> bool {
+        self.ended().is_some_and(|ended| !ended.restart && !restart.applies(ended.exit_code))
+    }
+
+    /// Performs the transitions of a container that should run.
+    pub(crate) fn advance(&mut self, around: Surroundings<'_>, out: &mut Output) {
+        let now = around.now;
+        match &mut self.state {
+            State::New => self.begin(around, out),
+            State::Waiting(waiting) if waiting.retry_at <= now => self.begin(around, out),
+            State::Waiting(waiting) => {
+                if waiting.reason == "ErrImagePull" {
+                    let shown = waiting.since.checked_add(PULL_ERROR_SHOWN).unwrap_or(now);
+                    if shown <= now {
+                        waiting.back_off_pull(around.spec, out);
+                    } else {
+                        out.wake(shown);
+                    }
+                }
+                out.wake(waiting.retry_at);
+            }
+            State::GettingImage | State::Starting => {}
+            State::Running(running) => {
+                if running.stop.is_none() && running.image != image_of(around.spec) {
+                    let why = format!("Container {} definition changed, will be restarted", around.spec.name);
+                    running.begin_stop(around, around.grace, why, true, out);
+                }
+                running.advance(around, out);
+            }
+            State::Ended(_) => self.after_end(around, out),
+        }
+    }
+
+    /// Stops the container, or continues a stop. `deadline` is the time of SIGKILL.
+    pub(crate) fn stop(&mut self, around: Surroundings<'_>, deadline: Timestamp, out: &mut Output) {
+        match &mut self.state {
+            State::Running(running) => {
+                let why = format!("Stopping container {}", around.spec.name);
+                let grace = Duration::try_from(deadline.duration_since(around.now)).unwrap_or_default();
+                running.begin_stop(around, grace, why, false, out);
+                running.advance(around, out);
+            }
+            State::New | State::Waiting(_) | State::GettingImage | State::Starting | State::Ended(_) => {}
+        }
+    }
+
+    fn begin(&mut self, around: Surroundings<'_>, out: &mut Output) {
+        self.state = State::GettingImage;
+        out.actions.push(Action::FindImage { container: around.spec.name.clone() });
+    }
+
+    /// Decides, by the pull policy, between the image of this machine and a pull.
+    pub(crate) fn found(
+        &mut self,
+        around: Surroundings<'_>,
+        outcome: Result<FoundImage, PullError>,
+        out: &mut Output,
+    ) {
+        let image = image_of(around.spec);
+        let container = around.spec.name.clone();
+        let found = match outcome {
+            Ok(found) => found,
+            Err(error) => return self.pull_failed(around, error, out),
+        };
+        let policy = around.spec.image_pull_policy.as_deref().unwrap_or("IfNotPresent");
+        // An image that cannot be pulled is as fresh as it can be.
+        let use_present = policy != "Always" || !found.may_pull;
+        match found.image {
+            Some(present) if use_present => {
+                let text = format!("Container image {image:?} already present on machine");
+                out.event(EventType::Normal, "Pulled", text);
+                self.start(around, present, out);
+            }
+            None if policy == "Never" => {
+                let text = format!("Container image {image:?} is not present with pull policy of Never");
+                out.event(EventType::Warning, "ErrImageNeverPull", text.clone());
+                out.event(EventType::Warning, "Failed", "Error: ErrImageNeverPull".to_owned());
+                self.wait("ErrImageNeverPull", text, CREATE_AGAIN, around.now, out);
+            }
+            _ => {
+                out.event(EventType::Normal, "Pulling", format!("Pulling image {image:?}"));
+                out.actions.push(Action::Pull { container });
+            }
+        }
+    }
+
+    pub(crate) fn pulled(
+        &mut self,
+        around: Surroundings<'_>,
+        outcome: Result<Image, PullError>,
+        took: Duration,
+        out: &mut Output,
+    ) {
+        match outcome {
+            Ok(image) => {
+                self.pull_failures = 0;
+                let took = go_duration(took);
+                let text = format!(
+                    "Successfully pulled image {:?} in {took} ({took} including waiting). Image size: {} bytes.",
+                    image_of(around.spec),
+                    image.size,
+                );
+                out.event(EventType::Normal, "Pulled", text);
+                self.start(around, image, out);
+            }
+            Err(error) => self.pull_failed(around, error, out),
+        }
+    }
+
+    fn pull_failed(&mut self, around: Surroundings<'_>, error: PullError, out: &mut Output) {
+        let image = image_of(around.spec);
+        if matches!(error, PullError::InvalidName(_)) {
+            let text = format!("Failed to apply default image tag {image:?}: {error}");
+            out.event(EventType::Warning, "InspectFailed", text.clone());
+            out.event(EventType::Warning, "Failed", "Error: InvalidImageName".to_owned());
+            return self.wait("InvalidImageName", text, CREATE_AGAIN, around.now, out);
+        }
+        out.event(EventType::Warning, "Failed", format!("Failed to pull image {image:?}: {error}"));
+        out.event(EventType::Warning, "Failed", "Error: ErrImagePull".to_owned());
+        let pause = doubled(self.pull_failures);
+        self.pull_failures = self.pull_failures.saturating_add(1);
+        self.wait("ErrImagePull", error.to_string(), pause, around.now, out);
+        out.wake(around.now.checked_add(PULL_ERROR_SHOWN).unwrap_or(around.now));
+    }
+
+    fn wait(
+        &mut self,
+        reason: &'static str,
+        message: String,
+        pause: Duration,
+        now: Timestamp,
+        out: &mut Output,
+    ) {
+        let retry_at = now.checked_add(pause).unwrap_or(Timestamp::MAX);
+        out.wake(retry_at);
+        self.state = State::Waiting(Waiting { reason, message, since: now, retry_at });
+    }
+
+    /// Ends the pause after an error that another object has caused, so that the container is tried again.
+    pub(crate) fn objects_changed(&mut self, now: Timestamp) {
+        if let State::Waiting(waiting) = &mut self.state
+            && waiting.reason == "CreateContainerConfigError"
+        {
+            waiting.retry_at = now;
+        }
+    }
+
+    fn start(&mut self, around: Surroundings<'_>, image: Image, out: &mut Output) {
+        self.state = State::Starting;
+        self.image = Some(image.clone());
+        let container = around.spec.name.clone();
+        out.actions.push(Action::Start { container, attempt: self.restarts, image });
+    }
+
+    pub(crate) fn started(
+        &mut self,
+        around: Surroundings<'_>,
+        outcome: Result<ContainerId, StartError>,
+        out: &mut Output,
+    ) {
+        let (name, now) = (&around.spec.name, around.now);
+        let id = match outcome {
+            Ok(id) => id,
+            Err(error) => return self.start_failed(error, now, out),
+        };
+        out.event(EventType::Normal, "Created", format!("Created container: {name}"));
+        out.event(EventType::Normal, "Started", format!("Started container {name}"));
+        let hook = around.spec.lifecycle.as_ref().and_then(|lifecycle| lifecycle.post_start.as_ref());
+        if hook.is_some() {
+            out.actions.push(Action::PostStart { container: name.clone(), id: id.clone() });
+        }
+        self.backed_off = false;
+        self.state = State::Running(Box::new(Running {
+            id,
+            started_at: now,
+            image: image_of(around.spec),
+            post_started: hook.is_none(),
+            probes: BTreeMap::new(),
+            stop: None,
+        }));
+    }
+
+    fn start_failed(&mut self, error: StartError, now: Timestamp, out: &mut Output) {
+        out.event(EventType::Warning, "Failed", format!("Error: {}", error.message));
+        if error.reason != "RunContainerError" {
+            return self.wait(error.reason, error.message, CREATE_AGAIN, now, out);
+        }
+        self.state = State::Ended(Ended {
+            id: None,
+            exit_code: START_ERROR,
+            signal: None,
+            reason: "StartError",
+            message: Some(error.message),
+            started_at: None,
+            finished_at: now,
+            restart: false,
+        });
+        out.wake(now);
+    }
+
+    pub(crate) fn exited(&mut self, exit: &Exit, message: Option<String>, now: Timestamp) {
+        let State::Running(running) = &self.state else { return };
+        let reason = match exit {
+            Exit { out_of_memory: true, .. } => "OOMKilled",
+            Exit { code: 0, .. } => "Completed",
+            _ => "Error",
+        };
+        self.state = State::Ended(Ended {
+            id: Some(running.id.clone()),
+            exit_code: exit.code,
+            signal: exit.signal,
+            reason,
+            message: message.filter(|message| !message.is_empty()),
+            started_at: Timestamp::try_from(exit.started_at).ok().or(Some(running.started_at)),
+            finished_at: Timestamp::try_from(exit.finished_at).unwrap_or(now),
+            restart: running.stop.as_ref().is_some_and(|stop| stop.restart),
+        });
+    }
+
+    /// Restarts a container that has ended, after its back-off.
+    fn after_end(&mut self, around: Surroundings<'_>, out: &mut Output) {
+        let (spec, now) = (around.spec, around.now);
+        let State::Ended(ended) = &self.state else { return };
+        if !ended.restart && !around.restart.applies(ended.exit_code) {
+            return;
+        }
+        let ran_long = |restarted_at| ended.finished_at.duration_since(restarted_at) > RESET_AFTER;
+        if self.restarted_at.is_some_and(ran_long) {
+            self.crashes = 0;
+        }
+        let retry_at = ended.finished_at.checked_add(self.crash_back_off()).unwrap_or(Timestamp::MAX);
+        if retry_at > now {
+            if !self.backed_off {
+                self.backed_off = true;
+                let text =
+                    format!("Back-off restarting failed container {} in pod {}", spec.name, around.pod);
+                out.event(EventType::Warning, "BackOff", text);
+            }
+            return out.wake(retry_at);
+        }
+        let ended = ended.clone();
+        if let Some(id) = &ended.id {
+            out.actions.push(Action::Forget { id: id.clone() });
+        }
+        self.last = Some(ended);
+        self.restarts = self.restarts.saturating_add(1);
+        self.crashes = self.crashes.saturating_add(1);
+        self.restarted_at = Some(now);
+        self.begin(around, out);
+    }
+
+    /// Returns the pause before the next restart: none after the first end, then 10 s, doubled up to 5 minutes.
+    pub(crate) fn crash_back_off(&self) -> Duration {
+        self.crashes.checked_sub(1).map_or(Duration::ZERO, doubled)
+    }
+}
+
+impl Waiting {
+    fn back_off_pull(&mut self, spec: &ContainerSpec, out: &mut Output) {
+        let image = image_of(spec);
+        out.event(EventType::Normal, "BackOff", format!("Back-off pulling image {image:?}"));
+        out.event(EventType::Warning, "Failed", "Error: ImagePullBackOff".to_owned());
+        self.reason = "ImagePullBackOff";
+        self.message = format!("Back-off pulling image {image:?}: ErrImagePull: {}", self.message);
+    }
+}
+
+impl Running {
+    fn verdict(&self, kind: ProbeKind) -> Option<bool> {
+        self.probes.get(&kind).and_then(ProbeCounter::verdict)
+    }
+
+    fn has_started(&self, spec: &ContainerSpec) -> bool {
+        self.post_started && (spec.startup_probe.is_none() || self.verdict(ProbeKind::Startup) == Some(true))
+    }
+
+    fn is_ready(&self, spec: &ContainerSpec) -> bool {
+        self.has_started(spec)
+            && (spec.readiness_probe.is_none() || self.verdict(ProbeKind::Readiness) == Some(true))
+    }
+
+    fn advance(&mut self, around: Surroundings<'_>, out: &mut Output) {
+        if self.stop.is_some() {
+            return self.continue_stop(around, out);
+        }
+        if self.post_started {
+            self.check(around, out);
+        }
+    }
+
+    fn check(&mut self, around: Surroundings<'_>, out: &mut Output) {
+        let started = self.has_started(around.spec);
+        for kind in ProbeKind::ALL {
+            let Some(probe) = kind.of(around.spec) else { continue };
+            // The startup probe runs until the container has started, the other probes run from then on.
+            if (kind == ProbeKind::Startup) == started {
+                continue;
+            }
+            let counter = self.probes.entry(kind).or_default();
+            match counter.due(probe, self.started_at, around.now) {
+                Due::Now => {
+                    counter.begin(around.now);
+                    let container = around.spec.name.clone();
+                    out.actions.push(Action::Check { container, id: self.id.clone(), kind });
+                }
+                Due::At(due) => out.wake(due),
+                Due::Later => {}
+            }
+        }
+    }
+
+    /// Counts the result of a probe. A container that fails its liveness or startup probe is stopped.
+    pub(crate) fn checked(
+        &mut self,
+        around: Surroundings<'_>,
+        kind: ProbeKind,
+        outcome: Result<(), String>,
+        out: &mut Output,
+    ) {
+        let Some(probe) = kind.of(around.spec) else { return };
+        let counter = self.probes.entry(kind).or_default();
+        let is_new = counter.count(probe, outcome.is_ok());
+        let failed = counter.verdict() == Some(false);
+        if self.stop.is_some() {
+            return;
+        }
+        if let Err(why) = outcome {
+            out.event(EventType::Warning, "Unhealthy", format!("{} probe failed: {why}", kind.word()));
+        }
+        if !(is_new && failed) || kind == ProbeKind::Readiness {
+            return;
+        }
+        let grace = probe.termination_grace_period_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+        let grace = grace.map_or(around.grace, Duration::from_secs);
+        let word = kind.word().to_lowercase();
+        let why = format!("Container {} failed {word} probe, will be restarted", around.spec.name);
+        self.begin_stop(around, grace, why, false, out);
+    }
+
+    pub(crate) fn post_started(
+        &mut self,
+        around: Surroundings<'_>,
+        outcome: Result<(), String>,
+        out: &mut Output,
+    ) {
+        self.post_started = true;
+        if let Err(why) = outcome {
+            out.event(EventType::Warning, "FailedPostStartHook", format!("PostStartHook failed: {why}"));
+            self.begin_stop(around, around.grace, "FailedPostStartHook".to_owned(), false, out);
+        }
+    }
+
+    pub(crate) fn pre_stopped(
+        &mut self,
+        around: Surroundings<'_>,
+        outcome: Result<(), String>,
+        out: &mut Output,
+    ) {
+        if let Err(why) = outcome {
+            out.event(EventType::Warning, "FailedPreStopHook", format!("PreStopHook failed: {why}"));
+        }
+        if let Some(stop) = &mut self.stop
+            && stop.phase == StopPhase::PreStop
+        {
+            stop.ask_after_hook(&self.id, around.now, out);
+        }
+    }
+
+    /// Begins a stop. A stop that is under way keeps its phase, and its deadline may come earlier.
+    fn begin_stop(
+        &mut self,
+        around: Surroundings<'_>,
+        grace: Duration,
+        why: String,
+        restart: bool,
+        out: &mut Output,
+    ) {
+        let deadline = around.now.checked_add(grace).unwrap_or(Timestamp::MAX);
+        if let Some(stop) = &mut self.stop {
+            stop.restart &= restart;
+            if !stop.is_extended {
+                stop.deadline = stop.deadline.min(deadline);
+            }
+            return;
+        }
+        out.event(EventType::Normal, "Killing", why);
+        let hook = around.spec.lifecycle.as_ref().and_then(|lifecycle| lifecycle.pre_stop.as_ref());
+        let mut stop = Stop { phase: StopPhase::PreStop, deadline, is_extended: false, restart };
+        if hook.is_some() && !grace.is_zero() {
+            out.actions.push(Action::PreStop { container: around.spec.name.clone(), id: self.id.clone() });
+        } else {
+            stop.ask(&self.id, out);
+        }
+        out.wake(stop.deadline);
+        self.stop = Some(stop);
+    }
+
+    fn continue_stop(&mut self, around: Surroundings<'_>, out: &mut Output) {
+        let Some(stop) = &mut self.stop else { return };
+        if stop.phase == StopPhase::Killed {
+            return;
+        }
+        if stop.deadline > around.now {
+            return out.wake(stop.deadline);
+        }
+        if stop.phase == StopPhase::PreStop {
+            return stop.ask_after_hook(&self.id, around.now, out);
+        }
+        stop.phase = StopPhase::Killed;
+        out.actions.push(Action::Signal { id: self.id.clone(), signal: Some(9) });
+    }
+}
+
+impl Stop {
+    /// Sends the stop signal after the `preStop` hook. The container keeps two seconds, even if the hook took all of the grace period.
+    fn ask_after_hook(&mut self, id: &ContainerId, now: Timestamp, out: &mut Output) {
+        let least = now.checked_add(LEAST_GRACE).unwrap_or(now);
+        self.is_extended = self.deadline < least;
+        self.deadline = self.deadline.max(least);
+        self.ask(id, out);
+        out.wake(self.deadline);
+    }
+
+    fn ask(&mut self, id: &ContainerId, out: &mut Output) {
+        self.phase = StopPhase::Asked;
+        out.actions.push(Action::Signal { id: id.clone(), signal: None });
+    }
+}
+
+impl Ended {
+    /// The end of a container that an earlier kubelet has left. A process that was running cannot be found.
+    pub(crate) fn adopted(terminated: Option<&ContainerStateTerminated>, now: Timestamp) -> Self {
+        if let Some(known) = terminated {
+            return Self {
+                id: None,
+                exit_code: known.exit_code,
+                signal: known.signal,
+                reason: if known.exit_code == 0 { "Completed" } else { "Error" },
+                message: known.message.clone(),
+                started_at: known.started_at.as_ref().map(|time| time.0),
+                finished_at: known.finished_at.as_ref().map_or(now, |time| time.0),
+                restart: false,
+            };
+        }
+        Self {
+            id: None,
+            exit_code: 137,
+            signal: None,
+            reason: "ContainerStatusUnknown",
+            message: Some("The container could not be located when the pod was terminated".to_owned()),
+            started_at: None,
+            finished_at: now,
+            restart: true,
+        }
+    }
+}
+
+/// Returns the reference of a container's image.
+pub(crate) fn image_of(spec: &ContainerSpec) -> String {
+    spec.image.clone().unwrap_or_default()
+}
+
+/// Returns 10 s, doubled `times` times, at most 5 minutes.
+fn doubled(times: u32) -> Duration {
+    BACK_OFF.saturating_mul(1_u32 << times.min(10)).min(MAX_BACK_OFF)
+}
+
+/// Writes a duration as Go does, in milliseconds or seconds.
+fn go_duration(time: Duration) -> String {
+    let millis = time.as_millis();
+    if millis < 1000 { format!("{millis}ms") } else { format!("{}s", millis as f64 / 1000.0) }
+}

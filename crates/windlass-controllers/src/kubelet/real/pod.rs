@@ -1,0 +1,497 @@
+//! The state machine of a real pod: volumes, sandbox, containers in their order, and the end.
+//!
+//! As `lifecycle` for simulated pods: takes the object, what was observed and the time, and returns the next status and the actions.
+//! The status follows from the memory alone, so that it never shows a process that is not there.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Container as ContainerSpec, EphemeralContainer, Pod, PodSpec, PodStatus};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use kube_core::ResourceExt;
+use windlass_node::ContainerId;
+use windlass_runtime::events::EventType;
+
+use super::action::{Action, MountError, Observation, RealStep};
+use super::container::{ContainerMemory, Ended, Output, Running, State, Surroundings};
+use super::status;
+use crate::kubelet::container::{RestartPolicy, earlier};
+use crate::kubelet::lifecycle::PodAddresses;
+
+/// The first and the longest pause before volumes are mounted again.
+const MOUNT_AGAIN: Duration = Duration::from_millis(500);
+const MOUNT_AGAIN_AT_MOST: Duration = Duration::from_mins(2);
+/// The pause before a sandbox is created again.
+const SANDBOX_AGAIN: Duration = Duration::from_secs(10);
+const DEADLINE_MESSAGE: &str = "Pod was active on the node longer than the specified deadline";
+
+/// The state of a real pod. The object shows it, but is never read back while this kubelet lives.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RealMemory {
+    pub containers: BTreeMap<String, ContainerMemory>,
+    volumes: Part,
+    pub sandbox: Part,
+    /// When the files of the volumes are written again.
+    refresh_at: Option<Timestamp>,
+    is_refreshing: bool,
+    /// Whether all init containers have completed or, for sidecars, started.
+    pub is_initialised: bool,
+    /// Whether `activeDeadlineSeconds` has passed.
+    pub is_overdue: bool,
+    stopping_until: Option<Timestamp>,
+    is_adopted: bool,
+}
+
+/// A part of a pod that is made once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Part {
+    #[default]
+    Absent,
+    Failed {
+        failures: u32,
+        retry_at: Timestamp,
+    },
+    Busy {
+        failures: u32,
+    },
+    Ready,
+    Removing,
+    Removed,
+}
+
+impl Part {
+    /// Returns the number of earlier failures if it is time to make the part.
+    fn is_due(self, now: Timestamp, out: &mut Output) -> Option<u32> {
+        match self {
+            Self::Absent => Some(0),
+            Self::Failed { failures, retry_at } if retry_at <= now => Some(failures),
+            Self::Failed { retry_at, .. } => {
+                out.wake(retry_at);
+                None
+            }
+            Self::Busy { .. } | Self::Ready | Self::Removing | Self::Removed => None,
+        }
+    }
+
+    fn failed(self, first: Duration, most: Duration, now: Timestamp) -> Self {
+        let Self::Busy { failures } = self else { return self };
+        let pause = first.saturating_mul(1_u32 << failures.min(12)).min(most);
+        let retry_at = now.checked_add(pause).unwrap_or(now);
+        Self::Failed { failures: failures.saturating_add(1), retry_at }
+    }
+}
+
+/// Performs all transitions that are due.
+pub(crate) fn advance(
+    pod: &Pod,
+    addresses: &PodAddresses,
+    scheme: &str,
+    memory: &mut RealMemory,
+    observations: Vec<Observation>,
+    now: Timestamp,
+) -> RealStep {
+    let spec = pod.spec.clone().unwrap_or_default();
+    let title = format!(
+        "{}_{}({})",
+        pod.name_any(),
+        pod.namespace().unwrap_or_default(),
+        pod.uid().unwrap_or_default()
+    );
+    let grace = spec.termination_grace_period_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+    let machine = PodMachine {
+        ephemerals: spec.ephemeral_containers.iter().flatten().filter_map(as_container).collect(),
+        grace: Duration::from_secs(grace.unwrap_or(30)),
+        pod,
+        spec,
+        title,
+        addresses,
+        scheme,
+        memory,
+        now,
+        out: Output::default(),
+    };
+    machine.advance(observations)
+}
+
+/// Returns an ephemeral container as a container: it has the same fields, except for its target.
+fn as_container(ephemeral: &EphemeralContainer) -> Option<ContainerSpec> {
+    let mut value = serde_json::to_value(ephemeral).ok()?;
+    value.as_object_mut()?.remove("targetContainerName");
+    serde_json::from_value(value).ok()
+}
+
+/// Returns the container of a pod with this name, of any sort.
+pub(crate) fn find_container(spec: &PodSpec, name: &str) -> Option<ContainerSpec> {
+    let inits = spec.init_containers.iter().flatten();
+    let known = inits.chain(&spec.containers).find(|container| container.name == name).cloned();
+    known.or_else(|| {
+        let ephemerals = spec.ephemeral_containers.iter().flatten();
+        ephemerals.filter(|ephemeral| ephemeral.name == name).find_map(as_container)
+    })
+}
+
+struct PodMachine<'a> {
+    pod: &'a Pod,
+    spec: PodSpec,
+    ephemerals: Vec<ContainerSpec>,
+    /// `NAME_NAMESPACE(UID)`.
+    title: String,
+    grace: Duration,
+    addresses: &'a PodAddresses,
+    scheme: &'a str,
+    memory: &'a mut RealMemory,
+    now: Timestamp,
+    out: Output,
+}
+
+impl PodMachine<'_> {
+    fn advance(mut self, observations: Vec<Observation>) -> RealStep {
+        self.adopt();
+        observations.into_iter().for_each(|observation| self.observe(observation));
+        let before = self.pod.status.clone().unwrap_or_default();
+        if self.pod.metadata.deletion_timestamp.is_some() {
+            return self.terminate(before);
+        }
+        if is_terminal(&before) {
+            self.remove_sandbox();
+            return self.finish(before, false);
+        }
+        if before.start_time.is_none() {
+            self.out.wake(self.now);
+        } else {
+            self.run(&before);
+        }
+        let next = self.status(before);
+        if is_terminal(&next) {
+            self.remove_sandbox();
+        }
+        self.finish(next, false)
+    }
+
+    fn finish(self, status: PodStatus, remove: bool) -> RealStep {
+        let Output { actions, events, wake_at } = self.out;
+        RealStep { status, actions, events, wake_at, remove }
+    }
+
+    fn status(&self, before: PodStatus) -> PodStatus {
+        status::Renderer {
+            pod: self.pod,
+            spec: &self.spec,
+            ephemerals: &self.ephemerals,
+            title: &self.title,
+            addresses: self.addresses,
+            scheme: self.scheme,
+            memory: self.memory,
+            now: self.now,
+        }
+        .status(before)
+    }
+
+    /// Takes over the containers that an earlier kubelet has left in the status. Their processes are gone.
+    fn adopt(&mut self) {
+        if std::mem::replace(&mut self.memory.is_adopted, true) {
+            return;
+        }
+        let Some(status) = &self.pod.status else { return };
+        for old in status.container_statuses.iter().flatten().filter(|old| old.container_id.is_some()) {
+            let terminated = old.state.as_ref().and_then(|state| state.terminated.as_ref());
+            let ended = Ended::adopted(terminated, self.now);
+            let restarts = u32::try_from(old.restart_count).unwrap_or_default();
+            self.memory.containers.insert(old.name.clone(), ContainerMemory::left_behind(restarts, ended));
+        }
+    }
+
+    fn observe(&mut self, observation: Observation) {
+        let now = self.now;
+        match observation {
+            Observation::Volumes(Ok(refresh_at)) => {
+                self.memory.volumes = Part::Ready;
+                self.memory.is_refreshing = false;
+                self.memory.refresh_at = earlier(self.memory.refresh_at, refresh_at);
+            }
+            Observation::Volumes(Err(error)) => self.volumes_failed(&error),
+            Observation::ObjectsChanged => self.objects_changed(),
+            Observation::Sandbox(Ok(())) => {
+                if matches!(self.memory.sandbox, Part::Busy { .. }) {
+                    self.memory.sandbox = Part::Ready;
+                }
+            }
+            Observation::Sandbox(Err(why)) => {
+                let text = format!("Failed to create pod sandbox: {why}");
+                self.out.event(EventType::Warning, "FailedCreatePodSandBox", text);
+                self.memory.sandbox = self.memory.sandbox.failed(SANDBOX_AGAIN, SANDBOX_AGAIN, now);
+            }
+            Observation::SandboxRemoved => self.memory.sandbox = Part::Removed,
+            Observation::Found { container, outcome } => {
+                self.of_name(&container, |memory, around, out| memory.found(around, outcome, out));
+            }
+            Observation::Pulled { container, outcome, took } => {
+                self.of_name(&container, |memory, around, out| memory.pulled(around, outcome, took, out));
+            }
+            Observation::Started { container, outcome } => {
+                self.of_name(&container, |memory, around, out| memory.started(around, outcome, out));
+            }
+            Observation::PostStarted { id, outcome } => {
+                self.of_id(&id, |running, around, out| running.post_started(around, outcome, out));
+            }
+            Observation::PreStopped { id, outcome } => {
+                self.of_id(&id, |running, around, out| running.pre_stopped(around, outcome, out));
+            }
+            Observation::Checked { id, kind, outcome } => {
+                self.of_id(&id, |running, around, out| running.checked(around, kind, outcome, out));
+            }
+            Observation::Exited { id, exit, message } => {
+                if let Some(name) = self.name_of(&id) {
+                    self.of_name(&name, |memory, _, _| memory.exited(&exit, message, now));
+                }
+            }
+        }
+    }
+
+    fn volumes_failed(&mut self, error: &MountError) {
+        let text = format!("MountVolume.SetUp failed for volume {:?} : {}", error.volume, error.message);
+        self.out.event(EventType::Warning, "FailedMount", text);
+        if self.memory.volumes == Part::Ready {
+            // The files of the last write stay.
+            self.memory.is_refreshing = false;
+            let again = self.now.checked_add(SANDBOX_AGAIN).unwrap_or(self.now);
+            self.memory.refresh_at = earlier(self.memory.refresh_at, Some(again));
+        } else {
+            self.memory.volumes = self.memory.volumes.failed(MOUNT_AGAIN, MOUNT_AGAIN_AT_MOST, self.now);
+        }
+    }
+
+    fn objects_changed(&mut self) {
+        match &mut self.memory.volumes {
+            Part::Failed { retry_at, .. } => *retry_at = self.now,
+            _ => self.memory.refresh_at = Some(self.now),
+        }
+        self.memory.containers.values_mut().for_each(|container| container.objects_changed(self.now));
+    }
+
+    /// Calls `apply` with the container of this name.
+    fn of_name(
+        &mut self,
+        name: &str,
+        apply: impl FnOnce(&mut ContainerMemory, Surroundings<'_>, &mut Output),
+    ) {
+        let Some((spec, restart)) = self.container(name) else { return };
+        let around =
+            Surroundings { spec: &spec, pod: &self.title, restart, grace: self.grace, now: self.now };
+        let memory = self.memory.containers.entry(name.to_owned()).or_default();
+        apply(memory, around, &mut self.out);
+    }
+
+    /// Calls `apply` with the running container of this ID. Does nothing if the container has ended.
+    fn of_id(&mut self, id: &ContainerId, apply: impl FnOnce(&mut Running, Surroundings<'_>, &mut Output)) {
+        let Some(name) = self.name_of(id) else { return };
+        self.of_name(&name, |memory, around, out| {
+            if let State::Running(running) = &mut memory.state {
+                apply(running, around, out);
+            }
+        });
+    }
+
+    fn name_of(&self, id: &ContainerId) -> Option<String> {
+        let is_it = |memory: &ContainerMemory| memory.running().is_some_and(|running| running.id == *id);
+        let found = self.memory.containers.iter().find(|(_, memory)| is_it(memory));
+        found.map(|(name, _)| name.clone())
+    }
+
+    fn container(&self, name: &str) -> Option<(ContainerSpec, RestartPolicy)> {
+        let inits = self.spec.init_containers.iter().flatten();
+        if let Some(init) = inits.clone().find(|init| init.name == name) {
+            return Some((init.clone(), init_restart(&self.spec, init)));
+        }
+        if let Some(main) = self.spec.containers.iter().find(|main| main.name == name) {
+            return Some((main.clone(), main_restart(&self.spec, main)));
+        }
+        let ephemeral = self.ephemerals.iter().find(|ephemeral| ephemeral.name == name)?;
+        Some((ephemeral.clone(), RestartPolicy::Never))
+    }
+
+    fn run(&mut self, before: &PodStatus) {
+        let limit = self.spec.active_deadline_seconds.map(SignedDuration::from_secs);
+        let started = before.start_time.as_ref().map(|time| time.0);
+        let deadline = limit.zip(started).and_then(|(limit, started)| started.checked_add(limit).ok());
+        if deadline.is_some_and(|deadline| deadline <= self.now) {
+            if !std::mem::replace(&mut self.memory.is_overdue, true) {
+                self.out.event(EventType::Normal, "DeadlineExceeded", DEADLINE_MESSAGE.to_owned());
+            }
+            return self.stop_all(self.grace);
+        }
+        if let Some(deadline) = deadline {
+            self.out.wake(deadline);
+        }
+        if self.mount() && self.ensure_sandbox() {
+            self.run_containers();
+        }
+    }
+
+    /// Writes the volumes when necessary. Returns whether all are there.
+    fn mount(&mut self) -> bool {
+        if let Some(failures) = self.memory.volumes.is_due(self.now, &mut self.out) {
+            self.memory.volumes = Part::Busy { failures };
+            self.out.actions.push(Action::PrepareVolumes);
+        }
+        if self.memory.volumes != Part::Ready {
+            return false;
+        }
+        match self.memory.refresh_at {
+            Some(refresh_at) if self.memory.is_refreshing => {
+                self.out.wake_at = earlier(self.out.wake_at, Some(refresh_at).filter(|at| *at > self.now))
+            }
+            Some(refresh_at) if refresh_at <= self.now => {
+                self.memory.refresh_at = None;
+                self.memory.is_refreshing = true;
+                self.out.actions.push(Action::PrepareVolumes);
+            }
+            Some(refresh_at) => self.out.wake(refresh_at),
+            None => {}
+        }
+        true
+    }
+
+    fn ensure_sandbox(&mut self) -> bool {
+        if let Some(failures) = self.memory.sandbox.is_due(self.now, &mut self.out) {
+            self.memory.sandbox = Part::Busy { failures };
+            self.out.actions.push(Action::CreateSandbox);
+        }
+        self.memory.sandbox == Part::Ready
+    }
+
+    fn run_containers(&mut self) {
+        let inits = self.spec.init_containers.clone().unwrap_or_default();
+        let mut through = true;
+        for init in &inits {
+            let is_sidecar = is_sidecar(init);
+            // After the first time, only sidecars run.
+            if self.memory.is_initialised && !is_sidecar {
+                continue;
+            }
+            self.of_name(&init.name, ContainerMemory::advance);
+            let memory = self.memory.containers.get(&init.name);
+            let done = if is_sidecar {
+                memory.is_some_and(|memory| memory.has_started(init))
+            } else {
+                memory.and_then(ContainerMemory::ended).is_some_and(|ended| ended.exit_code == 0)
+            };
+            if !done && !self.memory.is_initialised {
+                through = false;
+                break;
+            }
+        }
+        self.memory.is_initialised |= through;
+        if self.memory.is_initialised {
+            for main in self.spec.containers.clone() {
+                self.of_name(&main.name, ContainerMemory::advance);
+            }
+        }
+        for ephemeral in self.ephemerals.clone() {
+            self.of_name(&ephemeral.name, ContainerMemory::advance);
+        }
+        if self.is_complete() {
+            self.stop_all(self.grace);
+        }
+    }
+
+    /// Returns whether no container of the pod will run again, except sidecars.
+    fn is_complete(&self) -> bool {
+        let is_done = |name: &str, restart| {
+            self.memory.containers.get(name).is_some_and(|memory| memory.is_done(restart))
+        };
+        let inits = self.spec.init_containers.iter().flatten().filter(|init| !is_sidecar(init));
+        let init_failed = inits.into_iter().any(|init| {
+            let memory = self.memory.containers.get(&init.name);
+            let failed = memory.and_then(ContainerMemory::ended).is_some_and(|ended| ended.exit_code != 0);
+            failed && is_done(&init.name, init_restart(&self.spec, init))
+        });
+        let mut mains = self.spec.containers.iter();
+        init_failed || mains.all(|main| is_done(&main.name, main_restart(&self.spec, main)))
+    }
+
+    /// Stops all containers: the main containers first, then the sidecars in reverse order.
+    fn stop_all(&mut self, grace: Duration) {
+        let deadline = self.now.checked_add(grace).unwrap_or(Timestamp::MAX);
+        let deadline = *self.memory.stopping_until.get_or_insert(deadline);
+        self.stop_by(deadline);
+    }
+
+    fn stop_by(&mut self, deadline: Timestamp) {
+        let mains = self.spec.containers.iter().chain(&self.ephemerals).map(|main| main.name.clone());
+        for name in mains.collect::<Vec<_>>() {
+            self.stop_one(&name, deadline);
+        }
+        let inits = self.spec.init_containers.iter().flatten().rev().map(|init| init.name.clone());
+        for name in inits.collect::<Vec<_>>() {
+            // A sidecar runs until the containers that it helps have ended, but not beyond the deadline.
+            if self.is_running_any() && deadline > self.now && !self.is_last_running(&name) {
+                break;
+            }
+            self.stop_one(&name, deadline);
+        }
+    }
+
+    fn stop_one(&mut self, name: &str, deadline: Timestamp) {
+        self.of_name(name, |memory, around, out| memory.stop(around, deadline, out));
+    }
+
+    fn is_running_any(&self) -> bool {
+        self.memory.containers.values().any(|memory| memory.running().is_some())
+    }
+
+    /// Returns whether no container runs that must end before this init container.
+    fn is_last_running(&self, name: &str) -> bool {
+        let inits = self.spec.init_containers.iter().flatten().map(|init| init.name.as_str());
+        let earlier: Vec<&str> = inits.take_while(|init| *init != name).chain([name]).collect();
+        let mut running = self.memory.containers.iter().filter(|(_, memory)| memory.running().is_some());
+        running.all(|(other, _)| earlier.contains(&other.as_str()))
+    }
+
+    /// Returns whether no process runs or is being started.
+    fn is_stopped(&self) -> bool {
+        !self.memory.containers.values().any(|memory| memory.running().is_some() || memory.is_starting())
+    }
+
+    fn remove_sandbox(&mut self) {
+        if self.is_stopped()
+            && matches!(self.memory.sandbox, Part::Ready | Part::Absent | Part::Failed { .. })
+        {
+            self.memory.sandbox = Part::Removing;
+            self.out.actions.push(Action::RemoveSandbox);
+        }
+    }
+
+    /// Terminates the pod: stops its containers within the grace period, removes the sandbox, then lets the object be deleted.
+    fn terminate(mut self, before: PodStatus) -> RealStep {
+        let killed_at = self.pod.metadata.deletion_timestamp.as_ref().map_or(self.now, |time| time.0);
+        self.stop_by(killed_at);
+        self.remove_sandbox();
+        let is_gone = self.memory.sandbox == Part::Removed;
+        let status = self.status(before);
+        self.finish(status, is_gone)
+    }
+}
+
+/// Returns whether an init container runs beside the main containers.
+pub(crate) fn is_sidecar(init: &ContainerSpec) -> bool {
+    init.restart_policy.as_deref() == Some("Always")
+}
+
+fn init_restart(spec: &PodSpec, init: &ContainerSpec) -> RestartPolicy {
+    match RestartPolicy::of(spec.restart_policy.as_deref()) {
+        _ if is_sidecar(init) => RestartPolicy::Always,
+        RestartPolicy::Never => RestartPolicy::Never,
+        // An init container that has succeeded is not restarted.
+        RestartPolicy::Always | RestartPolicy::OnFailure => RestartPolicy::OnFailure,
+    }
+}
+
+/// Returns the restart policy of a main container: the container's own, else the pod's.
+pub(crate) fn main_restart(spec: &PodSpec, main: &ContainerSpec) -> RestartPolicy {
+    RestartPolicy::of(main.restart_policy.as_deref().or(spec.restart_policy.as_deref()))
+}
+
+pub(crate) fn is_terminal(status: &PodStatus) -> bool {
+    matches!(status.phase.as_deref(), Some("Succeeded" | "Failed"))
+}

@@ -10,6 +10,7 @@ mod lifecycle;
 mod node;
 mod readiness;
 mod real;
+mod resolve;
 pub mod script;
 pub mod streams;
 

@@ -25,6 +25,9 @@ pub(crate) const NODE_NAME: &str = "windlass";
 /// The address of the node. It is private, unlikely to exist on a real network, and outside of the ranges of services
 /// and pods.
 pub(super) const HOST_IP: &str = "10.250.0.2";
+/// The capacity of the node.
+pub(super) const HOST_CPU: &str = "256";
+pub(super) const HOST_MEMORY: &str = "1Ti";
 /// The interval of heartbeats, and the duration of the Lease.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 const LEASE_SECONDS: i32 = 40;
@@ -104,7 +107,7 @@ fn object() -> Node {
 }
 
 fn status(mut status: NodeStatus, now: Timestamp) -> NodeStatus {
-    let room = [("cpu", "256"), ("memory", "1Ti"), ("ephemeral-storage", "1Ti"), ("pods", "60000")];
+    let room = [("cpu", HOST_CPU), ("memory", HOST_MEMORY), ("ephemeral-storage", "1Ti"), ("pods", "60000")];
     let room: BTreeMap<String, Quantity> =
         room.iter().map(|(name, amount)| ((*name).to_owned(), Quantity((*amount).to_owned()))).collect();
     let address =

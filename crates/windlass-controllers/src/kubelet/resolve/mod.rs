@@ -1,0 +1,22 @@
+//! Resolves the parts of a pod that refer to other objects: environment, volumes, users, limits, credentials.
+//!
+//! All functions are pure: the objects are passed in. Errors have the words of the kubelet.
+
+mod credentials;
+mod environment;
+mod expansion;
+mod field;
+mod objects;
+mod security;
+mod service_links;
+mod volume;
+
+pub(super) use self::credentials::credentials;
+pub(super) use self::environment::{Scope, environment};
+pub(super) use self::expansion::expand;
+pub(super) use self::objects::{Objects, References, TokenRequest};
+pub(super) use self::security::{file_group, limits, user};
+pub(super) use self::volume::{Files, VolumeContent, content};
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ use windlass_runtime::{Controller, Manager, Result};
 
 use crate::certificates::SigningAuthority;
 use crate::component::{KUBE_CONTROLLER_MANAGER, KUBE_SCHEDULER, KUBELET};
+use crate::kubelet::{PodMode, RunPods, RunningPods};
 use crate::service_account_token::SignToken;
 use crate::{
     certificates, claim_protection, cron_job, daemon_set, deployment, disruption, endpoints,
@@ -28,12 +29,13 @@ pub struct Controllers {
     sign_token: Option<SignToken>,
     authority: Option<SigningAuthority>,
     nodes: bool,
+    run: Option<RunPods>,
 }
 
 impl Controllers {
     /// Creates the controllers. `client` needs the rights of an administrator.
     pub fn new(client: Client) -> Self {
-        Self { client, root_ca: None, sign_token: None, authority: None, nodes: true }
+        Self { client, root_ca: None, sign_token: None, authority: None, nodes: true, run: None }
     }
 
     /// Sets the certificate (PEM) for the ConfigMap `kube-root-ca.crt` of each namespace. Without it, there is no such ConfigMap.
@@ -73,14 +75,25 @@ impl Controllers {
         self
     }
 
+    /// Runs the programs of the pods that `mode` says. Without this, all pods are simulated.
+    ///
+    /// Keep a clone of `pods`, for those who reach into the pods. `host_ports` are ports on the loopback address of this machine that
+    /// pods reach at `host.windlass.internal`.
+    pub fn run_pods(mut self, pods: RunningPods, mode: PodMode, host_ports: Vec<u16>) -> Self {
+        self.run = Some(RunPods { pods, mode, host_ports });
+        self
+    }
+
     /// Returns a manager that runs all controllers, to add more to it.
     pub fn manager(self) -> Manager {
         let mut manager = Manager::new(self.client);
         let mut nodes = Vec::new();
         if self.nodes {
-            manager = manager.runnable("node", kubelet::keep_node);
+            let version = self.run.as_ref().map(|run| run.pods.runtime().version());
+            manager = manager.runnable("node", move |cx| kubelet::keep_node(cx, version.clone()));
             nodes.push(scheduler::controller().field_manager(KUBE_SCHEDULER));
-            nodes.push(kubelet::controller().field_manager(KUBELET));
+            let kubelet = kubelet::controllers(self.run).into_iter();
+            nodes.extend(kubelet.map(|controller| controller.field_manager(KUBELET)));
         }
         let authority = self.root_ca.clone();
         let tokens = self.sign_token.map(|sign| service_account_token::controller(sign, authority));

@@ -3,7 +3,7 @@
 //! [`Controllers`] turns an API server into a cluster, for a laptop and for tests: owned objects are garbage-collected, namespaces are
 //! finalized, every namespace has its service account, pods are scheduled and run, and Deployments become ready. The node and its
 //! pods are simulated: no container runs, but objects, conditions and events are those of a real node. [Annotations](script) of a
-//! pod set what it does.
+//! pod set what it does. With a [`RunningPods`], programs of pods run on this machine.
 //!
 //! All controllers are written with `windlass-runtime`. Their decisions are state machines without I/O, each with its own tests:
 //! `garbage_collector::graph`, `kubelet::lifecycle`, `scheduler::fit`, `deployment::plan` and others.
@@ -48,6 +48,5 @@ mod wake;
 
 pub use self::certificates::{SigningAuthority, SigningAuthorityError};
 pub use self::cluster::Controllers;
-pub use self::kubelet::script;
-pub use self::kubelet::streams;
+pub use self::kubelet::{ContainerLogs, PodMode, PodNetwork, RunningPods, script, streams};
 pub use self::readiness::can_run_pods;

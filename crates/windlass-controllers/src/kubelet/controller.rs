@@ -2,32 +2,67 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, PodStatus, Secret, Service};
 use kube_client::api::{Api, DeleteParams, Preconditions};
-use kube_core::{Resource, ResourceExt};
+use kube_core::{ApiResource, Resource, ResourceExt};
+use windlass_runtime::source::EventStream;
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Reconciler, Result};
 
 use super::addresses::AddressPool;
+use super::choice::{Choice, PodMode, Simulation};
 use super::lifecycle::{PodAddresses, PodMemory, advance, reject};
 use super::node::{HOST_IP, NODE_NAME};
+use super::real::{RealNode, Worker};
+use super::running_pods::RunningPods;
+use super::services::{self, ServiceProxy};
 use crate::component::{self, KUBELET};
 use crate::host_ports::{self, conflict, host_ports};
+use crate::wake;
 
 /// How many pods are reconciled concurrently.
 const WORKERS: usize = 8;
 
+/// The options of a node that runs programs.
+pub(crate) struct RunPods {
+    pub pods: RunningPods,
+    pub mode: PodMode,
+    /// Ports of the machine that pods reach at `host.windlass.internal`.
+    pub host_ports: Vec<u16>,
+}
+
 #[derive(Default)]
 struct Kubelet {
     addresses: Mutex<AddressPool>,
+    /// The pods whose programs run.
+    real: Option<Arc<RealNode>>,
     /// The state of each pod that its object does not contain, with the pod's uid.
     memories: Mutex<BTreeMap<ObjectKey, (String, PodMemory)>>,
 }
 
-/// Returns the controller.
-pub(crate) fn controller() -> Controller {
-    Controller::of::<Pod>(Kubelet::default()).named("kubelet").concurrency(WORKERS)
+/// Returns the controllers of a node: without `run`, all pods are simulated.
+pub(crate) fn controllers(run: Option<RunPods>) -> Vec<Controller> {
+    let Some(RunPods { pods, mode, host_ports }) = run else { return vec![controller(Kubelet::default())] };
+    let (wake, woken) = EventStream::channel(|key: &ObjectKey, _| Ok(vec![key.clone()]));
+    let proxy = ServiceProxy::new(pods.clone(), host_ports);
+    let worker = Worker::new(pods, Arc::clone(&proxy), wake, mode == PodMode::All);
+    let node = Arc::new(RealNode::new(worker, Choice::new(mode)));
+    let (maps, secrets) = (Arc::clone(&node), Arc::clone(&node));
+    let kubelet = Kubelet { real: Some(node), ..Kubelet::default() };
+    let kubelet = controller(kubelet)
+        .source(woken)
+        .reads::<Service>()
+        .watches_metadata(ApiResource::erase::<ConfigMap>(&()), move |object, _| {
+            Ok(maps.object_changed(&object.key(), false))
+        })
+        .watches_metadata(ApiResource::erase::<Secret>(&()), move |object, _| {
+            Ok(secrets.object_changed(&object.key(), true))
+        });
+    vec![kubelet, services::controller(proxy)]
+}
+
+fn controller(kubelet: Kubelet) -> Controller {
+    Controller::of::<Pod>(kubelet).named("kubelet").concurrency(WORKERS)
 }
 
 impl Reconciler<Pod> for Kubelet {
@@ -42,8 +77,16 @@ impl Reconciler<Pod> for Kubelet {
             return Ok(Action::done());
         };
         let uid = pod.uid().unwrap_or_default();
-        let mut memory = self.memory_of(&key, &uid);
+        let known = self.memory_of(&key, &uid);
         let addresses = PodAddresses { host_ip: HOST_IP.to_owned(), pod_ip: self.address(&pod, &uid) };
+        let mut memory = match (known, &self.real) {
+            (Some(memory), _) => memory,
+            (None, None) => PodMemory::default(),
+            (None, Some(real)) => match self.admit(real, &key, &uid, &pod, &addresses).await {
+                Ok(()) => return self.run(real, &key, pod, addresses, &cx).await,
+                Err(simulation) => PodMemory::of(simulation),
+            },
+        };
         let step = if is_new(&pod) && finds_ports_taken(&pod, &cx)? {
             reject(&pod, "NodePorts", &format!("Predicate NodePorts failed: {}", host_ports::TAKEN))
         } else {
@@ -60,10 +103,7 @@ impl Reconciler<Pod> for Kubelet {
             remove(&cx, &pod).await?;
         }
         self.memories().insert(key, (uid, memory));
-        let wait = step
-            .wake_at
-            .map(|wake_at| Duration::try_from(wake_at.duration_since(cx.now())).unwrap_or_default());
-        Ok(wait.map_or_else(Action::done, Action::requeue_after))
+        Ok(wake::at(step.wake_at, cx.now()))
     }
 }
 
@@ -76,24 +116,68 @@ impl Kubelet {
         self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the state kept for this pod. State of an earlier pod with the same name is dropped.
-    fn memory_of(&self, key: &ObjectKey, uid: &str) -> PodMemory {
+    /// Returns the state kept for this simulated pod. State of an earlier pod with the same name is dropped.
+    fn memory_of(&self, key: &ObjectKey, uid: &str) -> Option<PodMemory> {
         let mut memories = self.memories();
         match memories.get(key) {
-            Some((known, memory)) if known == uid => memory.clone(),
+            Some((known, memory)) if known == uid => Some(memory.clone()),
             Some(_) => {
                 let earlier = memories.remove(key);
                 drop(memories);
                 self.release(earlier);
-                PodMemory::default()
+                None
             }
-            None => PodMemory::default(),
+            None => None,
         }
+    }
+
+    /// Decides whether the programs of a pod run, and forgets an earlier pod with the same name.
+    async fn admit(
+        &self,
+        real: &RealNode,
+        key: &ObjectKey,
+        uid: &str,
+        pod: &Pod,
+        addresses: &PodAddresses,
+    ) -> std::result::Result<(), Simulation> {
+        if let Some(earlier) = real.forget(key, Some(uid)) {
+            self.addresses().release(&earlier);
+        }
+        real.admit(key, uid, pod, addresses).await
+    }
+
+    /// Performs a step of a pod whose programs run.
+    async fn run(
+        &self,
+        real: &RealNode,
+        key: &ObjectKey,
+        pod: Arc<Pod>,
+        addresses: PodAddresses,
+        cx: &Context<Pod>,
+    ) -> Result<Action> {
+        if is_new(&pod) && finds_ports_taken(&pod, cx)? {
+            let step =
+                reject(&pod, "NodePorts", &format!("Predicate NodePorts failed: {}", host_ports::TAKEN));
+            write_status(cx, &pod, step.status).await?;
+            return Ok(Action::done());
+        }
+        let Some(step) = real.step(key, &pod, addresses, cx)? else { return Ok(Action::done()) };
+        if differs(pod.status.as_ref(), &step.status)? && !write_status(cx, &pod, step.status).await? {
+            return Ok(Action::done());
+        }
+        let held = pod.metadata.deletion_grace_period_seconds == Some(0);
+        if step.remove && !held {
+            remove(cx, &pod).await?;
+        }
+        Ok(wake::at(step.wake_at, cx.now()))
     }
 
     fn forget(&self, key: &ObjectKey) {
         let gone = self.memories().remove(key);
         self.release(gone);
+        if let Some(uid) = self.real.as_ref().and_then(|real| real.forget(key, None)) {
+            self.addresses().release(&uid);
+        }
     }
 
     fn release(&self, gone: Option<(String, PodMemory)>) {

@@ -11,6 +11,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use windlass_runtime::events::EventType;
 
+use super::choice::Simulation;
 use super::container::{
     Container, ContainerChange, ExactTimes, RestartPolicy, earlier, not_before, waiting_for,
 };
@@ -25,6 +26,15 @@ const TASK: Duration = Duration::from_secs(1);
 pub(super) struct PodMemory {
     times: BTreeMap<String, ExactTimes>,
     stopping_since: Option<Timestamp>,
+    /// Why no program runs.
+    simulation: Simulation,
+}
+
+impl PodMemory {
+    /// Returns the memory of a new pod.
+    pub(super) fn of(simulation: Simulation) -> Self {
+        Self { simulation, ..Self::default() }
+    }
 }
 
 /// An Event to record about the pod.
@@ -249,7 +259,10 @@ impl PodLifecycle<'_> {
         // Bounded: a container that ends and restarts at once has a transition due at all times.
         for _ in 0..4 {
             match container.advance(self.now) {
-                Ok(change) => self.events.extend(pod_events(&change, container.status, script)),
+                Ok(change) => {
+                    let simulation = self.memory.simulation;
+                    self.events.extend(pod_events(&change, container.status, script, simulation));
+                }
                 Err(wake_at) => return wake_at,
             }
         }
@@ -409,16 +422,18 @@ pub(super) fn exit_code(status: &ContainerStatus) -> Option<i32> {
     Some(status.state.as_ref()?.terminated.as_ref()?.exit_code)
 }
 
-fn pod_events(change: &ContainerChange, status: &ContainerStatus, script: &ContainerScript) -> Vec<PodEvent> {
+fn pod_events(
+    change: &ContainerChange,
+    status: &ContainerStatus,
+    script: &ContainerScript,
+    simulation: Simulation,
+) -> Vec<PodEvent> {
     let event = |kind, reason, message| PodEvent { kind, reason, message };
     let (name, image) = (&status.name, &status.image);
     let pulled = if script.is_known {
         ("Pulled", format!("Container image {image:?} already present on machine"))
     } else {
-        (
-            "Simulated",
-            format!("Image {image:?} is not pulled and its program does not run: the node is simulated"),
-        )
+        ("Simulated", simulation.message(image))
     };
     match change {
         ContainerChange::Started => vec![

@@ -1,18 +1,25 @@
-//! A node with simulated pods: they start, become ready, end and terminate, but no container runs.
+//! A node. Its pods are simulated: they start, become ready, end and terminate, but no container runs. With a
+//! [runtime](windlass_node::Runtime), the programs of some pods run.
 //!
-//! Annotations of a pod set what it does; see [`script`].
+//! Annotations of a simulated pod set what it does; see [`script`].
 
 mod addresses;
+mod choice;
 mod command;
 mod container;
 mod controller;
+mod files;
 mod lifecycle;
 mod node;
 mod readiness;
 mod real;
 mod resolve;
+mod running_pods;
 pub mod script;
+mod services;
 pub mod streams;
 
-pub(crate) use self::controller::controller;
+pub use self::choice::PodMode;
+pub(crate) use self::controller::{RunPods, controllers};
 pub(crate) use self::node::keep as keep_node;
+pub use self::running_pods::{ContainerLogs, PodNetwork, RunningPods};

@@ -36,10 +36,12 @@ const LEASES: &str = "kube-node-lease";
 const STATUS_EVERY: u32 = 30;
 
 /// Registers the node and sends heartbeats until the manager stops.
-pub(crate) async fn keep(cx: RunContext) -> Result<()> {
+///
+/// `runtime` is the version of the container runtime, as in `process://0.1.0`.
+pub(crate) async fn keep(cx: RunContext, runtime: Option<String>) -> Result<()> {
     for beat in 0_u32.. {
         // If the node was deleted, the next heartbeat creates it again.
-        match beat_once(&cx, beat.is_multiple_of(STATUS_EVERY)).await {
+        match beat_once(&cx, beat.is_multiple_of(STATUS_EVERY), runtime.as_deref()).await {
             Err(error) if beat == 0 => return Err(error.while_doing("registering the node")),
             Err(error) => tracing::warn!(%error, "the node's heartbeat failed"),
             Ok(()) => {}
@@ -53,13 +55,13 @@ pub(crate) async fn keep(cx: RunContext) -> Result<()> {
     Ok(())
 }
 
-async fn beat_once(cx: &RunContext, with_status: bool) -> Result<()> {
+async fn beat_once(cx: &RunContext, with_status: bool, runtime: Option<&str>) -> Result<()> {
     let now = cx.env().now();
-    register(cx.client(), with_status, now).await?;
+    register(cx.client(), with_status, runtime, now).await?;
     renew(cx.client(), MicroTime(now)).await
 }
 
-async fn register(client: &Client, with_status: bool, now: Timestamp) -> Result<()> {
+async fn register(client: &Client, with_status: bool, runtime: Option<&str>, now: Timestamp) -> Result<()> {
     let nodes: Api<Node> = Api::all(client.clone());
     let there = nodes.get_opt(NODE_NAME).await.map_err(Error::from)?;
     let (node, fresh) = match there {
@@ -71,7 +73,7 @@ async fn register(client: &Client, with_status: bool, now: Timestamp) -> Result<
         },
     };
     if fresh || with_status {
-        let status = json!({ "status": status(node.status.unwrap_or_default(), now) });
+        let status = json!({ "status": status(node.status.unwrap_or_default(), runtime, now) });
         let manager = component::patch(KUBELET);
         nodes.patch_status(NODE_NAME, &manager, &Patch::Merge(status)).await.map_err(Error::from)?;
     }
@@ -106,7 +108,7 @@ fn object() -> Node {
     }
 }
 
-fn status(mut status: NodeStatus, now: Timestamp) -> NodeStatus {
+fn status(mut status: NodeStatus, runtime: Option<&str>, now: Timestamp) -> NodeStatus {
     let room = [("cpu", HOST_CPU), ("memory", HOST_MEMORY), ("ephemeral-storage", "1Ti"), ("pods", "60000")];
     let room: BTreeMap<String, Quantity> =
         room.iter().map(|(name, amount)| ((*name).to_owned(), Quantity((*amount).to_owned()))).collect();
@@ -122,7 +124,8 @@ fn status(mut status: NodeStatus, now: Timestamp) -> NodeStatus {
         operating_system: "linux".to_owned(),
         os_image: "simulated".to_owned(),
         kernel_version: "simulated".to_owned(),
-        container_runtime_version: format!("simulated://{}", env!("CARGO_PKG_VERSION")),
+        container_runtime_version: runtime
+            .map_or_else(|| format!("simulated://{}", env!("CARGO_PKG_VERSION")), str::to_owned),
         kubelet_version: format!("v1.36.0+windlass-{}", env!("CARGO_PKG_VERSION")),
         ..NodeSystemInfo::default()
     });

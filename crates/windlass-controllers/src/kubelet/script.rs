@@ -35,6 +35,13 @@ pub(super) const PREFIX: &str = "kubelet.windlass.dev/";
 const PARTS: [&str; 7] =
     ["start-after", "ready-after", "run-for", "exit-code", "message", "stop-after", "log"];
 
+/// Returns whether annotations say what a pod does, so that its programs need not run.
+pub(super) fn is_scripted(annotations: &BTreeMap<String, String>) -> bool {
+    let parts = PARTS.iter().chain(&["image-pull"]);
+    let is_part = |key: &str| parts.clone().any(|part| key.split('.').next() == Some(part));
+    annotations.keys().filter_map(|key| key.strip_prefix(PREFIX)).any(is_part)
+}
+
 /// The script of one container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ContainerScript {

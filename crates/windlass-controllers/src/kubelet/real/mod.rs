@@ -1,7 +1,19 @@
 //! Pods whose programs run: the state machine, and the work that it asks for.
 
 mod action;
+mod check;
 mod container;
+mod message;
+mod node;
 mod pod;
 mod probe;
+mod spec;
 mod status;
+mod token;
+mod worker;
+
+pub(super) use self::node::RealNode;
+pub(super) use self::worker::Worker;
+
+#[cfg(test)]
+mod tests;

@@ -27,9 +27,8 @@ pub(in crate::kubelet) fn credentials(spec: &PodSpec, image: &str, objects: &Obj
 
 /// Returns the entries of a Secret of type `kubernetes.io/dockerconfigjson` or `kubernetes.io/dockercfg`.
 fn registries(secret: &Secret) -> Vec<(String, Value)> {
-    let data = |key: &str| -> Option<Value> {
-        serde_json::from_slice(&secret.data.as_ref()?.get(key)?.0).ok()
-    };
+    let data =
+        |key: &str| -> Option<Value> { serde_json::from_slice(&secret.data.as_ref()?.get(key)?.0).ok() };
     let entries = match data(".dockerconfigjson") {
         Some(mut config) => config["auths"].take(),
         None => data(".dockercfg").unwrap_or_default(),

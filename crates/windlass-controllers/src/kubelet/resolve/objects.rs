@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{
-    ConfigMap, Container, PodSpec, Secret, Service, Volume, VolumeProjection,
-};
+use k8s_openapi::api::core::v1::{ConfigMap, Container, PodSpec, Secret, Service, Volume, VolumeProjection};
 
 /// The names of the objects that a pod refers to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,7 +10,11 @@ const API_SERVER: &str = "10.0.0.1";
 
 /// Returns the variables of the Services that a pod of `namespace` sees: those of its namespace, unless it disables them, and
 /// `kubernetes`.
-pub(super) fn service_links(spec: &PodSpec, namespace: &str, services: &[Arc<Service>]) -> Vec<(String, String)> {
+pub(super) fn service_links(
+    spec: &PodSpec,
+    namespace: &str,
+    services: &[Arc<Service>],
+) -> Vec<(String, String)> {
     let mut all = vec![
         ("KUBERNETES_SERVICE_HOST".to_owned(), API_SERVER.to_owned()),
         ("KUBERNETES_SERVICE_PORT".to_owned(), "443".to_owned()),

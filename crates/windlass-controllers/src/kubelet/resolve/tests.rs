@@ -149,8 +149,14 @@ fn a_projected_volume_has_the_files_of_all_its_sources() {
 fn a_volume_that_cannot_be_made_says_why() {
     for (source, part) in [
         (json!({"configMap": {"name": "none"}}), "configmap \"none\" not found"),
-        (json!({"secret": {"secretName": "s", "items": [{"key": "x", "path": "x"}]}}), "non-existent secret key: x"),
-        (json!({"configMap": {"name": "cm", "items": [{"key": "k", "path": "../k"}]}}), "not inside of the volume"),
+        (
+            json!({"secret": {"secretName": "s", "items": [{"key": "x", "path": "x"}]}}),
+            "non-existent secret key: x",
+        ),
+        (
+            json!({"configMap": {"name": "cm", "items": [{"key": "k", "path": "../k"}]}}),
+            "not inside of the volume",
+        ),
         (json!({"hostPath": {"path": "/etc"}}), "no path of the machine"),
         (json!({"persistentVolumeClaim": {"claimName": "c"}}), "no persistent volumes"),
         (json!({"nfs": {"server": "x", "path": "/"}}), "no volumes of this type"),
@@ -170,7 +176,10 @@ fn a_container_overrides_the_user_of_its_pod() {
     }));
     let own: Container = parse(json!({"name": "c", "securityContext": {"runAsUser": 65532}}));
     let user = user(&spec, &own, "p_ns(u)").unwrap();
-    assert_eq!((user.user, user.supplementary_groups, user.must_not_be_root), (Some(65532), vec![8, 7], true));
+    assert_eq!(
+        (user.user, user.supplementary_groups, user.must_not_be_root),
+        (Some(65532), vec![8, 7], true)
+    );
     let root: Container = parse(json!({"name": "c", "securityContext": {"runAsUser": 0}}));
     let error = super::user(&spec, &root, "p_ns(u)").unwrap_err();
     assert_eq!(error, "container's runAsUser breaks non-root policy (pod: \"p_ns(u)\", container: c)");
@@ -187,7 +196,8 @@ fn the_credentials_of_the_registry_come_first_and_others_are_left_out() {
     let data = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, config.to_string());
     let mut objects = Objects::default();
     objects.secrets.insert("pull".into(), parse(json!({"data": {".dockerconfigjson": data}})));
-    let spec: PodSpec = parse(json!({"containers": [], "imagePullSecrets": [{"name": "pull"}, {"name": "none"}]}));
+    let spec: PodSpec =
+        parse(json!({"containers": [], "imagePullSecrets": [{"name": "pull"}, {"name": "none"}]}));
     let users = |image: &str| -> Vec<String> {
         credentials(&spec, image, &objects).into_iter().map(|Credential { user, .. }| user).collect()
     };

@@ -17,10 +17,7 @@ pub(in crate::kubelet) type Files = BTreeMap<String, (Vec<u8>, u32)>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::kubelet) enum VolumeContent {
     /// A directory that is empty at first.
-    Empty {
-        /// Whether the directory is in memory.
-        in_memory: bool,
-    },
+    Empty,
     /// Files that follow the objects of the cluster.
     Files(Files),
 }
@@ -34,8 +31,8 @@ const MODE: i32 = 0o644;
 /// An object or a key is missing, or this node has no volumes of this type.
 pub(in crate::kubelet) fn content(scope: Scope<'_>, volume: &Volume) -> Result<VolumeContent, String> {
     let mut files = Files::new();
-    if let Some(source) = &volume.empty_dir {
-        return Ok(VolumeContent::Empty { in_memory: source.medium.as_deref() == Some("Memory") });
+    if volume.empty_dir.is_some() {
+        return Ok(VolumeContent::Empty);
     }
     if let Some(source) = &volume.config_map {
         let mode = source.default_mode.unwrap_or(MODE);

@@ -1,0 +1,560 @@
+//! The state machine, with a scripted runtime and simulated time.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use windlass_node::{ContainerId, Exit, Image, PullError};
+
+use super::action::{Action, FoundImage, MountError, Observation, StartError};
+use super::pod::{RealMemory, advance};
+use super::probe::ProbeKind;
+use crate::kubelet::lifecycle::PodAddresses;
+
+/// A pod, a clock, and the answers of a runtime.
+struct Stage {
+    pod: Pod,
+    memory: RealMemory,
+    now: Timestamp,
+    wake_at: Option<Timestamp>,
+    inbox: Vec<Observation>,
+    events: Vec<String>,
+    actions: Vec<Action>,
+    removed: bool,
+    starts: u32,
+    /// The image of these containers cannot be had.
+    pull_error: Option<PullError>,
+    present: bool,
+    /// Containers fail to start.
+    start_error: Option<StartError>,
+    mount_error: Option<MountError>,
+    /// The results of probes; a probe without a result succeeds.
+    probes: BTreeMap<&'static str, &'static str>,
+    /// Hooks that do not end by themselves.
+    hold_hooks: bool,
+    /// Whether containers obey the stop signal.
+    obedient: bool,
+}
+
+impl Stage {
+    fn new(spec: &Value) -> Self {
+        let pod = json!({"metadata": {"name": "p", "namespace": "ns", "uid": "u"}, "spec": spec});
+        let now = Timestamp::UNIX_EPOCH;
+        Self {
+            pod: serde_json::from_value(pod).unwrap(),
+            memory: RealMemory::default(),
+            now,
+            wake_at: Some(now),
+            inbox: Vec::new(),
+            events: Vec::new(),
+            actions: Vec::new(),
+            removed: false,
+            starts: 0,
+            pull_error: None,
+            present: true,
+            start_error: None,
+            mount_error: None,
+            probes: BTreeMap::new(),
+            hold_hooks: false,
+            obedient: true,
+        }
+    }
+
+    fn step(&mut self) {
+        let addresses = PodAddresses { host_ip: "10.250.0.2".into(), pod_ip: Some("10.244.0.2".into()) };
+        let inbox = std::mem::take(&mut self.inbox);
+        let step = advance(&self.pod, &addresses, "process", &mut self.memory, inbox, self.now);
+        let status = serde_json::to_value(&step.status).unwrap();
+        self.pod.status = Some(serde_json::from_value(status).unwrap());
+        let said = step.events.iter().map(|event| format!("{}: {}", event.reason, event.message));
+        self.events.extend(said);
+        self.wake_at = step.wake_at;
+        self.removed = step.remove;
+        for action in step.actions {
+            self.answer(&action);
+            self.actions.push(action);
+        }
+    }
+
+    fn answer(&mut self, action: &Action) {
+        let observation = match action {
+            Action::PrepareVolumes => Observation::Volumes(self.mount_error.clone().map_or(Ok(None), Err)),
+            Action::CreateSandbox => Observation::Sandbox(Ok(())),
+            Action::RemoveSandbox => Observation::SandboxRemoved,
+            Action::FindImage { container } => {
+                let image = self.present.then(image);
+                let outcome = Ok(FoundImage { image, may_pull: !self.present });
+                Observation::Found { container: container.clone(), outcome }
+            }
+            Action::Pull { container } => {
+                let outcome = self.pull_error.clone().map_or_else(|| Ok(image()), Err);
+                let took = Duration::from_millis(1500);
+                Observation::Pulled { container: container.clone(), outcome, took }
+            }
+            Action::Start { container, .. } => {
+                self.starts += 1;
+                let id = ContainerId(format!("{container}{}", self.starts));
+                let outcome = self.start_error.clone().map_or(Ok(id), Err);
+                Observation::Started { container: container.clone(), outcome }
+            }
+            Action::PostStart { id, .. } => Observation::PostStarted { id: id.clone(), outcome: Ok(()) },
+            Action::PreStop { .. } if self.hold_hooks => return,
+            Action::PreStop { id, .. } => Observation::PreStopped { id: id.clone(), outcome: Ok(()) },
+            Action::Signal { id, signal } => {
+                let number = signal.unwrap_or(15);
+                if !self.obedient && number != 9 {
+                    return;
+                }
+                self.exit_of(&id.0, 128 + number, None)
+            }
+            Action::Check { id, kind, .. } => {
+                let outcome = match self.probes.get(kind.word()) {
+                    Some(why) => Err((*why).to_owned()),
+                    None => Ok(()),
+                };
+                Observation::Checked { id: id.clone(), kind: *kind, outcome }
+            }
+            Action::Forget { .. } => return,
+        };
+        self.inbox.push(observation);
+    }
+
+    fn exit_of(&self, id: &str, code: i32, message: Option<&str>) -> Observation {
+        let at = SystemTime::from(self.now);
+        let signal = (code > 128).then(|| code - 128);
+        let exit = Exit { code, signal, out_of_memory: false, started_at: at, finished_at: at };
+        let message = message.map(str::to_owned);
+        Observation::Exited { id: ContainerId(id.to_owned()), exit, message }
+    }
+
+    fn exits(&mut self, id: &str, code: i32) -> &mut Self {
+        let exit = self.exit_of(id, code, Some("last words"));
+        self.inbox.push(exit);
+        self.run_for(0.0)
+    }
+
+    /// Runs for `seconds`, and performs every step when it is due.
+    fn run_for(&mut self, seconds: f64) -> &mut Self {
+        let end = self.now + SignedDuration::try_from(Duration::from_secs_f64(seconds)).unwrap();
+        for _ in 0..10_000 {
+            if !self.inbox.is_empty() {
+                self.step();
+                continue;
+            }
+            match self.wake_at {
+                Some(due) if due <= end => {
+                    self.now = self.now.max(due);
+                    self.wake_at = None;
+                    self.step();
+                }
+                _ => {
+                    self.now = end;
+                    return self;
+                }
+            }
+        }
+        panic!("the pod never rests: {:?}", self.events);
+    }
+
+    fn delete(&mut self, grace: i64) -> &mut Self {
+        let until = self.now + SignedDuration::from_secs(grace);
+        let time = serde_json::from_value(json!(until.to_string())).unwrap();
+        self.pod.metadata.deletion_timestamp = Some(time);
+        self.pod.metadata.deletion_grace_period_seconds = Some(grace);
+        self.wake_at = Some(self.now);
+        self.run_for(0.0)
+    }
+
+    fn phase(&self) -> String {
+        self.pod.status.clone().unwrap().phase.unwrap()
+    }
+
+    fn is_ready(&self) -> bool {
+        let conditions = self.pod.status.clone().unwrap().conditions;
+        crate::conditions::is_true(conditions.as_ref(), "Ready")
+    }
+
+    fn container(&self, name: &str) -> ContainerStatus {
+        let status = self.pod.status.clone().unwrap();
+        let lists =
+            [status.container_statuses, status.init_container_statuses, status.ephemeral_container_statuses];
+        lists.into_iter().flatten().flatten().find(|status| status.name == name).unwrap()
+    }
+
+    /// Returns the state of a container in a word, with its exit code.
+    fn state(&self, name: &str) -> String {
+        let state = self.container(name).state.unwrap();
+        if let Some(waiting) = state.waiting {
+            return waiting.reason.unwrap();
+        }
+        match state.terminated {
+            Some(ended) => format!("{} {}", ended.reason.unwrap(), ended.exit_code),
+            None => "Running".to_owned(),
+        }
+    }
+
+    fn has_event(&self, text: &str) -> bool {
+        self.events.iter().any(|event| event == text)
+    }
+
+    #[track_caller]
+    fn assert_event(&self, text: &str) {
+        assert!(self.has_event(text), "no {text:?} in {:#?}", self.events);
+    }
+}
+
+fn image() -> Image {
+    Image { id: "sha256:1".into(), digested: "app@sha256:2".into(), size: 5 }
+}
+
+fn one(container: &Value) -> Value {
+    let mut all = json!({"name": "c", "image": "app:v1"});
+    for (key, value) in container.as_object().unwrap() {
+        all[key] = value.clone();
+    }
+    json!({"restartPolicy": "Always", "terminationGracePeriodSeconds": 30, "containers": [all]})
+}
+
+#[test]
+fn a_pod_starts_in_the_order_of_a_kubelet_and_says_so() {
+    let mut stage = Stage::new(&one(&json!({})));
+    stage.run_for(1.0);
+    let made: Vec<String> = stage.actions.iter().map(|action| format!("{action:?}")).collect();
+    let order = ["PrepareVolumes", "CreateSandbox", "FindImage", "Start"];
+    assert!(made.iter().zip(order).all(|(made, wanted)| made.starts_with(wanted)), "{made:?}");
+    assert_eq!(
+        stage.events,
+        [
+            "Pulled: Container image \"app:v1\" already present on machine",
+            "Created: Created container: c",
+            "Started: Started container c",
+        ]
+    );
+    assert_eq!((stage.phase().as_str(), stage.is_ready()), ("Running", true));
+    let status = stage.container("c");
+    assert_eq!(status.container_id.as_deref(), Some("process://c1"));
+    assert_eq!(status.image_id, "app@sha256:2");
+    assert_eq!(stage.pod.status.unwrap().pod_ip.as_deref(), Some("10.244.0.2"));
+}
+
+#[test]
+fn an_image_that_cannot_be_had_is_pulled_again_with_back_off() {
+    let mut stage = Stage::new(&one(&json!({})));
+    stage.present = false;
+    stage.pull_error = Some(PullError::NotFound("manifest unknown".into()));
+    stage.run_for(1.0);
+    assert_eq!((stage.state("c").as_str(), stage.phase().as_str()), ("ErrImagePull", "Pending"));
+    stage.run_for(3.0);
+    assert_eq!(stage.state("c"), "ImagePullBackOff");
+    let message = stage.container("c").state.unwrap().waiting.unwrap().message.unwrap();
+    assert_eq!(message, "Back-off pulling image \"app:v1\": ErrImagePull: manifest unknown");
+    for text in [
+        "Pulling: Pulling image \"app:v1\"",
+        "Failed: Failed to pull image \"app:v1\": manifest unknown",
+        "Failed: Error: ErrImagePull",
+        "BackOff: Back-off pulling image \"app:v1\"",
+        "Failed: Error: ImagePullBackOff",
+    ] {
+        stage.assert_event(text);
+    }
+    // Pulls at 0, 10, 30, 70, 150, 310 and 610 s.
+    stage.run_for(606.5);
+    let pulls =
+        |stage: &Stage| stage.actions.iter().filter(|action| matches!(action, Action::Pull { .. })).count();
+    assert_eq!(pulls(&stage), 7);
+    stage.pull_error = None;
+    stage.run_for(300.0);
+    assert_eq!(stage.phase(), "Running");
+    stage.assert_event(
+        "Pulled: Successfully pulled image \"app:v1\" in 1.5s (1.5s including waiting). Image size: 5 bytes.",
+    );
+}
+
+#[test]
+fn the_pull_policy_decides() {
+    let mut never = Stage::new(&one(&json!({"imagePullPolicy": "Never"})));
+    never.present = false;
+    never.run_for(1.0);
+    assert_eq!(never.state("c"), "ErrImageNeverPull");
+    never.assert_event(
+        "ErrImageNeverPull: Container image \"app:v1\" is not present with pull policy of Never",
+    );
+    let mut wrong = Stage::new(&one(&json!({})));
+    wrong.present = false;
+    wrong.pull_error = Some(PullError::InvalidName("couldn't parse image name".into()));
+    wrong.run_for(1.0);
+    assert_eq!(wrong.state("c"), "InvalidImageName");
+    // The image of a registry that cannot be reached is taken from this machine.
+    let mut always = Stage::new(&one(&json!({"imagePullPolicy": "Always"})));
+    always.run_for(1.0);
+    assert_eq!(always.phase(), "Running");
+}
+
+#[test]
+fn a_container_that_ends_is_restarted_with_back_off() {
+    let mut stage = Stage::new(&one(&json!({})));
+    stage.run_for(1.0).exits("c1", 1);
+    assert_eq!((stage.state("c").as_str(), stage.container("c").restart_count), ("Running", 1));
+    stage.exits("c2", 1);
+    assert_eq!((stage.state("c").as_str(), stage.is_ready()), ("CrashLoopBackOff", false));
+    let status = stage.container("c");
+    let waiting = status.state.unwrap().waiting.unwrap();
+    assert_eq!(waiting.message.unwrap(), "back-off 10s restarting failed container=c pod=p_ns(u)");
+    let last = status.last_state.unwrap().terminated.unwrap();
+    assert_eq!((last.exit_code, last.message.as_deref()), (1, Some("last words")));
+    assert_eq!(last.container_id.as_deref(), Some("process://c2"));
+    stage.assert_event("BackOff: Back-off restarting failed container c in pod p_ns(u)");
+    stage.run_for(9.0);
+    assert_eq!(stage.starts, 2);
+    stage.run_for(2.0);
+    assert_eq!((stage.starts, stage.phase().as_str()), (3, "Running"));
+    stage.exits("c3", 1).run_for(19.0);
+    assert_eq!(stage.starts, 3);
+    stage.run_for(2.0);
+    assert_eq!(stage.starts, 4);
+    // A long run ends the back-off.
+    stage.run_for(700.0).exits("c4", 0);
+    assert_eq!((stage.starts, stage.container("c").restart_count), (5, 4));
+}
+
+#[test]
+fn the_restart_policy_decides_what_becomes_of_a_pod() {
+    for (policy, code, phase) in [
+        ("Never", 0, "Succeeded"),
+        ("Never", 3, "Failed"),
+        ("OnFailure", 0, "Succeeded"),
+        ("OnFailure", 3, "Running"),
+    ] {
+        let mut spec = one(&json!({}));
+        spec["restartPolicy"] = json!(policy);
+        let mut stage = Stage::new(&spec);
+        stage.run_for(1.0).exits("c1", code);
+        assert_eq!(stage.phase(), phase, "{policy} {code}");
+        let gone = stage.actions.contains(&Action::RemoveSandbox);
+        assert_eq!(gone, phase != "Running", "{policy} {code}");
+    }
+}
+
+#[test]
+fn a_program_that_the_kernel_ended_for_its_memory_is_oom_killed() {
+    let mut stage = Stage::new(&one(&json!({})));
+    stage.run_for(1.0);
+    let Observation::Exited { id, exit, message } = stage.exit_of("c1", 137, None) else { unreachable!() };
+    let exit = Exit { out_of_memory: true, ..exit };
+    stage.inbox.push(Observation::Exited { id, exit, message });
+    stage.run_for(0.0);
+    let last = stage.container("c").last_state.unwrap().terminated.unwrap();
+    assert_eq!((last.reason.as_deref(), last.exit_code, last.signal), (Some("OOMKilled"), 137, Some(9)));
+}
+
+#[test]
+fn init_containers_run_one_after_the_other_and_sidecars_stay() {
+    let mut spec = one(&json!({}));
+    spec["initContainers"] = json!([
+        {"name": "first", "image": "i"},
+        {"name": "side", "image": "i", "restartPolicy": "Always", "startupProbe": {"periodSeconds": 1, "tcpSocket": {"port": 1}}},
+        {"name": "second", "image": "i"},
+    ]);
+    spec["restartPolicy"] = json!("Never");
+    let mut stage = Stage::new(&spec);
+    stage.probes.insert("Startup", "dial tcp");
+    stage.run_for(1.0);
+    assert_eq!((stage.state("first").as_str(), stage.state("c").as_str()), ("Running", "PodInitializing"));
+    stage.exits("first1", 0).run_for(1.0);
+    assert_eq!(
+        (stage.state("side").as_str(), stage.state("second").as_str()),
+        ("Running", "PodInitializing")
+    );
+    stage.probes.clear();
+    stage.run_for(2.0);
+    assert_eq!((stage.state("second").as_str(), stage.phase().as_str()), ("Running", "Pending"));
+    stage.exits("second3", 0);
+    assert_eq!((stage.state("c").as_str(), stage.phase().as_str()), ("Running", "Running"));
+    // A sidecar ends after the containers that it helps.
+    stage.exits("c4", 0).run_for(1.0);
+    assert_eq!((stage.state("side").as_str(), stage.phase().as_str()), ("Error 143", "Succeeded"));
+}
+
+#[test]
+fn an_init_container_that_fails_fails_a_pod_that_is_not_restarted() {
+    let mut spec = one(&json!({}));
+    spec["initContainers"] = json!([{"name": "i", "image": "i"}]);
+    spec["restartPolicy"] = json!("Never");
+    let mut stage = Stage::new(&spec);
+    stage.run_for(1.0).exits("i1", 2);
+    assert_eq!((stage.phase().as_str(), stage.state("c").as_str()), ("Failed", "PodInitializing"));
+}
+
+#[test]
+fn probes_decide_about_readiness_and_restarts() {
+    let probe = json!({"periodSeconds": 2, "failureThreshold": 3, "httpGet": {"port": 80}});
+    let mut stage = Stage::new(&one(&json!({"readinessProbe": probe, "livenessProbe": probe})));
+    stage.run_for(0.0);
+    stage.run_for(1.0);
+    assert!(stage.is_ready());
+    stage.probes.insert("Readiness", "HTTP probe failed with statuscode: 500");
+    stage.run_for(7.0);
+    assert!(!stage.is_ready());
+    assert_eq!(stage.state("c"), "Running");
+    stage.assert_event("Unhealthy: Readiness probe failed: HTTP probe failed with statuscode: 500");
+    stage.probes.insert("Liveness", "connection refused");
+    stage.run_for(3.0);
+    assert_eq!(stage.container("c").restart_count, 0);
+    stage.run_for(4.0);
+    stage.assert_event("Killing: Container c failed liveness probe, will be restarted");
+    assert_eq!(stage.container("c").restart_count, 1);
+}
+
+#[test]
+fn no_other_probe_runs_before_the_startup_probe_has_succeeded() {
+    let probe = json!({"periodSeconds": 1, "failureThreshold": 5, "exec": {"command": ["x"]}});
+    let mut stage = Stage::new(&one(&json!({"startupProbe": probe, "livenessProbe": probe})));
+    stage.probes.insert("Startup", "not yet");
+    stage.run_for(3.0);
+    assert!(!stage.is_ready());
+    assert_eq!(stage.container("c").started, Some(false));
+    let liveness = |stage: &Stage| {
+        let is_it = |action: &&Action| matches!(action, Action::Check { kind: ProbeKind::Liveness, .. });
+        stage.actions.iter().filter(is_it).count()
+    };
+    assert_eq!(liveness(&stage), 0);
+    stage.probes.clear();
+    stage.run_for(3.0);
+    assert!(stage.is_ready() && liveness(&stage) > 0);
+}
+
+#[test]
+fn a_deleted_pod_gets_its_signal_then_goes() {
+    let mut stage = Stage::new(&one(&json!({})));
+    stage.run_for(1.0).delete(30).run_for(1.0);
+    stage.assert_event("Killing: Stopping container c");
+    assert_eq!((stage.state("c").as_str(), stage.phase().as_str()), ("Error 143", "Failed"));
+    assert!(stage.removed && stage.actions.contains(&Action::RemoveSandbox));
+}
+
+#[test]
+fn a_program_that_ignores_its_signal_is_killed_at_the_deadline() {
+    let mut stage = Stage::new(&one(&json!({})));
+    stage.obedient = false;
+    stage.run_for(1.0).delete(30).run_for(29.0);
+    assert_eq!((stage.state("c").as_str(), stage.removed), ("Running", false));
+    stage.run_for(1.5);
+    assert_eq!((stage.state("c").as_str(), stage.removed), ("Error 137", true));
+}
+
+#[test]
+fn the_hook_before_the_stop_has_the_grace_period_and_two_seconds_remain() {
+    let hook = json!({"lifecycle": {"preStop": {"exec": {"command": ["x"]}}}});
+    let signals = |stage: &Stage| -> Vec<Option<i32>> {
+        let signal = |action: &Action| match action {
+            Action::Signal { signal, .. } => Some(*signal),
+            _ => None,
+        };
+        stage.actions.iter().filter_map(signal).collect()
+    };
+    let mut stage = Stage::new(&one(&hook));
+    (stage.hold_hooks, stage.obedient) = (true, false);
+    stage.run_for(1.0).delete(10).run_for(9.0);
+    assert_eq!(signals(&stage), []);
+    stage.run_for(1.5);
+    assert_eq!(signals(&stage), [None]);
+    stage.run_for(2.0);
+    assert_eq!((signals(&stage), stage.removed), (vec![None, Some(9)], true));
+}
+
+#[test]
+fn a_pod_beyond_its_deadline_fails() {
+    let mut spec = one(&json!({}));
+    spec["activeDeadlineSeconds"] = json!(5);
+    let mut stage = Stage::new(&spec);
+    stage.run_for(4.0);
+    assert_eq!(stage.phase(), "Running");
+    stage.run_for(2.0);
+    assert_eq!(stage.phase(), "Failed");
+    assert_eq!(stage.pod.status.clone().unwrap().reason.as_deref(), Some("DeadlineExceeded"));
+    assert_eq!(stage.state("c"), "Error 143");
+}
+
+#[test]
+fn a_missing_object_is_named_and_waited_for() {
+    let mut stage = Stage::new(&one(&json!({})));
+    let message = "couldn't find key k in ConfigMap ns/cm".to_owned();
+    stage.start_error = Some(StartError { reason: "CreateContainerConfigError", message: message.clone() });
+    stage.run_for(1.0);
+    assert_eq!(stage.state("c"), "CreateContainerConfigError");
+    stage.assert_event(&format!("Failed: Error: {message}"));
+    stage.start_error = None;
+    stage.inbox.push(Observation::ObjectsChanged);
+    stage.run_for(0.0);
+    assert_eq!((stage.phase().as_str(), stage.container("c").restart_count), ("Running", 0));
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_a_crash() {
+    let mut stage = Stage::new(&one(&json!({})));
+    let message = "exec: \"x\": executable file not found in $PATH".to_owned();
+    stage.start_error = Some(StartError { reason: "RunContainerError", message });
+    stage.run_for(1.0);
+    assert_eq!((stage.state("c").as_str(), stage.container("c").restart_count), ("CrashLoopBackOff", 1));
+    let last = stage.container("c").last_state.unwrap().terminated.unwrap();
+    assert_eq!((last.reason.as_deref(), last.exit_code), (Some("StartError"), 128));
+}
+
+#[test]
+fn a_volume_that_cannot_be_mounted_holds_the_pod_back() {
+    let mut stage = Stage::new(&one(&json!({})));
+    let message = "configmap \"cm\" not found".to_owned();
+    stage.mount_error = Some(MountError { volume: "v".into(), message });
+    stage.run_for(1.0);
+    assert_eq!((stage.state("c").as_str(), stage.starts), ("ContainerCreating", 0));
+    stage.assert_event("FailedMount: MountVolume.SetUp failed for volume \"v\" : configmap \"cm\" not found");
+    stage.mount_error = None;
+    stage.inbox.push(Observation::ObjectsChanged);
+    stage.run_for(0.0);
+    assert_eq!(stage.phase(), "Running");
+    // Later changes refresh the files.
+    stage.inbox.push(Observation::ObjectsChanged);
+    stage.run_for(0.0);
+    let writes = stage.actions.iter().filter(|action| **action == Action::PrepareVolumes).count();
+    assert!(writes >= 3, "{writes}");
+}
+
+#[test]
+fn an_ephemeral_container_joins_a_running_pod() {
+    let mut stage = Stage::new(&one(&json!({})));
+    stage.run_for(1.0);
+    let debugger = json!([{"name": "debug", "image": "i", "targetContainerName": "c"}]);
+    stage.pod.spec.as_mut().unwrap().ephemeral_containers = serde_json::from_value(debugger).unwrap();
+    stage.wake_at = Some(stage.now);
+    stage.run_for(1.0);
+    assert_eq!(stage.state("debug"), "Running");
+    stage.exits("debug2", 1);
+    assert_eq!((stage.state("debug").as_str(), stage.phase().as_str()), ("Error 1", "Running"));
+}
+
+#[test]
+fn a_new_image_restarts_the_container_whatever_its_policy() {
+    let mut spec = one(&json!({}));
+    spec["restartPolicy"] = json!("Never");
+    let mut stage = Stage::new(&spec);
+    stage.run_for(1.0);
+    stage.pod.spec.as_mut().unwrap().containers[0].image = Some("app:v2".into());
+    stage.wake_at = Some(stage.now);
+    stage.run_for(1.0);
+    stage.assert_event("Killing: Container c definition changed, will be restarted");
+    assert_eq!((stage.phase().as_str(), stage.starts), ("Running", 2));
+}
+
+#[test]
+fn a_kubelet_that_starts_anew_shows_no_process_of_the_last_one() {
+    let mut stage = Stage::new(&one(&json!({})));
+    stage.run_for(1.0);
+    stage.memory = RealMemory::default();
+    stage.step();
+    assert_ne!(stage.state("c"), "Running");
+    stage.run_for(1.0);
+    assert_eq!((stage.state("c").as_str(), stage.container("c").restart_count), ("Running", 1));
+    assert_eq!(stage.container("c").container_id.as_deref(), Some("process://c2"));
+}

@@ -15,7 +15,7 @@ use tokio::{
 };
 use tracing::Dispatch;
 use windlass_apiserver::{AdmissionPlugin, Identity, Listen, Listening, Server, ServerBuilder};
-use windlass_controllers::{Controllers, SigningAuthority, can_run_pods};
+use windlass_controllers::{Controllers, PodMode, RunningPods, SigningAuthority, can_run_pods};
 use windlass_runtime::{Error, Result};
 
 use crate::kubeconfig_file;
@@ -24,6 +24,17 @@ use crate::nodes::SimulatedNodes;
 /// The limit for a node to be ready.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
+/// How a control plane runs the programs of pods.
+#[derive(Clone, Debug)]
+pub struct PodRunner {
+    /// The pods whose programs run.
+    pub pods: RunningPods,
+    /// Which pods run. The others are simulated.
+    pub mode: PodMode,
+    /// Ports on the loopback address of this machine that pods reach at `host.windlass.internal`.
+    pub host_ports: Vec<u16>,
+}
+
 /// A control plane in this process. All of its state is in memory. Dropping it ends it; [`stop`](Self::stop) ends it gracefully.
 pub struct ControlPlane {
     server: Server,
@@ -31,6 +42,8 @@ pub struct ControlPlane {
     controllers: Option<(oneshot::Sender<()>, JoinHandle<Result<()>>)>,
     /// The threads of the controllers, if they have their own.
     threads: Option<Threads>,
+    /// Without a runner, all pods are simulated.
+    runner: Option<PodRunner>,
     startup_time: Duration,
 }
 
@@ -45,6 +58,15 @@ impl ControlPlane {
         Self::listen(port, Server::builder().admission_plugin(AdmissionPlugin::ServiceAccount, true)).await
     }
 
+    /// As [`start`](Self::start), with a node that runs the programs of pods.
+    ///
+    /// # Errors
+    /// The port is taken.
+    pub async fn start_with_pods(port: u16, runner: PodRunner) -> Result<Self> {
+        let plane = Self::start(port).await?;
+        Ok(Self { runner: Some(runner), ..plane })
+    }
+
     /// As [`start`](Self::start), for an API server without controllers: its pods have no service accounts.
     ///
     /// # Errors
@@ -57,10 +79,18 @@ impl ControlPlane {
         let begun = Instant::now();
         let server = builder.nodes(SimulatedNodes).build().map_err(Error::other)?;
         let listening = server.listen(Listen::port(port)).await.map_err(Error::other)?;
-        Ok(Self { server, listening, controllers: None, threads: None, startup_time: begun.elapsed() })
+        Ok(Self {
+            server,
+            listening,
+            controllers: None,
+            threads: None,
+            runner: None,
+            startup_time: begun.elapsed(),
+        })
     }
 
-    /// Starts the controllers of a cluster in the background, and one node that simulates its pods.
+    /// Starts the controllers of a cluster in the background, and one node that simulates its pods or, with a [`PodRunner`], runs the
+    /// programs of some.
     pub fn start_controllers(&mut self) {
         self.spawn_controllers(&Handle::current());
     }
@@ -99,6 +129,9 @@ impl ControlPlane {
         match SigningAuthority::from_pem(authority.certificate_pem(), &authority.key_pem()) {
             Ok(authority) => controllers = controllers.sign_certificates(authority),
             Err(error) => tracing::warn!(%error, "no certificates are signed"),
+        }
+        if let Some(PodRunner { pods, mode, host_ports }) = self.runner.clone() {
+            controllers = controllers.run_pods(pods, mode, host_ports);
         }
         let running = runtime.spawn(controllers.run_until(async { drop(stopped.await) }));
         self.controllers = Some((stop, running));

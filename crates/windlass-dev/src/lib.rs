@@ -27,7 +27,7 @@ mod shell_word;
 
 pub use self::{
     cel_rules::{CelRule, cel_rules},
-    control_plane::ControlPlane,
+    control_plane::{ControlPlane, PodRunner},
     crds::{REPLACED_CONVERSION, install_crds, install_definitions, set_conversion},
     kubeconfig_file::{Unwritable, write as write_kubeconfig},
     kubectl_name::kubectl_name,

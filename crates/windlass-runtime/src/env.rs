@@ -126,16 +126,44 @@ impl fmt::Debug for Env {
 }
 
 /// Returns the name of this host: in a pod, the pod's name.
+///
+/// The name comes from `HOSTNAME`, else from `/etc/hostname`, else from the operating system: an image may have neither of the first
+/// two.
 pub(crate) fn host_name() -> String {
-    let name = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/etc/hostname").ok());
-    name.map(|name| name.trim().to_owned())
-        .filter(|name| !name.is_empty())
-        .unwrap_or_else(|| "localhost".to_owned())
+    let variable = || std::env::var("HOSTNAME").ok();
+    let file = || std::fs::read_to_string("/etc/hostname").ok();
+    first_name(&[&variable, &file, &system_name])
+}
+
+/// Returns the first name that is not blank, without its line end.
+fn first_name(sources: &[&dyn Fn() -> Option<String>]) -> String {
+    let names = sources.iter().filter_map(|source| source()).map(|name| name.trim().to_owned());
+    let mut names = names.filter(|name| !name.is_empty());
+    names.next().unwrap_or_else(|| "localhost".to_owned())
+}
+
+#[cfg(unix)]
+fn system_name() -> Option<String> {
+    rustix::system::uname().nodename().to_str().ok().map(str::to_owned)
+}
+
+#[cfg(not(unix))]
+fn system_name() -> Option<String> {
+    std::env::var("COMPUTERNAME").ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_without_a_file_and_a_variable_has_the_name_of_its_system() {
+        let blank = || Some("\n".to_owned());
+        let file = || Some("web-0\n".to_owned());
+        assert_eq!(first_name(&[&|| None, &file, &system_name]), "web-0");
+        assert_eq!(first_name(&[&blank, &|| None]), "localhost");
+        assert_eq!(Some(first_name(&[&|| None, &blank, &system_name])), system_name());
+    }
 
     #[test]
     fn the_same_seed_gives_the_same_sequence() {

@@ -1,0 +1,175 @@
+//! A runtime without programs: a test says which images exist, what listens, and when a container ends.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use windlass_node::{
+    Command, ContainerId, ContainerSpec, Credential, Exit, Image, PullError, Runtime, RuntimeError,
+    SandboxId, SandboxSpec, Session,
+};
+
+#[derive(Default)]
+pub(crate) struct FakeRuntime {
+    pub(crate) state: Mutex<State>,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    /// The images of this machine.
+    pub(crate) images: BTreeSet<String>,
+    /// Images that can be pulled.
+    pub(crate) remote: BTreeSet<String>,
+    pub(crate) credentials: Vec<Credential>,
+    pub(crate) sandboxes: BTreeMap<String, SandboxSpec>,
+    pub(crate) removed: BTreeSet<String>,
+    pub(crate) containers: BTreeMap<String, FakeContainer>,
+    pub(crate) signals: Vec<(String, i32)>,
+    /// Where a port inside of a sandbox really is.
+    pub(crate) ports: BTreeMap<u16, SocketAddr>,
+    /// Where an address inside of a sandbox really listens.
+    pub(crate) listeners: BTreeMap<(String, SocketAddr), SocketAddr>,
+}
+
+#[derive(Clone)]
+pub(crate) struct FakeContainer {
+    pub(crate) sandbox: String,
+    pub(crate) spec: ContainerSpec,
+    end: watch::Sender<Option<i32>>,
+}
+
+impl FakeRuntime {
+    pub(crate) fn new(images: &[&str]) -> Arc<Self> {
+        let runtime = Self::default();
+        runtime.state().images = images.iter().map(ToString::to_string).collect();
+        Arc::new(runtime)
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    /// Returns the last container with this name, and its ID.
+    pub(crate) fn container(&self, name: &str) -> Option<(String, FakeContainer)> {
+        let state = self.state();
+        let mut of_name: Vec<_> =
+            state.containers.iter().filter(|(_, known)| known.spec.name == name).collect();
+        of_name.sort_by_key(|(_, known)| known.spec.attempt);
+        of_name.last().map(|(id, known)| ((*id).clone(), (*known).clone()))
+    }
+
+    /// Ends a container.
+    pub(crate) fn end(&self, id: &str, code: i32) {
+        if let Some(container) = self.state().containers.get(id) {
+            container.end.send_if_modified(|end| end.replace(code).is_none());
+        }
+    }
+}
+
+fn image(reference: &str) -> Image {
+    Image { id: format!("sha256:{reference}"), digested: format!("{reference}@sha256:0"), size: 1 }
+}
+
+#[async_trait]
+impl Runtime for FakeRuntime {
+    fn scheme(&self) -> &'static str {
+        "process"
+    }
+
+    async fn image(&self, reference: &str) -> Result<Option<Image>, RuntimeError> {
+        Ok(self.state().images.contains(reference).then(|| image(reference)))
+    }
+
+    fn may_pull(&self, reference: &str) -> bool {
+        reference.starts_with("localhost:5000/")
+    }
+
+    async fn pull(&self, reference: &str, credentials: &[Credential]) -> Result<Image, PullError> {
+        let mut state = self.state();
+        state.credentials.extend_from_slice(credentials);
+        if !state.remote.contains(reference) {
+            return Err(PullError::NotFound(format!("{reference}: manifest unknown")));
+        }
+        state.images.insert(reference.to_owned());
+        Ok(image(reference))
+    }
+
+    async fn create_sandbox(&self, spec: SandboxSpec) -> Result<(), RuntimeError> {
+        self.state().sandboxes.insert(spec.id.0.clone(), spec);
+        Ok(())
+    }
+
+    async fn remove_sandbox(&self, sandbox: &SandboxId) -> Result<(), RuntimeError> {
+        let mut state = self.state();
+        state.sandboxes.remove(&sandbox.0);
+        state.removed.insert(sandbox.0.clone());
+        let own = state.containers.values().filter(|container| container.sandbox == sandbox.0);
+        own.for_each(|container| {
+            container.end.send_if_modified(|end| end.is_none() && end.replace(137).is_none());
+        });
+        Ok(())
+    }
+
+    async fn start(&self, sandbox: &SandboxId, spec: ContainerSpec) -> Result<ContainerId, RuntimeError> {
+        let mut state = self.state();
+        let id = format!("{:064x}", state.containers.len() + 1);
+        let container = FakeContainer { sandbox: sandbox.0.clone(), spec, end: watch::channel(None).0 };
+        state.containers.insert(id.clone(), container);
+        Ok(ContainerId(id))
+    }
+
+    async fn wait(&self, container: &ContainerId) -> Result<Exit, RuntimeError> {
+        let mut end = self.state().containers[&container.0].end.subscribe();
+        let started_at = SystemTime::now();
+        let code = end.wait_for(Option::is_some).await.unwrap().unwrap();
+        let signal = (code > 128).then(|| code - 128);
+        Ok(Exit { code, signal, out_of_memory: false, started_at, finished_at: SystemTime::now() })
+    }
+
+    async fn signal(&self, container: &ContainerId, signal: i32) -> Result<(), RuntimeError> {
+        self.state().signals.push((container.0.clone(), signal));
+        self.end(&container.0, 128 + signal);
+        Ok(())
+    }
+
+    fn stop_signal(&self, _: &ContainerId) -> i32 {
+        15
+    }
+
+    async fn remove(&self, container: &ContainerId) -> Result<(), RuntimeError> {
+        self.state().containers.remove(&container.0);
+        Ok(())
+    }
+
+    async fn exec(&self, _: &ContainerId, command: Command) -> Result<Session, RuntimeError> {
+        let now = SystemTime::now();
+        let code = i32::from(command.words != ["true"]);
+        let exit = Exit { code, signal: None, out_of_memory: false, started_at: now, finished_at: now };
+        let exit = Box::pin(async move { Ok(exit) });
+        Ok(Session { stdin: None, stdout: None, stderr: None, resize: None, exit })
+    }
+
+    async fn attach(&self, container: &ContainerId) -> Result<Session, RuntimeError> {
+        Err(RuntimeError::NotFound(container.0.clone()))
+    }
+
+    async fn connect(&self, _: &SandboxId, port: u16) -> Result<TcpStream, RuntimeError> {
+        let address = self.state().ports.get(&port).copied();
+        let address = address.ok_or_else(|| RuntimeError::Start("connection refused".to_owned()))?;
+        TcpStream::connect(address)
+            .await
+            .map_err(|error| RuntimeError::Io { doing: "dial".to_owned(), error })
+    }
+
+    async fn listen(&self, sandbox: &SandboxId, address: SocketAddr) -> Result<TcpListener, RuntimeError> {
+        let listener = TcpListener::bind("127.0.0.1:0").await;
+        let listener = listener.map_err(|error| RuntimeError::Io { doing: "listen".to_owned(), error })?;
+        let real = listener.local_addr().unwrap();
+        self.state().listeners.insert((sandbox.0.clone(), address), real);
+        Ok(listener)
+    }
+}

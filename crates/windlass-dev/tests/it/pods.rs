@@ -242,7 +242,8 @@ async fn ask(address: SocketAddr) -> Result<String, String> {
 async fn a_pod_reaches_services_the_api_server_and_ports_of_the_machine() {
     let beside = echo().await;
     let stage = Stage::with_host_ports(PodMode::Local, vec![beside.port()]).await;
-    stage.runtime.state().ports.insert(8080, echo().await);
+    let inside = echo().await;
+    stage.runtime.state().ports.insert(8080, inside);
     let mut server = pod("server", &json!({"ports": [{"containerPort": 8080}]}));
     server["metadata"]["labels"] = json!({"app": "server"});
     let server = stage.create::<Pod>(server).await;

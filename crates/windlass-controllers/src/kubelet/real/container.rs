@@ -1,6 +1,5 @@
 //! The state machine of a real container: image, start, probes, end, restart.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Container as ContainerSpec, ContainerStateTerminated};
@@ -9,7 +8,7 @@ use windlass_node::{ContainerId, Exit, Image, PullError};
 use windlass_runtime::events::EventType;
 
 use super::action::{Action, FoundImage, StartError};
-use super::probe::{Due, ProbeCounter, ProbeKind};
+use super::running::Running;
 use crate::kubelet::container::{RestartPolicy, earlier};
 use crate::kubelet::lifecycle::PodEvent;
 
@@ -22,8 +21,6 @@ const RESET_AFTER: SignedDuration = SignedDuration::from_mins(10);
 const CREATE_AGAIN: Duration = Duration::from_secs(10);
 /// How long the reason `ErrImagePull` is shown before `ImagePullBackOff`.
 const PULL_ERROR_SHOWN: Duration = Duration::from_secs(2);
-/// The shortest time between the stop signal and SIGKILL after a `preStop` hook.
-const LEAST_GRACE: Duration = Duration::from_secs(2);
 /// The exit code of a container that did not start.
 const START_ERROR: i32 = 128;
 
@@ -95,40 +92,6 @@ pub(crate) struct Waiting {
     pub message: String,
     since: Timestamp,
     retry_at: Timestamp,
-}
-
-/// A container whose process runs.
-#[derive(Clone, Debug)]
-pub(crate) struct Running {
-    pub id: ContainerId,
-    pub started_at: Timestamp,
-    /// The reference of the image with which the container was started.
-    image: String,
-    /// Whether the `postStart` hook has ended.
-    post_started: bool,
-    probes: BTreeMap<ProbeKind, ProbeCounter>,
-    stop: Option<Stop>,
-}
-
-/// A stop that is under way.
-#[derive(Clone, Debug)]
-struct Stop {
-    phase: StopPhase,
-    deadline: Timestamp,
-    /// Whether the deadline was moved, because the hook took all of the grace period.
-    is_extended: bool,
-    /// Restart the container whatever its restart policy says.
-    restart: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StopPhase {
-    /// The `preStop` hook runs.
-    PreStop,
-    /// The stop signal is sent.
-    Asked,
-    /// SIGKILL is sent.
-    Killed,
 }
 
 /// A container that has ended.
@@ -347,19 +310,12 @@ impl ContainerMemory {
         };
         out.event(EventType::Normal, "Created", format!("Created container: {name}"));
         out.event(EventType::Normal, "Started", format!("Started container {name}"));
-        let hook = around.spec.lifecycle.as_ref().and_then(|lifecycle| lifecycle.post_start.as_ref());
-        if hook.is_some() {
-            out.actions.push(Action::PostStart { container: name.clone(), id: id.clone() });
+        let running = Running::new(id, around);
+        if !running.is_post_started() {
+            out.actions.push(Action::PostStart { container: name.clone(), id: running.id.clone() });
         }
         self.backed_off = false;
-        self.state = State::Running(Box::new(Running {
-            id,
-            started_at: now,
-            image: image_of(around.spec),
-            post_started: hook.is_none(),
-            probes: BTreeMap::new(),
-            stop: None,
-        }));
+        self.state = State::Running(Box::new(running));
     }
 
     fn start_failed(&mut self, error: StartError, now: Timestamp, out: &mut Output) {
@@ -444,168 +400,6 @@ impl Waiting {
         out.event(EventType::Warning, "Failed", "Error: ImagePullBackOff".to_owned());
         self.reason = "ImagePullBackOff";
         self.message = format!("Back-off pulling image {image:?}: ErrImagePull: {}", self.message);
-    }
-}
-
-impl Running {
-    fn verdict(&self, kind: ProbeKind) -> Option<bool> {
-        self.probes.get(&kind).and_then(ProbeCounter::verdict)
-    }
-
-    fn has_started(&self, spec: &ContainerSpec) -> bool {
-        self.post_started && (spec.startup_probe.is_none() || self.verdict(ProbeKind::Startup) == Some(true))
-    }
-
-    fn is_ready(&self, spec: &ContainerSpec) -> bool {
-        self.has_started(spec)
-            && (spec.readiness_probe.is_none() || self.verdict(ProbeKind::Readiness) == Some(true))
-    }
-
-    fn advance(&mut self, around: Surroundings<'_>, out: &mut Output) {
-        if self.stop.is_some() {
-            return self.continue_stop(around, out);
-        }
-        if self.post_started {
-            self.check(around, out);
-        }
-    }
-
-    fn check(&mut self, around: Surroundings<'_>, out: &mut Output) {
-        let started = self.has_started(around.spec);
-        for kind in ProbeKind::ALL {
-            let Some(probe) = kind.of(around.spec) else { continue };
-            // The startup probe runs until the container has started, the other probes run from then on.
-            if (kind == ProbeKind::Startup) == started {
-                continue;
-            }
-            let counter = self.probes.entry(kind).or_default();
-            match counter.due(probe, self.started_at, around.now) {
-                Due::Now => {
-                    counter.begin(around.now);
-                    let container = around.spec.name.clone();
-                    out.actions.push(Action::Check { container, id: self.id.clone(), kind });
-                }
-                Due::At(due) => out.wake(due),
-                Due::Later => {}
-            }
-        }
-    }
-
-    /// Counts the result of a probe. A container that fails its liveness or startup probe is stopped.
-    pub(crate) fn checked(
-        &mut self,
-        around: Surroundings<'_>,
-        kind: ProbeKind,
-        outcome: Result<(), String>,
-        out: &mut Output,
-    ) {
-        let Some(probe) = kind.of(around.spec) else { return };
-        let counter = self.probes.entry(kind).or_default();
-        let is_new = counter.count(probe, outcome.is_ok());
-        let failed = counter.verdict() == Some(false);
-        if self.stop.is_some() {
-            return;
-        }
-        if let Err(why) = outcome {
-            out.event(EventType::Warning, "Unhealthy", format!("{} probe failed: {why}", kind.word()));
-        }
-        if !(is_new && failed) || kind == ProbeKind::Readiness {
-            return;
-        }
-        let grace = probe.termination_grace_period_seconds.and_then(|seconds| u64::try_from(seconds).ok());
-        let grace = grace.map_or(around.grace, Duration::from_secs);
-        let word = kind.word().to_lowercase();
-        let why = format!("Container {} failed {word} probe, will be restarted", around.spec.name);
-        self.begin_stop(around, grace, why, false, out);
-    }
-
-    pub(crate) fn post_started(
-        &mut self,
-        around: Surroundings<'_>,
-        outcome: Result<(), String>,
-        out: &mut Output,
-    ) {
-        self.post_started = true;
-        if let Err(why) = outcome {
-            out.event(EventType::Warning, "FailedPostStartHook", format!("PostStartHook failed: {why}"));
-            self.begin_stop(around, around.grace, "FailedPostStartHook".to_owned(), false, out);
-        }
-    }
-
-    pub(crate) fn pre_stopped(
-        &mut self,
-        around: Surroundings<'_>,
-        outcome: Result<(), String>,
-        out: &mut Output,
-    ) {
-        if let Err(why) = outcome {
-            out.event(EventType::Warning, "FailedPreStopHook", format!("PreStopHook failed: {why}"));
-        }
-        if let Some(stop) = &mut self.stop
-            && stop.phase == StopPhase::PreStop
-        {
-            stop.ask_after_hook(&self.id, around.now, out);
-        }
-    }
-
-    /// Begins a stop. A stop that is under way keeps its phase, and its deadline may come earlier.
-    fn begin_stop(
-        &mut self,
-        around: Surroundings<'_>,
-        grace: Duration,
-        why: String,
-        restart: bool,
-        out: &mut Output,
-    ) {
-        let deadline = around.now.checked_add(grace).unwrap_or(Timestamp::MAX);
-        if let Some(stop) = &mut self.stop {
-            stop.restart &= restart;
-            if !stop.is_extended {
-                stop.deadline = stop.deadline.min(deadline);
-            }
-            return;
-        }
-        out.event(EventType::Normal, "Killing", why);
-        let hook = around.spec.lifecycle.as_ref().and_then(|lifecycle| lifecycle.pre_stop.as_ref());
-        let mut stop = Stop { phase: StopPhase::PreStop, deadline, is_extended: false, restart };
-        if hook.is_some() && !grace.is_zero() {
-            out.actions.push(Action::PreStop { container: around.spec.name.clone(), id: self.id.clone() });
-        } else {
-            stop.ask(&self.id, out);
-        }
-        out.wake(stop.deadline);
-        self.stop = Some(stop);
-    }
-
-    fn continue_stop(&mut self, around: Surroundings<'_>, out: &mut Output) {
-        let Some(stop) = &mut self.stop else { return };
-        if stop.phase == StopPhase::Killed {
-            return;
-        }
-        if stop.deadline > around.now {
-            return out.wake(stop.deadline);
-        }
-        if stop.phase == StopPhase::PreStop {
-            return stop.ask_after_hook(&self.id, around.now, out);
-        }
-        stop.phase = StopPhase::Killed;
-        out.actions.push(Action::Signal { id: self.id.clone(), signal: Some(9) });
-    }
-}
-
-impl Stop {
-    /// Sends the stop signal after the `preStop` hook. The container keeps two seconds, even if the hook took all of the grace period.
-    fn ask_after_hook(&mut self, id: &ContainerId, now: Timestamp, out: &mut Output) {
-        let least = now.checked_add(LEAST_GRACE).unwrap_or(now);
-        self.is_extended = self.deadline < least;
-        self.deadline = self.deadline.max(least);
-        self.ask(id, out);
-        out.wake(self.deadline);
-    }
-
-    fn ask(&mut self, id: &ContainerId, out: &mut Output) {
-        self.phase = StopPhase::Asked;
-        out.actions.push(Action::Signal { id: id.clone(), signal: None });
     }
 }
 

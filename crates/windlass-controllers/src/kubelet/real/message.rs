@@ -50,6 +50,8 @@ fn line(line: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     #[test]
@@ -60,7 +62,7 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         let mut lines = String::new();
         for number in 0..1000 {
-            lines += &format!("2026-01-01T00:00:00Z stderr F line {number}\n");
+            let _ = writeln!(lines, "2026-01-01T00:00:00Z stderr F line {number}");
         }
         lines += "2026-01-01T00:00:00Z stderr P pan\n2026-01-01T00:00:00Z stderr F ic\n";
         std::fs::write(&log, lines).unwrap();

@@ -3,10 +3,13 @@
 mod action;
 mod check;
 mod container;
+mod memory;
 mod message;
 mod node;
 mod pod;
 mod probe;
+mod roles;
+mod running;
 mod spec;
 mod status;
 mod token;

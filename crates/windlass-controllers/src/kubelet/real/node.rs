@@ -8,7 +8,8 @@ use kube_core::Resource;
 use windlass_runtime::{Context, ObjectKey, Result};
 
 use super::action::{Observation, RealStep};
-use super::pod::{RealMemory, advance};
+use super::memory::RealMemory;
+use super::pod::advance;
 use super::worker::{Job, Worker};
 use crate::kubelet::choice::{Choice, Simulation};
 use crate::kubelet::lifecycle::PodAddresses;
@@ -85,10 +86,8 @@ impl RealNode {
         };
         let actions = std::mem::take(&mut step.actions);
         if !actions.is_empty() {
-            let services = services.all().map(|all| all.into_iter().collect()).unwrap_or_else(|error| {
-                tracing::warn!(%error, "the variables of services are missing");
-                Vec::new()
-            });
+            // Without the cache, only the variables of services are missing.
+            let services = services.all().map_or_else(|_| Vec::new(), |all| all.into_iter().collect());
             let job = Arc::new(Job {
                 key: key.clone(),
                 uid,

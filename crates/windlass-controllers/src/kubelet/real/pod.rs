@@ -3,17 +3,19 @@
 //! As `lifecycle` for simulated pods: takes the object, what was observed and the time, and returns the next status and the actions.
 //! The status follows from the memory alone, so that it never shows a process that is not there.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Container as ContainerSpec, EphemeralContainer, Pod, PodSpec, PodStatus};
+use k8s_openapi::api::core::v1::{Container as ContainerSpec, Pod, PodSpec, PodStatus};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube_core::ResourceExt;
 use windlass_node::ContainerId;
 use windlass_runtime::events::EventType;
 
 use super::action::{Action, MountError, Observation, RealStep};
-use super::container::{ContainerMemory, Ended, Output, Running, State, Surroundings};
+use super::container::{ContainerMemory, Ended, Output, State, Surroundings};
+use super::memory::{Part, RealMemory};
+use super::roles::{as_container, init_restart, is_sidecar, is_terminal, main_restart};
+use super::running::Running;
 use super::status;
 use crate::kubelet::container::{RestartPolicy, earlier};
 use crate::kubelet::lifecycle::PodAddresses;
@@ -24,62 +26,6 @@ const MOUNT_AGAIN_AT_MOST: Duration = Duration::from_mins(2);
 /// The pause before a sandbox is created again.
 const SANDBOX_AGAIN: Duration = Duration::from_secs(10);
 const DEADLINE_MESSAGE: &str = "Pod was active on the node longer than the specified deadline";
-
-/// The state of a real pod. The object shows it, but is never read back while this kubelet lives.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RealMemory {
-    pub containers: BTreeMap<String, ContainerMemory>,
-    volumes: Part,
-    pub sandbox: Part,
-    /// When the files of the volumes are written again.
-    refresh_at: Option<Timestamp>,
-    is_refreshing: bool,
-    /// Whether all init containers have completed or, for sidecars, started.
-    pub is_initialised: bool,
-    /// Whether `activeDeadlineSeconds` has passed.
-    pub is_overdue: bool,
-    stopping_until: Option<Timestamp>,
-    is_adopted: bool,
-}
-
-/// A part of a pod that is made once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Part {
-    #[default]
-    Absent,
-    Failed {
-        failures: u32,
-        retry_at: Timestamp,
-    },
-    Busy {
-        failures: u32,
-    },
-    Ready,
-    Removing,
-    Removed,
-}
-
-impl Part {
-    /// Returns the number of earlier failures if it is time to make the part.
-    fn is_due(self, now: Timestamp, out: &mut Output) -> Option<u32> {
-        match self {
-            Self::Absent => Some(0),
-            Self::Failed { failures, retry_at } if retry_at <= now => Some(failures),
-            Self::Failed { retry_at, .. } => {
-                out.wake(retry_at);
-                None
-            }
-            Self::Busy { .. } | Self::Ready | Self::Removing | Self::Removed => None,
-        }
-    }
-
-    fn failed(self, first: Duration, most: Duration, now: Timestamp) -> Self {
-        let Self::Busy { failures } = self else { return self };
-        let pause = first.saturating_mul(1_u32 << failures.min(12)).min(most);
-        let retry_at = now.checked_add(pause).unwrap_or(now);
-        Self::Failed { failures: failures.saturating_add(1), retry_at }
-    }
-}
 
 /// Performs all transitions that are due.
 pub(crate) fn advance(
@@ -111,23 +57,6 @@ pub(crate) fn advance(
         out: Output::default(),
     };
     machine.advance(observations)
-}
-
-/// Returns an ephemeral container as a container: it has the same fields, except for its target.
-fn as_container(ephemeral: &EphemeralContainer) -> Option<ContainerSpec> {
-    let mut value = serde_json::to_value(ephemeral).ok()?;
-    value.as_object_mut()?.remove("targetContainerName");
-    serde_json::from_value(value).ok()
-}
-
-/// Returns the container of a pod with this name, of any sort.
-pub(crate) fn find_container(spec: &PodSpec, name: &str) -> Option<ContainerSpec> {
-    let inits = spec.init_containers.iter().flatten();
-    let known = inits.chain(&spec.containers).find(|container| container.name == name).cloned();
-    known.or_else(|| {
-        let ephemerals = spec.ephemeral_containers.iter().flatten();
-        ephemerals.filter(|ephemeral| ephemeral.name == name).find_map(as_container)
-    })
 }
 
 struct PodMachine<'a> {
@@ -338,9 +267,8 @@ impl PodMachine<'_> {
             return false;
         }
         match self.memory.refresh_at {
-            Some(refresh_at) if self.memory.is_refreshing => {
-                self.out.wake_at = earlier(self.out.wake_at, Some(refresh_at).filter(|at| *at > self.now))
-            }
+            // The result of the write that is under way comes first.
+            Some(_) if self.memory.is_refreshing => {}
             Some(refresh_at) if refresh_at <= self.now => {
                 self.memory.refresh_at = None;
                 self.memory.is_refreshing = true;
@@ -471,27 +399,4 @@ impl PodMachine<'_> {
         let status = self.status(before);
         self.finish(status, is_gone)
     }
-}
-
-/// Returns whether an init container runs beside the main containers.
-pub(crate) fn is_sidecar(init: &ContainerSpec) -> bool {
-    init.restart_policy.as_deref() == Some("Always")
-}
-
-fn init_restart(spec: &PodSpec, init: &ContainerSpec) -> RestartPolicy {
-    match RestartPolicy::of(spec.restart_policy.as_deref()) {
-        _ if is_sidecar(init) => RestartPolicy::Always,
-        RestartPolicy::Never => RestartPolicy::Never,
-        // An init container that has succeeded is not restarted.
-        RestartPolicy::Always | RestartPolicy::OnFailure => RestartPolicy::OnFailure,
-    }
-}
-
-/// Returns the restart policy of a main container: the container's own, else the pod's.
-pub(crate) fn main_restart(spec: &PodSpec, main: &ContainerSpec) -> RestartPolicy {
-    RestartPolicy::of(main.restart_policy.as_deref().or(spec.restart_policy.as_deref()))
-}
-
-pub(crate) fn is_terminal(status: &PodStatus) -> bool {
-    matches!(status.phase.as_deref(), Some("Succeeded" | "Failed"))
 }

@@ -8,7 +8,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 
 use super::container::{ContainerMemory, Ended, State, image_of};
-use super::pod::{Part, RealMemory, is_sidecar, main_restart};
+use super::memory::{Part, RealMemory};
+use super::roles::{init_restart, is_sidecar, is_terminal, main_restart};
 use crate::kubelet::container::{RestartPolicy, waiting_for};
 use crate::kubelet::lifecycle::PodAddresses;
 use crate::kubelet::readiness;
@@ -49,7 +50,7 @@ impl Renderer<'_> {
             (!inits.is_empty()).then(|| inits.iter().map(|init| self.init(init)).collect());
         status.ephemeral_container_statuses = (!self.ephemerals.is_empty())
             .then(|| self.ephemerals.iter().map(|container| self.ephemeral(container)).collect());
-        if !super::pod::is_terminal(&status) {
+        if !is_terminal(&status) {
             self.set_phase(&mut status);
         }
         self.set_conditions(&mut status);
@@ -70,11 +71,7 @@ impl Renderer<'_> {
     }
 
     fn init(&self, spec: &ContainerSpec) -> ContainerStatus {
-        let restart = match RestartPolicy::of(self.spec.restart_policy.as_deref()) {
-            _ if is_sidecar(spec) => RestartPolicy::Always,
-            RestartPolicy::Never => RestartPolicy::Never,
-            _ => RestartPolicy::OnFailure,
-        };
+        let restart = init_restart(self.spec, spec);
         let mut status = self.container(spec, restart, "PodInitializing");
         if !is_sidecar(spec) {
             let memory = self.memory.containers.get(&spec.name);

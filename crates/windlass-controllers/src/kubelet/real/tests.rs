@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use windlass_node::{ContainerId, Exit, Image, PullError};
 
 use super::action::{Action, FoundImage, MountError, Observation, StartError};
-use super::pod::{RealMemory, advance};
+use super::memory::RealMemory;
+use super::pod::advance;
 use super::probe::ProbeKind;
 use crate::kubelet::lifecycle::PodAddresses;
 

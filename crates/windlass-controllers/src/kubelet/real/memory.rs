@@ -1,0 +1,64 @@
+//! The state of a pod whose programs run.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::jiff::Timestamp;
+
+use super::container::{ContainerMemory, Output};
+
+/// The state of a real pod. The object shows it, but is never read back while this kubelet lives.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RealMemory {
+    pub containers: BTreeMap<String, ContainerMemory>,
+    pub(super) volumes: Part,
+    pub sandbox: Part,
+    /// When the files of the volumes are written again.
+    pub(super) refresh_at: Option<Timestamp>,
+    pub(super) is_refreshing: bool,
+    /// Whether all init containers have completed or, for sidecars, started.
+    pub is_initialised: bool,
+    /// Whether `activeDeadlineSeconds` has passed.
+    pub is_overdue: bool,
+    pub(super) stopping_until: Option<Timestamp>,
+    pub(super) is_adopted: bool,
+}
+
+/// A part of a pod that is made once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Part {
+    #[default]
+    Absent,
+    Failed {
+        failures: u32,
+        retry_at: Timestamp,
+    },
+    Busy {
+        failures: u32,
+    },
+    Ready,
+    Removing,
+    Removed,
+}
+
+impl Part {
+    /// Returns the number of earlier failures if it is time to make the part.
+    pub(super) fn is_due(self, now: Timestamp, out: &mut Output) -> Option<u32> {
+        match self {
+            Self::Absent => Some(0),
+            Self::Failed { failures, retry_at } if retry_at <= now => Some(failures),
+            Self::Failed { retry_at, .. } => {
+                out.wake(retry_at);
+                None
+            }
+            Self::Busy { .. } | Self::Ready | Self::Removing | Self::Removed => None,
+        }
+    }
+
+    pub(super) fn failed(self, first: Duration, most: Duration, now: Timestamp) -> Self {
+        let Self::Busy { failures } = self else { return self };
+        let pause = first.saturating_mul(1_u32 << failures.min(12)).min(most);
+        let retry_at = now.checked_add(pause).unwrap_or(now);
+        Self::Failed { failures: failures.saturating_add(1), retry_at }
+    }
+}

@@ -28,9 +28,13 @@ pub fn root(store: &Store, image: &Image, limits: &Limits) -> Result<Root> {
     let roots = store.folder().join("roots");
     let path = roots.join(chain.hex());
     let lock = roots.join(format!("{}.lock", chain.hex()));
+    // Another lock than that of the users, who keep their lock as long as a container runs.
+    let unpacking = roots.join(format!("{}.unpack.lock", chain.hex()));
     loop {
         if !path.is_dir() {
-            let _alone = FileLock::exclusive(&lock)?;
+            let _alone = FileLock::exclusive(&unpacking)?;
+            // Garbage collection leaves the draft alone.
+            let _draft = FileLock::shared(&lock)?;
             if !path.is_dir() {
                 unpack(store, image, &roots, &path, limits)?;
             }

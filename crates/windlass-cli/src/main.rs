@@ -11,6 +11,7 @@ mod generate;
 mod image;
 mod logging;
 mod manifests;
+mod node;
 mod output;
 mod personality;
 mod project;
@@ -80,6 +81,11 @@ Output goes to stdout, logs and errors to stderr. With --output json, the last l
 Exit codes: 0 success, 1 failure (the reason is on stderr), 2 invalid arguments.";
 
 fn main() -> ExitCode {
+    // The parts of a node that enter the namespaces of a pod: before there is a second thread.
+    #[cfg(target_os = "linux")]
+    if let Some(code) = windlass_node::launch(std::env::args_os()) {
+        return code;
+    }
     if let Some(personality) = std::env::args_os().next().and_then(|program| Personality::of(&program)) {
         return personality.main();
     }

@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use windlass_dev::{ControlPlane, shell_word};
 
 use crate::error::Result;
+use crate::node::NodeArgs;
 use crate::output::Output;
 use crate::project::warn_of_replaced;
 use crate::signals::ShutdownSignal;
@@ -17,8 +18,8 @@ pub(super) const KUBECONFIG: &str = ".windlass/kubeconfig";
 
 /// Run a control plane in the foreground, until Ctrl-C.
 ///
-/// It consists of an API server on the loopback address, the controllers of a cluster, and one node that simulates its pods, all in
-/// this process. When it is ready, it writes a kubeconfig and prints its path.
+/// It consists of an API server on the loopback address, the controllers of a cluster, and one node, all in this process. The node runs
+/// the programs of pods whose images are on this machine, and simulates all other pods. When it is ready, it writes a kubeconfig and prints its path.
 ///
 /// All state is in memory and is lost at the end. Each start creates a new certificate authority and new credentials, so clients of an
 /// earlier start have to read the kubeconfig again.
@@ -36,7 +37,11 @@ Examples:
 Controllers run for the workloads (Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers), endpoints,
 disruption budgets, quotas, namespaces, service accounts, nodes, scheduling and garbage collection. Autoscalers are stored without effect.
 
-Pods are simulated: no image is pulled and no process runs. Annotations of a pod set what it does:
+The programs of a pod run if its images are in the local store (windlass image) or in a registry on a loopback address: the containerID
+is process://... All other pods are simulated: no image is pulled and no process runs, and the Event Simulated says why.
+  kubelet.windlass.dev/run: process         run its programs, whatever --pods local finds; or simulate it
+
+Annotations of a simulated pod set what it does:
   kubelet.windlass.dev/start-after: 2s      time until its image is there
   kubelet.windlass.dev/ready-after: 1s      time from its start until it is ready
   kubelet.windlass.dev/run-for: 5s          time from its start until it ends by itself, or forever; without it, as long as a plain
@@ -65,15 +70,19 @@ pub(crate) struct Cluster {
     /// after kill -9.
     #[arg(long)]
     until_stdin_closes: bool,
+
+    #[command(flatten)]
+    node: NodeArgs,
 }
 
 impl Cluster {
     pub(crate) async fn run(self, out: &mut Output) -> Result<()> {
         let shutdown = ShutdownSignal::listen()?;
-        let mut plane = if self.bare {
-            ControlPlane::start_bare(self.port).await?
-        } else {
-            ControlPlane::start(self.port).await?
+        let node = if self.bare { None } else { self.node.start(out).await? };
+        let mut plane = match &node {
+            _ if self.bare => ControlPlane::start_bare(self.port).await?,
+            Some(node) => ControlPlane::start_with_pods(self.port, node.runner.clone()).await?,
+            None => ControlPlane::start(self.port).await?,
         };
         warn_of_replaced(&self.kubeconfig, &self.kubeconfig, out);
         plane.write_kubeconfig(&self.kubeconfig)?;

@@ -260,7 +260,7 @@ impl Worker {
                 let written = files::create_private_directory(&top).and_then(|()| match &content {
                     VolumeContent::Empty if path.exists() => Ok(()),
                     VolumeContent::Empty => files::create_empty_directory(&path, group),
-                    VolumeContent::Files(all) => files::write_volume(&path, all, group),
+                    VolumeContent::Files(payload) => payload.write(&path, group).map(drop),
                 });
                 written.map_err(|error| MountError { volume, message: error.to_string() })?;
             }

@@ -16,7 +16,7 @@ pub(super) use self::environment::{Scope, environment};
 pub(super) use self::expansion::expand;
 pub(super) use self::objects::{Objects, References, TokenRequest};
 pub(super) use self::security::{file_group, limits, user};
-pub(super) use self::volume::{Files, VolumeContent, content};
+pub(super) use self::volume::{VolumeContent, content};
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use serde_json::{Value, json};
 use windlass_node::Credential;
+use windlass_node::volume::Payload;
 
 use super::*;
 use crate::kubelet::lifecycle::PodAddresses;
@@ -137,11 +138,10 @@ fn a_projected_volume_has_the_files_of_all_its_sources() {
         {"downwardAPI": {"items": [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]}},
         {"secret": {"name": "none", "optional": true}},
     ]}});
-    let expected = Files::from([
-        ("token".to_owned(), (b"token".to_vec(), 0o440)),
-        ("d/k".to_owned(), (b"v".to_vec(), 0o400)),
-        ("labels".to_owned(), (b"a=\"1\"\nb=\"x\\\"y\"".to_vec(), 0o440)),
-    ]);
+    let mut expected = Payload::default();
+    expected.insert("token", "token", 0o440);
+    expected.insert("d/k", "v", 0o400);
+    expected.insert("labels", "a=\"1\"\nb=\"x\\\"y\"", 0o440);
     assert_eq!(files(volume), Ok(VolumeContent::Files(expected)));
 }
 

@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{
     Container, DownwardAPIVolumeFile, KeyToPath, ProjectedVolumeSource, Volume, VolumeProjection,
 };
+use windlass_node::volume::Payload;
 
 use super::environment::Scope;
 use super::field;
 use super::objects::TokenRequest;
-
-/// Files by their path in the volume, with their mode.
-pub(in crate::kubelet) type Files = BTreeMap<String, (Vec<u8>, u32)>;
 
 /// What a volume consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +17,7 @@ pub(in crate::kubelet) enum VolumeContent {
     /// A directory that is empty at first.
     Empty,
     /// Files that follow the objects of the cluster.
-    Files(Files),
+    Files(Payload),
 }
 
 /// The default mode of a file.
@@ -30,7 +28,7 @@ const MODE: i32 = 0o644;
 /// # Errors
 /// An object or a key is missing, or this node has no volumes of this type.
 pub(in crate::kubelet) fn content(scope: Scope<'_>, volume: &Volume) -> Result<VolumeContent, String> {
-    let mut files = Files::new();
+    let mut files = Payload::default();
     if volume.empty_dir.is_some() {
         return Ok(VolumeContent::Empty);
     }
@@ -71,7 +69,7 @@ fn refusal(volume: &Volume) -> String {
         .to_owned()
 }
 
-fn projected(scope: Scope<'_>, source: &ProjectedVolumeSource, files: &mut Files) -> Result<(), String> {
+fn projected(scope: Scope<'_>, source: &ProjectedVolumeSource, files: &mut Payload) -> Result<(), String> {
     let mode = source.default_mode.unwrap_or(MODE);
     source.sources.iter().flatten().try_for_each(|projection| project(scope, projection, mode, files))
 }
@@ -80,7 +78,7 @@ fn project(
     scope: Scope<'_>,
     projection: &VolumeProjection,
     mode: i32,
-    files: &mut Files,
+    files: &mut Payload,
 ) -> Result<(), String> {
     if let Some(source) = &projection.config_map {
         config_map(scope, &source.name, source.items.as_deref(), mode, source.optional, files)?;
@@ -114,7 +112,7 @@ fn config_map(
     items: Option<&[KeyToPath]>,
     mode: i32,
     optional: Option<bool>,
-    files: &mut Files,
+    files: &mut Payload,
 ) -> Result<(), String> {
     let is_optional = optional == Some(true);
     let Some(map) = scope.objects.config_maps.get(name) else {
@@ -133,7 +131,7 @@ fn secret(
     items: Option<&[KeyToPath]>,
     mode: i32,
     optional: Option<bool>,
-    files: &mut Files,
+    files: &mut Payload,
 ) -> Result<(), String> {
     let is_optional = optional == Some(true);
     let Some(secret) = scope.objects.secrets.get(name) else {
@@ -150,7 +148,7 @@ fn add_items(
     mode: i32,
     is_optional: bool,
     missing: &str,
-    files: &mut Files,
+    files: &mut Payload,
 ) -> Result<(), String> {
     let Some(items) = items.filter(|items| !items.is_empty()) else {
         return data.iter().try_for_each(|(key, bytes)| add(files, key, bytes.clone(), mode));
@@ -169,7 +167,7 @@ fn downward(
     scope: Scope<'_>,
     items: &[DownwardAPIVolumeFile],
     mode: i32,
-    files: &mut Files,
+    files: &mut Payload,
 ) -> Result<(), String> {
     for item in items {
         let value = match (&item.field_ref, &item.resource_field_ref) {
@@ -183,7 +181,7 @@ fn downward(
 }
 
 /// Adds a file. The path must stay inside of the volume.
-fn add(files: &mut Files, path: &str, bytes: Vec<u8>, mode: i32) -> Result<(), String> {
+fn add(files: &mut Payload, path: &str, bytes: Vec<u8>, mode: i32) -> Result<(), String> {
     let is_inside = !path.is_empty()
         && !path.starts_with('/')
         && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
@@ -191,6 +189,6 @@ fn add(files: &mut Files, path: &str, bytes: Vec<u8>, mode: i32) -> Result<(), S
     if !is_inside {
         return Err(format!("the path {path:?} is not inside of the volume"));
     }
-    files.insert(path.to_owned(), (bytes, u32::try_from(mode).unwrap_or(0o644) & 0o777));
+    files.insert(path, bytes, u32::try_from(mode).unwrap_or(0o644) & 0o777);
     Ok(())
 }

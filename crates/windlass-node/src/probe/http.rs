@@ -60,11 +60,15 @@ where
         let reply = sender.send_request(request).await.map_err(|error| error.to_string())?;
         Ok::<u16, String>(reply.status().as_u16())
     };
-    tokio::pin!(connection);
+    tokio::pin!(answered, connection);
     tokio::select! {
         biased;
-        answer = answered => answer,
-        ended = &mut connection => Err(ended.err().map_or_else(|| "EOF".to_owned(), |error| error.to_string())),
+        answer = &mut answered => answer,
+        // A server that closes the connection may have answered before.
+        ended = &mut connection => {
+            let reason = ended.err().map_or_else(|| "EOF".to_owned(), |error| error.to_string());
+            answered.await.map_err(|_| reason)
+        }
     }
 }
 

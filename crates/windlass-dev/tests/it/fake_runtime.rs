@@ -159,7 +159,11 @@ impl Runtime for FakeRuntime {
 
     async fn connect(&self, _: &SandboxId, port: u16) -> Result<TcpStream, RuntimeError> {
         let address = self.state().ports.get(&port).copied();
-        let address = address.ok_or_else(|| RuntimeError::Start("connection refused".to_owned()))?;
+        let refused = || RuntimeError::Io {
+            doing: "dial".to_owned(),
+            error: std::io::ErrorKind::ConnectionRefused.into(),
+        };
+        let address = address.ok_or_else(refused)?;
         TcpStream::connect(address)
             .await
             .map_err(|error| RuntimeError::Io { doing: "dial".to_owned(), error })

@@ -20,6 +20,7 @@ use windlass_runtime::{Error, Result};
 
 use crate::kubeconfig_file;
 use crate::nodes::SimulatedNodes;
+use crate::running_nodes::RunningNodes;
 
 /// The limit for a node to be ready.
 const READY_WITHIN: Duration = Duration::from_secs(30);
@@ -55,7 +56,7 @@ impl ControlPlane {
     /// # Errors
     /// The port is taken.
     pub async fn start(port: u16) -> Result<Self> {
-        Self::listen(port, Server::builder().admission_plugin(AdmissionPlugin::ServiceAccount, true)).await
+        Self::listen(port, with_accounts().nodes(SimulatedNodes)).await
     }
 
     /// As [`start`](Self::start), with a node that runs the programs of pods.
@@ -63,7 +64,8 @@ impl ControlPlane {
     /// # Errors
     /// The port is taken.
     pub async fn start_with_pods(port: u16, runner: PodRunner) -> Result<Self> {
-        let plane = Self::start(port).await?;
+        let nodes = RunningNodes::new(runner.pods.clone());
+        let plane = Self::listen(port, with_accounts().nodes(nodes)).await?;
         Ok(Self { runner: Some(runner), ..plane })
     }
 
@@ -72,12 +74,12 @@ impl ControlPlane {
     /// # Errors
     /// The port is taken.
     pub async fn start_bare(port: u16) -> Result<Self> {
-        Self::listen(port, Server::builder()).await
+        Self::listen(port, Server::builder().nodes(SimulatedNodes)).await
     }
 
     async fn listen(port: u16, builder: ServerBuilder) -> Result<Self> {
         let begun = Instant::now();
-        let server = builder.nodes(SimulatedNodes).build().map_err(Error::other)?;
+        let server = builder.build().map_err(Error::other)?;
         let listening = server.listen(Listen::port(port)).await.map_err(Error::other)?;
         Ok(Self {
             server,
@@ -204,6 +206,11 @@ impl ControlPlane {
         }
         self.listening.shutdown().await;
     }
+}
+
+/// An API server whose pods have service accounts.
+fn with_accounts() -> ServerBuilder {
+    Server::builder().admission_plugin(AdmissionPlugin::ServiceAccount, true)
 }
 
 /// A runtime that may be dropped in another one.

@@ -23,6 +23,7 @@ mod kubeconfig_file;
 mod kubectl_name;
 mod manifests;
 mod nodes;
+mod running_nodes;
 mod shell_word;
 
 pub use self::{

@@ -21,9 +21,12 @@ pub(crate) use windlass_image::build::Compression;
 pub(crate) use self::build::{BuildRequest, build};
 pub(crate) use self::compile::Linking;
 pub(crate) use self::load::{Destination, load};
-pub(crate) use self::transfer::{Connection, pull, push};
+pub(crate) use self::transfer::{Connection, pull, push, registry_of_project};
 use crate::error::{Advice, Result};
 use crate::output::Output;
+
+/// The environment variable that names the folder of the store.
+pub(crate) const STORE: &str = "WINDLASS_IMAGES";
 
 /// How long a blob without a name stays in the store: another command may be about to name its image.
 const GRACE: Duration = Duration::from_secs(3600);
@@ -34,6 +37,11 @@ pub(crate) fn open(folder: Option<&Path>) -> Result<Store> {
         Advice::new("there is no home for the store of images", "set HOME, or name a folder with --store")
     })?;
     Ok(Store::open(folder)?)
+}
+
+/// Opens the store that the environment names, or the store of the user.
+pub(crate) fn open_of_user() -> Result<Store> {
+    open(std::env::var_os(STORE).as_deref().map(Path::new))
 }
 
 /// Prints the images of a store.

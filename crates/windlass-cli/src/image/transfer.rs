@@ -36,6 +36,11 @@ impl Connection {
     }
 }
 
+/// Returns the registries as a project and the files of the user configure them.
+pub(crate) fn registry_of_project() -> Result<Registry> {
+    Connection { user: None, ca_files: Vec::new(), plain_http: false }.registry()
+}
+
 /// Returns the registries that `windlass.toml` allows to be reached by plain HTTP. Outside of a project there are none.
 fn insecure_registries() -> Vec<String> {
     Workspace::current().map(|workspace| workspace.project.image.insecure_registries).unwrap_or_default()

@@ -123,6 +123,13 @@ pub(crate) fn running_server(kubeconfig: &Path) -> Option<String> {
     is_running.then(|| url.to_owned())
 }
 
+impl Cluster {
+    /// Whether the API server is that of `windlass cluster` or `windlass dev`.
+    pub(crate) async fn is_embedded(&self) -> Result<bool> {
+        Ok(self.client.apiserver_version().await?.git_version.contains(EMBEDDED))
+    }
+}
+
 /// Says which CEL rules of the project the cluster does not evaluate, if the cluster is an embedded one.
 pub(crate) async fn warn_of_rules(
     cluster: &Cluster,
@@ -130,7 +137,7 @@ pub(crate) async fn warn_of_rules(
     out: &mut Output,
 ) -> Result<()> {
     let rules = windlass_dev::cel_rules(crds);
-    if !rules.is_empty() && cluster.client.apiserver_version().await?.git_version.contains(EMBEDDED) {
+    if !rules.is_empty() && cluster.is_embedded().await? {
         rules.iter().for_each(|rule| out.line(format_args!("warning: {rule}")));
     }
     Ok(())

@@ -13,7 +13,7 @@ use crate::deploy::{Applier, Mode, Setting, Target, deployed_kinds, pin, prune, 
 use crate::error::{Advice, Result};
 use crate::manifests::{Choices, ProjectManifests, Request};
 use crate::output::Output;
-use crate::project::{ClusterArgs, Workspace, warn_of_rules};
+use crate::project::{Cluster, ClusterArgs, Workspace, warn_of_rules};
 
 /// Deploy the operator to a cluster: CRDs, rights, webhooks and the Deployment, as `config/default` composes them.
 ///
@@ -75,7 +75,7 @@ impl Deploy {
             Some(folder) => built(folder).await?,
             None => project.manifests.objects(),
         };
-        self.set(&target, &mut objects, out).await;
+        self.set(&cluster, &target, &mut objects, out).await?;
         target.label(&mut objects);
         warn_of_rules(&cluster, &project.inventory.crds, out).await?;
 
@@ -99,15 +99,21 @@ impl Deploy {
     }
 
     /// Sets the fields of the Deployment that the command line names.
-    async fn set(&self, target: &Target, objects: &mut [Value], out: &mut Output) {
+    async fn set(
+        &self,
+        cluster: &Cluster,
+        target: &Target,
+        objects: &mut [Value],
+        out: &mut Output,
+    ) -> Result<()> {
         if let Some(image) = &self.image {
             target.set_image(image, objects);
         }
-        let Some(image) = target.image(objects).map(ToOwned::to_owned) else { return };
+        let Some(image) = target.image(objects).map(ToOwned::to_owned) else { return Ok(()) };
         if image == "controller:latest" {
             out.line("note: the image controller:latest is a placeholder; name the image of the operator with --image");
         }
-        if let Some(digest) = pin(&image).await {
+        if let Some(digest) = pin(&image, cluster.is_embedded().await?).await {
             let pinned = format!("{image}@{digest}");
             target.set_image(&pinned, objects);
             out.line(format_args!("image: {pinned}"));
@@ -115,6 +121,7 @@ impl Deploy {
             out.line(format_args!("image: {image}"));
         }
         self.set.iter().for_each(|setting| setting.apply(target, objects));
+        Ok(())
     }
 }
 

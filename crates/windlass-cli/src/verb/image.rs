@@ -27,7 +27,7 @@ pub(crate) struct Image {
     verb: ImageVerb,
 
     /// The folder of the store. Default: windlass/images in $XDG_CACHE_HOME, or in ~/.cache
-    #[arg(long, value_name = "DIR", env = "WINDLASS_IMAGES", global = true)]
+    #[arg(long, value_name = "DIR", env = crate::image::STORE, global = true)]
     store: Option<PathBuf>,
 }
 

@@ -135,7 +135,7 @@ fn annotations(options: &Options, details: &Details) -> Value {
 fn dockerfile(options: &Options, details: &Details) -> String {
     let mut text = format!("# {GENERATED}\nFROM scratch\n\n");
     for (key, value) in labels(options, details) {
-        text.push_str(&format!("LABEL {key}={value}\n"));
+        text.extend(["LABEL ", &key, "=", &value, "\n"]);
     }
     text.push_str("\nCOPY bundle/manifests /manifests/\nCOPY bundle/metadata /metadata/\n");
     text.push_str("COPY bundle/tests/scorecard /tests/scorecard/\n");

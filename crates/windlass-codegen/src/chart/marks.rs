@@ -37,12 +37,11 @@ impl Marks {
     pub(super) fn text(&self, object: &Value) -> String {
         let mut text = String::new();
         for line in document_text(object).lines() {
-            match self.lines_of(line) {
-                Some((prefix, lines)) => push_lines(&mut text, prefix, lines),
-                None => {
-                    text.push_str(&line.replace("{{", "{{ \"{{\" }}"));
-                    text.push('\n');
-                }
+            if let Some((prefix, lines)) = self.lines_of(line) {
+                push_lines(&mut text, prefix, lines);
+            } else {
+                text.push_str(&line.replace("{{", "{{ \"{{\" }}"));
+                text.push('\n');
             }
         }
         text

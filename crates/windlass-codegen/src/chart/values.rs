@@ -163,12 +163,12 @@ pub(super) fn text(model: &Model<'_>, deployment: &Value) -> String {
     );
     for default in manager(model, deployment) {
         if !default.comment.is_empty() {
-            text.push_str(&format!("  # {}\n", default.comment));
+            text.extend(["  # ", default.comment, "\n"]);
         }
         push(&mut text, default.name, &default.value, "  ");
     }
     for (name, value, comment) in parts(model) {
-        text.push_str(&format!("\n# {comment}\n"));
+        text.extend(["\n# ", comment, "\n"]);
         push(&mut text, name, &value, "");
     }
     text
@@ -176,7 +176,7 @@ pub(super) fn text(model: &Model<'_>, deployment: &Value) -> String {
 
 fn push(text: &mut String, name: &str, value: &Value, indent: &str) {
     for line in document_text(&json!({ name: value })).lines() {
-        text.push_str(&format!("{indent}{line}\n"));
+        text.extend([indent, line, "\n"]);
     }
 }
 

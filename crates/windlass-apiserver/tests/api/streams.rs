@@ -322,7 +322,7 @@ async fn long_running_requests_are_counted() {
     hear(&mut socket).await;
     let ended = async {
         while count().await != "0" {
-            tokio::task::yield_now().await
+            tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(deadline(), ended).await.expect("an end in time");

@@ -12,6 +12,7 @@ use crate::error::Result;
 
 /// A kind, as `Deployment.v1.apps`; of the core group, as `Service.v1`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(clippy::struct_field_names, reason = "a group, a version and a kind")]
 pub(crate) struct Kind {
     pub(super) group: String,
     pub(super) version: String,

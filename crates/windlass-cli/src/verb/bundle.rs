@@ -112,12 +112,9 @@ impl Bundle {
 /// Returns the sample objects of the project's kinds: those of config/samples, or else those that the operator declares.
 fn samples(workspace: &Workspace, project: &ProjectManifests) -> Result<Vec<Value>> {
     let mut texts = Vec::new();
-    for path in workspace
-        .folder
-        .list(SAMPLES)?
-        .iter()
-        .filter(|path| path.ends_with(".yaml") || path.ends_with(".yml"))
-    {
+    for path in workspace.folder.list(SAMPLES)?.iter().filter(|path| {
+        Path::new(path).extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+    }) {
         texts.extend(workspace.folder.read(path)?.map(|text| (path.clone(), text)));
     }
     if texts.is_empty() {

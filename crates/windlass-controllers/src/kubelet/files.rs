@@ -70,6 +70,7 @@ fn protect(_: &Path, _: u32, _: Option<u32>) -> io::Result<()> {
 }
 
 #[cfg(all(test, unix))]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {
     use super::*;
 

@@ -1,3 +1,5 @@
+#![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 use expect_test::expect;
@@ -150,7 +152,7 @@ fn values_have_the_names_of_kubebuilder() {
     };
     let lacks = |set: &str, part: &str| match rendered(set) {
         Some(text) => {
-            assert!(!text.starts_with("refused") && !text.contains(part), "--set {set}: {part:?} in {text}")
+            assert!(!text.starts_with("refused") && !text.contains(part), "--set {set}: {part:?} in {text}");
         }
         None => eprintln!("{NO_HELM}"),
     };

@@ -61,16 +61,16 @@ fn a_deployment_is_applied_repeated_and_removed_without_a_write_to_config() {
         let demo = Demo::new(kubectl);
         let before = demo.config();
         let first =
-            demo.type_(&["deploy", "--image", "localhost:5000/demo:v1", "--set", "manager.replicas=2"]);
+            demo.type_(&["deploy", "--image", "registry.invalid/demo:v1", "--set", "manager.replicas=2"]);
         assert!(first.contains("created: namespace/demo-system"), "{first}");
         assert!(first.contains("deployment.apps/demo-controller-manager is ready after"), "{first}");
         assert_eq!(
             demo.deployment("{.spec.template.spec.containers[0].image} {.spec.replicas}"),
-            "localhost:5000/demo:v1 2"
+            "registry.invalid/demo:v1 2"
         );
         assert_eq!(demo.deployment("{.metadata.labels.windlass\\.dev/project}"), "demo");
         let again =
-            demo.type_(&["deploy", "--image", "localhost:5000/demo:v1", "--set", "manager.replicas=2"]);
+            demo.type_(&["deploy", "--image", "registry.invalid/demo:v1", "--set", "manager.replicas=2"]);
         assert!(again.contains("0 objects changed"), "{again}");
         demo.type_(&["install"]);
         assert_eq!(demo.config(), before);

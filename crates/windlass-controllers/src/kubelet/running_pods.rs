@@ -1,6 +1,6 @@
 //! The pods whose programs run, for those who reach into them: streams, logs, webhooks, proxies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -36,6 +36,8 @@ struct RunningPod {
     uses_host_network: bool,
     containers: BTreeMap<String, RunningContainer>,
     references: References,
+    /// The ports on which the programs say that they listen.
+    ports: BTreeSet<u16>,
 }
 
 /// A container that has been started at least once.
@@ -174,6 +176,7 @@ impl RunningPods {
         address: Option<&str>,
         uses_host_network: bool,
         references: References,
+        ports: BTreeSet<u16>,
     ) {
         let pod = RunningPod {
             key: key.clone(),
@@ -182,6 +185,7 @@ impl RunningPods {
             uses_host_network,
             containers: BTreeMap::new(),
             references,
+            ports,
         };
         self.pods().entry(uid.to_owned()).or_insert(pod);
     }
@@ -218,6 +222,11 @@ impl RunningPods {
     pub(super) fn sandboxes(&self) -> Vec<SandboxId> {
         let pods = self.pods();
         pods.iter().filter(|(_, pod)| pod.has_sandbox).map(|(uid, _)| SandboxId(uid.clone())).collect()
+    }
+
+    /// Returns whether a pod declares that its programs listen on a port.
+    pub(super) fn declares(&self, sandbox: &SandboxId, port: u16) -> bool {
+        self.pods().get(&sandbox.0).is_some_and(|pod| pod.ports.contains(&port))
     }
 
     /// Returns whether a namespace has a pod whose programs run.

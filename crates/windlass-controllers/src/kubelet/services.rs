@@ -1,7 +1,8 @@
 //! Services inside of sandboxes: a listener for each port of a Service, whose connections are copied to an endpoint.
 //!
 //! The sandbox of a pod has no route to other pods or to the machine. The runtime listens on the addresses of Services inside of the
-//! sandbox, and this module connects from outside. Only TCP is served.
+//! sandbox, and this module connects from outside. Only TCP is served. A port on which a container of the pod declares to listen is the port
+//! of the container: Services with the same port are not reached from this pod.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -138,6 +139,10 @@ impl ServiceProxy {
         address: SocketAddr,
         backends: Arc<Backends>,
     ) -> std::result::Result<(), RuntimeError> {
+        // A program could not listen on the port at all addresses.
+        if address.ip() != IpAddr::from(API_SERVER) && self.pods.declares(sandbox, address.port()) {
+            return Ok(());
+        }
         let _listening = self.listening.lock().await;
         {
             let table = self.table();

@@ -37,8 +37,7 @@ async fn an_update_stops_at_a_pod_that_does_not_become_ready() {
     user.settled("web", 3).await;
     let broken = json!({ "metadata": { "annotations": { "kubelet.windlass.dev/image-pull": "fail" } } });
     user.change("web", json!({ "template": broken })).await;
-    let message = user.blocked("web", "PodStuck").await;
-    assert!(message.starts_with("pod web-2 is not ready"), "{message}");
+    user.stuck("web", "pod web-2 is not ready").await;
     // A smaller set does not need this pod.
     user.scale("web", 2).await;
     let repaired = json!({ "metadata": { "annotations": { "kubelet.windlass.dev/image-pull": null } } });

@@ -115,6 +115,16 @@ impl User {
         .await
     }
 
+    /// Waits until a set is stuck for a reason, whose message begins with `begin`. On a slow machine, the end of a pod may be the reason
+    /// before.
+    pub(crate) async fn stuck(&self, name: &str, begin: &str) {
+        eventually(SOON, || async {
+            let message = self.blocked(name, "PodStuck").await;
+            if message.starts_with(begin) { Ok(()) } else { Err(message) }
+        })
+        .await;
+    }
+
     /// Waits for an Event about a set, as `type reason message`.
     pub(crate) async fn recorded(&self, wanted: &str) {
         let events: Api<Event> = Api::default_namespaced(self.0.clone());

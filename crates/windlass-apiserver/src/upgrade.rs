@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::body::Body;
 use crate::nodes::Connection;
 
-/// What becomes of a connection after a response with the status 101. The token is cancelled when the listener stops.
+/// The use of a connection after a response with the status 101. The token is cancelled when the listener stops.
 pub(crate) type Conversation =
     Box<dyn FnOnce(Connection, CancellationToken) -> BoxFuture<'static, ()> + Send>;
 

@@ -27,7 +27,7 @@ impl Switch {
         Self { websocket, connection: is_asked.then(|| hyper::upgrade::on(request)) }
     }
 
-    /// Completes the response. `spawn` runs what becomes of the connection, until `stop` is cancelled.
+    /// Completes the response. `spawn` runs the conversation over the connection, until `stop` is cancelled.
     pub(super) fn answer(
         self,
         mut response: Response<Body>,

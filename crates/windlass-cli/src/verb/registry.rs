@@ -25,7 +25,7 @@ pub(crate) struct Registry {
     #[arg(long, default_value_t = 5000)]
     port: u16,
 
-    /// Listen on this address. Whoever reaches the address can read and write images.
+    /// Listen on this address. All programs that reach the address may read and write images.
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     address: IpAddr,
 

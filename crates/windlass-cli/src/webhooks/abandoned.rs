@@ -1,4 +1,4 @@
-//! What the webhooks of a killed operator leave: configurations that nobody answers, and certificates.
+//! What the webhooks of a killed operator leave: configurations without a server, and certificates.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::{Error, Result};
 
-/// A lock on a file, released on drop. On a file system without locks, the lock excludes nobody.
+/// A lock on a file, released on drop. On a file system without locks, the lock excludes no process.
 #[derive(Debug)]
 pub(crate) struct FileLock {
     _file: File,

@@ -1,4 +1,6 @@
 //! A launcher for programs whose `main` cannot call `windlass_node::launch` first, such as tests.
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -98,7 +98,7 @@ impl Cgroups {
     }
 }
 
-/// Returns whether the kernel has ended a process of the groups for want of memory.
+/// Returns whether the kernel has ended a process of the groups that exceeded the memory limit.
 pub(super) fn out_of_memory(groups: &[PathBuf]) -> bool {
     let killed = |text: &str| {
         let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));

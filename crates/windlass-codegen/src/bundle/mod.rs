@@ -7,7 +7,8 @@
 //! use windlass_codegen::{Inventory, bundle::{self, Details}, manifests::Options};
 //!
 //! let inventory = Inventory { name: "web-operator".to_owned(), ..Inventory::default() };
-//! let details = Details { version: "1.2.0".to_owned(), ..Details::default() };
+//! let mut details = Details::default();
+//! details.version = "1.2.0".to_owned();
 //! let files = bundle::files(&inventory, &Options::new("web-operator"), &details).unwrap();
 //! let csv = &files["bundle/manifests/web-operator.clusterserviceversion.yaml"];
 //! assert!(csv.contains("name: web-operator.v1.2.0"));

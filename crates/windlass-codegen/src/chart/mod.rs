@@ -9,7 +9,7 @@
 //! let inventory = Inventory { name: "web-operator".to_owned(), ..Inventory::default() };
 //! let details = Details { version: "1.2.0".to_owned(), ..Details::default() };
 //! let files = chart::files(&inventory, &Options::new("web-operator"), &details).unwrap();
-//! assert!(files["Chart.yaml"].contains("version: 1.2.0"));
+//! assert!(files["Chart.yaml"].contains("1.2.0"));
 //! assert!(files["templates/manager/manager.yaml"].contains("replicas: {{ .Values.manager.replicas }}"));
 //! ```
 

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Walks from an empty folder to an operator that runs in pods, and back: init, image, registry, cluster, deploy, exec, port-forward, two
+# replicas, the hand-over of leadership, missing rights, undeploy. Stops at the first step whose result is not the expected one.
+#
+#   contrib/ship/walk.sh [FOLDER_OF_COMPILED_CODE]
+#
+# Needs kubectl, curl and git, and user namespaces: without them the walk is skipped, with the reason. Docker, kind and rights of an
+# administrator are not needed.
+set -euo pipefail
+
+checkout=$(cd "$(dirname "$0")/../.." && pwd)
+compiled=${1:-$checkout/target/ship}
+skip() { echo "skipped: $*"; exit 0; }
+fail() { echo "failed: $*" >&2; exit 1; }
+said() { printf -- '-- %s\n' "$*"; }
+for tool in kubectl curl git unshare; do
+    command -v "$tool" >/dev/null || skip "$tool is not on the PATH"
+done
+unshare --user --map-root-user --net true 2>/dev/null || skip "this machine allows no user namespaces"
+
+(cd "$checkout" && cargo build --quiet -p windlass-cli)
+programs=${CARGO_TARGET_DIR:-$checkout/target}/debug
+folder=$(mktemp -d)
+export PATH=$programs:$PATH WINDLASS_CHECKOUT=$checkout CARGO_TARGET_DIR=$compiled
+export KUBECONFIG=$folder/kubeconfig WINDLASS_IMAGES=$folder/images
+started=()
+# Only the programs of this walk are ended.
+finish() {
+    for program in "${started[@]}"; do kill "$program" 2>/dev/null && wait "$program" 2>/dev/null || true; done
+    rm -rf "$folder"
+}
+trap finish EXIT
+
+# Calls a command until its output has a text, for at most a minute.
+until_said() {
+    local text=$1 output=
+    shift
+    for _ in $(seq 300); do
+        output=$("$@" 2>&1 || true)
+        case $output in *"$text"*) return 0 ;; esac
+        sleep 0.2
+    done
+    fail "no '$text' after a minute from: $*; the last output: $output"
+}
+manager() { kubectl --namespace operator-demo-system "$@"; }
+deployment=deploy/operator-demo-controller-manager
+leader() { manager get lease --output jsonpath='{.items[0].spec.holderIdentity}'; }
+
+mkdir "$folder/operator-demo" && cd "$folder/operator-demo" && git init --quiet
+windlass init --domain mock.com >/dev/null
+windlass create api --group zhhnzw --version v1 --kind CustomPod >/dev/null
+
+said "image: built, pushed to a registry, and the same digest at each place"
+WINDLASS_IMAGES=$folder/registry windlass registry --port 0 >"$folder/registry.log" 2>&1 & started+=($!)
+until_said 127.0.0.1 cat "$folder/registry.log"
+registry=$(grep -oE '127\.0\.0\.1:[0-9]+' "$folder/registry.log" | head -n 1)
+image=$registry/operator-demo:v1
+built=$(windlass image build --tag "$image" --profile dev)
+pushed=$(windlass image push "$image")
+[ "${built##*@}" = "${pushed##*@}" ] || fail "built $built, pushed $pushed"
+git add --all && git -c user.email=walk@example.com -c user.name=walk commit --quiet --message walk
+
+said "cluster and deploy: the manager runs in a pod, and config/ is unchanged"
+windlass cluster --kubeconfig "$KUBECONFIG" >"$folder/cluster.log" 2>&1 & started+=($!)
+until_said "kubeconfig:" cat "$folder/cluster.log"
+windlass deploy --image "$image" --timeout 120 >"$folder/deploy.log" 2>&1 || fail "$(cat "$folder/deploy.log")"
+git diff --exit-code --stat -- config
+until_said process:// manager get pods --output jsonpath='{..containerID}'
+until_said "starting workers" manager logs "$deployment"
+
+said "exec and port-forward"
+help=$(manager exec "$deployment" -- /manager --help)
+case $help in *Usage*) ;; *) fail "exec prints no help: $help" ;; esac
+code=0
+manager exec "$deployment" -- /missing >/dev/null 2>&1 || code=$?
+[ "$code" = 127 ] || fail "a missing program ended with $code, not 127"
+manager port-forward "$deployment" 0:8081 >"$folder/forward.log" 2>&1 & started+=($!)
+until_said "Forwarding from 127.0.0.1" cat "$folder/forward.log"
+port=$(grep -oE '127\.0\.0\.1:[0-9]+' "$folder/forward.log" | head -n 1)
+curl --silent --fail "http://$port/healthz" >/dev/null || fail "port-forward reaches no health check"
+
+said "two replicas on equal ports, and a hand-over"
+manager scale "$deployment" --replicas 2 >/dev/null
+manager rollout status "$deployment" --timeout 60s >/dev/null
+first=$(leader)
+manager delete pod "${first%%_*}" --wait=false >/dev/null
+begun=$(date +%s%N)
+while [ "$(leader)" = "$first" ]; do
+    [ $(($(date +%s%N) - begun)) -lt 60000000000 ] || fail "$first leads a minute after the deletion of its pod"
+    sleep 0.05
+done
+said "handed over after $((($(date +%s%N) - begun) / 1000000)) ms"
+
+said "rights: without the binding, the API server refuses the manager"
+account=system:serviceaccount:operator-demo-system:operator-demo-controller-manager
+kubectl auth can-i list custompods.zhhnzw.mock.com --as "$account" --quiet || fail "the manager may not list its kind"
+kubectl delete clusterrolebinding operator-demo-manager-rolebinding >/dev/null
+if kubectl auth can-i list custompods.zhhnzw.mock.com --as "$account" --quiet; then fail "the manager still may list its kind"; fi
+
+said "undeploy: nothing is left"
+windlass undeploy --yes >"$folder/undeploy.log" 2>&1 || fail "$(cat "$folder/undeploy.log")"
+until_said NotFound kubectl get namespace operator-demo-system
+[ -z "$(kubectl get crds --output name)" ] || fail "CRDs are still there"
+echo "the walk had the expected results"

@@ -1,6 +1,6 @@
 //! Chart: a Helm chart of an operator, rendered from the model of the manifests.
 //!
-//! The templates contain the objects of [`Manifests`](crate::manifests::Manifests), with names, namespace and optional parts as expressions. The names of
+//! The templates contain the objects of [`Manifests`], with names, namespace and optional parts as expressions. The names of
 //! values are the names of kubebuilder's Helm plugin.
 //!
 //! ```

@@ -228,6 +228,8 @@ mod tests {
     use futures::StreamExt;
     use tokio::sync::oneshot;
 
+    use std::fmt::Write as _;
+
     use super::*;
     use crate::log::{LogStream, LogWriter};
 
@@ -279,7 +281,7 @@ mod tests {
         for round in 0..30 {
             let mut text = String::new();
             for number in 0..1000 {
-                text += &format!("{round} {number} {line}\n");
+                writeln!(text, "{round} {number} {line}").unwrap();
             }
             write(&mut writer, &text, 1);
             expected.extend_from_slice(text.as_bytes());

@@ -156,7 +156,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("0.log");
         let mut writer = LogWriter::create(&path).unwrap();
-        writer.write(LogStream::Stdout, &[b'x'; 40_000], now()).unwrap();
+        writer.write(LogStream::Stdout, &vec![b'x'; 40_000], now()).unwrap();
         writer.write(LogStream::Stdout, b"\n", now()).unwrap();
         assert_eq!(contents(&path), [(true, LONGEST), (true, LONGEST), (false, 40_000 - 2 * LONGEST)]);
     }

@@ -1,5 +1,6 @@
 //! Compiles the program of an image.
 
+use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -99,8 +100,9 @@ impl Toolchain {
             let under = self.target.replace('-', "_");
             cargo = cargo.env(&format!("CC_{under}"), compiler);
             let linker = format!("CARGO_TARGET_{}_LINKER", under.to_uppercase());
-            // Rust brings what a static program needs beside the compiler; musl-gcc as a linker is not needed.
-            if self.linking == Linking::Dynamic || *self != Self::host_musl(&self.target) {
+            // Rust brings what a static program needs beside the compiler. As a linker, Debian's compiler for musl links dynamically.
+            let links_itself = self.linking == Linking::Static && self.target.starts_with(ARCH);
+            if !links_itself {
                 cargo = cargo.env(&linker, compiler);
             }
         }

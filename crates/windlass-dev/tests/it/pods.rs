@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
 use k8s_openapi::api::rbac::v1::RoleBinding;
-use kube_client::api::{DeleteParams, Patch, PatchParams};
+use kube_client::api::{DeleteParams, LogParams, Patch, PatchParams};
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kube_client::{Client, Config};
 use kube_core::ResourceExt;
@@ -289,6 +289,78 @@ async fn a_pod_reaches_services_the_api_server_and_ports_of_the_machine() {
     })
     .await;
     stage.plane.stop().await;
+}
+
+#[tokio::test]
+async fn a_port_that_a_container_declares_is_left_to_the_container() {
+    let stage = Stage::new(PodMode::Local).await;
+    let probe = json!({"tcpSocket": {"port": 8081}, "initialDelaySeconds": 600});
+    let server = pod("server", &json!({"ports": [{"containerPort": 8443}], "livenessProbe": probe}));
+    let uid = stage.create::<Pod>(server).await.uid().unwrap();
+    stage.becomes("server", is_ready).await;
+    let ports = [8443, 8081, 9000].map(|port| json!({"name": format!("p{port}"), "port": port}));
+    let service = json!({"metadata": {"name": "s"}, "spec": {"ports": ports}});
+    stage.create::<Service>(service).await;
+    let listened = || {
+        let state = stage.runtime.state();
+        let own = state.listeners.keys().filter(|(sandbox, _)| *sandbox == uid);
+        own.map(|(_, address)| address.port()).collect::<Vec<_>>()
+    };
+    // The ports of a Service are listened for in their order: the last is the port that no container declares.
+    eventually(|| async {
+        if listened().contains(&9000) { Ok(()) } else { Err(format!("{:?}", listened())) }
+    })
+    .await;
+    assert!(!listened().contains(&8443) && !listened().contains(&8081), "{:?}", listened());
+    stage.plane.stop().await;
+}
+
+#[tokio::test]
+async fn the_api_server_reaches_logs_and_ports_of_a_pod() {
+    let stage = Stage::new(PodMode::Local).await;
+    let mut once = pod("p", &json!({}));
+    once["spec"]["restartPolicy"] = json!("Never");
+    let uid = stage.create::<Pod>(once).await.uid().unwrap();
+    stage.becomes("p", is_ready).await;
+    let file = stage.pods.logs(&uid, "c").unwrap().unwrap().current;
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "2026-01-02T03:04:05.000000000Z stdout F hello\n").unwrap();
+    let log = stage.api::<Pod>().logs("p", &LogParams::default()).await.unwrap();
+    assert_eq!(log, "hello\n");
+
+    stage.runtime.state().ports.insert(8080, http().await);
+    let path = "/api/v1/namespaces/default/pods/p:8080/proxy/healthz";
+    let answer = stage.client.request_text(http::Request::get(path).body(Vec::new()).unwrap()).await.unwrap();
+    assert_eq!(answer, "GET /healthz");
+
+    // A log that is followed ends with its container.
+    let followed = LogParams { follow: true, timestamps: true, ..LogParams::default() };
+    let api = stage.api::<Pod>();
+    let (id, _) = stage.runtime.container("c").unwrap();
+    let (log, ()) = tokio::join!(api.logs("p", &followed), async { stage.runtime.end(&id, 1) });
+    assert_eq!(log.unwrap(), "2026-01-02T03:04:05.000000000Z hello\n");
+    stage.plane.stop().await;
+}
+
+/// Answers each request with its method and path.
+async fn http() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut head = [0; 4096];
+            let length = stream.read(&mut head).await.unwrap_or(0);
+            let text = String::from_utf8_lossy(&head[..length]).into_owned();
+            let line: Vec<&str> = text.split(' ').take(2).collect();
+            let body = line.join(" ");
+            let reply = format!(
+                "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            let _ = stream.write_all(reply.as_bytes()).await;
+        }
+    });
+    address
 }
 
 #[tokio::test]

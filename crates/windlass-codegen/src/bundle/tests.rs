@@ -157,7 +157,6 @@ fn the_service_version_has_what_the_operator_declares() {
                           httpGet:
                             path: /healthz
                             port: 8081
-                          initialDelaySeconds: 15
                           periodSeconds: 20
                         name: manager
                         ports:
@@ -171,8 +170,7 @@ fn the_service_version_has_what_the_operator_declares() {
                           httpGet:
                             path: /readyz
                             port: 8081
-                          initialDelaySeconds: 5
-                          periodSeconds: 10
+                          periodSeconds: 2
                         resources:
                           limits:
                             cpu: 500m
@@ -186,6 +184,12 @@ fn the_service_version_has_what_the_operator_declares() {
                             drop:
                             - ALL
                           readOnlyRootFilesystem: true
+                        startupProbe:
+                          failureThreshold: 60
+                          httpGet:
+                            path: /healthz
+                            port: 8081
+                          periodSeconds: 1
                         volumeMounts: []
                       securityContext:
                         runAsNonRoot: true

@@ -101,8 +101,10 @@ fn container(inventory: &Inventory, options: &Options) -> Container {
         command: Some(vec!["/manager".to_owned()]),
         args: Some(arguments(options)),
         env: options.namespaced.then(|| vec![own_namespace()]),
-        liveness_probe: health.map(|port| probe("/healthz", port, 15, 20)),
-        readiness_probe: health.map(|port| probe("/readyz", port, 5, 10)),
+        // A new manager is ready a second after it answers, and has a minute to answer.
+        startup_probe: health.map(|port| Probe { failure_threshold: Some(60), ..probe("/healthz", port, 1) }),
+        liveness_probe: health.map(|port| probe("/healthz", port, 20)),
+        readiness_probe: health.map(|port| probe("/readyz", port, 2)),
         // Components add to these two.
         ports: Some(Vec::new()),
         volume_mounts: Some(Vec::new()),
@@ -144,14 +146,13 @@ fn own_namespace() -> EnvVar {
     }
 }
 
-fn probe(path: &str, port: u16, delay: i32, period: i32) -> Probe {
+fn probe(path: &str, port: u16, period: i32) -> Probe {
     Probe {
         http_get: Some(HTTPGetAction {
             path: Some(path.to_owned()),
             port: IntOrString::Int(port.into()),
             ..HTTPGetAction::default()
         }),
-        initial_delay_seconds: Some(delay),
         period_seconds: Some(period),
         ..Probe::default()
     }

@@ -328,7 +328,8 @@ async fn the_api_server_reaches_logs_and_ports_of_a_pod() {
     let log = stage.api::<Pod>().logs("p", &LogParams::default()).await.unwrap();
     assert_eq!(log, "hello\n");
 
-    stage.runtime.state().ports.insert(8080, http().await);
+    let backend = http().await;
+    stage.runtime.state().ports.insert(8080, backend);
     let path = "/api/v1/namespaces/default/pods/p:8080/proxy/healthz";
     let answer = stage.client.request_text(http::Request::get(path).body(Vec::new()).unwrap()).await.unwrap();
     assert_eq!(answer, "GET /healthz");

@@ -48,6 +48,9 @@ impl Timing {
 /// Candidates delay their attempts by a random part of the retry period, up to this factor.
 const JITTER: f64 = 1.2;
 
+/// The part of the retry period to which a replica that waits knows the time of the leader's renewals.
+const LOOK: f64 = 0.125;
+
 /// The current time by two clocks. Decisions use the monotonic one; the wall clock is only written into the Lease.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
@@ -102,6 +105,8 @@ pub(crate) struct Elector {
     leading: bool,
     /// The Lease as it was last read, and when these contents were first read: the times in the Lease are another replica's.
     observed: Option<(Record, Duration)>,
+    /// How many reads since then have found the same contents.
+    unchanged: u32,
     /// When this candidate sent the write that last acquired or renewed the Lease. The server wrote the Lease later, and other replicas saw
     /// it still later: they wait longer than this candidate.
     renewed: Duration,
@@ -128,6 +133,7 @@ impl Elector {
             phase: Phase::Resting(Duration::ZERO),
             leading: false,
             observed: None,
+            unchanged: 0,
             renewed: Duration::ZERO,
             write_sent: Duration::ZERO,
             fresh: false,
@@ -203,6 +209,9 @@ impl Elector {
             Reading::Found(record) => {
                 if self.observed.as_ref().is_none_or(|(known, _)| *known != record) {
                     self.observed = Some((record, now.elapsed));
+                    self.unchanged = 0;
+                } else {
+                    self.unchanged = self.unchanged.saturating_add(1);
                 }
                 if self.held_by_another(now) {
                     // Another replica has taken the Lease.
@@ -211,7 +220,7 @@ impl Elector {
                         self.phase = Phase::Lost;
                         return Step::Lost;
                     }
-                    self.rest(now, fraction);
+                    self.phase = Phase::Resting(self.next_look(now));
                     return self.next(now, fraction);
                 }
                 self.write(now)
@@ -284,6 +293,21 @@ impl Elector {
                 (None, None) => 0,
             },
         }
+    }
+
+    /// Returns when a replica that waits reads the Lease again: just after the leader's next renewal, and when the Lease ends.
+    ///
+    /// The leader renews once per retry period. After a renewal the replica rests for a little less than the period, so that its reads come
+    /// earlier and earlier in the period, until a read comes before the renewal. The next read follows soon. The replica then knows the
+    /// time of each renewal to an eighth of the period, at about one read per period, and the Lease of a dead leader is not taken later.
+    fn next_look(&self, now: Moment) -> Duration {
+        let period = self.timing.retry_period;
+        let rest = match self.unchanged {
+            0 => period.mul_f64(1.0 - LOOK),
+            unchanged => period.mul_f64(LOOK * f64::from(1_u32 << (unchanged - 1).min(3))),
+        };
+        let ends = self.observed.as_ref().map(|(record, since)| since.saturating_add(record.lease_duration));
+        (now.elapsed + rest).min(ends.unwrap_or(Duration::MAX))
     }
 
     fn rest(&mut self, now: Moment, fraction: f64) {

@@ -128,11 +128,11 @@ fn one_leads_and_renews_without_reading() {
     s.at(4.0).run("a").run("b");
     s.expect(expect![[r#"
         0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
-        0    b: reads, waits until 2; stands by; lease "a" transitions=0
+        0    b: reads, waits until 1.75; stands by; lease "a" transitions=0
         2    a: writes, waits until 4; LEADS; lease "a" transitions=0
-        2    b: reads, waits until 4; stands by; lease "a" transitions=0
+        2    b: reads, waits until 3.75; stands by; lease "a" transitions=0
         4    a: writes, waits until 6; LEADS; lease "a" transitions=0
-        4    b: reads, waits until 6; stands by; lease "a" transitions=0
+        4    b: reads, waits until 5.75; stands by; lease "a" transitions=0
     "#]]);
 }
 
@@ -146,10 +146,54 @@ fn a_dead_leader_is_replaced_when_its_lease_is_over() {
     s.at(17.9).run("b");
     s.expect(expect![[r#"
         0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
-        1    b: reads, waits until 3; stands by; lease "a" transitions=0
-        15.9 b: reads, waits until 17.9; stands by; lease "a" transitions=0
+        1    b: reads, waits until 2.75; stands by; lease "a" transitions=0
+        15.9 b: reads, waits until 16; stands by; lease "a" transitions=0
         17.9 b: reads, writes, waits until 19.9; LEADS; lease "b" transitions=1
     "#]]);
+}
+
+#[test]
+fn whenever_a_leader_dies_another_leads_within_16_seconds_and_reads_little_before() {
+    for tenth in 0..40_u32 {
+        let dies = 30.0 + f64::from(tenth) / 10.0;
+        let (mut leader, mut waiting) =
+            (Elector::new("a", Timing::default()), Elector::new("b", Timing::default()));
+        // Both act each hundredth of a second, if it is their time. The leader's renewals come at any phase of the reads.
+        let (mut lease, mut reads) = (None::<Record>, 0_u32);
+        let mut turn = |elector: &mut Elector, hundredth: u32| {
+            let elapsed = Duration::from_millis(u64::from(hundredth) * 10);
+            let now = Moment { elapsed, time: Timestamp::from_second(1_000_000).unwrap() };
+            let mut step = elector.next(now, 0.5);
+            loop {
+                step = match step {
+                    Step::WaitUntil(_) | Step::Lost => return,
+                    Step::Read => {
+                        reads += u32::from(!elector.is_leading());
+                        elector.read(now, 0.5, lease.clone().map_or(Reading::Absent, Reading::Found))
+                    }
+                    Step::Create(mut record) | Step::Update(mut record) => {
+                        record.renewed = Timestamp::from_millisecond(i64::from(hundredth) * 10).ok();
+                        lease = Some(record);
+                        elector.wrote(now, 0.5, true);
+                        elector.next(now, 0.5)
+                    }
+                }
+            }
+        };
+        let mut hundredth = 0;
+        while !waiting.is_leading() {
+            if f64::from(hundredth) < dies * 100.0 {
+                turn(&mut leader, hundredth);
+            }
+            if hundredth > tenth {
+                turn(&mut waiting, hundredth);
+            }
+            hundredth += 1;
+        }
+        let after = f64::from(hundredth) / 100.0 - dies;
+        assert!((12.9..=15.6).contains(&after), "died at {dies}: led after {after} s");
+        assert!(reads < 45, "{reads} reads");
+    }
 }
 
 #[test]
@@ -166,12 +210,12 @@ fn a_leader_that_cannot_renew_gives_up_before_another_may_take_over() {
     s.at(17.4).run("b");
     s.expect(expect![[r#"
         0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
-        0.5  b: reads, waits until 2.5; stands by; lease "a" transitions=0
+        0.5  b: reads, waits until 2.25; stands by; lease "a" transitions=0
         2    a: write fails, read fails, waits until 4; LEADS; lease "a" transitions=0
         4    a: read fails, waits until 6; LEADS; lease "a" transitions=0
         9.9  a: read fails, waits until 10; LEADS; lease "a" transitions=0
         10   a: lost; stands by; lease "a" transitions=0
-        15.4 b: reads, waits until 17.4; stands by; lease "a" transitions=0
+        15.4 b: reads, waits until 15.5; stands by; lease "a" transitions=0
         17.4 b: reads, writes, waits until 19.4; LEADS; lease "b" transitions=1
     "#]]);
 }
@@ -201,9 +245,9 @@ fn others_clocks_are_not_trusted() {
     s.at(3.0).run("b");
     s.expect(expect![[r#"
         0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
-        1    b: reads, waits until 3; stands by; lease "a" transitions=0
+        1    b: reads, waits until 2.75; stands by; lease "a" transitions=0
         2    a: writes, waits until 4; LEADS; lease "a" transitions=0
-        3    b: reads, waits until 5; stands by; lease "a" transitions=0
+        3    b: reads, waits until 4.75; stands by; lease "a" transitions=0
     "#]]);
 }
 
@@ -215,7 +259,7 @@ fn a_released_lease_is_taken_at_once() {
     s.at(2.5).run("a");
     s.expect(expect![[r#"
         0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
-        0    b: reads, waits until 2; stands by; lease "a" transitions=0
+        0    b: reads, waits until 1.75; stands by; lease "a" transitions=0
         2    a: releases true
         2    b: reads, writes, waits until 4; LEADS; lease "b" transitions=1
         2.5  a: lost; stands by; lease "b" transitions=1
@@ -268,13 +312,13 @@ fn clocks_that_jump_change_nothing() {
     s.at(6.0).run("a").run("b");
     s.expect(expect![[r#"
         0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
-        0    b: reads, waits until 2; stands by; lease "a" transitions=0
+        0    b: reads, waits until 1.75; stands by; lease "a" transitions=0
         2    a: writes, waits until 4; LEADS; lease "a" transitions=0
-        2    b: reads, waits until 4; stands by; lease "a" transitions=0
+        2    b: reads, waits until 3.75; stands by; lease "a" transitions=0
         4    a: writes, waits until 6; LEADS; lease "a" transitions=0
-        4    b: reads, waits until 6; stands by; lease "a" transitions=0
+        4    b: reads, waits until 5.75; stands by; lease "a" transitions=0
         6    a: writes, waits until 8; LEADS; lease "a" transitions=0
-        6    b: reads, waits until 8; stands by; lease "a" transitions=0
+        6    b: reads, waits until 7.75; stands by; lease "a" transitions=0
     "#]]);
 }
 
@@ -289,9 +333,9 @@ fn a_leader_with_a_clock_in_the_past_is_replaced_after_a_lease_duration_like_any
     s.at(16.9).run("b");
     s.expect(expect![[r#"
         0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
-        0    b: reads, waits until 2; stands by; lease "a" transitions=0
-        2    b: reads, waits until 4; stands by; lease "a" transitions=0
-        14.9 b: reads, waits until 16.9; stands by; lease "a" transitions=0
+        0    b: reads, waits until 1.75; stands by; lease "a" transitions=0
+        2    b: reads, waits until 2.25; stands by; lease "a" transitions=0
+        14.9 b: reads, waits until 15; stands by; lease "a" transitions=0
         16.9 b: reads, writes, waits until 18.9; LEADS; lease "b" transitions=1
     "#]]);
 }
@@ -306,9 +350,9 @@ fn a_leader_that_was_suspended_for_longer_than_its_lease_stops_before_it_does_an
     s.at(60.0).run("a");
     s.expect(expect![[r#"
         0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
-        0    b: reads, waits until 2; stands by; lease "a" transitions=0
+        0    b: reads, waits until 1.75; stands by; lease "a" transitions=0
         2    a: writes, waits until 4; LEADS; lease "a" transitions=0
-        2    b: reads, waits until 4; stands by; lease "a" transitions=0
+        2    b: reads, waits until 3.75; stands by; lease "a" transitions=0
         18   b: reads, writes, waits until 20; LEADS; lease "b" transitions=1
         60   a: lost; stands by; lease "b" transitions=1
     "#]]);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Walks from an empty folder to an operator that runs in pods, and back: init, image, registry, cluster, deploy, exec, port-forward, two
-# replicas, the hand-over of leadership, missing rights, undeploy. Stops at the first step whose result is not the expected one.
+# Walks from an empty folder to an operator that runs in pods, and back: init, image, registry, cluster, deploy, a webhook, exec,
+# port-forward, two replicas, two hand-overs of leadership, missing rights, undeploy. Stops at the first step whose result is not the
+# expected one.
 #
 #   contrib/ship/walk.sh [FOLDER_OF_COMPILED_CODE]
 #
@@ -49,6 +50,14 @@ leader() { manager get lease --output jsonpath='{.items[0].spec.holderIdentity}'
 mkdir "$folder/operator-demo" && cd "$folder/operator-demo" && git init --quiet
 windlass init --domain mock.com >/dev/null
 windlass create api --group zhhnzw --version v1 --kind CustomPod >/dev/null
+windlass create webhook --group zhhnzw --version v1 --kind CustomPod --programmatic-validation >/dev/null
+# The webhook refuses an object, and the operator issues the certificate.
+sed -i -e 's/Some(_custom_pod)/Some(custom_pod)/' \
+    -e 's|^    // Your logic.*|    if custom_pod.spec.foo.as_deref() == Some("bad") {\n        return Err(Denial::new("foo must not be bad"));\n    }|' \
+    src/webhooks/custom_pod/validation.rs
+sed -i -e 's/^use windlass::webhook::{/&SelfIssued, /' \
+    -e 's/WebhookServer::new(webhooks)$/&.self_issued(SelfIssued::for_service("operator-demo-system", "operator-demo-webhook-service"))/' \
+    src/setup.rs
 
 said "image: built, pushed to a registry, and the same digest at each place"
 WINDLASS_IMAGES=$folder/registry windlass registry --port 0 >"$folder/registry.log" 2>&1 & started+=($!)
@@ -65,9 +74,16 @@ windlass cluster --kubeconfig "$KUBECONFIG" >"$folder/cluster.log" 2>&1 & starte
 until_said "kubeconfig:" cat "$folder/cluster.log"
 if reason=$(grep "all pods are simulated" "$folder/cluster.log"); then skip "$reason"; fi
 windlass deploy --image "$image" --timeout 120 >"$folder/deploy.log" 2>&1 || fail "$(cat "$folder/deploy.log")"
+said "$(grep "is ready after" "$folder/deploy.log")"
 git diff --exit-code --stat -- config
 until_said process:// manager get pods --output jsonpath='{..containerID}'
 until_said "starting workers" manager logs "$deployment"
+
+said "the webhook in the pod: a bad object is refused, a good object is stored"
+object() { printf '{"apiVersion": "zhhnzw.mock.com/v1", "kind": "CustomPod", "metadata": {"name": "%s"}, "spec": {"foo": "%s"}}' "$1" "$1"; }
+object bad >"$folder/bad.yaml"
+until_said "foo must not be bad" kubectl apply --filename "$folder/bad.yaml"
+object good | kubectl apply --filename - >/dev/null
 
 said "exec and port-forward"
 help=$(manager exec "$deployment" -- /manager --help)
@@ -83,14 +99,29 @@ curl --silent --fail "http://$port/healthz" >/dev/null || fail "port-forward rea
 said "two replicas on equal ports, and a hand-over"
 manager scale "$deployment" --replicas 2 >/dev/null
 manager rollout status "$deployment" --timeout 60s >/dev/null
-first=$(leader)
+since() { echo $((($(date +%s%N) - begun) / 1000000)); }
+# Waits for another leader, for at most a number of milliseconds.
+handed_over() {
+    while [ "$(leader)" = "$first" ]; do
+        [ "$(since)" -lt "$1" ] || fail "$first still leads after $1 ms"
+        sleep 0.05
+    done
+    said "handed over after $(since) ms"
+}
+first=$(leader) begun=$(date +%s%N)
 manager delete pod "${first%%_*}" --wait=false >/dev/null
-begun=$(date +%s%N)
-while [ "$(leader)" = "$first" ]; do
-    [ $(($(date +%s%N) - begun)) -lt 60000000000 ] || fail "$first leads a minute after the deletion of its pod"
-    sleep 0.05
+handed_over 3000
+
+said "the leader is killed: the other replica leads when the Lease has ended, and the program runs again"
+manager rollout status "$deployment" --timeout 60s >/dev/null
+first=$(leader) pod=${first%%_*} killed=
+for process in $(pgrep --exact manager); do
+    if grep --quiet --null-data "^HOSTNAME=$pod\$" "/proc/$process/environ"; then kill -9 "$process" && killed=$process; fi
 done
-said "handed over after $((($(date +%s%N) - begun) / 1000000)) ms"
+[ -n "$killed" ] || fail "no process of $pod was found"
+begun=$(date +%s%N)
+handed_over 16000
+until_said 1 manager get pod "$pod" --output jsonpath='{.status.containerStatuses[0].restartCount}'
 
 said "rights: without the binding, the API server refuses the manager"
 account=system:serviceaccount:operator-demo-system:operator-demo-controller-manager

@@ -37,6 +37,7 @@ impl Shell {
             .env("PATH", path)
             .env("CARGO_TARGET_DIR", target)
             .env("CARGO_NET_OFFLINE", "true")
+            .env("WINDLASS_IMAGES", folder.join(".images"))
             // A reader depends on the released crates.
             .env("WINDLASS_CHECKOUT", project::root().canonicalize()?)
             // The name under which the reader commits.

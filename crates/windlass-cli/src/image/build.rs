@@ -80,12 +80,24 @@ pub(crate) async fn build(store: &Store, request: BuildRequest, notes: &mut Outp
             store.tag(&tag.with_digest(referrer.digest.clone()), &referrer)?;
         }
     }
-    if let Some(output) = &request.output {
-        write(store, &tags[0], platforms.first().unwrap_or(&Platform::host()), output)?;
+    finish(store, &tags, &top, &platforms[0], request.output.as_deref(), notes)
+}
+
+/// Writes a built image to an output, if there is an output, and says the size. Returns the names with the digest.
+pub(super) fn finish(
+    store: &Store,
+    tags: &[Reference],
+    image: &Descriptor,
+    platform: &Platform,
+    output: Option<&Path>,
+    notes: &mut Output,
+) -> Result<Vec<String>> {
+    if let Some(output) = output {
+        write(store, &tags[0], platform, output)?;
     }
-    let size: u64 = store.find_for(&tags[0], &platforms[0])?.map_or(0, |image| image.size());
+    let size: u64 = store.find_for(&tags[0], platform)?.map_or(0, |image| image.size());
     notes.line(format_args!("built {}: {}", tags[0], super::megabytes(size)));
-    Ok(tags.iter().map(|tag| tag.with_digest(top.digest.clone()).to_string()).collect())
+    Ok(tags.iter().map(|tag| tag.with_digest(image.digest.clone()).to_string()).collect())
 }
 
 /// Writes an image to an archive or to a folder.

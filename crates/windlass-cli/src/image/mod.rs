@@ -1,6 +1,7 @@
 //! Images of operators: `windlass image`.
 
 mod build;
+mod bundle;
 mod compile;
 mod elf;
 mod load;
@@ -19,6 +20,7 @@ use windlass_image::{Reference, Store};
 pub(crate) use windlass_image::build::Compression;
 
 pub(crate) use self::build::{BuildRequest, build};
+pub(crate) use self::bundle::{BundleRequest, build_bundle};
 pub(crate) use self::compile::Linking;
 pub(crate) use self::load::{Destination, load};
 pub(crate) use self::transfer::{Connection, pull, push, registry_of_project};

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use windlass_image::{Platform, Reference};
 
 use crate::error::Result;
-use crate::image::{BuildRequest, Compression, Connection, Destination, Linking};
+use crate::image::{BuildRequest, BundleRequest, Compression, Connection, Destination, Linking};
 use crate::output::Output;
 
 /// Build, push and load container images, without a container engine.
@@ -51,7 +51,10 @@ impl Image {
                 let push = build.push;
                 let connection = build.connection.clone();
                 let tags = build.tags.clone();
-                let built = crate::image::build(&store, build.request(), notes).await?;
+                let built = match build.bundle_request() {
+                    Some(request) => crate::image::build_bundle(&store, &request, notes)?,
+                    None => crate::image::build(&store, build.request(), notes).await?,
+                };
                 if push {
                     let options = connection.into();
                     for tag in &tags {
@@ -99,6 +102,7 @@ Examples:
   windlass image build --profile dev           # compiles faster, makes a larger image
   windlass image build --output image.tar      # for docker load, podman load, ctr images import
   windlass image build --output layout/        # an OCI layout
+  windlass image build --bundle --tag registry.example.com/op-bundle:1.0
 
 Static programs:        rustup target add x86_64-unknown-linux-musl; apt-get install musl-tools
 Other architectures:    rustup target add aarch64-unknown-linux-musl; pip install ziglang; cargo install cargo-zigbuild
@@ -124,6 +128,17 @@ struct Build {
     #[arg(long, value_enum, default_value_t)]
     linking: LinkingArg,
 
+    /// Build the image of the bundle for OLM that `windlass bundle` has written to DIR, in place of the operator's.
+    #[arg(
+        long,
+        value_name = "DIR",
+        num_args = 0..=1,
+        default_missing_value = "bundle",
+        requires = "tags",
+        conflicts_with_all = ["platforms", "bin"]
+    )]
+    bundle: Option<PathBuf>,
+
     /// The compression of the layer.
     #[arg(long, value_enum, default_value_t)]
     compression: CompressionArg,
@@ -141,6 +156,16 @@ struct Build {
 }
 
 impl Build {
+    /// Returns the bundle to build an image of. `None` if the image is the operator's.
+    fn bundle_request(&self) -> Option<BundleRequest> {
+        Some(BundleRequest {
+            folder: self.bundle.clone()?,
+            tags: self.tags.clone(),
+            compression: self.compression.into(),
+            output: self.output.clone(),
+        })
+    }
+
     fn request(self) -> BuildRequest {
         BuildRequest {
             tags: self.tags,
@@ -152,10 +177,7 @@ impl Build {
                 LinkingArg::Static => Some(Linking::Static),
                 LinkingArg::Dynamic => Some(Linking::Dynamic),
             },
-            compression: match self.compression {
-                CompressionArg::Gzip => Compression::Gzip,
-                CompressionArg::Zstd => Compression::Zstd,
-            },
+            compression: self.compression.into(),
             output: self.output,
         }
     }
@@ -181,6 +203,15 @@ enum CompressionArg {
     Gzip,
     /// Smaller, for containerd 1.5 and later
     Zstd,
+}
+
+impl From<CompressionArg> for Compression {
+    fn from(arg: CompressionArg) -> Self {
+        match arg {
+            CompressionArg::Gzip => Self::Gzip,
+            CompressionArg::Zstd => Self::Zstd,
+        }
+    }
 }
 
 /// Push an image of the store to its registry.

@@ -125,7 +125,7 @@ impl User {
         .await;
     }
 
-    /// Waits for an Event about a set, as `type reason message`.
+    /// Waits for an Event about a set that begins with `type reason message`.
     pub(crate) async fn recorded(&self, wanted: &str) {
         let events: Api<Event> = Api::default_namespaced(self.0.clone());
         let about = ListParams::default().fields("involvedObject.kind=OrderedSet");
@@ -136,7 +136,11 @@ impl User {
         eventually(SOON, || async {
             let listed = events.list(&about).await.map_err(|error| error.to_string())?;
             let found: Vec<String> = listed.items.into_iter().map(line).collect();
-            if found.iter().any(|found| found == wanted) { Ok(()) } else { Err(format!("{found:?}")) }
+            if found.iter().any(|found| found.starts_with(wanted)) {
+                Ok(())
+            } else {
+                Err(format!("{found:?}"))
+            }
         })
         .await;
     }

@@ -170,7 +170,7 @@ fn the_service_version_has_what_the_operator_declares() {
                           httpGet:
                             path: /readyz
                             port: 8081
-                          periodSeconds: 2
+                          periodSeconds: 1
                         resources:
                           limits:
                             cpu: 500m

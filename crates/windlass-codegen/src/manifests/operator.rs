@@ -104,7 +104,7 @@ fn container(inventory: &Inventory, options: &Options) -> Container {
         // A new manager is ready a second after it answers, and has a minute to answer.
         startup_probe: health.map(|port| Probe { failure_threshold: Some(60), ..probe("/healthz", port, 1) }),
         liveness_probe: health.map(|port| probe("/healthz", port, 20)),
-        readiness_probe: health.map(|port| probe("/readyz", port, 2)),
+        readiness_probe: health.map(|port| probe("/readyz", port, 1)),
         // Components add to these two.
         ports: Some(Vec::new()),
         volume_mounts: Some(Vec::new()),

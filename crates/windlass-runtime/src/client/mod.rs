@@ -15,6 +15,7 @@
 
 mod body;
 mod config;
+mod detached;
 pub(crate) mod path;
 pub(crate) mod request;
 mod retry;
@@ -33,9 +34,12 @@ use parking_lot::RwLock;
 use prometheus_client::registry::Registry;
 use tokio::sync::Semaphore;
 
-pub(crate) use self::retry::{MAX_RETRY_AFTER, retry_after};
 use self::token_file::TokenFile;
 pub use self::{config::ConfigSource, retry::RetryPolicy, service::NoRetry};
+pub(crate) use self::{
+    detached::OnUnknownOutcome,
+    retry::{MAX_RETRY_AFTER, retry_after},
+};
 use crate::{
     env::Env,
     error::{BoxError, Error, Result, chain},

@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout};
 use super::{
     ClientState,
     body::ResponseBody,
+    detached::{Detached, OnUnknownOutcome, Progress, outlives_caller},
     path::{ResourcePath, query_flag},
     retry::{Repeatable, retry_after},
 };
@@ -62,18 +63,39 @@ impl tower::Service<Request<Body>> for ApiService {
             response.extensions_mut().insert(StateResponse(self.state.clone()));
             return Box::pin(std::future::ready(Ok(response)));
         }
-        let exchange = Exchange { transport: self.transport.clone(), state: self.state.clone() };
+        let progress = Arc::<Progress>::default();
+        let exchange = Exchange {
+            transport: self.transport.clone(),
+            state: self.state.clone(),
+            progress: progress.clone(),
+        };
         // kube's client polls this future in the caller's task, so that the write log knows the reconcile that writes.
-        Box::pin(async move { exchange.run(request).await })
+        if outlives_caller(&request) {
+            Box::pin(Detached::new(Box::pin(exchange.run_write(request)), progress))
+        } else {
+            Box::pin(exchange.run(request))
+        }
     }
 }
 
 struct Exchange {
     transport: Client,
     state: Arc<ClientState>,
+    progress: Arc<Progress>,
 }
 
 impl Exchange {
+    /// As [`run`](Self::run), and reports an unknown outcome to the request's [`OnUnknownOutcome`].
+    async fn run_write(self, request: Request<Body>) -> Result<Response<ResponseBody>, BoxError> {
+        let on_unknown = request.extensions().get::<OnUnknownOutcome>().cloned();
+        let answer = self.run(request).await;
+        let is_unknown = answer.as_ref().map_or(true, |response| response.status().is_server_error());
+        if let (true, Some(OnUnknownOutcome(report))) = (is_unknown, on_unknown) {
+            report();
+        }
+        answer
+    }
+
     async fn run(self, mut request: Request<Body>) -> Result<Response<ResponseBody>, BoxError> {
         request.headers_mut().entry(header::ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         let writes = is_write(&request).await;
@@ -103,7 +125,8 @@ impl Exchange {
                 self.state.retry.wait(traits.repeatable, response.status(), asked, retry, fraction)
             });
             match (again, wait) {
-                (Some(again), Some(wait)) => {
+                (Some(again), Some(wait)) if !self.progress.is_dropped() => {
+                    self.progress.set_sent(false);
                     tracing::debug!(
                         status = response.status().as_u16(),
                         ?wait,
@@ -133,6 +156,7 @@ impl Exchange {
         if let Some(token) = &self.state.token {
             request.headers_mut().insert(header::AUTHORIZATION, token.header(begun));
         }
+        self.progress.set_sent(true);
         let answer = match within(limit, self.transport.send(request)).await {
             Some(answer) => answer.map_err(BoxError::from),
             None => Err(Error::timeout(limit.unwrap_or_default()).into()),

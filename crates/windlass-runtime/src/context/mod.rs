@@ -69,7 +69,7 @@ pub(crate) struct ControllerContext {
     pub(crate) metrics: Metrics,
     pub(crate) env: Env,
     pub(crate) last_applies: Arc<LastApplies>,
-    pub(crate) uncertain_creates: UncertainCreates,
+    pub(crate) uncertain_creates: Arc<UncertainCreates>,
 }
 
 impl<K> Clone for Context<K> {

@@ -11,7 +11,7 @@ use windlass_cache::ObjectKey;
 
 use super::{Context, Target};
 use crate::{
-    client::{path::GroupResource, request},
+    client::{OnUnknownOutcome, path::GroupResource, request},
     error::{Error, Result},
     read_your_writes::{LogId, WriteRef, note},
 };
@@ -52,6 +52,15 @@ struct Item {
     metadata: ObjectMeta,
 }
 
+impl UncertainCreates {
+    fn insert(&self, uncertain: Uncertain) {
+        let mut open = self.open.lock();
+        if open.len() < REMEMBERED {
+            open.insert(uncertain);
+        }
+    }
+}
+
 impl Uncertain {
     /// Returns what a create would leave uncertain; `None` if the object has a name, and a second attempt does no harm.
     pub(super) fn of(target: &Target, meta: &ObjectMeta) -> Result<Option<Self>> {
@@ -69,11 +78,14 @@ impl Uncertain {
     pub(super) fn note(self, error: &Error, creates: &UncertainCreates) {
         let is_refused = error.is_too_many_requests();
         if (error.is_transient() || error.is_decode()) && !is_refused {
-            let mut open = creates.open.lock();
-            if open.len() < REMEMBERED {
-                open.insert(self);
-            }
+            creates.insert(self);
         }
+    }
+
+    /// Returns an observer of the request, which remembers the create even if the caller of the request is gone.
+    pub(super) fn observer(&self, creates: &Arc<UncertainCreates>) -> OnUnknownOutcome {
+        let (uncertain, creates) = (self.clone(), creates.clone());
+        OnUnknownOutcome(Arc::new(move || creates.insert(uncertain.clone())))
     }
 }
 

@@ -40,7 +40,11 @@ impl<K> Context<K> {
         let uncertain = Uncertain::of(&target, object.meta())?;
         self.settle_uncertain(&target, uncertain.as_ref()).await?;
         let path = format!("{}?{}", target.collection()?, self.field_manager());
-        let created = request::exchange(self.client(), Request::post(path), JSON, &object).await;
+        let mut request = Request::post(path);
+        if let Some(uncertain) = &uncertain {
+            request = request.extension(uncertain.observer(&self.shared.uncertain_creates));
+        }
+        let created = request::exchange(self.client(), request, JSON, &object).await;
         created.map_err(|error| {
             if let Some(uncertain) = uncertain {
                 uncertain.note(&error, &self.shared.uncertain_creates);

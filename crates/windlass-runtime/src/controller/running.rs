@@ -163,7 +163,7 @@ impl<Q: QueueKey> Running<Q> {
                 metrics: manager.metrics.clone(),
                 env: manager.env.clone(),
                 last_applies: Arc::default(),
-                uncertain_creates: context::UncertainCreates::default(),
+                uncertain_creates: Arc::default(),
             })
         };
         let context = context_in(&manager.own);

@@ -116,19 +116,26 @@ impl<Q: QueueKey> Running<Q> {
         async {
             self.barrier.pass(&key, &self.caches, &self.metrics).await;
             let writes = Session::default();
+            let _right = RightToWrite(&writes);
             let began = Instant::now();
             let outcome = tokio::select! {
                 biased;
-                () = permit.revoked() => Outcome::Revoked,
+                () = revoke(&mut permit, &writes) => Outcome::Revoked,
                 outcome = writes.run(self.attempt(key.clone())) => outcome,
             };
             self.metrics.time.observe(began.elapsed().as_secs_f64());
+            let revoked = matches!(outcome, Outcome::Revoked);
+            // Writes that the reconcile dropped end in tasks of their own, within the limits of the client.
+            tokio::select! {
+                biased;
+                () = revoke(&mut permit, &writes), if !revoked => {}
+                () = writes.settled() => {}
+            }
             let written = writes.take();
             if writes.has_written() {
                 self.hot_loops.wrote(key.clone(), Instant::now());
             }
             self.barrier.raise(key.clone(), written, &self.caches);
-            let revoked = matches!(outcome, Outcome::Revoked);
             self.report(&key, &outcome);
             outcome.settle(in_work, &self.metrics);
             drop(permit);
@@ -187,6 +194,21 @@ impl<Q: QueueKey> Running<Q> {
             reconcileID = self.context.env.uuid(),
         )
     }
+}
+
+/// Ends with the worker: a manager that gives up waiting for a worker hands its Lease on.
+struct RightToWrite<'a>(&'a Session);
+
+impl Drop for RightToWrite<'_> {
+    fn drop(&mut self) {
+        self.0.revoke();
+    }
+}
+
+/// Waits until the permit is revoked. Then the writes of the reconcile end too.
+async fn revoke(permit: &mut Permit, writes: &Session) {
+    permit.revoked().await;
+    writes.revoke();
 }
 
 /// A worker that was restarted, and has waited this long for a key, works again. Longer than [`AFTER_PANIC`], so that the key with

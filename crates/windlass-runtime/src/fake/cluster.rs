@@ -19,9 +19,7 @@ use super::{
 };
 use crate::{
     client,
-    context::{
-        Caches, Clusters, Context, ControllerContext, LastApplies, UncertainCreates, UndeclaredCaches,
-    },
+    context::{Caches, Clusters, Context, ControllerContext, LastApplies, UndeclaredCaches},
     controller::{AnyController, Controller},
     env::Env,
     error::{Error, Result},
@@ -204,7 +202,7 @@ impl FakeCluster {
             metrics: self.metrics.clone(),
             env: self.server.env.clone(),
             last_applies,
-            uncertain_creates: UncertainCreates::default(),
+            uncertain_creates: Arc::default(),
         })
     }
 

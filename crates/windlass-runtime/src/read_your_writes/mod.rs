@@ -34,7 +34,7 @@ use windlass_cache::{ObjectKey, RawObject};
 use self::answer::Answer;
 pub(crate) use self::{
     seen::CacheView,
-    session::{Session, WriteRef, note, note_any},
+    session::{Session, WriteInFlight, WriteRef, note, note_any},
 };
 use crate::client::path::{GroupResource, ResourcePath, query_flag};
 

@@ -4,11 +4,12 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 use windlass_cache::ObjectKey;
 
 use super::LogId;
@@ -35,6 +36,22 @@ struct Writes {
     seen_later: Mutex<Vec<WriteRef>>,
     /// Whether there was any write at all.
     any: AtomicBool,
+    /// The number of writes that were begun and have no answer yet. A write outlives the reconcile that drops the write.
+    in_flight: AtomicUsize,
+    is_revoked: AtomicBool,
+    /// Wakes waiters when no write is in flight any more, and when the right to write ends.
+    changed: Notify,
+}
+
+/// Counts a write as in flight until dropped.
+pub(crate) struct WriteInFlight(Session);
+
+impl Drop for WriteInFlight {
+    fn drop(&mut self) {
+        if self.0.0.in_flight.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.0.changed.notify_waiters();
+        }
+    }
 }
 
 tokio::task_local! {
@@ -45,6 +62,45 @@ impl Session {
     /// Runs a reconcile as this session.
     pub(crate) async fn run<F: Future>(&self, reconcile: F) -> F::Output {
         CURRENT.scope(self.clone(), reconcile).await
+    }
+
+    /// Begins a write of the current session. Returns `None` outside of a reconcile.
+    pub(crate) fn begin_write() -> Option<(Self, WriteInFlight)> {
+        let session = CURRENT.try_with(Self::clone).ok()?;
+        session.0.in_flight.fetch_add(1, Ordering::AcqRel);
+        Some((session.clone(), WriteInFlight(session)))
+    }
+
+    /// Completes when no write of the reconcile is in flight: neither writes that the reconcile awaited, nor writes that the reconcile
+    /// dropped.
+    pub(crate) async fn settled(&self) {
+        self.wait_until(|writes| writes.in_flight.load(Ordering::Acquire) == 0).await;
+    }
+
+    /// Ends the right to write. Writes in flight that the reconcile drops, or has dropped, are cancelled.
+    pub(crate) fn revoke(&self) {
+        self.0.is_revoked.store(true, Ordering::Release);
+        self.0.changed.notify_waiters();
+    }
+
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.0.is_revoked.load(Ordering::Acquire)
+    }
+
+    /// Completes when the right to write has ended.
+    pub(crate) async fn revoked(&self) {
+        self.wait_until(|writes| writes.is_revoked.load(Ordering::Acquire)).await;
+    }
+
+    async fn wait_until(&self, holds: impl Fn(&Writes) -> bool) {
+        loop {
+            let mut changed = std::pin::pin!(self.0.changed.notified());
+            changed.as_mut().enable();
+            if holds(&self.0) {
+                return;
+            }
+            changed.await;
+        }
     }
 
     /// Whether the reconcile wrote anything.

@@ -22,6 +22,10 @@ struct Inner {
     reachable: watch::Sender<bool>,
     answers: Mutex<VecDeque<Answer>>,
     lost: Mutex<Vec<(Method, &'static str)>>,
+    /// Whether answers to creates are held back after the server carried the creates out.
+    answers_flow: watch::Sender<bool>,
+    /// The number of creates that the server carried out while their answers were held back.
+    held: watch::Sender<usize>,
     seen: Mutex<Vec<String>>,
 }
 
@@ -41,6 +45,8 @@ impl Faults {
             reachable: watch::channel(true).0,
             answers: Mutex::default(),
             lost: Mutex::default(),
+            answers_flow: watch::channel(true).0,
+            held: watch::channel(0).0,
             seen: Mutex::default(),
         }))
     }
@@ -104,6 +110,21 @@ impl Faults {
         self.0.lost.lock().push((method, path));
     }
 
+    /// Lets the server carry out creates, and holds their answers back from now on.
+    pub(crate) fn hold_created(&self) {
+        self.0.answers_flow.send_replace(false);
+    }
+
+    /// Hands over the answers to creates.
+    pub(crate) fn release_created(&self) {
+        self.0.answers_flow.send_replace(true);
+    }
+
+    /// Waits until the server has carried out this number of creates whose answers were held back.
+    pub(crate) async fn carried_out(&self, creates: usize) {
+        let _ = self.0.held.subscribe().wait_for(|held| *held >= creates).await;
+    }
+
     /// How many requests of this method, to paths that contain `path`, came by.
     pub(crate) fn count(&self, method: &Method, path: &str) -> usize {
         let seen = self.0.seen.lock();
@@ -124,8 +145,13 @@ impl Faults {
         }
         let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
         let is_lost = self.loses(&request);
+        let is_create = request.method() == Method::POST;
         let server = self.0.server.lock().clone();
         let response = server.send(request).await?;
+        if is_create && !*self.0.answers_flow.borrow() {
+            self.0.held.send_modify(|held| *held += 1);
+            self.0.answers_flow.subscribe().wait_for(|flows| *flows).await?;
+        }
         if is_lost {
             response.into_body().collect().await?;
             return Err("the connection broke".into());

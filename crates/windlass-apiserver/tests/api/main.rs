@@ -7,7 +7,6 @@
 //! real one is right. `UPDATE_EXPECT=1` records anew; use it with a real server only.
 
 #![allow(clippy::unwrap_used, reason = "a test that is wrong about a reply fails there and then")]
-#![allow(clippy::needless_raw_string_hashes, reason = "expectations stand as they were recorded")]
 
 mod harness;
 

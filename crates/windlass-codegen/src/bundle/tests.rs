@@ -1,5 +1,3 @@
-#![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
-
 use std::collections::BTreeMap;
 
 use expect_test::expect;

@@ -1,7 +1,6 @@
 //! The observable behaviour of the queue.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
-#![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 mod script;
 

@@ -1,5 +1,4 @@
 //! Transcripts of a reflector and a scripted server.
-#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 mod script;
 

@@ -459,7 +459,7 @@ async fn a_webhook_that_cannot_be_reached_fails() {
     let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let other = Webhook::start(|_, _| Answer::allow()).await;
     let webhook = |name: &str, client: Value| {
-        // Only the webhook that never answers uses up its time, on a loaded machine too.
+        // Long enough for a loaded machine. The webhook that hangs uses up the time-out.
         let timeout = if name == "hangs" { 1 } else { 30 };
         json!({
             "name": format!("{name}.webhook.test"), "clientConfig": client, "timeoutSeconds": timeout,

@@ -1,4 +1,4 @@
-//! Writes that outlive their callers.
+//! Writes that a reconcile has sent and dropped.
 
 use std::{
     pin::Pin,
@@ -23,8 +23,7 @@ use crate::{
 type Answer = Result<Response<ResponseBody>, BoxError>;
 
 /// The exchange of a write. If a reconcile drops the exchange after the request was sent, a task continues the exchange, and the answer is
-/// recorded. The exchange ends with the right to write: see [`Session::revoke`]. Outside of a reconcile, dropping the exchange ends the
-/// exchange.
+/// recorded. [`Session::revoke`] ends the task. Outside of a reconcile, a dropped exchange ends at once.
 pub(super) struct Detached {
     exchange: Option<BoxFuture<'static, Answer>>,
     progress: Arc<Progress>,
@@ -40,23 +39,23 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Notes whether the server may have the request.
+    /// Notes that the server may have the request, or has refused the request.
     pub(super) fn set_sent(&self, is_sent: bool) {
         self.is_sent.store(is_sent, Ordering::Relaxed);
     }
 
-    /// Whether the caller dropped the exchange. A request that the server refused is not sent again then.
+    /// Returns true once the caller has dropped the exchange. A refused request is not sent again after that.
     pub(super) fn is_dropped(&self) -> bool {
         self.is_dropped.load(Ordering::Relaxed)
     }
 }
 
-/// Called when it is not known whether a request took effect: the connection broke, or the server failed. Belongs into the extensions of
-/// a write. The caller may be gone by then.
+/// An extension of a write, called when the outcome is unknown: the connection broke, or the server failed. The caller of the write may be
+/// gone by then.
 #[derive(Clone)]
 pub(crate) struct OnUnknownOutcome(pub(crate) Arc<dyn Fn() + Send + Sync>);
 
-/// Whether a request outlives its caller: writes do, except those that the caller sends again by itself.
+/// Returns true for writes, except for a write with [`NoRetry`]: the caller of such a write repeats the write.
 pub(super) fn outlives_caller(request: &Request<Body>) -> bool {
     matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH | Method::DELETE)
         && request.extensions().get::<NoRetry>().is_none()

@@ -85,7 +85,7 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// As [`run`](Self::run), and reports an unknown outcome to the request's [`OnUnknownOutcome`].
+    /// Runs the exchange, and reports an unknown outcome to the [`OnUnknownOutcome`] of the request.
     async fn run_write(self, request: Request<Body>) -> Result<Response<ResponseBody>, BoxError> {
         let on_unknown = request.extensions().get::<OnUnknownOutcome>().cloned();
         let answer = self.run(request).await;

@@ -82,7 +82,7 @@ impl Uncertain {
         }
     }
 
-    /// Returns an observer of the request, which remembers the create even if the caller of the request is gone.
+    /// Returns an extension of the request that remembers the create, even after the caller has dropped the request.
     pub(super) fn observer(&self, creates: &Arc<UncertainCreates>) -> OnUnknownOutcome {
         let (uncertain, creates) = (self.clone(), creates.clone());
         OnUnknownOutcome(Arc::new(move || creates.insert(uncertain.clone())))

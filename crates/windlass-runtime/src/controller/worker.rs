@@ -125,7 +125,7 @@ impl<Q: QueueKey> Running<Q> {
             };
             self.metrics.time.observe(began.elapsed().as_secs_f64());
             let revoked = matches!(outcome, Outcome::Revoked);
-            // Writes that the reconcile dropped end in tasks of their own, within the limits of the client.
+            // Tasks continue the dropped writes of the reconcile, within the limits of the client.
             tokio::select! {
                 biased;
                 () = revoke(&mut permit, &writes), if !revoked => {}
@@ -196,7 +196,7 @@ impl<Q: QueueKey> Running<Q> {
     }
 }
 
-/// Ends with the worker: a manager that gives up waiting for a worker hands its Lease on.
+/// Revokes the right to write when dropped. A manager that gives up waiting for a worker drops the worker, and hands the Lease on.
 struct RightToWrite<'a>(&'a Session);
 
 impl Drop for RightToWrite<'_> {

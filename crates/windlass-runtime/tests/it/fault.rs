@@ -22,10 +22,10 @@ struct Inner {
     reachable: watch::Sender<bool>,
     answers: Mutex<VecDeque<Answer>>,
     lost: Mutex<Vec<(Method, &'static str)>>,
-    /// Whether answers to creates are held back after the server carried the creates out.
+    /// False while answers to creates are held back.
     answers_flow: watch::Sender<bool>,
-    /// The number of creates that the server carried out while their answers were held back.
-    held: watch::Sender<usize>,
+    /// The number of objects that the server stored while answers to creates were held back.
+    stored: watch::Sender<usize>,
     seen: Mutex<Vec<String>>,
 }
 
@@ -46,7 +46,7 @@ impl Faults {
             answers: Mutex::default(),
             lost: Mutex::default(),
             answers_flow: watch::channel(true).0,
-            held: watch::channel(0).0,
+            stored: watch::channel(0).0,
             seen: Mutex::default(),
         }))
     }
@@ -110,19 +110,19 @@ impl Faults {
         self.0.lost.lock().push((method, path));
     }
 
-    /// Lets the server carry out creates, and holds their answers back from now on.
+    /// Holds the answers to creates back from now on. The server still stores the objects.
     pub(crate) fn hold_created(&self) {
         self.0.answers_flow.send_replace(false);
     }
 
-    /// Hands over the answers to creates.
+    /// Releases the answers to creates.
     pub(crate) fn release_created(&self) {
         self.0.answers_flow.send_replace(true);
     }
 
-    /// Waits until the server has carried out this number of creates whose answers were held back.
-    pub(crate) async fn carried_out(&self, creates: usize) {
-        let _ = self.0.held.subscribe().wait_for(|held| *held >= creates).await;
+    /// Waits until the server has stored `count` objects while answers to creates were held back.
+    pub(crate) async fn stored(&self, count: usize) {
+        let _ = self.0.stored.subscribe().wait_for(|stored| *stored >= count).await;
     }
 
     /// How many requests of this method, to paths that contain `path`, came by.
@@ -149,7 +149,7 @@ impl Faults {
         let server = self.0.server.lock().clone();
         let response = server.send(request).await?;
         if is_create && !*self.0.answers_flow.borrow() {
-            self.0.held.send_modify(|held| *held += 1);
+            self.0.stored.send_modify(|stored| *stored += 1);
             self.0.answers_flow.subscribe().wait_for(|flows| *flows).await?;
         }
         if is_lost {

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::Instant;
 use windlass_runtime::{
-    Action, Context, Controller, Error, Manager, Metrics, ObjectKey, Permission, Result, Verb, owner::Owned,
+    Action, Context, Controller, Error, Manager, ObjectKey, Permission, Result, Verb, owner::Owned,
 };
 use windlass_test::{TestCluster, eventually};
 
@@ -225,7 +225,7 @@ async fn a_dry_run_is_no_write() {
     running.stop_with_exact_rights().await.expect("a graceful end");
 }
 
-/// Creates `wanted` secrets whose names the server completes, as far as the caches miss them.
+/// Creates secrets with generated names, until the caches and the new secrets together are `wanted` secrets of the ConfigMap.
 async fn create_missing(cx: &Context<ConfigMap>, key: &ObjectKey, wanted: usize) -> Result<()> {
     let parent = cx.get(key)?.expect("there");
     let missing = wanted.saturating_sub(cx.owned_by::<Secret>(&parent)?.len());
@@ -239,35 +239,48 @@ async fn create_missing(cx: &Context<ConfigMap>, key: &ObjectKey, wanted: usize)
     futures::future::try_join_all(creates).await.map(drop)
 }
 
-/// A controller of [`create_missing`], whose reconciles are numbered from 1.
+/// Builds a controller whose reconciles create the missing secrets. The first reconcile runs `first` instead, while watches and the
+/// answers to creates are held back.
 fn creator<F>(
+    faults: &Faults,
     wanted: usize,
-    reconcile: impl Fn(usize, ObjectKey, Context<ConfigMap>) -> F + Send + Sync + 'static,
+    first: impl FnOnce(Faults, ObjectKey, Context<ConfigMap>) -> F + Send + 'static,
 ) -> Controller
 where
-    F: Future<Output = Result<Action>> + Send + 'static,
+    F: Future<Output = Result<()>> + Send + 'static,
 {
-    assert!(wanted > 0);
-    let count = AtomicUsize::new(0);
+    let first = Mutex::new(Some(first));
+    let faults = faults.clone();
     Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
-        reconcile(count.fetch_add(1, Ordering::SeqCst) + 1, key, cx)
+        let first = first.lock().take();
+        let faults = faults.clone();
+        async move {
+            if let Some(first) = first {
+                faults.hold_watches();
+                faults.hold_created();
+                first(faults, key, cx).await?;
+            } else {
+                create_missing(&cx, &key, wanted).await?;
+            }
+            Result::<Action>::Ok(Action::done())
+        }
     })
     .owns::<Secret>()
     .needs(Permission::to::<Secret>([Verb::Create]))
     .read_your_writes_timeout(Duration::from_millis(20))
 }
 
-/// Runs a controller until a reconcile succeeded, while watches show nothing. Returns the numbers of creates and of secrets.
+/// Runs the controller until a reconcile succeeded. Returns the number of creates, and the number of secrets.
 async fn creates_until_success(
     cluster: &TestCluster,
     faults: &Faults,
     controller: Controller,
-    during: impl AsyncFnOnce(&Metrics),
+    meanwhile: impl AsyncFnOnce(),
 ) -> (usize, usize) {
     let manager = Manager::new(faults.client()).controller(controller);
     let metrics = manager.metrics().clone();
     let running = run_restricted(cluster, faults, manager).await;
-    during(&metrics).await;
+    meanwhile().await;
     let success = "controller_runtime_reconcile_total{controller=\"configmap\",result=\"success\"}";
     eventually(SOON, || async {
         if metric(&metrics.render(), success) > 0 { Ok(()) } else { Err("no reconcile succeeded") }
@@ -278,34 +291,22 @@ async fn creates_until_success(
     (faults.count(&Method::POST, "/secrets"), secret_count(&cluster.client()).await)
 }
 
-/// `try_join_all` drops the other creates at the first failure. The server has carried them out.
+/// `try_join` drops the creates when the other future fails. By then, the server has stored the secrets.
 #[tokio::test]
 async fn creates_that_a_failure_drops_are_not_repeated() {
     let cluster = TestCluster::start().await;
     create_config_map(&cluster.client(), "a").await;
     let faults = Faults::before(cluster.client());
-    let controller = {
-        let faults = faults.clone();
-        creator(2, move |nth, key, cx| {
-            let faults = faults.clone();
-            async move {
-                if nth > 1 {
-                    create_missing(&cx, &key, 2).await?;
-                    return Ok(Action::done());
-                }
-                faults.hold_watches();
-                faults.hold_created();
-                let refused = async {
-                    faults.carried_out(2).await;
-                    Err::<(), _>(Error::other("refused"))
-                };
-                let failed = futures::future::try_join(create_missing(&cx, &key, 2), refused).await;
-                faults.release_created();
-                failed.map(|_| Action::done())
-            }
-        })
-    };
-    let (sent, stored) = creates_until_success(&cluster, &faults, controller, async |_| ()).await;
+    let controller = creator(&faults, 2, async |faults: Faults, key, cx| {
+        let refused = async {
+            faults.stored(2).await;
+            Err::<(), _>(Error::other("refused"))
+        };
+        let failed = futures::future::try_join(create_missing(&cx, &key, 2), refused).await;
+        faults.release_created();
+        failed.map(drop)
+    });
+    let (sent, stored) = creates_until_success(&cluster, &faults, controller, async || ()).await;
     assert_eq!((sent, stored), (2, 2), "creates sent, and secrets");
 }
 
@@ -316,25 +317,13 @@ async fn a_create_that_a_reconcile_timeout_drops_is_not_repeated() {
     let faults = Faults::before(cluster.client());
     // Closed when the first reconcile is dropped.
     let (running, mut dropped) = tokio::sync::mpsc::channel::<()>(1);
-    let running = Mutex::new(Some(running));
-    let controller = {
-        let faults = faults.clone();
-        creator(1, move |nth, key, cx| {
-            let (faults, running) = (faults.clone(), running.lock().take());
-            async move {
-                let _running = running;
-                if nth == 1 {
-                    faults.hold_watches();
-                    faults.hold_created();
-                }
-                create_missing(&cx, &key, 1).await?;
-                Ok(Action::done())
-            }
-        })
-        .reconcile_timeout(Duration::from_millis(500))
-    };
-    let release = async |_: &Metrics| {
-        faults.carried_out(1).await;
+    let controller = creator(&faults, 1, async move |_, key, cx| {
+        let _running = running;
+        create_missing(&cx, &key, 1).await
+    })
+    .reconcile_timeout(Duration::from_millis(500));
+    let release = async || {
+        faults.stored(1).await;
         assert!(dropped.recv().await.is_none());
         faults.release_created();
     };
@@ -342,38 +331,25 @@ async fn a_create_that_a_reconcile_timeout_drops_is_not_repeated() {
     assert_eq!((sent, stored), (1, 1), "creates sent, and secrets");
 }
 
-/// The outcome of a dropped create is unknown: the next create asks the server first.
+/// After a dropped create without an answer, the next create asks the server first.
 #[tokio::test]
 async fn a_dropped_create_whose_answer_is_lost_is_not_repeated() {
     let cluster = TestCluster::start().await;
     create_config_map(&cluster.client(), "a").await;
     let faults = Faults::before(cluster.client());
-    let controller = {
-        let faults = faults.clone();
-        creator(1, move |nth, key, cx| {
-            let faults = faults.clone();
-            async move {
-                if nth > 1 {
-                    create_missing(&cx, &key, 1).await?;
-                    return Ok(Action::done());
-                }
-                faults.lose_answer(Method::POST, "/secrets");
-                faults.hold_watches();
-                faults.hold_created();
-                let carried_out = faults.carried_out(1);
-                tokio::select! {
-                    biased;
-                    created = create_missing(&cx, &key, 1) => created?,
-                    () = carried_out => {}
-                }
-                faults.release_created();
-                Err(Error::other("dropped"))
-            }
-        })
-        .needs(Permission::to::<Secret>([Verb::List]))
-        .read_your_writes_timeout(SOON)
-    };
-    let release = async |_: &Metrics| {
+    let controller = creator(&faults, 1, async |faults: Faults, key, cx| {
+        faults.lose_answer(Method::POST, "/secrets");
+        tokio::select! {
+            biased;
+            created = create_missing(&cx, &key, 1) => created?,
+            () = faults.stored(1) => {}
+        }
+        faults.release_created();
+        Err(Error::other("dropped"))
+    })
+    .needs(Permission::to::<Secret>([Verb::List]))
+    .read_your_writes_timeout(SOON);
+    let release = async || {
         let asks = || faults.count(&Method::GET, "/secrets?limit=500") > 0;
         eventually(SOON, || async { if asks() { Ok(()) } else { Err("the server was not asked") } }).await;
         faults.release_watches();

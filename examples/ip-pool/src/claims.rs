@@ -204,11 +204,14 @@ impl Claims {
 
     async fn take_any(&self, cx: &Context<IPClaim>, claim: &IPClaim, ranges: &Ranges) -> Result<Outcome> {
         let (key, pool) = (ObjectKey::of(claim), &claim.spec.pool);
-        let addresses = cx.lister::<IPAddress>()?;
-        // This process may have written an address that the watch has not reported.
+        let (addresses, claims) = (cx.lister::<IPAddress>()?, cx.lister::<IPClaim>()?);
+        // This process may have written an address that the watch has not reported, and other claims of the pool may ask for the address.
         let is_taken = |address| {
-            let key = ObjectKey::cluster(&name_of(address));
-            addresses.get(&key).map_or(true, |address| address.is_some())
+            let name = name_of(address);
+            let waiting = claims.by_index(WAITING, &format!("address {name}"));
+            let is_asked_for = waiting.is_ok_and(|claims| claims.iter().any(|claim| claim.spec.pool == *pool));
+            let address = addresses.get(&ObjectKey::cluster(&name));
+            is_asked_for || address.map_or(true, |address| address.is_some())
         };
         for _ in 0..ATTEMPTS {
             let random = u128::from(cx.env().random()) << 64 | u128::from(cx.env().random());

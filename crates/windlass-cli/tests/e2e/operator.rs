@@ -117,6 +117,8 @@ impl Project {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = windlass(arguments);
         command.current_dir(self.path("demo")).env("CARGO", self.path("cargo")).stdin(Stdio::null());
+        // The project compiles into its own folder, as CI may not.
+        command.env_remove("CARGO_TARGET_DIR");
         command
     }
 

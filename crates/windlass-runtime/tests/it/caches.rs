@@ -115,8 +115,22 @@ impl Case {
         if access == Access::Metadata { options.metadata_only() } else { options }
     }
 
-    /// The names and labels that each way of reading shows of namespace `a`; all ways must agree.
+    /// The names and labels of namespace `a`, while no watch changes the cache.
     fn read(&self, owner: &ConfigMap) -> Vec<String> {
+        self.try_read(owner).expect("all ways of reading agree")
+    }
+
+    /// Waits until the names and labels of namespace `a` are `wanted`. A watch may change the cache between two reads.
+    async fn shows(&self, owner: &ConfigMap, wanted: &[&str]) {
+        eventually(SOON, || async {
+            let lines = self.try_read(owner)?;
+            if lines == wanted { Ok(()) } else { Err(format!("{lines:?}")) }
+        })
+        .await;
+    }
+
+    /// The names and labels that each way of reading shows of namespace `a`, or the ways that disagree.
+    fn try_read(&self, owner: &ConfigMap) -> Result<Vec<String>, String> {
         match self.access {
             Access::Typed => read_with(owner, &self.cx.lister::<Secret>().expect("declared")),
             Access::Metadata => {
@@ -158,8 +172,8 @@ impl Case {
     }
 }
 
-/// The names and labels of namespace `a`, which every way to read must agree on.
-fn read_with<K>(owner: &ConfigMap, lister: &windlass_runtime::Lister<K>) -> Vec<String>
+/// The names and labels of namespace `a`. An error names a way of reading that shows others.
+fn read_with<K>(owner: &ConfigMap, lister: &windlass_runtime::Lister<K>) -> Result<Vec<String>, String>
 where
     K: Resource + serde::de::DeserializeOwned + Send + Sync + 'static,
 {
@@ -170,23 +184,24 @@ where
         lines.sort();
         lines
     };
+    let agrees = |how: &str, agrees: bool| if agrees { Ok(()) } else { Err(format!("{how} disagrees")) };
     let owned = lister.owned_by(owner.metadata.uid.as_deref().expect("a uid")).expect("decode");
     let lines = sorted(owned.iter().map(show).collect());
     let controlled = lister.controlled_by(owner.metadata.uid.as_deref().expect("a uid")).expect("decode");
-    assert_eq!(sorted(controlled.iter().map(show).collect()), lines, "controlled");
+    agrees("controlled_by", sorted(controlled.iter().map(show).collect()) == lines)?;
     let listed = lister.namespace("a").all().expect("decode");
-    assert_eq!(sorted(listed.iter().map(show).collect()), lines, "a namespace");
+    agrees("namespace", sorted(listed.iter().map(show).collect()) == lines)?;
     for line in &lines {
         let (name, app) = line.split_once('=').expect("a line");
         let key = ObjectKey::namespaced("a", name);
-        let got = lister.get(&key).expect("decodes").expect("there");
-        assert_eq!(show(&got), *line, "get");
+        let got = lister.get(&key).expect("decodes");
+        agrees("get", got.is_some_and(|got| show(&got) == *line))?;
         let indexed = lister.by_index("app", app).expect("an index");
-        assert!(indexed.iter().any(|object| show(object) == *line), "{line} by index");
+        agrees("by_index", indexed.iter().any(|object| show(object) == *line))?;
         let selected = lister.list(&format!("app={app}").parse().expect("a selector")).expect("decode");
-        assert!(selected.iter().any(|object| show(object) == *line), "{line} by label");
+        agrees("list", selected.iter().any(|object| show(object) == *line))?;
     }
-    lines
+    Ok(lines)
 }
 
 /// Every read and write, under every combination of namespaces, selector, and way of reading.
@@ -229,8 +244,7 @@ async fn check(namespaces: &[&str], selected: Selected, access: Access) -> Resul
     let at_once: &[&str] = if case.selected == Selected::ByField { &[] } else { &["one=x"] };
     assert_eq!(case.read(&owner), at_once, "created, the watch has not seen it");
     faults.release_watches();
-    eventually(SOON, || async { if case.read(&owner) == ["one=x"] { Ok(()) } else { Err("not seen") } })
-        .await;
+    case.shows(&owner, &["one=x"]).await;
 
     faults.hold_watches();
     case.label("one", "y").await?;
@@ -239,10 +253,7 @@ async fn check(namespaces: &[&str], selected: Selected, access: Access) -> Resul
     let elsewhere: Api<Secret> = Api::namespaced(cluster.client(), "b");
     elsewhere.create(&PostParams::default(), &secret("b", "far")).await?;
     case.create(&owner, "two").await?;
-    eventually(SOON, || async {
-        if case.read(&owner) == ["one=y", "two=x"] { Ok(()) } else { Err("not seen") }
-    })
-    .await;
+    case.shows(&owner, &["one=y", "two=x"]).await;
 
     faults.hold_watches();
     case.delete("one").await?;

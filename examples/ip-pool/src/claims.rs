@@ -209,7 +209,8 @@ impl Claims {
         let is_taken = |address| {
             let name = name_of(address);
             let waiting = claims.by_index(WAITING, &format!("address {name}"));
-            let is_asked_for = waiting.is_ok_and(|claims| claims.iter().any(|claim| claim.spec.pool == *pool));
+            let is_asked_for =
+                waiting.is_ok_and(|claims| claims.iter().any(|claim| claim.spec.pool == *pool));
             let address = addresses.get(&ObjectKey::cluster(&name));
             is_asked_for || address.map_or(true, |address| address.is_some())
         };

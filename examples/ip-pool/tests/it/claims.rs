@@ -272,6 +272,27 @@ async fn each_address_that_becomes_free_goes_to_a_claim_that_waits() {
 }
 
 #[tokio::test]
+async fn an_address_that_a_claim_asks_for_is_not_given_to_another() {
+    let cluster = TestCluster::start().await;
+    install(&cluster).await;
+    let user = User(cluster.client());
+    user.create_pool("a", &["10.0.0.8/31"], &[]).await;
+    user.create_pool("b", &["10.0.1.0/32"], &[]).await;
+    let any = ["any-1", "any-2", "any-3", "any-4"];
+    for name in any {
+        user.claim(name, "a", None).await;
+    }
+    user.claim("static", "a", Some("10.0.0.9")).await;
+    // A claim of another pool keeps no address from the claims of this pool.
+    user.claim("elsewhere", "b", Some("10.0.0.8")).await;
+    let operator = cluster.run(manager(cluster.client()));
+    assert_eq!(user.bound("static").await, "10.0.0.9");
+    user.counts("a", [2, 2, 0, 0], ["Exhausted", "AllInside"]).await;
+    user.waits("elsewhere", "AddressNotInPool").await;
+    operator.stop().await.expect("a graceful stop");
+}
+
+#[tokio::test]
 async fn addresses_are_released_of_claims_that_went_while_no_operator_ran() {
     let cluster = TestCluster::start().await;
     install(&cluster).await;

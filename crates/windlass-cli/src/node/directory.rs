@@ -45,6 +45,11 @@ impl NodeDirectory {
         self.own.path().join("node")
     }
 
+    /// Returns the directory of the kubeconfigs of plain processes.
+    pub(super) fn kubeconfigs(&self) -> PathBuf {
+        self.own.path().join("kubeconfigs")
+    }
+
     /// Returns the directory that runtimes share.
     #[cfg(target_os = "linux")]
     pub(super) fn runtimes(&self) -> PathBuf {

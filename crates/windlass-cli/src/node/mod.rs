@@ -1,14 +1,15 @@
 //! The node of a control plane: which pods run their programs, and how.
 
 mod directory;
-#[cfg(target_os = "linux")]
-mod namespaces;
+mod images;
+mod runtime;
 
 use clap::{Args, ValueEnum};
-use windlass_controllers::PodMode;
+use windlass_controllers::{PodMode, RunningPods};
 use windlass_dev::PodRunner;
 
 use self::directory::NodeDirectory;
+use self::runtime::RuntimeKind;
 use crate::error::Result;
 use crate::output::Output;
 
@@ -45,15 +46,6 @@ enum Pods {
     All,
 }
 
-/// How programs run.
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-enum RuntimeKind {
-    /// In namespaces where this machine allows it. Otherwise all pods are simulated, and the reason is printed
-    Auto,
-    /// In Linux namespaces. Without them, the command fails
-    Namespaces,
-}
-
 /// What runs the programs of pods. Dropping it removes the files of the pods.
 pub(crate) struct Node {
     pub(crate) runner: PodRunner,
@@ -71,36 +63,23 @@ impl NodeArgs {
             Pods::All => PodMode::All,
             Pods::Simulate => return Ok(None),
         };
-        let must_run = self.runtime == RuntimeKind::Namespaces || self.pods == Pods::All;
+        let must_run = self.runtime != RuntimeKind::Auto || self.pods == Pods::All;
         match self.open(mode, out).await {
             Ok(node) => Ok(Some(node)),
             Err(error) if must_run => Err(error),
             Err(error) => {
                 out.line(format_args!("all pods are simulated, no program runs: {error}"));
+                out.line(format_args!("`--runtime plain` runs programs without namespaces"));
                 Ok(None)
             }
         }
     }
 
-    #[cfg(target_os = "linux")]
     async fn open(self, mode: PodMode, out: &mut Output) -> Result<Node> {
-        use std::sync::Arc;
-
-        use windlass_controllers::RunningPods;
-
         let directory = NodeDirectory::create()?;
-        let runtime = namespaces::start(directory.runtimes(), self.registry).await?;
-        if let Some(why) = runtime.limits_missing() {
-            out.line(format_args!("limits of memory and CPU have no effect on pods: {why}"));
-        }
-        let pods = RunningPods::new(Arc::new(runtime), directory.pods());
+        let runtime = self.runtime.start(images::images(self.registry)?, &directory, out).await?;
+        let pods = RunningPods::new(runtime, directory.pods());
         let runner = PodRunner { pods, mode, host_ports: self.expose_host };
         Ok(Node { runner, _directory: directory })
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    #[expect(clippy::unused_async, reason = "as on Linux")]
-    async fn open(self, _: PodMode, _: &mut Output) -> Result<Node> {
-        Err("programs of pods run on Linux only".into())
     }
 }

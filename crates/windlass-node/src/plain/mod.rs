@@ -1,6 +1,8 @@
 //! Runs the programs of images as plain processes, for machines without namespaces.
 
-use std::collections::HashMap;
+mod surroundings;
+
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::process::ExitStatusExt;
@@ -16,7 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command as Process};
 use tokio::sync::watch;
 
-use crate::images::Images;
+use crate::images::{ImageConfig, Images};
 use crate::log::LogStream;
 use crate::output::{Hub, Input};
 use crate::{
@@ -28,15 +30,20 @@ use crate::{
 ///
 /// The mode proves the manifests, the token and the rights of an operator, not the image. The differences from a container:
 ///
-/// - The program sees the files of this machine. Mounts are not visible at their paths: a container with mounts finds the source of each
-///   mount in the variable `WINDLASS_MOUNT_0` and following, as `TARGET=SOURCE`.
-/// - All pods share the ports of this machine: one replica for each port. [`listen`](Runtime::listen) works for addresses of this machine only.
+/// - The program sees the files of this machine. Mounts are not visible at their paths: words of the command and values of variables that
+///   begin with the path of a mount get the path of the mount's source, as do arguments of the form `--flag=PATH`. The variables
+///   `WINDLASS_MOUNT_0` and following have all mounts, as `TARGET=SOURCE`.
+/// - All pods share the ports of this machine: one replica for each port.
+/// - [`listen`](Runtime::listen) answers on a port of 127.0.0.1. `NAME_SERVICE_HOST` and `NAME_SERVICE_PORT` name this port for the first
+///   port of each Service, and `KUBECONFIG` names a kubeconfig with this port and the token of the pod.
 /// - Users, limits, a read-only root and terminals have no effect.
 /// - The image must contain a program for this operating system.
 /// - After `kill -9` of this process, the programs go on.
 pub struct Plain {
     images: Arc<dyn Images>,
-    sandboxes: Mutex<HashMap<SandboxId, SandboxSpec>>,
+    /// Has the kubeconfigs of the pods.
+    directory: PathBuf,
+    sandboxes: Mutex<HashMap<SandboxId, Sandbox>>,
     containers: Mutex<HashMap<ContainerId, Arc<Running>>>,
 }
 
@@ -44,6 +51,12 @@ impl fmt::Debug for Plain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Plain").finish_non_exhaustive()
     }
+}
+
+struct Sandbox {
+    host_name: String,
+    /// Where this machine answers for an address, such as that of a Service.
+    answers: BTreeMap<SocketAddr, SocketAddr>,
 }
 
 struct Running {
@@ -82,9 +95,41 @@ impl Running {
 }
 
 impl Plain {
-    /// Runs programs of `images`.
-    pub fn new(images: Arc<dyn Images>) -> Self {
-        Self { images, sandboxes: Mutex::default(), containers: Mutex::default() }
+    /// Runs programs of `images`. Files for the programs are in `directory`, which is created if it does not exist, and is to be
+    /// removed by the caller.
+    pub fn new(images: Arc<dyn Images>, directory: impl Into<PathBuf>) -> Self {
+        let (sandboxes, containers) = (Mutex::default(), Mutex::default());
+        Self { images, directory: directory.into(), sandboxes, containers }
+    }
+
+    /// Returns the environment of a container, as this machine offers it.
+    fn environment(
+        &self,
+        id: &SandboxId,
+        spec: &ContainerSpec,
+        image: &ImageConfig,
+    ) -> Result<Vec<(String, String)>, RuntimeError> {
+        let mut variables = {
+            let sandboxes = self.sandboxes.lock();
+            let missing = || RuntimeError::NotFound(format!("sandbox {}", id.0));
+            let sandbox = sandboxes.get(id).ok_or_else(missing)?;
+            let mut variables = program::environment(spec, image, &sandbox.host_name);
+            surroundings::replace_services(&mut variables, &sandbox.answers);
+            variables
+        };
+        for (_, value) in &mut variables {
+            *value = surroundings::local_path(value, &spec.mounts);
+        }
+        surroundings::add_mounts(&mut variables, &spec.mounts);
+        let file = self.kubeconfig(id);
+        std::fs::create_dir_all(&self.directory)
+            .and_then(|()| surroundings::add_kubeconfig(&mut variables, &spec.mounts, &file))
+            .map_err(|error| RuntimeError::Io { doing: format!("write {}", file.display()), error })?;
+        Ok(variables)
+    }
+
+    fn kubeconfig(&self, sandbox: &SandboxId) -> PathBuf {
+        self.directory.join(format!("{}.kubeconfig", sandbox.0))
     }
 
     fn container(&self, id: &ContainerId) -> Result<Arc<Running>, RuntimeError> {
@@ -151,7 +196,8 @@ impl Runtime for Plain {
     }
 
     async fn create_sandbox(&self, spec: SandboxSpec) -> Result<(), RuntimeError> {
-        self.sandboxes.lock().insert(spec.id.clone(), spec);
+        let sandbox = Sandbox { host_name: spec.host_name, answers: BTreeMap::new() };
+        self.sandboxes.lock().insert(spec.id, sandbox);
         Ok(())
     }
 
@@ -165,21 +211,17 @@ impl Runtime for Plain {
             container.signal(Signal::KILL);
             container.wait().await?;
         }
+        let _ = std::fs::remove_file(self.kubeconfig(sandbox));
         Ok(())
     }
 
     async fn start(&self, sandbox: &SandboxId, spec: ContainerSpec) -> Result<ContainerId, RuntimeError> {
         let io = |error| RuntimeError::Io { doing: format!("start container {}", spec.name), error };
-        let host_name = self.sandboxes.lock().get(sandbox).map(|sandbox| sandbox.host_name.clone());
-        let host_name = host_name.ok_or_else(|| RuntimeError::NotFound(format!("sandbox {}", sandbox.0)))?;
         let unpacked = self.images.unpack(&spec.image).await?;
         program::check_user(&spec, &unpacked.config)?;
-        let mut environment = program::environment(&spec, &unpacked.config, &host_name);
-        for (number, mount) in spec.mounts.iter().enumerate() {
-            let value = format!("{}={}", mount.target.display(), mount.source.display());
-            environment.push((format!("WINDLASS_MOUNT_{number}"), value));
-        }
+        let environment = self.environment(sandbox, &spec, &unpacked.config)?;
         let words = program::words(&spec, &unpacked.config)?;
+        let words: Vec<_> = words.iter().map(|word| surroundings::local_path(word, &spec.mounts)).collect();
         let directory = spec.working_directory.as_deref();
         let started_at = SystemTime::now();
         let mut child = spawn(&unpacked.directory, &words, &environment, directory, spec.stdin)?;
@@ -260,25 +302,27 @@ impl Runtime for Plain {
         connected.map_err(|error| RuntimeError::Io { doing: format!("dial tcp {address}"), error })
     }
 
-    async fn listen(&self, _: &SandboxId, address: SocketAddr) -> Result<TcpListener, RuntimeError> {
-        TcpListener::bind(address).await.map_err(|error| {
-            RuntimeError::Unsupported(format!(
-                "listen on {address}: {error}; plain processes use the network of this machine"
-            ))
-        })
+    async fn listen(&self, sandbox: &SandboxId, address: SocketAddr) -> Result<TcpListener, RuntimeError> {
+        let io = |error| RuntimeError::Io { doing: format!("answer for {address} on 127.0.0.1"), error };
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(io)?;
+        let answer = listener.local_addr().map_err(io)?;
+        if let Some(sandbox) = self.sandboxes.lock().get_mut(sandbox) {
+            sandbox.answers.insert(address, answer);
+        }
+        Ok(listener)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DirectoryImages, ImageConfig, Limits, User};
+    use crate::{DirectoryImages, Limits, Mount, User};
 
     #[tokio::test]
     async fn a_program_runs_with_its_own_environment_and_ends_with_its_sandbox() {
         let folder = tempfile::tempdir().unwrap();
         let images = DirectoryImages::default().with("host", folder.path(), ImageConfig::default());
-        let plain = Plain::new(Arc::new(images));
+        let plain = Plain::new(Arc::new(images), folder.path().join("plain"));
         let id = SandboxId("pod".into());
         let address = "10.244.0.1".parse().unwrap();
         let sandbox = SandboxSpec {
@@ -291,15 +335,24 @@ mod tests {
         };
         plain.create_sandbox(sandbox).await.unwrap();
         let log = folder.path().join("log");
+        let volume = folder.path().join("volume");
+        std::fs::create_dir(&volume).unwrap();
+        std::fs::write(volume.join("file"), "of the volume\n").unwrap();
+        let listener = plain.listen(&id, "10.0.0.7:80".parse().unwrap()).await.unwrap();
+        let answer = listener.local_addr().unwrap();
         let spec = |text: &str| ContainerSpec {
             name: "c".into(),
             attempt: 0,
             image: "host".into(),
             command: vec!["/bin/sh".into(), "-c".into(), text.into()],
-            arguments: vec![],
+            arguments: vec!["/in/pod/file".into()],
             working_directory: None,
-            environment: vec![("A".into(), "1".into())],
-            mounts: vec![],
+            environment: vec![
+                ("A".into(), "1".into()),
+                ("B_SERVICE_HOST".into(), "10.0.0.7".into()),
+                ("B_SERVICE_PORT".into(), "80".into()),
+            ],
+            mounts: vec![Mount { source: volume.clone(), target: "/in/pod".into(), read_only: true }],
             user: User::default(),
             read_only_root: false,
             limits: Limits::default(),
@@ -308,9 +361,15 @@ mod tests {
             stdin: false,
             stdin_once: false,
         };
-        let first = plain.start(&id, spec("echo $A $HOSTNAME; exit 3")).await.unwrap();
+        let first = plain
+            .start(&id, spec("echo $A $HOSTNAME $B_SERVICE_HOST:$B_SERVICE_PORT; cat $0; exit 3"))
+            .await
+            .unwrap();
         assert_eq!(plain.wait(&first).await.unwrap().code, 3);
-        assert_eq!(crate::log::last_lines(&log, 10, 100).unwrap(), "1 pod\n");
+        assert_eq!(
+            crate::log::last_lines(&log, 10, 100).unwrap(),
+            format!("1 pod {answer}\nof the volume\n")
+        );
         let second = plain.start(&id, spec("sleep 1000; true")).await.unwrap();
         let waiting = plain.container(&second).unwrap().wait();
         plain.remove_sandbox(&id).await.unwrap();

@@ -1,0 +1,19 @@
+//! The images of a node.
+
+use std::sync::Arc;
+
+use windlass_image::{RegistryOptions, Store};
+use windlass_node::StoreImages;
+
+use crate::error::Result;
+
+/// Returns the images of the local store and of `registries`.
+pub(super) fn images(registries: Vec<String>) -> Result<Arc<StoreImages>> {
+    let folder = Store::default_folder().ok_or(
+        "the store of images has no folder: set XDG_CACHE_HOME or HOME to a folder that can be written",
+    )?;
+    let store = Store::open(folder)?;
+    let mut options = RegistryOptions::default();
+    options.insecure_registries.clone_from(&registries);
+    Ok(Arc::new(StoreImages::new(store, options, registries)))
+}

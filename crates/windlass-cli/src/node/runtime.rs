@@ -1,0 +1,64 @@
+//! How the programs of pods run.
+
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use windlass_node::{Plain, Runtime, StoreImages};
+
+use super::directory::NodeDirectory;
+use crate::error::Result;
+use crate::output::Output;
+
+/// How programs run.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RuntimeKind {
+    /// In namespaces where this machine allows it. Otherwise all pods are simulated, and the reason is printed
+    Auto,
+    /// In Linux namespaces. Without them, the command fails
+    Namespaces,
+    /// As processes of this machine, with its files and ports: one replica for each port
+    Plain,
+}
+
+impl RuntimeKind {
+    /// Starts the runtime.
+    pub(super) async fn start(
+        self,
+        images: Arc<StoreImages>,
+        directory: &NodeDirectory,
+        out: &mut Output,
+    ) -> Result<Arc<dyn Runtime>> {
+        match self {
+            Self::Auto | Self::Namespaces => in_namespaces(images, directory, out).await,
+            Self::Plain => {
+                out.line(format_args!(
+                    "programs of pods run as processes of this machine: a pod proves the manifests and the rights, not the image"
+                ));
+                Ok(Arc::new(Plain::new(images, directory.kubeconfigs())))
+            }
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+async fn in_namespaces(
+    images: Arc<StoreImages>,
+    directory: &NodeDirectory,
+    out: &mut Output,
+) -> Result<Arc<dyn Runtime>> {
+    use windlass_node::{Namespaces, NamespacesConfig};
+
+    let launcher = std::env::current_exe()?;
+    let config = NamespacesConfig { launcher, state_dir: directory.runtimes(), images };
+    let runtime = Namespaces::new(config).await?;
+    if let Some(why) = runtime.limits_missing() {
+        out.line(format_args!("limits of memory and CPU have no effect on pods: {why}"));
+    }
+    Ok(Arc::new(runtime))
+}
+
+#[cfg(not(target_os = "linux"))]
+#[expect(clippy::unused_async, reason = "as on Linux")]
+async fn in_namespaces(_: Arc<StoreImages>, _: &NodeDirectory, _: &mut Output) -> Result<Arc<dyn Runtime>> {
+    Err("only Linux has namespaces; `--runtime plain` runs the programs of pods as processes".into())
+}

@@ -3,32 +3,54 @@
 # port-forward, two replicas, two hand-overs of leadership, missing rights, undeploy. Stops at the first step whose result is not the
 # expected one.
 #
-#   contrib/ship/walk.sh [FOLDER_OF_COMPILED_CODE]
+#   contrib/ship/walk.sh [--user UID] [--runtime plain] [FOLDER_OF_COMPILED_CODE]
 #
-# Needs kubectl, curl and git, and user namespaces: without them the walk is skipped, with the reason. Docker, kind and rights of an
-# administrator are not needed.
+# With --user, the cluster and the registry run as this user; only root can ask for another user. With --runtime plain, the pods run as
+# processes, and the walk leaves out the second replica, which would need the ports of the first.
+#
+# Needs kubectl, curl and git, and user namespaces unless the runtime is plain: without them the walk is skipped, with the reason. Docker,
+# kind and rights of an administrator are not needed.
 set -euo pipefail
 
 checkout=$(cd "$(dirname "$0")/../.." && pwd)
-compiled=${1:-$checkout/target/ship}
+compiled=$checkout/target/ship as_user=() user= runtime=auto
 skip() { echo "skipped: $*"; exit 0; }
 fail() { echo "failed: $*" >&2; exit 1; }
 said() { printf -- '-- %s\n' "$*"; }
-for tool in kubectl curl git unshare; do
+while [ $# -gt 0 ]; do
+    case $1 in
+    --user) user=$2 as_user=(setpriv "--reuid=$2" "--regid=$2" --clear-groups) && shift 2 ;;
+    --runtime) runtime=$2 && shift 2 ;;
+    *) mkdir -p "$1" && compiled=$(cd "$1" && pwd) && shift ;;
+    esac
+done
+for tool in kubectl curl git "${as_user[@]:0:1}"; do
     command -v "$tool" >/dev/null || skip "$tool is not on the PATH"
 done
-unshare --user --map-root-user --net true 2>/dev/null || skip "this machine allows no user namespaces"
+if [ "$runtime" = auto ]; then
+    "${as_user[@]}" unshare --user --map-root-user --net true 2>/dev/null || skip "this machine allows no user namespaces"
+fi
 
 (cd "$checkout" && cargo build --quiet -p windlass-cli)
 programs=${CARGO_TARGET_DIR:-$checkout/target}/debug
 folder=$(mktemp -d)
 export PATH=$programs:$PATH WINDLASS_CHECKOUT=$checkout CARGO_TARGET_DIR=$compiled
-export KUBECONFIG=$folder/kubeconfig WINDLASS_IMAGES=$folder/images
+export KUBECONFIG=$folder/home/kubeconfig WINDLASS_IMAGES=$folder/images
 started=()
+# What the user reads and writes: not the checkout, and not the home of the caller.
+mkdir "$folder/home"
+cp "$programs/windlass" "$folder/home/windlass"
+if [ -n "$user" ]; then chmod 755 "$folder" && chown -R "$user:$user" "$folder/home"; fi
+# Starts a command of windlass as the user, with a log.
+start() {
+    local log=$folder/$1.log
+    WINDLASS_IMAGES=$folder/home/images-of-$1 HOME=$folder/home XDG_CACHE_HOME=$folder/home/cache \
+        "${as_user[@]}" "$folder/home/windlass" "$@" >"$log" 2>&1 & started+=($!)
+}
 # Only the programs of this walk are ended.
 finish() {
     for program in "${started[@]}"; do kill "$program" 2>/dev/null && wait "$program" 2>/dev/null || true; done
-    rm -rf "$folder"
+    rm -rf "$folder" "$compiled/walk"
 }
 trap finish EXIT
 
@@ -47,7 +69,9 @@ manager() { kubectl --namespace operator-demo-system "$@"; }
 deployment=deploy/operator-demo-controller-manager
 leader() { manager get lease --output jsonpath='{.items[0].spec.holderIdentity}'; }
 
-mkdir "$folder/operator-demo" && cd "$folder/operator-demo" && git init --quiet
+# Always at one path, which is a part of what is compiled: the next walk compiles only the project.
+project=$compiled/walk/operator-demo
+rm -rf "$project" && mkdir -p "$project" && cd "$project" && git init --quiet
 windlass init --domain mock.com >/dev/null
 windlass create api --group zhhnzw --version v1 --kind CustomPod >/dev/null
 windlass create webhook --group zhhnzw --version v1 --kind CustomPod --programmatic-validation >/dev/null
@@ -60,7 +84,7 @@ sed -i -e 's/^use windlass::webhook::{/&SelfIssued, /' \
     src/setup.rs
 
 said "image: built, pushed to a registry, and the same digest at each place"
-WINDLASS_IMAGES=$folder/registry windlass registry --port 0 >"$folder/registry.log" 2>&1 & started+=($!)
+start registry --port 0
 until_said 127.0.0.1 cat "$folder/registry.log"
 registry=$(grep -oE '127\.0\.0\.1:[0-9]+' "$folder/registry.log" | head -n 1)
 image=$registry/operator-demo:v1
@@ -70,13 +94,14 @@ pushed=$(windlass image push "$image")
 git add --all && git -c user.email=walk@example.com -c user.name=walk commit --quiet --message walk
 
 said "cluster and deploy: the manager runs in a pod, and config/ is unchanged"
-windlass cluster --kubeconfig "$KUBECONFIG" >"$folder/cluster.log" 2>&1 & started+=($!)
+start cluster --kubeconfig "$KUBECONFIG" --runtime "$runtime"
 until_said "kubeconfig:" cat "$folder/cluster.log"
 if reason=$(grep "all pods are simulated" "$folder/cluster.log"); then skip "$reason"; fi
 windlass deploy --image "$image" --timeout 120 >"$folder/deploy.log" 2>&1 || fail "$(cat "$folder/deploy.log")"
 said "$(grep "is ready after" "$folder/deploy.log")"
 git diff --exit-code --stat -- config
-until_said process:// manager get pods --output jsonpath='{..containerID}'
+scheme=process && [ "$runtime" = auto ] || scheme=plain
+until_said "$scheme://" manager get pods --output jsonpath='{..containerID}'
 until_said "starting workers" manager logs "$deployment"
 
 said "the webhook in the pod: a bad object is refused, a good object is stored"
@@ -95,6 +120,15 @@ manager port-forward "$deployment" 0:8081 >"$folder/forward.log" 2>&1 & started+
 until_said "Forwarding from 127.0.0.1" cat "$folder/forward.log"
 port=$(grep -oE '127\.0\.0\.1:[0-9]+' "$folder/forward.log" | head -n 1)
 curl --silent --fail "http://$port/healthz" >/dev/null || fail "port-forward reaches no health check"
+
+undeploy() {
+    said "undeploy: nothing is left"
+    windlass undeploy --yes >"$folder/undeploy.log" 2>&1 || fail "$(cat "$folder/undeploy.log")"
+    until_said NotFound kubectl get namespace operator-demo-system
+    [ -z "$(kubectl get crds --output name)" ] || fail "CRDs are still there"
+    echo "the walk had the expected results"
+}
+if [ "$runtime" = plain ]; then undeploy && exit; fi
 
 said "two replicas on equal ports, and a hand-over"
 manager scale "$deployment" --replicas 2 >/dev/null
@@ -129,8 +163,4 @@ kubectl auth can-i list custompods.zhhnzw.mock.com --as "$account" --quiet || fa
 kubectl delete clusterrolebinding operator-demo-manager-rolebinding >/dev/null
 if kubectl auth can-i list custompods.zhhnzw.mock.com --as "$account" --quiet; then fail "the manager still may list its kind"; fi
 
-said "undeploy: nothing is left"
-windlass undeploy --yes >"$folder/undeploy.log" 2>&1 || fail "$(cat "$folder/undeploy.log")"
-until_said NotFound kubectl get namespace operator-demo-system
-[ -z "$(kubectl get crds --output name)" ] || fail "CRDs are still there"
-echo "the walk had the expected results"
+undeploy

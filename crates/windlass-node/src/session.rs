@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::future::Future;
+use std::io::Cursor;
 use std::pin::Pin;
+use std::time::SystemTime;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
@@ -32,6 +34,23 @@ pub struct Session {
     pub resize: Option<mpsc::Sender<TerminalSize>>,
     /// Ends when the command or the container has ended.
     pub exit: Pin<Box<dyn Future<Output = Result<Exit, RuntimeError>> + Send>>,
+}
+
+impl Session {
+    /// Returns the session of a command that cannot be executed: the error output has the reason, and the exit code is that of a shell,
+    /// 127 for a program that does not exist and 126 for a file that is no program.
+    pub(crate) fn not_executed(code: i32, reason: &str, started_at: SystemTime) -> Self {
+        let text = format!("exec failed: unable to start container process: {reason}\n");
+        let finished_at = SystemTime::now();
+        let exit = Exit { code, signal: None, out_of_memory: false, started_at, finished_at };
+        Self {
+            stdin: None,
+            stdout: Some(Box::pin(tokio::io::empty())),
+            stderr: Some(Box::pin(Cursor::new(text.into_bytes()))),
+            resize: None,
+            exit: Box::pin(std::future::ready(Ok(exit))),
+        }
+    }
 }
 
 impl fmt::Debug for Session {

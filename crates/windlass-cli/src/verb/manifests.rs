@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::write_args::WriteArgs;
 use crate::error::Result;
-use crate::manifests::{Choices, ProjectManifests, Target, parse};
+use crate::manifests::{Choices, ProjectManifests, Target, parse, size_warnings};
 use crate::output::Output;
 use crate::project::Workspace;
 
@@ -55,6 +55,9 @@ impl Manifests {
         }
         let choices = Choices { image: self.image, namespace: None };
         let manifests = ProjectManifests::load(&workspace, &request, &choices, &mut progress).await?;
+        for warning in size_warnings(&manifests.manifests.crds()) {
+            progress.line(warning);
+        }
         let printed = manifests.printed(&request);
         if !printed.is_empty() {
             out.line(printed.trim_end());

@@ -337,20 +337,11 @@ fn start_error(mut refusal: Refusal) -> RuntimeError {
     refusal.into()
 }
 
-/// Makes the session of a command that does not exist: the error output has the reason, and the exit code is that of a shell.
+/// Makes the session of a command that cannot be executed.
 fn not_executed(refusal: Refusal, started_at: SystemTime) -> Result<Session, RuntimeError> {
-    let code = match refusal.kind {
-        RefusalKind::ProgramNotFound => 127,
-        RefusalKind::NotExecutable => 126,
-        _ => return Err(refusal.into()),
-    };
-    let text = format!("exec failed: unable to start container process: {}\n", refusal.text);
-    let end = End { code, signal: None, at: SystemTime::now() };
-    Ok(Session {
-        stdin: None,
-        stdout: Some(Box::pin(tokio::io::empty())),
-        stderr: Some(Box::pin(io::Cursor::new(text.into_bytes()))),
-        resize: None,
-        exit: Box::pin(std::future::ready(Ok(exit(Some(end), started_at, false)))),
-    })
+    match refusal.kind {
+        RefusalKind::ProgramNotFound => Ok(Session::not_executed(127, &refusal.text, started_at)),
+        RefusalKind::NotExecutable => Ok(Session::not_executed(126, &refusal.text, started_at)),
+        _ => Err(refusal.into()),
+    }
 }

@@ -4,6 +4,7 @@ mod surroundings;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::process::{Child, Command as Process};
+use tokio::process::Command as Process;
 use tokio::sync::watch;
 
 use crate::images::{ImageConfig, Images};
@@ -138,14 +139,14 @@ impl Plain {
     }
 }
 
-/// Starts a program of an image, or of this machine if the image has no such file.
-fn spawn(
+/// Returns a program of an image, or of this machine if the image has no such file.
+fn program_of(
     root: &Path,
     words: &[String],
     environment: &[(String, String)],
     directory: Option<&str>,
     stdin: bool,
-) -> Result<Child, RuntimeError> {
+) -> Result<Process, RuntimeError> {
     let (name, arguments) =
         words.split_first().ok_or_else(|| RuntimeError::Start("no command specified".into()))?;
     let inside = root.join(name.trim_start_matches('/')).canonicalize().ok();
@@ -163,9 +164,12 @@ fn spawn(
         .stderr(Stdio::piped())
         .process_group(0)
         .kill_on_drop(true);
-    process
-        .spawn()
-        .map_err(|error| RuntimeError::Start(format!("unable to start process: exec: {name:?}: {error}")))
+    Ok(process)
+}
+
+/// Names the program that the operating system did not start.
+fn not_started(words: &[String], error: &std::io::Error) -> String {
+    format!("exec: {:?}: {error}", words.first().map(String::as_str).unwrap_or_default())
 }
 
 fn exit(status: std::io::Result<ExitStatus>, started_at: SystemTime) -> Exit {
@@ -224,7 +228,10 @@ impl Runtime for Plain {
         let words: Vec<_> = words.iter().map(|word| surroundings::local_path(word, &spec.mounts)).collect();
         let directory = spec.working_directory.as_deref();
         let started_at = SystemTime::now();
-        let mut child = spawn(&unpacked.directory, &words, &environment, directory, spec.stdin)?;
+        let mut process = program_of(&unpacked.directory, &words, &environment, directory, spec.stdin)?;
+        let mut child = process.spawn().map_err(|error| {
+            RuntimeError::Start(format!("unable to start process: {}", not_started(&words, &error)))
+        })?;
         let stdin = child.stdin.take().map(|stdin| Box::pin(stdin) as Input);
         let hub = Hub::create(&spec.log, stdin, spec.stdin_once).await.map_err(io)?;
         let mut copies = Vec::new();
@@ -280,7 +287,19 @@ impl Runtime for Plain {
     async fn exec(&self, container: &ContainerId, command: Command) -> Result<Session, RuntimeError> {
         let running = self.container(container)?;
         let started_at = SystemTime::now();
-        let mut child = spawn(&running.root, &command.words, &running.environment, None, command.stdin)?;
+        let Command { words, stdin, .. } = command;
+        let mut process = program_of(&running.root, &words, &running.environment, None, stdin)?;
+        let mut child = match process.spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                let code = match error.kind() {
+                    ErrorKind::NotFound => 127,
+                    ErrorKind::PermissionDenied => 126,
+                    _ => return Err(RuntimeError::Start(not_started(&words, &error))),
+                };
+                return Ok(Session::not_executed(code, &not_started(&words, &error), started_at));
+            }
+        };
         Ok(Session {
             stdin: child.stdin.take().map(|stdin| Box::pin(stdin) as Input),
             stdout: child.stdout.take().map(|stdout| Box::pin(stdout) as _),
@@ -371,6 +390,9 @@ mod tests {
             format!("1 pod {answer}\nof the volume\n")
         );
         let second = plain.start(&id, spec("sleep 1000; true")).await.unwrap();
+        let command = Command { words: vec!["/missing".into()], terminal: None, stdin: false };
+        let missing = plain.exec(&second, command).await.unwrap();
+        assert_eq!(missing.exit.await.unwrap().code, 127);
         let waiting = plain.container(&second).unwrap().wait();
         plain.remove_sandbox(&id).await.unwrap();
         assert_eq!(waiting.await.unwrap().code, 137);

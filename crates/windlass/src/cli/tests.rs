@@ -54,6 +54,19 @@ fn check(text: &str, wanted: Expect) {
 }
 
 #[test]
+fn a_program_with_a_version_prints_the_version() {
+    #[derive(clap::Args, Debug)]
+    #[command(version = "1.2.3")]
+    struct Versioned {}
+    check(
+        &error::<Versioned>("--version"),
+        expect![[r#"
+        backup 1.2.3
+    "#]],
+    );
+}
+
+#[test]
 fn flags_of_the_operators_own_go_with_every_command() {
     assert_eq!(parsed("").verb, None);
     assert_eq!(parsed("").own.store, "http://store:9000");

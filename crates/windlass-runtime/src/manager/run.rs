@@ -1,7 +1,7 @@
 //! The order of start and stop.
 
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -9,7 +9,11 @@ use std::{
     time::Duration,
 };
 
-use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use futures::{
+    FutureExt, StreamExt,
+    future::{AbortHandle, Abortable, Aborted, BoxFuture, abortable},
+    stream::FuturesUnordered,
+};
 use parking_lot::Mutex;
 use tokio::{
     sync::{mpsc, oneshot},
@@ -57,8 +61,8 @@ pub(super) struct RunningManager {
     health: Health,
     /// Whether the caches have been declared and started.
     started: Arc<AtomicBool>,
-    /// The names of the controllers in `preparing`, for readiness.
-    asking: Arc<Mutex<BTreeSet<String>>>,
+    /// The controllers in `preparing` by name, for readiness, and to abort the preparation of a controller that is stopped.
+    asking: Arc<Mutex<BTreeMap<String, AbortHandle>>>,
 }
 
 /// An occurrence that a running manager reacts to.
@@ -72,7 +76,8 @@ enum Next {
 
 /// A controller whose caches have been requested, or the reason why they cannot be.
 type Prepared = (Box<dyn AnyController>, Result<()>);
-type Preparing = BoxFuture<'static, Prepared>;
+/// A preparation ends without a result if the controller is stopped first.
+type Preparing = Abortable<BoxFuture<'static, Prepared>>;
 
 impl RunningManager {
     pub(super) async fn start_and_stop(
@@ -227,14 +232,15 @@ impl RunningManager {
     /// answer has come, and the others need not wait.
     fn prepare(&mut self, mut controller: Box<dyn AnyController>) -> Result<Option<Box<dyn AnyController>>> {
         let (state, name) = (self.state.clone(), controller.name().to_owned());
-        let mut preparing: Preparing = Box::pin(async move {
+        let mut preparing: BoxFuture<'static, Prepared> = Box::pin(async move {
             let result = controller.prepare(&state).await;
             (controller, result)
         });
         if let Some((controller, result)) = (&mut preparing).now_or_never() {
             return result.map(|()| Some(controller));
         }
-        self.asking.lock().insert(name);
+        let (preparing, abort) = abortable(preparing);
+        self.asking.lock().insert(name, abort);
         self.preparing.push(preparing);
         Ok(None)
     }
@@ -299,7 +305,11 @@ impl RunningManager {
         self.elected.retain(|runnable| runnable.part() != name);
         let mut found = before - self.elected.len();
         found += self.groups.iter_mut().map(|group| group.stop_part(&name)).sum::<usize>();
-        // A controller that is still asking the server has a name, but no task.
+        // A controller that is still asking the server has a name, but no task. Its name is free at once, so that a preparation that
+        // went on would start a second instance beside a new controller of the name.
+        if let Some(preparing) = self.asking.lock().remove(&name) {
+            preparing.abort();
+        }
         if found == 0 && !self.names.contains(&name) {
             let _ = stopped.send(Err(Error::setup(format!("the manager has no part called {name:?}"))));
             return;
@@ -343,7 +353,10 @@ impl RunningManager {
                 () = &mut stop => Next::Stop,
                 Some(ended) = self.ended.recv() => Next::Ended(ended),
                 change = leadership_change(&mut self.leadership) => Next::Leadership(change),
-                Some(prepared) = self.preparing.next(), if !self.preparing.is_empty() => Next::Prepared(prepared),
+                Some(prepared) = self.preparing.next(), if !self.preparing.is_empty() => match prepared {
+                    Ok(prepared) => Next::Prepared(prepared),
+                    Err(Aborted) => continue,
+                },
                 Some(change) = changes.recv() => Next::Change(change),
             };
             match next {
@@ -352,10 +365,7 @@ impl RunningManager {
                 Next::Prepared((controller, result)) => {
                     result?;
                     self.asking.lock().remove(controller.name());
-                    // Stopped in the meantime, it has no name any more.
-                    if self.names.contains(controller.name()) {
-                        self.start_controller(controller);
-                    }
+                    self.start_controller(controller);
                 }
                 Next::Leadership(LeadershipChange::Acquired) => self.lead(),
                 Next::Leadership(LeadershipChange::Lost) => return Err(Error::lost_leadership()),
@@ -375,7 +385,7 @@ impl RunningManager {
     async fn stop(mut self, result: Result<()>) -> Result<()> {
         let lost = result.as_ref().is_err_and(Error::is_lost_leadership);
         let budget = if lost { Some(Duration::ZERO) } else { self.grace };
-        let deadline = budget.map(|budget| Instant::now() + budget);
+        let deadline = budget.and_then(|budget| Instant::now().checked_add(budget));
         let elected = self.groups[Group::LeaderElected as usize].stop(deadline).await;
         let mut late = elected.aborted;
         if let Some(leadership) = self.leadership.take() {
@@ -420,13 +430,16 @@ struct Parts {
 }
 
 /// Fails with the resources whose first list has not ended, and with the controllers that ask the server about their kinds.
-fn caches_filled(asking: &BTreeSet<String>, unsynced: &[String]) -> std::result::Result<(), String> {
+fn caches_filled(
+    asking: &BTreeMap<String, AbortHandle>,
+    unsynced: &[String],
+) -> std::result::Result<(), String> {
     let mut reasons = Vec::new();
     if !unsynced.is_empty() {
         reasons.push(format!("the first list has not ended: {}", unsynced.join(", ")));
     }
     if !asking.is_empty() {
-        let names: Vec<&str> = asking.iter().map(String::as_str).collect();
+        let names: Vec<&str> = asking.keys().map(String::as_str).collect();
         reasons.push(format!(
             "the server has not said which kinds these controllers watch: {}",
             names.join(", ")

@@ -9,10 +9,14 @@ use std::{
 };
 
 use http::Method;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube_client::api::PostParams;
-use kube_core::{ApiResource, GroupVersionKind};
+use k8s_openapi::{
+    api::core::v1::{ConfigMap, Secret},
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube_client::api::{Api, PostParams};
+use kube_core::{ApiResource, DynamicObject, GroupVersionKind};
 use parking_lot::Mutex;
+use serde_json::json;
 use windlass_runtime::{
     Action, Context, Controller, Error, Manager, ObjectKey, RunContext, Runnable, Watch,
     informer::SharedInformer, leader_election::LeaderElection, manager::Group,
@@ -183,6 +187,56 @@ async fn a_runnable_begins_when_the_caches_are_filled() {
     running.stop().await.expect("a graceful end");
 }
 
+fn missing_kind() -> ApiResource {
+    ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Missing"))
+}
+
+/// A controller of a kind that the server may not know yet.
+fn of_missing_kind(label: &'static str, notes: &Arc<Mutex<Vec<String>>>) -> Controller {
+    let notes = notes.clone();
+    Controller::keyed::<()>("missing", move |key: ObjectKey, _: Context<()>| {
+        notes.lock().push(format!("{label}: {}", key.name()));
+        async { Ok::<_, Error>(Action::done()) }
+    })
+    .watch(Watch::dynamic(missing_kind(), |object, _| Ok(vec![object.key()])))
+}
+
+/// A controller that is stopped before the server knows its kind, and added again, runs once.
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_is_stopped_while_it_asks_the_server_does_not_start_later() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    let notes = Arc::new(Mutex::new(Vec::new()));
+    // Whether the kind has namespaces must be known before the controller starts.
+    let manager = Manager::new(client.clone()).namespaces(["default"]);
+    let handle = manager.handle();
+    let running = run(manager);
+    handle.add_controller(of_missing_kind("first", &notes)).await.expect("added");
+    handle.stop("missing").await.expect("stopped");
+    handle.add_controller(of_missing_kind("second", &notes)).await.expect("the name is free again");
+
+    let definition = json!({
+        "metadata": {"name": "missings.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"kind": "Missing", "plural": "missings"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}],
+        },
+    });
+    let definition = serde_json::from_value(definition).expect("a definition");
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    definitions.create(&PostParams::default(), &definition).await.expect("created");
+    let objects: Api<DynamicObject> = Api::namespaced_with(client, "default", &missing_kind());
+    for name in ["a", "b"] {
+        let object = DynamicObject::new(name, &missing_kind());
+        eventually(SOON, || async { objects.create(&PostParams::default(), &object).await.map(drop) }).await;
+        noted(&notes, &format!("second: {name}")).await;
+    }
+    assert!(!notes.lock().iter().any(|note| note.starts_with("first")), "{:?}", notes.lock());
+    running.stop().await.expect("a graceful end");
+}
+
 /// A kind that cannot be read, and one that is not served, hold back their own controllers only.
 #[tokio::test]
 async fn controllers_that_can_work_do() {
@@ -200,11 +254,10 @@ async fn controllers_that_can_work_do() {
             async { Ok::<_, Error>(Action::done()) }
         })
     };
-    let missing = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Missing"));
     let unserved = Controller::keyed::<()>("unserved", |_: ObjectKey, _: Context<()>| async {
         Ok::<_, Error>(Action::done())
     })
-    .watch(Watch::dynamic(missing, |_, _| Ok(Vec::new())));
+    .watch(Watch::dynamic(missing_kind(), |_, _| Ok(Vec::new())));
     let manager = Manager::new(faults.client())
         .namespaces(["default"])
         .controller(unserved)

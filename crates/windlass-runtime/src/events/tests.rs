@@ -1,3 +1,4 @@
+use serde_json::json;
 use std::{
     collections::BTreeMap,
     sync::{
@@ -212,6 +213,38 @@ fn keeping_client() -> (Client, Arc<Mutex<Vec<String>>>) {
 
 fn record(recorder: &Recorder, note: &str) {
     recorder.event(EventType::Normal, ObjectReference::default(), "Tested", note);
+}
+
+/// The events behind an Event that the server refuses do not wait for further attempts.
+#[tokio::test(start_paused = true)]
+async fn an_event_that_the_server_answers_with_500_is_not_sent_again() {
+    let written = Arc::new(Mutex::new(Vec::new()));
+    let kept = written.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let kept = kept.clone();
+        async move {
+            let refused = request.uri().path().contains("/namespaces/refused/");
+            kept.lock().push(request.uri().path().to_owned());
+            let status =
+                json!({"kind": "Status", "status": "Failure", "reason": "InternalError", "code": 500});
+            let (code, body) = if refused { (500, status.to_string()) } else { (201, "{}".to_owned()) };
+            let response = Response::builder().status(code).body(Body::from(body.into_bytes()));
+            Ok::<_, kube_client::Error>(response.expect("a response"))
+        }
+    });
+    let client = crate::client::in_process(service).expect("a client");
+    let broadcaster = Broadcaster::new();
+    broadcaster.start_recording_to(client);
+    let recorder = broadcaster.recorder("test");
+    for namespace in ["refused", "good"] {
+        let regarding =
+            ObjectReference { namespace: Some(namespace.to_owned()), ..ObjectReference::default() };
+        recorder.event(EventType::Normal, regarding, "Tested", "note");
+    }
+    broadcaster.shutdown(Duration::from_secs(1)).await;
+    let paths = ["refused", "good"].map(|namespace| format!("/api/v1/namespaces/{namespace}/events"));
+    assert_eq!(*written.lock(), paths);
+    assert_eq!(broadcaster.dropped(DropCause::Rejected), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -69,7 +69,8 @@ impl EventWriter {
     {
         for attempt in 0..TRIES {
             match send().await {
-                Err(error) if error.is_transient() => {
+                // A server that answers has decided: the events behind must not wait for one that is refused. client-go does the same.
+                Err(error) if error.is_transient() && error.status().is_none() => {
                     tracing::debug!(%error, attempt, "writing an event failed, retrying");
                     // The first pause is random, so that many programs do not retry in step.
                     let pause = if attempt == 0 { PAUSE.mul_f64(self.env.fraction()) } else { PAUSE };

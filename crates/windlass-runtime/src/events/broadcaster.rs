@@ -151,7 +151,7 @@ impl Broadcaster {
 
     /// Stops accepting events and waits until the sinks have written those that are queued, at most for `limit`.
     pub async fn shutdown(&self, limit: Duration) {
-        let deadline = Instant::now() + limit;
+        let deadline = Instant::now().checked_add(limit);
         let tasks = {
             let mut sinks = self.inner.sinks.lock();
             sinks.shut_down = true;
@@ -160,6 +160,10 @@ impl Broadcaster {
             std::mem::take(&mut sinks.tasks)
         };
         for mut task in tasks {
+            let Some(deadline) = deadline else {
+                let _ = task.await;
+                continue;
+            };
             if timeout_at(deadline, &mut task).await.is_err() {
                 tracing::warn!(?limit, "some events were not written before the shutdown");
                 task.abort();

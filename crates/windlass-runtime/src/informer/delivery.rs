@@ -118,11 +118,12 @@ impl Delivery {
 
     async fn run(&self, subscription: &mut Subscription, guard: &Weak<SubscriptionGuard>) {
         let period = self.resync.filter(|period| !period.is_zero());
-        let mut ticks = period.map(|period| {
-            let mut ticks = interval_at(Instant::now() + period, period);
+        let mut ticks = period.and_then(|period| {
+            // Without an instant that is so late, there is no resync.
+            let mut ticks = interval_at(Instant::now().checked_add(period)?, period);
             // A handler that is slower than the period gets no burst of resyncs.
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            ticks
+            Some(ticks)
         });
         let mut retries = Retries::new();
         loop {

@@ -182,7 +182,8 @@ impl Membership {
     pub(crate) fn may_continue(&self, now: Duration, key: u64) -> bool {
         let valid = self.valid_until().is_some_and(|until| now < until);
         let owner_waits = |peer: &Peer| {
-            peer.member.outranks(&self.own, key) && now >= peer.known_since + self.terms.hand_over_timeout
+            let due = peer.known_since.saturating_add(self.terms.hand_over_timeout);
+            peer.member.outranks(&self.own, key) && now >= due
         };
         valid && !self.peers.values().any(owner_waits)
     }

@@ -114,6 +114,27 @@ async fn stopping_takes_no_longer_than_it_may() {
     assert_eq!(error.to_string(), "not everything stopped within 300ms: stubborn ended by force");
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_longest_times_mean_never() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_config_map(&client, "a").await;
+    let reconciled = Arc::new(AtomicUsize::new(0));
+    let count = reconciled.clone();
+    let controller = Controller::of::<ConfigMap>(move |_: ObjectKey, _: Context<ConfigMap>| {
+        count.fetch_add(1, Ordering::SeqCst);
+        async { Ok::<_, Error>(Action::done()) }
+    })
+    .resync(Duration::MAX);
+    let manager = Manager::new(client).controller(controller).graceful_shutdown_timeout(Some(Duration::MAX));
+    let running = cluster.run_restricted(manager).await;
+    eventually(SOON, || async {
+        if reconciled.load(Ordering::SeqCst) > 0 { Ok(()) } else { Err("not reconciled") }
+    })
+    .await;
+    running.stop().await.expect("a graceful end");
+}
+
 #[tokio::test]
 async fn a_runnable_that_fails_or_panics_ends_the_manager() {
     let cluster = TestCluster::start().await;

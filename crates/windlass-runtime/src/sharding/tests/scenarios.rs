@@ -6,12 +6,12 @@ use expect_test::{Expect, expect};
 
 use super::{
     super::{
-        membership::{Membership, Step, WriteResult},
+        membership::{Membership, Step, Terms, WriteResult},
         rendezvous::hash,
         rights::Verdict,
     },
-    replica,
     server::{OwnLease, Reply, Server, short},
+    terms,
 };
 
 struct Scenario {
@@ -23,11 +23,15 @@ struct Scenario {
 }
 
 impl Scenario {
-    /// The letters are the last digits of the replicas' names.
     fn of(names: &str) -> Self {
+        Self::with(names, terms())
+    }
+
+    /// The letters are the last digits of the replicas' names.
+    fn with(names: &str, terms: Terms) -> Self {
         let replica = |name: char| {
             let digit = name.to_digit(16).expect("a hexadecimal digit");
-            (name, (replica(digit.into()), OwnLease::default()))
+            (name, (Membership::new("op", terms, digit.into()), OwnLease::default()))
         };
         Self {
             server: Server::default(),
@@ -190,6 +194,21 @@ fn the_keys_of_a_dead_replica_move_when_its_lease_has_expired() {
         16.9 a: writes, lists, waits until 18.9; owns 47; a→[b] b→[a]
         18.9 a: writes, lists, deletes b, lists, waits until 20.9; owns 100; a→[b]
     "]]);
+}
+
+#[test]
+fn work_is_never_cut_off_if_the_hand_over_may_take_for_ever() {
+    let mut s = Scenario::with("ab", Terms { hand_over_timeout: Duration::MAX, ..terms() });
+    let key = s.key_that_moves('a', 'b');
+    s.at(0.0).run('a');
+    let now = s.now();
+    assert_eq!(s.core('a').begin(now, key), Verdict::Own);
+    s.at(1.0).run('b');
+    s.at(2.0).run('a').run('b');
+    s.at(4.0).run('a').run('b');
+    s.at(7.0);
+    let now = s.now();
+    assert!(s.core('a').may_continue(now, key));
 }
 
 #[test]

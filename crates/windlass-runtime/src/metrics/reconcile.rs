@@ -33,6 +33,7 @@ pub(crate) struct ReconcileMetrics {
     conflicts: Family<ControllerLabel, Counter>,
     hot_loops: Family<ControllerLabel, Counter>,
     undecodable: Family<ControllerLabel, Counter>,
+    unmapped_events: Family<ControllerLabel, Counter>,
 }
 
 /// controller-runtime's buckets.
@@ -64,6 +65,7 @@ impl Default for ReconcileMetrics {
             conflicts: Family::default(),
             hot_loops: Family::default(),
             undecodable: Family::default(),
+            unmapped_events: Family::default(),
         }
     }
 }
@@ -136,6 +138,11 @@ impl ReconcileMetrics {
             "Versions of cached objects that did not decode into the type they were read as",
             self.undecodable.clone(),
         );
+        registry.register(
+            "windlass_unmapped_events",
+            "Events of event streams that were given up, because their mapper failed again and again",
+            self.unmapped_events.clone(),
+        );
     }
 
     /// Returns the metrics of one controller.
@@ -166,6 +173,7 @@ impl ReconcileMetrics {
             conflicts: self.conflicts.get_or_create_owned(&label),
             hot_loops: self.hot_loops.get_or_create_owned(&label),
             undecodable: self.undecodable.get_or_create_owned(&label),
+            unmapped_events: self.unmapped_events.get_or_create_owned(&label),
         }
     }
 }
@@ -188,4 +196,5 @@ pub(crate) struct OneController {
     pub(crate) conflicts: Counter,
     pub(crate) hot_loops: Counter,
     pub(crate) undecodable: Counter,
+    pub(crate) unmapped_events: Counter,
 }

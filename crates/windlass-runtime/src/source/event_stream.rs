@@ -17,8 +17,14 @@ use crate::{
 /// The number of events that an [`EventSender`] holds until the controller takes them, as in controller-runtime.
 const CHANNEL: usize = 1024;
 
-/// The number of events that wait to be mapped again, at most. With so many, no new ones are taken.
+/// The number of events that wait to be mapped again, at most. With so many, no new events are taken.
 const FAILING: usize = 1024;
+
+/// How often an event is mapped before the event is given up: for about seven minutes.
+const TRIES: u32 = 20;
+
+/// How often an event is mapped while [`FAILING`] events wait: for about five seconds. The events behind must not wait for ever.
+const TRIES_OF_MANY: u32 = 10;
 
 /// The pause before an event is mapped again; it doubles with each failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
@@ -56,7 +62,9 @@ type Mapper<T, Q> = Arc<dyn Fn(&T, &MapContext) -> Result<Vec<Q>> + Send + Sync>
 impl<T: Send + Sync + 'static, Q: QueueKey> EventStream<T, Q> {
     /// Maps the events of a stream. If the stream panics, the controller and with it the manager end: a stream cannot be restarted.
     ///
-    /// An event for which `mapper` fails or panics is mapped again with back-off, while others go on.
+    /// An event for which `mapper` fails or panics is mapped again with back-off, while others go on. After 20 failures in about seven
+    /// minutes, the event is given up, with an error in the log and a count in `windlass_unmapped_events_total`. While 1024 events wait
+    /// to be mapped again, no new events are taken, and an event is given up after ten failures in about five seconds.
     pub fn new(
         events: impl Stream<Item = T> + Send + 'static,
         mapper: impl Fn(&T, &MapContext) -> Result<Vec<Q>> + Send + Sync + 'static,
@@ -98,6 +106,16 @@ impl<T: Send + Sync + 'static, Q: QueueKey> EventStream<T, Q> {
                 }
             };
             if !self.map(&event, &cx) {
+                let tries = if failing.len() + 1 < FAILING { TRIES } else { TRIES_OF_MANY };
+                if failures + 1 >= tries {
+                    tracing::error!(
+                        controller = cx.controller,
+                        tries = failures + 1,
+                        "an event is given up: it cannot be mapped to keys"
+                    );
+                    cx.unmapped_events.inc();
+                    continue;
+                }
                 let pause = FIRST_PAUSE.saturating_mul(2u32.saturating_pow(failures)).min(LONGEST_PAUSE);
                 failing.push(async move {
                     sleep(pause).await;

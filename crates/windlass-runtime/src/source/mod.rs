@@ -11,6 +11,7 @@ use futures::{
     Stream, StreamExt,
     future::{BoxFuture, FutureExt},
 };
+use prometheus_client::metrics::counter::Counter;
 use windlass_workqueue::{AddOptions, WorkQueue};
 
 pub use self::{
@@ -39,6 +40,8 @@ pub(crate) struct SourceContext<Q: QueueKey> {
     pub(crate) map: MapContext,
     pub(crate) supervisor: Supervisor,
     pub(crate) env: Env,
+    /// Counts the events that are given up.
+    pub(crate) unmapped_events: Counter,
 }
 
 impl<Q: QueueKey> Source<Q> {

@@ -78,6 +78,27 @@ async fn events_are_mapped_to_keys_and_one_that_fails_is_mapped_again() {
     assert!(error.is_stopped(), "{error}");
 }
 
+/// More events than may wait can never be mapped: those behind are mapped all the same.
+#[tokio::test(start_paused = true)]
+async fn events_that_cannot_be_mapped_are_given_up() {
+    let cluster = TestCluster::start().await;
+    let reconciled = Reconciled::default();
+    let (sender, events) = EventStream::channel(|event: &Option<&str>, _| {
+        event.map(|key| vec![key.to_owned()]).ok_or_else(|| Error::other("no such tenant"))
+    });
+    let manager = Manager::new(cluster.client()).controller(reconciled.controller().source(events));
+    let metrics = manager.metrics().clone();
+    let running = cluster.run_restricted(manager).await;
+    for _ in 0..1030 {
+        sender.send(None).await.expect("the controller runs");
+    }
+    sender.send(Some("good")).await.expect("the controller runs");
+    reconciled.eventually(&["good"]).await;
+    let given_up = || metric(&metrics.render(), "windlass_unmapped_events_total{controller=\"fed\"}");
+    eventually(Duration::from_mins(10), || async { expect_eq(given_up(), 1030) }).await;
+    running.stop().await.expect("a graceful end");
+}
+
 #[tokio::test]
 async fn a_timer_enqueues_what_the_cache_holds() {
     let cluster = TestCluster::start().await;

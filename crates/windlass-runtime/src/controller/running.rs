@@ -301,13 +301,13 @@ impl<Q: QueueKey> Running<Q> {
         Ok(id)
     }
 
-    /// The cache of the controller's own kind, once its watch has started.
-    pub(super) fn primary_store(&self) -> Option<Store> {
+    /// The caches of the controller's own kind, in all clusters, once its watch has started.
+    pub(super) fn primary_stores(&self) -> Option<Vec<Store>> {
         let primary = self.primary.as_ref()?;
         let active = self.active.lock();
-        // It is declared first.
-        let watch = active.values().next()?;
-        (*watch.informer.resource() == primary.resource).then(|| watch.informer.store())
+        let of_kind = active.values().filter(|watch| *watch.informer.resource() == primary.resource);
+        let stores: Vec<Store> = of_kind.map(|watch| watch.informer.store()).collect();
+        (!stores.is_empty()).then_some(stores)
     }
 
     /// Hands all objects of all watches to the handlers again.
@@ -380,6 +380,7 @@ impl<Q: QueueKey> Running<Q> {
             map: MapContext { caches: self.context.caches.clone() },
             supervisor: self.supervisor(),
             env: self.manager.env.clone(),
+            unmapped_events: self.metrics.unmapped_events.clone(),
         };
         tokio::spawn(async move {
             let feed = std::panic::AssertUnwindSafe(source.run(cx)).catch_unwind();

@@ -1,7 +1,8 @@
 //! The part of a sharded controller's keys that this replica works on.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, panic::AssertUnwindSafe, sync::Arc};
 
+use futures::FutureExt;
 use hashbrown::{HashMap, HashSet};
 use parking_lot::Mutex;
 use tokio::time::{Duration, Instant};
@@ -34,15 +35,20 @@ struct Aside<Q> {
     waiting: HashSet<Q, foldhash::fast::FixedState>,
     /// The keys of other replicas, each with the time at which it was put here.
     foreign: HashMap<Q, Instant, foldhash::fast::FixedState>,
+    /// The keys of `foreign`, roughly the oldest first.
+    oldest: VecDeque<Q>,
 }
 
 /// How long and how many keys of other replicas are remembered. A dead replica's keys move within this time.
 const FOREIGN_TIME: Duration = Duration::from_mins(2);
 const FOREIGN_KEYS: usize = 10_000;
+/// So many of the oldest keys are looked at for each further key when as many keys as possible are remembered.
+const LOOKS: usize = 16;
 
 impl<Q: QueueKey> Shard<Q> {
     pub(super) fn new(gate: Gate, hash: ShardHash<Q>, each_key: Option<EachKey<Q>>) -> Self {
-        let aside = Aside { waiting: HashSet::default(), foreign: HashMap::default() };
+        let aside =
+            Aside { waiting: HashSet::default(), foreign: HashMap::default(), oldest: VecDeque::new() };
         Self { gate, hash, each_key, aside: Mutex::new(aside) }
     }
 
@@ -83,6 +89,8 @@ impl<Q: QueueKey> Shard<Q> {
         let moved: Vec<Q> =
             aside.waiting.extract_if(|key| rights.verdict((self.hash)(key)) == Verdict::Foreign).collect();
         moved.into_iter().for_each(|key| aside.remember(key));
+        let Aside { foreign, oldest, .. } = &mut *aside;
+        oldest.retain(|key| foreign.contains_key(key));
         drop(aside);
         keys.sort_unstable();
         keys
@@ -92,11 +100,27 @@ impl<Q: QueueKey> Shard<Q> {
 impl<Q: QueueKey> Aside<Q> {
     fn remember(&mut self, key: Q) {
         let now = Instant::now();
+        if let Some(since) = self.foreign.get_mut(&key) {
+            *since = now;
+            return;
+        }
         if self.foreign.len() >= FOREIGN_KEYS {
-            self.foreign.retain(|_, since| now < *since + FOREIGN_TIME);
+            self.forget(now);
         }
         if self.foreign.len() < FOREIGN_KEYS {
+            self.oldest.push_back(key.clone());
             self.foreign.insert(key, now);
+        }
+    }
+
+    /// Forgets some of the keys whose time is over. The number of keys that are looked at does not depend on how many are remembered.
+    fn forget(&mut self, now: Instant) {
+        for _ in 0..LOOKS {
+            let Some(key) = self.oldest.pop_front() else { return };
+            match self.foreign.get(&key) {
+                Some(since) if now < *since + FOREIGN_TIME => self.oldest.push_back(key),
+                _ => drop(self.foreign.remove(&key)),
+            }
         }
     }
 }
@@ -112,11 +136,11 @@ impl<Q: QueueKey> Running<Q> {
         }
     }
 
-    /// The keys of the objects of the controller's own kind; `None` if it has no kind.
+    /// The keys of the objects of the controller's own kind, in all clusters; `None` if it has no kind.
     fn cached_keys(&self, shard: &Shard<Q>) -> Option<Vec<Q>> {
-        let (each_key, store) = (shard.each_key?, self.primary_store()?);
-        let mut keys = Vec::with_capacity(store.len());
-        each_key(&store, &mut |key| keys.push(key));
+        let (each_key, stores) = (shard.each_key?, self.primary_stores()?);
+        let mut keys = Vec::with_capacity(stores.iter().map(Store::len).sum());
+        stores.iter().for_each(|store| each_key(store, &mut |key| keys.push(key)));
         Some(keys)
     }
 
@@ -145,7 +169,14 @@ impl<Q: QueueKey> Running<Q> {
 
 impl<Q: QueueKey> ShardedController for Running<Q> {
     fn take_over(self: Arc<Self>, before: &Arc<Rights>, now: &Arc<Rights>) {
-        tokio::spawn(self.queue_gained(before.clone(), now.clone()));
+        let (before, now) = (before.clone(), now.clone());
+        tokio::spawn(async move {
+            let taken = AssertUnwindSafe(self.clone().queue_gained(before, now)).catch_unwind();
+            if taken.await.is_err() {
+                self.supervisor().count_panic("take-over of keys");
+                self.resync();
+            }
+        });
     }
 
     fn name(&self) -> &str {
@@ -169,5 +200,29 @@ pub(super) fn hash_of_text<Q: QueueKey>() -> ShardHash<Q> {
 pub(super) fn each_object_key(store: &Store, visit: &mut dyn FnMut(ObjectKey)) {
     for object in store.list() {
         visit(ObjectKey::new(object.namespace(), object.name()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// At a start, each key is another replica's.
+    #[tokio::test(start_paused = true)]
+    async fn remembering_a_foreign_key_costs_the_same_however_many_are_remembered() {
+        let mut aside =
+            Aside { waiting: HashSet::default(), foreign: HashMap::default(), oldest: VecDeque::new() };
+        for key in 0..100_000_u32 {
+            aside.remember(key);
+        }
+        assert_eq!((aside.foreign.len(), aside.oldest.len()), (FOREIGN_KEYS, FOREIGN_KEYS));
+        tokio::time::advance(FOREIGN_TIME / 2).await;
+        aside.remember(1);
+        tokio::time::advance(FOREIGN_TIME / 2).await;
+        for key in 200_000..210_000 {
+            aside.remember(key);
+        }
+        assert!(aside.foreign.contains_key(&1), "remembered again in between");
+        assert!(aside.foreign.contains_key(&209_000) && !aside.foreign.contains_key(&2));
     }
 }

@@ -20,15 +20,16 @@ use kube_client::{
 use parking_lot::Mutex;
 use tokio::{task::JoinHandle, time::Instant};
 use windlass_runtime::{
-    Action, Context, Controller, Manager, ObjectKey, Result,
+    Action, Context, Controller, Manager, ObjectKey, Result, Watch,
     leader_election::{LeaderElection, Timing},
+    manager::Cluster,
     sharding::Sharding,
 };
 use windlass_test::{RestrictedAccount, TestCluster, eventually, stretched};
 
 use crate::{
     fault::Faults,
-    fixture::{Running, SOON, metric, run},
+    fixture::{Running, SOON, expect_eq, metric, run},
 };
 
 /// Short times, for a machine that renews a Lease in time.
@@ -42,6 +43,11 @@ fn timing() -> Timing {
 }
 
 const OBJECTS: usize = 60;
+
+/// Asks for more work on the key soon.
+fn again() -> Action {
+    Action::requeue_after(Duration::from_millis(20))
+}
 
 /// A namespace of its own on a server, with objects to reconcile.
 struct World {
@@ -130,8 +136,8 @@ impl World {
         Self { cluster, client, namespace, work: Work::default() }
     }
 
-    /// A replica that works on each of its keys again and again.
-    fn replica(&self, name: &'static str, client: Client) -> Manager {
+    /// Works on each key, and then does what `again` says.
+    fn controller(&self, name: &'static str, again: Action) -> Controller {
         let work = self.work.clone();
         let controller = Controller::of::<ConfigMap>(move |key: ObjectKey, _: Context<ConfigMap>| {
             let work = work.clone();
@@ -142,12 +148,17 @@ impl World {
                 let at_work = work.begin(&key, name);
                 tokio::time::sleep(Duration::from_millis(5)).await;
                 drop(at_work);
-                Ok(Action::requeue_after(Duration::from_millis(20)))
+                Ok(again)
             }
         });
+        controller.concurrency(8).sharded()
+    }
+
+    /// A replica that works on each of its keys again and again.
+    fn replica(&self, name: &'static str, client: Client) -> Manager {
         Manager::new(client)
             .namespaces([&self.namespace])
-            .controller(controller.concurrency(8).sharded())
+            .controller(self.controller(name, again()))
             .sharding(Sharding::new("shards").namespace(&self.namespace).identity(name).timing(timing()))
     }
 
@@ -206,6 +217,44 @@ async fn replicas_split_the_keys_and_hand_them_over() -> Result<()> {
     operator.assert_exact();
     operator.remove().await;
     world.end().await;
+    Ok(())
+}
+
+/// The objects are in a further cluster only. Replica b works on its keys again and again, and replica a has nothing more to do: the periodic
+/// work is lost if replica a does not find the keys.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_keys_of_a_further_cluster_are_handed_over() -> Result<()> {
+    let own = TestCluster::start().await;
+    let edge = World::start().await;
+    let replica = |name: &'static str, again: Action| {
+        let controller = edge.controller(name, again).watch(Watch::primary::<ConfigMap>().in_cluster("edge"));
+        let sharding = Sharding::new("shards").namespace("default").identity(name).timing(timing());
+        run(Manager::new(own.client())
+            .cluster(Cluster::new("edge", edge.client.clone()).namespaces([&edge.namespace]))
+            .controller(controller)
+            .sharding(sharding))
+    };
+    let keys_of = |name: &str| -> BTreeSet<ObjectKey> {
+        let observed = edge.work.0.lock();
+        observed.last.iter().filter(|(_, last)| **last == name).map(|(key, _)| key.clone()).collect()
+    };
+    let a = replica("a", Action::done());
+    eventually(SOON, || async { expect_eq(keys_of("a").len(), OBJECTS) }).await;
+    let b = replica("b", again());
+    eventually(SOON, || async {
+        let keys = keys_of("b").len();
+        if keys > OBJECTS / 10 { Ok(()) } else { Err(format!("b has worked on {keys} keys")) }
+    })
+    .await;
+    b.stop().await?;
+    let moved = keys_of("b");
+    eventually(SOON, || async {
+        let lost = moved.difference(&keys_of("a")).count();
+        if lost == 0 { Ok(()) } else { Err(format!("{lost} of {} keys are lost", moved.len())) }
+    })
+    .await;
+    a.stop().await?;
+    edge.end().await;
     Ok(())
 }
 

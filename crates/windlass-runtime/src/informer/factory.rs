@@ -192,6 +192,17 @@ impl SharedInformerFactory {
         self.informers().iter().filter(|informer| !informer.has_synced()).map(describe_unsynced).collect()
     }
 
+    /// Returns the resources whose caches were filled, and whose watches have been failing for this long, each with the last failure.
+    pub(crate) fn stale(&self, limit: Duration) -> Vec<String> {
+        let stale = |informer: &SharedInformer| {
+            let failing =
+                informer.failing().filter(|failing| informer.has_synced() && failing.duration() >= limit)?;
+            let (plural, seconds) = (&informer.resource().plural, failing.duration().as_secs());
+            Some(format!("{plural} for {seconds} s ({})", failing.last))
+        };
+        self.informers().iter().filter_map(stale).collect()
+    }
+
     /// Ends all watches and waits until they have ended. The caches keep their objects.
     pub async fn shutdown(&self) {
         self.inner.cancelled.cancel();

@@ -1,26 +1,54 @@
 //! The log lines of a watch.
 
+use std::time::Duration;
+
 use parking_lot::Mutex;
+use tokio::time::Instant;
 use windlass_cache::Notice;
 
 /// Writes notices to the log. A failure that repeats is a warning once, and later at debug level.
 #[derive(Debug, Default)]
 pub(super) struct WatchLog {
-    last: Mutex<Option<String>>,
+    failing: Mutex<Option<Failing>>,
+}
+
+/// The failures of a watch since it worked last.
+#[derive(Clone, Debug)]
+pub(crate) struct Failing {
+    /// When the first of the failures was reported.
+    since: Instant,
+    /// The last failure.
+    pub(crate) last: String,
+}
+
+impl Failing {
+    /// Returns for how long the watch has been failing.
+    pub(crate) fn duration(&self) -> Duration {
+        self.since.elapsed()
+    }
 }
 
 impl WatchLog {
-    /// The last failure, until the watch has recovered.
-    pub(super) fn last_failure(&self) -> Option<String> {
-        self.last.lock().clone()
+    /// Returns the failures, until the watch has recovered.
+    pub(super) fn failing(&self) -> Option<Failing> {
+        self.failing.lock().clone()
+    }
+
+    /// Remembers a failure, and returns whether the failure before was the same.
+    fn remember(&self, text: &str) -> bool {
+        let mut failing = self.failing.lock();
+        let (since, repeated) = failing
+            .as_ref()
+            .map_or_else(|| (Instant::now(), false), |known| (known.since, known.last == text));
+        *failing = Some(Failing { since, last: text.to_owned() });
+        repeated
     }
 
     pub(super) fn write(&self, resource: &str, notice: &Notice) {
         match notice {
             Notice::Failed { error, retry_in } => {
                 let text = error.to_string();
-                let repeated = self.last.lock().replace(text.clone()).is_some_and(|last| last == text);
-                if repeated {
+                if self.remember(&text) {
                     tracing::debug!(resource, ?retry_in, "{text}");
                 } else if error.is_unknown_kind() {
                     tracing::info!(resource, ?retry_in, "{text}");
@@ -29,7 +57,7 @@ impl WatchLog {
                 }
             }
             Notice::Recovered => {
-                *self.last.lock() = None;
+                *self.failing.lock() = None;
                 tracing::info!(resource, "watching again");
             }
             Notice::Unreadable(error) => tracing::warn!(resource, "{error}"),

@@ -20,7 +20,7 @@ use super::{
     delivery::{Delivery, DeltaHandler},
     driver::WatchSource,
     factory::Release,
-    log::WatchLog,
+    log::{Failing, WatchLog},
     undecodable::UndecodableObjects,
 };
 use crate::{kind_cache::KindCache, lister::Lister, read_your_writes::CacheView, supervisor::Supervisor};
@@ -150,7 +150,12 @@ impl SharedInformer {
 
     /// Returns the last failure of the watch, until it has recovered.
     pub fn last_failure(&self) -> Option<String> {
-        self.watch.log.last_failure()
+        self.failing().map(|failing| failing.last)
+    }
+
+    /// Returns the failures of the watch, until it has recovered.
+    pub(crate) fn failing(&self) -> Option<Failing> {
+        self.watch.log.failing()
     }
 
     /// Returns what the informer has counted, and how large the cache is.

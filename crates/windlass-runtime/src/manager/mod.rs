@@ -86,6 +86,7 @@ pub struct Manager {
     secure_metrics: Option<SecureMetrics>,
     health_address: Option<SocketAddr>,
     grace: Option<Duration>,
+    stale_after: Option<Duration>,
     leader_election: Option<LeaderElection>,
     sharding: Option<Sharding>,
     events_api: EventsApi,
@@ -145,6 +146,7 @@ impl Manager {
             secure_metrics: None,
             health_address: None,
             grace: Some(Duration::from_secs(30)),
+            stale_after: Some(Duration::from_mins(5)),
             leader_election: None,
             sharding: None,
             events_api: EventsApi::default(),
@@ -329,6 +331,16 @@ impl Manager {
     /// ```
     pub fn readyz_check(self, name: impl Into<String>, check: impl Check) -> Self {
         self.health.add_ready(name, check);
+        self
+    }
+
+    /// Sets how long a watch may fail before the readiness check `watches` fails; `None` turns the check off. Default: 5 minutes.
+    ///
+    /// Meanwhile, the controllers read objects as they were when the watch last worked. A watch works again with its next event or
+    /// bookmark, which API servers send each minute. A replica that is not ready gets no
+    /// requests of webhooks: turn the check off if the webhooks do not depend on the caches.
+    pub fn stale_watches_fail_readiness_after(mut self, limit: Option<Duration>) -> Self {
+        self.stale_after = limit;
         self
     }
 

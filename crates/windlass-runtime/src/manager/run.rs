@@ -58,6 +58,7 @@ pub(super) struct RunningManager {
     leadership: Option<Leadership>,
     sharded: Option<Sharded>,
     grace: Option<Duration>,
+    stale_after: Option<Duration>,
     health: Health,
     /// Whether the caches have been declared and started.
     started: Arc<AtomicBool>,
@@ -118,6 +119,7 @@ impl RunningManager {
             leadership: None,
             sharded: None,
             grace: manager.grace,
+            stale_after: manager.stale_after,
             health,
             started: Arc::default(),
             asking: Arc::default(),
@@ -217,6 +219,17 @@ impl RunningManager {
             };
             std::future::ready(result)
         });
+        if let Some(limit) = self.stale_after {
+            let state = self.state.clone();
+            self.health.add_ready("watches", move || {
+                let stale = state.stale(limit);
+                std::future::ready(if stale.is_empty() {
+                    Ok(())
+                } else {
+                    Err(format!("failing: {}", stale.join(", ")))
+                })
+            });
+        }
         let supervisor = self.state.supervisor.clone();
         self.health.add_ready("tasks", move || {
             let down = supervisor.down();

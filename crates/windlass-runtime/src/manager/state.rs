@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use kube_client::Client;
@@ -107,15 +108,21 @@ impl ManagerState {
 
     /// Returns the kinds whose first list has not ended, with the reason if it is known; those of further clusters with its name.
     pub(crate) fn unsynced(&self) -> Vec<String> {
-        let named = |(cluster, kind): (Option<&str>, String)| match cluster {
-            None => kind,
-            Some(cluster) => format!("{kind} in cluster {cluster}"),
+        self.of_all_caches(SharedInformerFactory::unsynced)
+    }
+
+    /// Returns the kinds whose caches were filled, and whose watches have been failing for this long, with the last failure.
+    pub(crate) fn stale(&self, limit: Duration) -> Vec<String> {
+        self.of_all_caches(|informers| informers.stale(limit))
+    }
+
+    /// Returns descriptions of the caches of all clusters; those of further clusters with the name of the cluster.
+    fn of_all_caches(&self, describe: impl Fn(&SharedInformerFactory) -> Vec<String>) -> Vec<String> {
+        let of_cluster = |(cluster, state): (Option<&str>, &ClusterState)| {
+            let suffix = cluster.map(|cluster| format!(" in cluster {cluster}")).unwrap_or_default();
+            let kinds = describe(&state.informers).into_iter();
+            kinds.map(|kind| kind + &suffix).collect::<Vec<_>>()
         };
-        self.clusters()
-            .flat_map(|(name, cluster)| {
-                cluster.informers.unsynced().into_iter().map(move |kind| (name, kind))
-            })
-            .map(named)
-            .collect()
+        self.clusters().flat_map(of_cluster).collect()
     }
 }

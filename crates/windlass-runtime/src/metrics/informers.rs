@@ -126,6 +126,21 @@ impl Collector for CacheMetrics {
             "windlass_watch_failures",
             "Number of lists and watches that failed",
             &counter(|m| m.failures),
+        )?;
+        let failing = Family::<Labels, Gauge>::default();
+        for (cluster, factory) in &self.0 {
+            for informer in factory.informers() {
+                let resource = GroupResource::of(informer.resource()).to_string();
+                let gauge = failing.get_or_create(&labels(&(resource, cluster.clone()))).clone();
+                let seconds = informer.failing().map_or(0, |failing| failing.duration().as_secs()) as i64;
+                gauge.set(gauge.get().max(seconds));
+            }
+        }
+        encode_one(
+            encoder,
+            "windlass_watch_failing_seconds",
+            "Time since the watch works no longer; 0 while the watch works",
+            &failing,
         )
     }
 }

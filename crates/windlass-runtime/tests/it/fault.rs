@@ -20,6 +20,8 @@ struct Inner {
     watches_flow: watch::Sender<bool>,
     /// Whether requests are answered at all.
     reachable: watch::Sender<bool>,
+    /// Whether reads are allowed.
+    readable: watch::Sender<bool>,
     answers: Mutex<VecDeque<Answer>>,
     lost: Mutex<Vec<(Method, &'static str)>>,
     /// False while answers to creates are held back.
@@ -43,6 +45,7 @@ impl Faults {
             server: Mutex::new(server),
             watches_flow: watch::channel(true).0,
             reachable: watch::channel(true).0,
+            readable: watch::channel(true).0,
             answers: Mutex::default(),
             lost: Mutex::default(),
             answers_flow: watch::channel(true).0,
@@ -81,6 +84,16 @@ impl Faults {
         self.release_watches();
     }
 
+    /// Ends all watches, and forbids reads from now on.
+    pub(crate) fn forbid_reads(&self) {
+        self.0.readable.send_replace(false);
+    }
+
+    /// Allows reads again.
+    pub(crate) fn allow_reads(&self) {
+        self.0.readable.send_replace(true);
+    }
+
     /// Lets it go.
     pub(crate) fn release_watches(&self) {
         self.0.watches_flow.send_replace(true);
@@ -95,13 +108,7 @@ impl Faults {
         reason: &str,
         retry_after: Option<u32>,
     ) {
-        let status = serde_json::json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure",
-            "message": format!("injected {code}"), "reason": reason, "code": code });
-        let mut response = Response::builder().status(code).header("content-type", "application/json");
-        if let Some(seconds) = retry_after {
-            response = response.header("retry-after", seconds);
-        }
-        let response = response.body(any(Body::from(status.to_string().into_bytes()))).expect("a response");
+        let response = failure(code, reason, retry_after);
         self.0.answers.lock().push_back(Answer { method, path, response });
     }
 
@@ -143,6 +150,9 @@ impl Faults {
         if let Some(response) = self.next_answer(&request) {
             return Ok(response);
         }
+        if request.method() == Method::GET && !*self.0.readable.borrow() {
+            return Ok(failure(403, "Forbidden", None));
+        }
         let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
         let is_lost = self.loses(&request);
         let is_create = request.method() == Method::POST;
@@ -160,12 +170,16 @@ impl Faults {
             return Ok(response.map(any));
         }
         let (parts, body) = response.into_parts();
-        let flow = self.0.watches_flow.subscribe();
-        let frames = stream::unfold((body, flow), |(mut body, mut flow)| async move {
-            let frame = body.frame().await?;
-            flow.wait_for(|flows| *flows).await.ok()?;
-            Some((frame.map_err(BoxError::from), (body, flow)))
-        });
+        let (flow, readable) = (self.0.watches_flow.subscribe(), self.0.readable.subscribe());
+        let frames =
+            stream::unfold((body, flow, readable), |(mut body, mut flow, mut readable)| async move {
+                let frame = tokio::select! {
+                    frame = body.frame() => frame?,
+                    _ = readable.wait_for(|readable| !*readable) => return None,
+                };
+                flow.wait_for(|flows| *flows).await.ok()?;
+                Some((frame.map_err(BoxError::from), (body, flow, readable)))
+            });
         Ok(Response::from_parts(parts, StreamBody::new(frames).boxed_unsync()))
     }
 
@@ -185,6 +199,16 @@ impl Faults {
         let place = answers.iter().position(fits)?;
         answers.remove(place).map(|answer| answer.response)
     }
+}
+
+fn failure(code: u16, reason: &str, retry_after: Option<u32>) -> Response<AnyBody> {
+    let status = serde_json::json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure",
+        "message": format!("injected {code}"), "reason": reason, "code": code });
+    let mut response = Response::builder().status(code).header("content-type", "application/json");
+    if let Some(seconds) = retry_after {
+        response = response.header("retry-after", seconds);
+    }
+    response.body(any(Body::from(status.to_string().into_bytes()))).expect("a response")
 }
 
 fn any(body: Body) -> AnyBody {

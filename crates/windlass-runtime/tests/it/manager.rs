@@ -298,7 +298,7 @@ async fn health_and_metrics_are_served() {
         get(health, "/readyz").await.expect("answers"),
         (
             500,
-            "[+]informer-sync ok\n[+]ping ok\n[+]tasks ok\n[-]warm failed: reason withheld\nreadyz check failed\n"
+            "[+]informer-sync ok\n[+]ping ok\n[+]tasks ok\n[-]warm failed: reason withheld\n[+]watches ok\nreadyz check failed\n"
                 .to_owned()
         )
     );
@@ -308,7 +308,11 @@ async fn health_and_metrics_are_served() {
     *well.lock() = true;
     assert_eq!(
         get(health, "/readyz?verbose").await.expect("answers"),
-        (200, "[+]informer-sync ok\n[+]ping ok\n[+]tasks ok\n[+]warm ok\nreadyz check passed\n".to_owned())
+        (
+            200,
+            "[+]informer-sync ok\n[+]ping ok\n[+]tasks ok\n[+]warm ok\n[+]watches ok\nreadyz check passed\n"
+                .to_owned()
+        )
     );
     let (code, text) = get(metrics, "/metrics").await.expect("answers");
     assert_eq!(code, 200);
@@ -379,6 +383,35 @@ async fn a_manager_is_not_ready_before_its_caches_are_filled() {
     let (code, text) = get(health, "/readyz").await.expect("answers");
     assert_eq!(code, 500);
     assert!(text.contains("[-]informer-sync failed"), "{text}");
+    running.stop().await.expect("a graceful end");
+}
+
+/// The rights to a kind are taken away while the manager runs.
+#[tokio::test]
+async fn a_manager_whose_watch_fails_for_long_is_not_ready_until_the_watch_works() {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::before(cluster.client());
+    let health = free_address().await;
+    let manager = Manager::new(faults.client())
+        .controller(Controller::of::<ConfigMap>(idle))
+        .stale_watches_fail_readiness_after(Some(Duration::from_millis(100)))
+        .health_address(health);
+    let metrics = manager.metrics().clone();
+    let running = run(manager);
+    let ready = |wanted: u16| async move {
+        let (code, text) = get(health, "/readyz").await.map_err(|error| error.to_string())?;
+        if code == wanted { Ok(text) } else { Err(text) }
+    };
+    eventually(SOON, || ready(200)).await;
+    assert!(metrics.render().contains("windlass_watch_failing_seconds{resource=\"configmaps\"} 0"));
+    faults.forbid_reads();
+    let text = eventually(SOON, || ready(500)).await;
+    assert!(text.contains("[-]watches failed") && text.contains("[+]informer-sync ok"), "{text}");
+    assert_eq!(get(health, "/readyz?exclude=watches").await.expect("answers").0, 200);
+    faults.allow_reads();
+    // An idle watch shows with its next bookmark that the watch works.
+    create_config_map(&cluster.client(), "a").await;
+    eventually(SOON, || ready(200)).await;
     running.stop().await.expect("a graceful end");
 }
 

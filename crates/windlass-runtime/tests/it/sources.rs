@@ -83,17 +83,18 @@ async fn events_are_mapped_to_keys_and_one_that_fails_is_mapped_again() {
 async fn events_that_cannot_be_mapped_are_given_up() {
     let cluster = TestCluster::start().await;
     let reconciled = Reconciled::default();
-    let (sender, events) = EventStream::channel(|event: &Option<&str>, _| {
-        event.map(|key| vec![key.to_owned()]).ok_or_else(|| Error::other("no such tenant"))
+    let (sender, events) = EventStream::channel(|tenant: &u32, _| match tenant {
+        0 => Err(Error::other("no such tenant")),
+        tenant => Ok(vec![tenant.to_string()]),
     });
     let manager = Manager::new(cluster.client()).controller(reconciled.controller().source(events));
     let metrics = manager.metrics().clone();
     let running = cluster.run_restricted(manager).await;
     for _ in 0..1030 {
-        sender.send(None).await.expect("the controller runs");
+        sender.send(0).await.expect("the controller runs");
     }
-    sender.send(Some("good")).await.expect("the controller runs");
-    reconciled.eventually(&["good"]).await;
+    sender.send(7).await.expect("the controller runs");
+    reconciled.eventually(&["7"]).await;
     let given_up = || metric(&metrics.render(), "windlass_unmapped_events_total{controller=\"fed\"}");
     eventually(Duration::from_mins(10), || async { expect_eq(given_up(), 1030) }).await;
     running.stop().await.expect("a graceful end");

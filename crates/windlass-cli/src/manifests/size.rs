@@ -1,15 +1,15 @@
-//! The size of CustomResourceDefinitions, which clusters and kubectl limit.
+//! The size of CustomResourceDefinitions, limited by kubectl.
 
 use serde_json::Value;
 
 /// The size from which `kubectl apply` without `--server-side` refuses an object: the object is copied into an annotation.
 const LIMIT: usize = 256 * 1024;
-/// The size from which a definition is named.
+/// The smallest size of a definition with a warning.
 const NEAR: usize = LIMIT / 4 * 3;
 /// How many of the heaviest fields are named.
 const NAMED: usize = 3;
 
-/// A field of a schema, and the size of its schema in bytes.
+/// A field, and the size of the field's schema in bytes.
 type Weight = (String, usize);
 
 /// Returns a warning for each definition that nears the limit, with its heaviest fields.
@@ -42,7 +42,7 @@ fn warning(definition: &Value) -> Option<String> {
     ))
 }
 
-/// Returns the heaviest of some schemas. A schema is replaced by its fields while one of the fields makes a third of the schema.
+/// Returns the heaviest of some schemas. A schema with a field that makes a third of the schema is replaced by the fields.
 fn heaviest(mut schemas: Vec<(String, &Value)>) -> Vec<Weight> {
     loop {
         schemas.sort_by_key(|(_, schema)| std::cmp::Reverse(bytes(schema)));

@@ -14,9 +14,9 @@ use crate::output::Output;
 pub(super) enum RuntimeKind {
     /// In namespaces where this machine allows it. Otherwise all pods are simulated, and the reason is printed
     Auto,
-    /// In Linux namespaces. Without them, the command fails
+    /// In Linux namespaces. Without namespaces, the command fails
     Namespaces,
-    /// As processes of this machine, with its files and ports: one replica for each port
+    /// As processes, with the files and ports of this machine: one replica for each port
     Plain,
 }
 

@@ -96,8 +96,8 @@ impl Running {
 }
 
 impl Plain {
-    /// Runs programs of `images`. Files for the programs are in `directory`, which is created if it does not exist, and is to be
-    /// removed by the caller.
+    /// Runs programs of `images`. `directory` has files for the programs. The directory is created if missing; the caller
+    /// removes the directory.
     pub fn new(images: Arc<dyn Images>, directory: impl Into<PathBuf>) -> Self {
         let (sandboxes, containers) = (Mutex::default(), Mutex::default());
         Self { images, directory: directory.into(), sandboxes, containers }

@@ -1,4 +1,4 @@
-//! What a program of a pod finds on the machine itself: other addresses of Services, other paths of mounts.
+//! The addresses of Services and the paths of mounts, as a plain process finds them on the machine.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use crate::Mount;
 
 /// The mount with the token of a pod.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-/// The variable that clients of Kubernetes read before they look for the mount.
+/// The variable that goes before the mounted token in clients of Kubernetes.
 const KUBECONFIG: &str = "KUBECONFIG";
 
 type Variables = Vec<(String, String)>;
@@ -52,7 +52,7 @@ pub(super) fn local_path(word: &str, mounts: &[Mount]) -> String {
         _ => (None, word),
     };
     let inside = |mount: &Mount| Some((mount.target.clone(), join(mount, path)?));
-    // The innermost mount hides the others.
+    // The innermost mount hides the outer mounts.
     let found = mounts.iter().filter_map(inside).max_by_key(|(target, _)| target.components().count());
     let Some((_, local)) = found else { return word.to_owned() };
     match flag {
@@ -68,7 +68,7 @@ fn join(mount: &Mount, path: &str) -> Option<PathBuf> {
 
 /// Writes a kubeconfig with the token of the pod to `file`, and names the file in `KUBECONFIG`.
 ///
-/// Does nothing without a mounted token, and if the pod sets `KUBECONFIG` itself.
+/// Without a mounted token, or with a pod that sets `KUBECONFIG`, nothing is added.
 pub(super) fn add_kubeconfig(
     variables: &mut Variables,
     mounts: &[Mount],

@@ -113,7 +113,7 @@ impl<Q: QueueKey> Aside<Q> {
         }
     }
 
-    /// Forgets some of the keys whose time is over. The number of keys that are looked at does not depend on how many are remembered.
+    /// Forgets some expired keys. The work does not depend on the number of remembered keys.
     fn forget(&mut self, now: Instant) {
         for _ in 0..LOOKS {
             let Some(key) = self.oldest.pop_front() else { return };
@@ -207,7 +207,7 @@ pub(super) fn each_object_key(store: &Store, visit: &mut dyn FnMut(ObjectKey)) {
 mod tests {
     use super::*;
 
-    /// At a start, each key is another replica's.
+    /// At a start, each key belongs to another replica.
     #[tokio::test(start_paused = true)]
     async fn remembering_a_foreign_key_costs_the_same_however_many_are_remembered() {
         let mut aside =

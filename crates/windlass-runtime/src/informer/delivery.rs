@@ -119,7 +119,7 @@ impl Delivery {
     async fn run(&self, subscription: &mut Subscription, guard: &Weak<SubscriptionGuard>) {
         let period = self.resync.filter(|period| !period.is_zero());
         let mut ticks = period.and_then(|period| {
-            // Without an instant that is so late, there is no resync.
+            // A clock without so late an instant means no resync.
             let mut ticks = interval_at(Instant::now().checked_add(period)?, period);
             // A handler that is slower than the period gets no burst of resyncs.
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -192,13 +192,15 @@ impl SharedInformerFactory {
         self.informers().iter().filter(|informer| !informer.has_synced()).map(describe_unsynced).collect()
     }
 
-    /// Returns the resources whose caches were filled, and whose watches have been failing for this long, each with the last failure.
+    /// Returns the resources with a filled cache and a watch that has been failing for `limit`, each with the last failure.
+    ///
+    /// A kind that the server no longer has is left out.
     pub(crate) fn stale(&self, limit: Duration) -> Vec<String> {
         let stale = |informer: &SharedInformer| {
-            let failing =
-                informer.failing().filter(|failing| informer.has_synced() && failing.duration() >= limit)?;
+            let failing = informer.failing().filter(|_| informer.has_synced())?;
+            let is_stale = failing.duration() >= limit && !failing.kind_is_missing;
             let (plural, seconds) = (&informer.resource().plural, failing.duration().as_secs());
-            Some(format!("{plural} for {seconds} s ({})", failing.last))
+            is_stale.then(|| format!("{plural} for {seconds} s ({})", failing.last))
         };
         self.informers().iter().filter_map(stale).collect()
     }

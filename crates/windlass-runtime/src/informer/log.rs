@@ -12,13 +12,15 @@ pub(super) struct WatchLog {
     failing: Mutex<Option<Failing>>,
 }
 
-/// The failures of a watch since it worked last.
+/// The failures of a watch since the watch worked last.
 #[derive(Clone, Debug)]
 pub(crate) struct Failing {
     /// When the first of the failures was reported.
     since: Instant,
     /// The last failure.
     pub(crate) last: String,
+    /// Whether the server does not have the kind: the cache is not stale, because there are no objects.
+    pub(crate) kind_is_missing: bool,
 }
 
 impl Failing {
@@ -35,12 +37,12 @@ impl WatchLog {
     }
 
     /// Remembers a failure, and returns whether the failure before was the same.
-    fn remember(&self, text: &str) -> bool {
+    fn remember(&self, text: &str, kind_is_missing: bool) -> bool {
         let mut failing = self.failing.lock();
         let (since, repeated) = failing
             .as_ref()
             .map_or_else(|| (Instant::now(), false), |known| (known.since, known.last == text));
-        *failing = Some(Failing { since, last: text.to_owned() });
+        *failing = Some(Failing { since, last: text.to_owned(), kind_is_missing });
         repeated
     }
 
@@ -48,7 +50,7 @@ impl WatchLog {
         match notice {
             Notice::Failed { error, retry_in } => {
                 let text = error.to_string();
-                if self.remember(&text) {
+                if self.remember(&text, error.is_unknown_kind()) {
                     tracing::debug!(resource, ?retry_in, "{text}");
                 } else if error.is_unknown_kind() {
                     tracing::info!(resource, ?retry_in, "{text}");

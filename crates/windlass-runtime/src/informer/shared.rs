@@ -153,7 +153,7 @@ impl SharedInformer {
         self.failing().map(|failing| failing.last)
     }
 
-    /// Returns the failures of the watch, until it has recovered.
+    /// Returns the failures since the watch worked last.
     pub(crate) fn failing(&self) -> Option<Failing> {
         self.watch.log.failing()
     }

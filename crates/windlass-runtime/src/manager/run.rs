@@ -318,8 +318,8 @@ impl RunningManager {
         self.elected.retain(|runnable| runnable.part() != name);
         let mut found = before - self.elected.len();
         found += self.groups.iter_mut().map(|group| group.stop_part(&name)).sum::<usize>();
-        // A controller that is still asking the server has a name, but no task. Its name is free at once, so that a preparation that
-        // went on would start a second instance beside a new controller of the name.
+        // A controller that is still asking the server has a name, but no task. The name is free at once: a
+        // preparation that went on would start a second instance beside a new controller of the name.
         if let Some(preparing) = self.asking.lock().remove(&name) {
             preparing.abort();
         }

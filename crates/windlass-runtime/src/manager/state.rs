@@ -111,7 +111,7 @@ impl ManagerState {
         self.of_all_caches(SharedInformerFactory::unsynced)
     }
 
-    /// Returns the kinds whose caches were filled, and whose watches have been failing for this long, with the last failure.
+    /// Returns the kinds with a filled cache and a watch that has been failing for `limit`, each with the last failure.
     pub(crate) fn stale(&self, limit: Duration) -> Vec<String> {
         self.of_all_caches(|informers| informers.stale(limit))
     }

@@ -17,7 +17,7 @@ use crate::{
 /// The number of events that an [`EventSender`] holds until the controller takes them, as in controller-runtime.
 const CHANNEL: usize = 1024;
 
-/// The number of events that wait to be mapped again, at most. With so many, no new events are taken.
+/// The number of events that wait to be mapped again, at most. While 1024 events wait, no new events are taken.
 const FAILING: usize = 1024;
 
 /// How often an event is mapped before the event is given up: for about seven minutes.
@@ -62,7 +62,7 @@ type Mapper<T, Q> = Arc<dyn Fn(&T, &MapContext) -> Result<Vec<Q>> + Send + Sync>
 impl<T: Send + Sync + 'static, Q: QueueKey> EventStream<T, Q> {
     /// Maps the events of a stream. If the stream panics, the controller and with it the manager end: a stream cannot be restarted.
     ///
-    /// An event for which `mapper` fails or panics is mapped again with back-off, while others go on. After 20 failures in about seven
+    /// An event for which `mapper` fails or panics is mapped again with back-off, and other events go on. After 20 failures in about seven
     /// minutes, the event is given up, with an error in the log and a count in `windlass_unmapped_events_total`. While 1024 events wait
     /// to be mapped again, no new events are taken, and an event is given up after ten failures in about five seconds.
     pub fn new(

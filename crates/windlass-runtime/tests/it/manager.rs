@@ -362,7 +362,7 @@ async fn health_and_metrics_are_served() {
     running.stop().await.expect("a graceful end");
 }
 
-async fn free_address() -> std::net::SocketAddr {
+pub(crate) async fn free_address() -> std::net::SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
     listener.local_addr().expect("an address")
 }

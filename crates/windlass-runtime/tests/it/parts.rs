@@ -13,7 +13,10 @@ use k8s_openapi::{
     api::core::v1::{ConfigMap, Secret},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
-use kube_client::api::{Api, PostParams};
+use kube_client::{
+    Client,
+    api::{Api, DeleteParams, PostParams},
+};
 use kube_core::{ApiResource, DynamicObject, GroupVersionKind};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -25,7 +28,8 @@ use windlass_test::{TestCluster, eventually};
 
 use crate::{
     fault::Faults,
-    fixture::{SOON, create_config_map, expect_eq, run, run_restricted, secret, secrets},
+    fixture::{SOON, create_config_map, expect_eq, metric, run, run_restricted, secret, secrets},
+    manager::{free_address, get},
 };
 
 /// A controller of ConfigMaps that writes the names of the keys down.
@@ -201,6 +205,52 @@ fn of_missing_kind(label: &'static str, notes: &Arc<Mutex<Vec<String>>>) -> Cont
     .watch(Watch::dynamic(missing_kind(), |object, _| Ok(vec![object.key()])))
 }
 
+async fn install_missing_kind(client: &Client) {
+    let definition = json!({
+        "metadata": {"name": "missings.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"kind": "Missing", "plural": "missings"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}],
+        },
+    });
+    let definition = serde_json::from_value(definition).expect("a definition");
+    definitions(client).create(&PostParams::default(), &definition).await.expect("created");
+}
+
+fn definitions(client: &Client) -> Api<CustomResourceDefinition> {
+    Api::all(client.clone())
+}
+
+/// The cache of a kind that is uninstalled is not stale.
+#[tokio::test]
+async fn a_manager_whose_kind_is_uninstalled_stays_ready() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    install_missing_kind(&client).await;
+    let health = free_address().await;
+    let manager = Manager::new(client.clone())
+        .controller(of_missing_kind("only", &Arc::default()))
+        .stale_watches_fail_readiness_after(Some(Duration::from_millis(100)))
+        .health_address(health);
+    let metrics = manager.metrics().clone();
+    let running = run(manager);
+    let ready = || async move {
+        let (code, text) = get(health, "/readyz").await.map_err(|error| error.to_string())?;
+        if code == 200 { Ok(()) } else { Err(text) }
+    };
+    eventually(SOON, ready).await;
+    definitions(&client).delete("missings.example.com", &DeleteParams::default()).await.expect("deleted");
+    let name = "windlass_watch_failing_seconds{resource=\"missings.example.com\"}";
+    eventually(SOON, || async {
+        if metric(&metrics.render(), name) > 0 { Ok(()) } else { Err("the watch works") }
+    })
+    .await;
+    ready().await.expect("ready");
+    running.stop().await.expect("a graceful end");
+}
+
 /// A controller that is stopped before the server knows its kind, and added again, runs once.
 #[tokio::test(start_paused = true)]
 async fn a_controller_that_is_stopped_while_it_asks_the_server_does_not_start_later() {
@@ -215,18 +265,7 @@ async fn a_controller_that_is_stopped_while_it_asks_the_server_does_not_start_la
     handle.stop("missing").await.expect("stopped");
     handle.add_controller(of_missing_kind("second", &notes)).await.expect("the name is free again");
 
-    let definition = json!({
-        "metadata": {"name": "missings.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"kind": "Missing", "plural": "missings"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}],
-        },
-    });
-    let definition = serde_json::from_value(definition).expect("a definition");
-    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    definitions.create(&PostParams::default(), &definition).await.expect("created");
+    install_missing_kind(&client).await;
     let objects: Api<DynamicObject> = Api::namespaced_with(client, "default", &missing_kind());
     for name in ["a", "b"] {
         let object = DynamicObject::new(name, &missing_kind());

@@ -136,7 +136,7 @@ impl World {
         Self { cluster, client, namespace, work: Work::default() }
     }
 
-    /// Works on each key, and then does what `again` says.
+    /// Returns a controller that works on each key, and then returns `again`.
     fn controller(&self, name: &'static str, again: Action) -> Controller {
         let work = self.work.clone();
         let controller = Controller::of::<ConfigMap>(move |key: ObjectKey, _: Context<ConfigMap>| {

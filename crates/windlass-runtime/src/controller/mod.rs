@@ -250,6 +250,8 @@ impl<Q: QueueKey> Controller<Q> {
 
     /// Reconciles every object of the controller's own kind this often, even if nothing changes. Default: never.
     ///
+    /// A resync is an update without a change: predicates such as `generation_changed` drop the update, as in controller-runtime.
+    ///
     /// A controller made by [`keyed`](Self::keyed) has no kind of its own, and does not start with this.
     pub fn resync(self, period: Duration) -> Self {
         self.configure_primary("resync", |watch| watch.resync(period))

@@ -1,11 +1,11 @@
 //! The cache of one kind, as readers see it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use windlass_cache::{DecodeError, ObjectKey, Query, RawObject, UnknownIndex};
 
 use crate::{
-    informer::{Admission, SharedInformer},
+    informer::SharedInformer,
     read_your_writes::{UnseenWrites, WriteRef},
     undecodable::UndecodableReporter,
 };
@@ -39,7 +39,7 @@ impl KindCache {
     pub(crate) fn get(&self, key: &ObjectKey) -> Option<RawObject> {
         let read = || self.informer.store().get(key);
         match &self.writes {
-            Some(writes) => writes.get(key, |object| self.admits(object), read),
+            Some(writes) => writes.get(key, read),
             None => read(),
         }
     }
@@ -47,18 +47,10 @@ impl KindCache {
     /// The objects that match a query.
     pub(crate) fn list(&self, query: &Query<'_>) -> Result<Vec<RawObject>, UnknownIndex> {
         let read = || self.informer.store().query(query);
-        let Some(writes) = &self.writes else { return read() };
-        let wanted = |object: &RawObject| {
-            query.matches(object)
-                && query.named_index().is_none_or(|(index, value)| {
-                    self.informer.index_values(index, object).iter().any(|of_object| of_object == value)
-                })
-        };
-        writes.list(wanted, |object| self.admits(object), read)
-    }
-
-    fn admits(&self, object: &RawObject) -> Admission {
-        self.informer.options().admits(object)
+        match &self.writes {
+            Some(writes) => writes.list(query, read),
+            None => read(),
+        }
     }
 
     /// Reports an object that does not decode, once for each resource version, and has the watch list the object again.
@@ -69,14 +61,21 @@ impl KindCache {
         }
     }
 
-    /// Whether the watch has seen a write.
-    pub(crate) fn has_seen(&self, write: &WriteRef) -> bool {
+    /// Whether the watch has seen a write, will never show the write, or has been failing for `patience`. A watch that keeps failing is
+    /// not waited for.
+    pub(crate) fn has_seen(&self, write: &WriteRef, patience: Duration) -> bool {
         self.writes.as_ref().is_none_or(|writes| writes.has_seen(write))
+            || self.informer.failing().is_some_and(|failing| failing.duration() >= patience)
     }
 
-    /// Completes when the watch has seen a write, or has ended.
-    pub(crate) async fn seen(&self, write: &WriteRef) {
+    /// Completes when [`has_seen`](Self::has_seen) is true, or the watch has ended.
+    pub(crate) async fn seen(&self, write: &WriteRef, patience: Duration) {
         let mut progress = self.informer.progress();
-        while !self.has_seen(write) && progress.changed().await.is_ok() {}
+        while !self.has_seen(write, patience) && progress.changed().await.is_ok() {}
+    }
+
+    /// Forgets the writes that the watch has seen, and returns the number of writes that stay.
+    pub(crate) fn sweep(&self) -> usize {
+        self.writes.as_ref().map_or(0, |writes| writes.sweep())
     }
 }

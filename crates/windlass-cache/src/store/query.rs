@@ -47,6 +47,16 @@ impl<'a> Query<'a> {
         self.index
     }
 
+    /// Returns the namespace that objects must be in, if there is one.
+    pub fn in_namespace(&self) -> Option<&'a str> {
+        self.namespace
+    }
+
+    /// Returns the uid of the owner that objects must have, if there is one.
+    pub fn owner_uid(&self) -> Option<&'a str> {
+        self.owner
+    }
+
     /// Returns whether an object matches all parts but the named index.
     pub fn matches(&self, object: &RawObject) -> bool {
         self.namespace.is_none_or(|namespace| object.namespace() == Some(namespace))

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
@@ -100,14 +101,47 @@ impl Exchange {
         request.headers_mut().entry(header::ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         let writes = is_write(&request).await;
         let record = if writes { self.state.writes.begin(&request) } else { None };
+        let again = record.as_ref().and_then(|record| record.reads_again(request.uri().path()));
         let response = self.send_with_retries(request).await?;
         if writes && response.status().is_success() {
             note_any();
         }
         match record {
-            Some(record) if response.status().is_success() => record_write(record, response).await,
+            Some(record) if response.status().is_success() => self.record(record, again, response).await,
             _ => Ok(response),
         }
+    }
+
+    /// Reads the response to a write, and records it in the write log.
+    async fn record(
+        &self,
+        record: Written,
+        again: Option<String>,
+        response: Response<ResponseBody>,
+    ) -> Result<Response<ResponseBody>, BoxError> {
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await?.to_bytes();
+        match again {
+            Some(path) => match self.read(&path).await {
+                Ok(list) => record.finish_read(&list),
+                // The write itself succeeded, and a controller may lack the right to list the objects.
+                Err(error) => {
+                    tracing::debug!(path, %error, "reading the object after a write failed; reads see the write when the watch shows it");
+                    record.finish(&bytes);
+                }
+            },
+            None => record.finish(&bytes),
+        }
+        Ok(Response::from_parts(parts, ResponseBody::new(Body::from(bytes), None)))
+    }
+
+    async fn read(&self, path: &str) -> Result<Bytes, BoxError> {
+        let request = Request::get(path).header(header::ACCEPT_ENCODING, "identity").body(Body::empty())?;
+        let response = self.send_with_retries(request).await?;
+        if !response.status().is_success() {
+            return Err(format!("the server answered {}", response.status()).into());
+        }
+        Ok(response.into_body().collect().await?.to_bytes())
     }
 
     async fn send_with_retries(
@@ -229,15 +263,4 @@ fn try_clone(request: &Request<Body>) -> Option<Request<Body>> {
     *copy.headers_mut() = request.headers().clone();
     *copy.extensions_mut() = request.extensions().clone();
     Some(copy)
-}
-
-/// Reads the response to a write, which is one object, and records it in the write log.
-async fn record_write(
-    record: Written,
-    response: Response<ResponseBody>,
-) -> Result<Response<ResponseBody>, BoxError> {
-    let (parts, body) = response.into_parts();
-    let bytes = body.collect().await?.to_bytes();
-    record.finish(&bytes);
-    Ok(Response::from_parts(parts, ResponseBody::new(Body::from(bytes), None)))
 }

@@ -1,6 +1,6 @@
 //! The caches that one controller declared.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use hashbrown::HashMap;
 use kube_core::{ApiResource, Resource, metadata::PartialObjectMeta};
@@ -224,7 +224,12 @@ impl Caches {
     }
 
     /// The writes that these caches follow.
-    pub(crate) fn log(&self) -> LogId {
+    pub(crate) fn writes(&self) -> &WriteLog {
+        &self.writes
+    }
+
+    /// The identity of the followed client.
+    fn log(&self) -> LogId {
         self.writes.id()
     }
 
@@ -234,18 +239,24 @@ impl Caches {
             return Vec::new();
         }
         let kinds = self.kinds.read();
-        kinds.get(&write.resource).into_iter().flatten().map(|known| known.cache.clone()).collect()
+        kinds.get(&*write.resource).into_iter().flatten().map(|known| known.cache.clone()).collect()
     }
 
-    /// Whether all caches that hold the written kind have seen a write.
-    pub(crate) fn have_seen(&self, write: &WriteRef) -> bool {
-        self.caches_of(write).iter().all(|cache| cache.has_seen(write))
+    /// Whether all caches that hold the written kind have seen a write, will never show the write, or have been failing for `patience`.
+    pub(crate) fn have_seen(&self, write: &WriteRef, patience: Duration) -> bool {
+        self.caches_of(write).iter().all(|cache| cache.has_seen(write, patience))
     }
 
-    /// Completes when all caches that hold the written kind have seen a write.
-    pub(crate) async fn seen(&self, write: &WriteRef) {
+    /// Completes when [`have_seen`](Self::have_seen) is true.
+    pub(crate) async fn seen(&self, write: &WriteRef, patience: Duration) {
         for cache in self.caches_of(write) {
-            cache.seen(write).await;
+            cache.seen(write, patience).await;
         }
+    }
+
+    /// Forgets the writes that the caches have seen, and returns the number of writes that stay.
+    pub(crate) fn sweep(&self) -> usize {
+        let kinds = self.kinds.read();
+        kinds.values().flatten().map(|known| known.cache.sweep()).sum()
     }
 }

@@ -1,23 +1,28 @@
 //! Creates of which it is not known whether they took effect.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use http::{Request, header};
 use kube_client::client::Body;
 use kube_core::ObjectMeta;
 use parking_lot::Mutex;
 use serde::Deserialize;
-use windlass_cache::ObjectKey;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+use windlass_cache::RawObject;
 
 use super::{Context, Target};
 use crate::{
     client::{OnUnknownOutcome, path::GroupResource, request},
     error::{Error, Result},
-    read_your_writes::{LogId, WriteRef, note},
+    read_your_writes::{WriteLog, current_reconcile},
 };
 
 /// The number of uncertain creates that are remembered. More than these are treated as failed.
 const REMEMBERED: usize = 4096;
+
+/// How long an uncertain create is remembered. The key of a failed reconcile is reconciled again long before, at the longest back-off.
+const REMEMBERED_FOR: Duration = Duration::from_secs(3600);
 
 /// Creates of which it is not known whether they took effect: the connection broke, or no answer came in time. The server completes
 /// their names, so that a second attempt would make a second object.
@@ -25,14 +30,41 @@ const REMEMBERED: usize = 4096;
 /// The overlay of [`read_your_writes`](crate::read_your_writes) knows creates by their answer; these have none.
 #[derive(Default)]
 pub(crate) struct UncertainCreates {
-    open: Mutex<BTreeSet<Uncertain>>,
+    open: Mutex<BTreeMap<Uncertain, Instant>>,
 }
 
-/// A collection, and the prefix of the name of what was created in it.
+/// A create by collection, by the prefix of the object's name, and by the creator.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Uncertain {
     collection: String,
     prefix: String,
+    creator: Creator,
+}
+
+/// The part of an operator that creates an object: equal prefixes of two creators are different creates.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Creator {
+    /// The uid of the object's controller, or of the first owner.
+    Owner(String),
+    /// The reconcile of an object without an owner.
+    Reconcile(Option<u64>),
+}
+
+impl Creator {
+    fn of(meta: &ObjectMeta) -> Self {
+        let owners = meta.owner_references.as_deref().unwrap_or_default();
+        let controller = owners.iter().find(|owner| owner.controller == Some(true)).or(owners.first());
+        controller
+            .map_or_else(|| Self::Reconcile(current_reconcile()), |owner| Self::Owner(owner.uid.clone()))
+    }
+
+    /// Returns whether the creator may have created an object.
+    fn may_have_created(&self, meta: &ObjectMeta) -> bool {
+        match self {
+            Self::Owner(uid) => meta.owner_references.iter().flatten().any(|owner| owner.uid == *uid),
+            Self::Reconcile(_) => true,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -47,16 +79,22 @@ struct PageMeta {
     token: String,
 }
 
+type Item = Box<RawValue>;
+
 #[derive(Deserialize)]
-struct Item {
+struct ItemMeta {
     metadata: ObjectMeta,
 }
 
 impl UncertainCreates {
     fn insert(&self, uncertain: Uncertain) {
+        let now = Instant::now();
         let mut open = self.open.lock();
+        if open.len() >= REMEMBERED {
+            open.retain(|_, since| now.duration_since(*since) < REMEMBERED_FOR);
+        }
         if open.len() < REMEMBERED {
-            open.insert(uncertain);
+            open.insert(uncertain, now);
         }
     }
 }
@@ -67,11 +105,12 @@ impl Uncertain {
         let Some(prefix) = meta.generate_name.as_ref().filter(|_| meta.name.is_none()) else {
             return Ok(None);
         };
-        Ok(Some(Self { collection: target.collection()?.to_owned(), prefix: prefix.clone() }))
+        let (collection, creator) = (target.collection()?.to_owned(), Creator::of(meta));
+        Ok(Some(Self { collection, prefix: prefix.clone(), creator }))
     }
 
     fn is_open(&self, creates: &UncertainCreates) -> bool {
-        creates.open.lock().contains(self)
+        creates.open.lock().contains_key(self)
     }
 
     /// Remembers the create if its failure says nothing of its effect.
@@ -79,6 +118,19 @@ impl Uncertain {
         let is_refused = error.is_too_many_requests();
         if (error.is_transient() || error.is_decode()) && !is_refused {
             creates.insert(self);
+        }
+    }
+
+    /// Lets the next reconcile wait until the caches show an object, if this create may have made the object.
+    fn expect(&self, item: &Item, target: &Target, writes: &WriteLog) {
+        let Ok(ItemMeta { metadata }) = serde_json::from_str(item.get()) else { return };
+        if metadata.generate_name.as_deref() != Some(&self.prefix)
+            || !self.creator.may_have_created(&metadata)
+        {
+            return;
+        }
+        if let Ok(object) = RawObject::from_json(item.get().as_bytes()) {
+            writes.expect(GroupResource::of(&target.resource), &object);
         }
     }
 
@@ -121,8 +173,8 @@ impl<K> Context<K> {
         let mut token = String::new();
         loop {
             let page = self.metadata_page(&uncertain.collection, &token).await?;
-            let log = self.shared.caches.log();
-            page.items.iter().for_each(|item| wait_for(log, target, &uncertain.prefix, &item.metadata));
+            let writes = self.shared.caches.writes();
+            page.items.iter().for_each(|item| uncertain.expect(item, target, writes));
             token = page.metadata.token;
             if token.is_empty() {
                 return Ok(());
@@ -149,22 +201,4 @@ fn page_query(token: &str) -> String {
         query.append_pair("continue", token);
     }
     query.finish()
-}
-
-/// Lets the next reconcile wait until the caches show an object.
-fn wait_for(log: LogId, target: &Target, prefix: &str, meta: &ObjectMeta) {
-    let (Some(name), Some(uid), Some(version)) = (&meta.name, &meta.uid, &meta.resource_version) else {
-        return;
-    };
-    if meta.generate_name.as_deref() != Some(prefix) {
-        return;
-    }
-    note(WriteRef {
-        log,
-        resource: GroupResource::of(&target.resource),
-        key: ObjectKey::new(meta.namespace.as_deref(), name),
-        uid: Arc::from(uid.as_str()),
-        revision: version.parse().unwrap_or(0),
-        gone: false,
-    });
 }

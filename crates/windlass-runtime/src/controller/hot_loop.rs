@@ -30,6 +30,14 @@ struct Keys<Q> {
     sweep_at: usize,
 }
 
+impl<Q: Eq + Hash> Keys<Q> {
+    fn sweep(&mut self, now: Instant) {
+        self.recent.retain(|_, recent| recent.writes.back().is_some_and(|last| now - *last < WINDOW));
+        self.sweep_at = SWEEP.max(self.recent.len() * 2);
+        self.recent.shrink_to(self.sweep_at);
+    }
+}
+
 #[derive(Default)]
 struct Recent {
     /// The last reconciles with a write, at most [`LIMIT`].
@@ -71,14 +79,20 @@ impl<Q: Eq + Hash> HotLoops<Q> {
         }
         let mut keys = self.keys.lock();
         if keys.recent.len() >= keys.sweep_at {
-            keys.recent.retain(|_, recent| recent.writes.back().is_some_and(|last| now - *last < WINDOW));
-            keys.sweep_at = SWEEP.max(keys.recent.len() * 2);
+            keys.sweep(now);
         }
         let recent = keys.recent.entry(key).or_default();
         if recent.writes.len() == LIMIT {
             recent.writes.pop_front();
         }
         recent.writes.push_back(now);
+    }
+
+    /// Forgets the keys that were not written to for a while, and returns the number of keys that stay.
+    pub(crate) fn sweep(&self, now: Instant) -> usize {
+        let mut keys = self.keys.lock();
+        keys.sweep(now);
+        keys.recent.len()
     }
 
     /// Decides whether a key is reconciled now.

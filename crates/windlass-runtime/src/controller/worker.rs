@@ -1,6 +1,6 @@
 //! One key, one worker, one outcome.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{hash::BuildHasher, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use prometheus_client::metrics::gauge::Gauge;
@@ -43,6 +43,7 @@ impl<Q: QueueKey> Running<Q> {
             biased;
             () = ended => Ok(()),
             error = self.source_failed() => Err(error),
+            () = self.sweep_writes() => Ok(()),
         };
         self.stop_sources();
         if result.is_ok() && !shutdown.is_requested() {
@@ -74,7 +75,7 @@ impl<Q: QueueKey> Running<Q> {
     }
 
     /// Returns the item if this replica may reconcile its key now. The key of another replica is forgotten here.
-    fn admit(&self, item: Item<Q>) -> Option<(Item<Q>, Permit)> {
+    fn admit(self: &Arc<Self>, item: Item<Q>) -> Option<(Item<Q>, Permit)> {
         let shard = match self.shard().map(|shard| shard.enter(item.key())) {
             None => None,
             Some(Some(permit)) => Some(permit),
@@ -84,7 +85,7 @@ impl<Q: QueueKey> Running<Q> {
                 return None;
             }
         };
-        let item = self.pace(item)?;
+        let item = self.pass_barrier(self.pace(item)?)?;
         Some((item, Permit::new(self.leader.clone(), shard)))
     }
 
@@ -114,8 +115,7 @@ impl<Q: QueueKey> Running<Q> {
         let key = in_work.key().clone();
         let span = self.span(&key);
         async {
-            self.barrier.pass(&key, &self.caches, &self.metrics).await;
-            let writes = Session::default();
+            let writes = Session::new(self.identity(&key));
             let _right = RightToWrite(&writes);
             let began = Instant::now();
             let outcome = tokio::select! {
@@ -180,8 +180,23 @@ impl<Q: QueueKey> Running<Q> {
         })
     }
 
+    /// A number for the reconciles of one key by this controller.
+    fn identity(&self, key: &Q) -> u64 {
+        foldhash::fast::FixedState::default().hash_one((&self.name, key))
+    }
+
+    /// Forgets, from time to time, the writes that the caches have seen and the keys that are in no hot loop.
+    pub(super) async fn sweep_writes(&self) {
+        loop {
+            tokio::time::sleep(SWEEP_PERIOD).await;
+            let unseen: usize = self.caches.iter().map(|caches| caches.sweep()).sum();
+            let keys = self.barrier.sweep(&self.caches) + self.hot_loops.sweep(Instant::now());
+            self.metrics.remembered_writes.set((unseen + keys) as i64);
+        }
+    }
+
     /// A span with the log keys of controller-runtime.
-    fn span(&self, key: &Q) -> tracing::Span {
+    pub(super) fn span(&self, key: &Q) -> tracing::Span {
         let key = key.to_string();
         let (namespace, name) = key.split_once('/').unwrap_or(("", &key));
         tracing::info_span!(
@@ -195,6 +210,9 @@ impl<Q: QueueKey> Running<Q> {
         )
     }
 }
+
+/// How often remembered writes are swept.
+const SWEEP_PERIOD: Duration = Duration::from_secs(10);
 
 /// Revokes the right to write when dropped. A manager that gives up waiting for a worker drops the worker, and hands the Lease on.
 struct RightToWrite<'a>(&'a Session);

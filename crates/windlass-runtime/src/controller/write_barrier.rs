@@ -1,23 +1,42 @@
-//! Before a key is reconciled again, its caches have seen what it wrote.
+//! Before a key is reconciled again, its caches have seen the writes of the last reconcile.
 
 use std::{hash::Hash, sync::Arc, time::Duration};
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
+use windlass_workqueue::{AddOptions, Item};
 
-use crate::{context::Caches, metrics::OneController, read_your_writes::WriteRef};
+use super::Running;
+use crate::{context::Caches, handler::QueueKey, metrics::OneController, read_your_writes::WriteRef};
 
-/// The writes of the last reconcile of each key, until the caches of all clusters have seen them.
+/// The writes of the last reconcile of each key, until the caches of all clusters have seen the writes.
 pub(crate) struct WriteBarrier<Q> {
     last: Mutex<Last<Q>>,
     limit: Duration,
 }
 
 struct Last<Q> {
-    writes: HashMap<Q, Vec<WriteRef>, foldhash::fast::FixedState>,
-    /// At this size, keys whose writes have been seen are swept out: a key need not be reconciled ever again.
+    writes: HashMap<Q, Unseen, foldhash::fast::FixedState>,
+    /// The number of keys at which keys whose writes have been seen are swept out.
     sweep_at: usize,
+}
+
+/// The writes of a key.
+enum Unseen {
+    /// No reconcile waits for the writes.
+    Remembered(Vec<WriteRef>),
+    /// A task waits for the writes, and adds the key to the queue afterwards.
+    Awaited,
+}
+
+/// Whether a key may be reconciled.
+pub(crate) enum Passage {
+    Open,
+    /// The caches have not seen these writes.
+    Closed(Vec<WriteRef>),
+    /// A task waits already, and adds the key to the queue.
+    Awaited,
 }
 
 /// The least number of keys at which the map is swept.
@@ -34,19 +53,53 @@ impl<Q: Eq + Hash> WriteBarrier<Q> {
             return;
         }
         let mut last = self.last.lock();
-        last.writes.insert(key, writes);
+        last.writes.insert(key, Unseen::Remembered(writes));
         if last.writes.len() >= last.sweep_at {
-            let unseen = |write: &WriteRef| !caches.iter().all(|caches| caches.have_seen(write));
-            last.writes.retain(|_, writes| writes.iter().any(unseen));
-            last.sweep_at = SWEEP.max(last.writes.len() * 2);
+            last.sweep(caches, self.limit);
         }
     }
 
-    /// Waits until the caches have seen the last writes of a key. The wait is bounded; a timeout is logged and counted.
-    pub(crate) async fn pass(&self, key: &Q, caches: &[Arc<Caches>], metrics: &OneController) {
-        let Some(writes) = self.last.lock().writes.remove(key) else { return };
+    /// Forgets the keys whose writes have been seen, and returns the number of keys that stay.
+    pub(crate) fn sweep(&self, caches: &[Arc<Caches>]) -> usize {
+        let mut last = self.last.lock();
+        last.sweep(caches, self.limit);
+        last.writes.len()
+    }
+
+    /// Returns whether a key may be reconciled. After [`Passage::Closed`], the caller [waits](Self::wait) for the writes.
+    pub(crate) fn passage(&self, key: &Q, caches: &[Arc<Caches>]) -> Passage
+    where
+        Q: Clone,
+    {
+        let mut last = self.last.lock();
+        match last.writes.remove(key) {
+            None => Passage::Open,
+            Some(Unseen::Remembered(writes)) if self.have_seen(&writes, caches) => Passage::Open,
+            Some(unseen) => {
+                last.writes.insert(key.clone(), Unseen::Awaited);
+                match unseen {
+                    Unseen::Remembered(writes) => Passage::Closed(writes),
+                    Unseen::Awaited => Passage::Awaited,
+                }
+            }
+        }
+    }
+
+    fn have_seen(&self, writes: &[WriteRef], caches: &[Arc<Caches>]) -> bool {
+        writes.iter().all(|write| caches.iter().all(|caches| caches.have_seen(write, self.limit)))
+    }
+
+    /// Waits until the caches have seen the writes. The wait is bounded; a timeout is logged and counted.
+    async fn wait(&self, writes: &[WriteRef], caches: &[Arc<Caches>], metrics: &OneController) {
         let begun = Instant::now();
-        let seen = timeout(self.limit, all_seen(&writes, caches)).await;
+        let all_seen = async {
+            for write in writes {
+                for caches in caches {
+                    caches.seen(write, self.limit).await;
+                }
+            }
+        };
+        let seen = timeout(self.limit, all_seen).await;
         metrics.barrier_waits.observe(begun.elapsed().as_secs_f64());
         if seen.is_err() {
             metrics.barrier_timeouts.inc();
@@ -56,12 +109,63 @@ impl<Q: Eq + Hash> WriteBarrier<Q> {
             );
         }
     }
+
+    fn open(&self, key: &Q) {
+        self.last.lock().writes.remove(key);
+    }
 }
 
-async fn all_seen(writes: &[WriteRef], caches: &[Arc<Caches>]) {
-    for write in writes {
-        for caches in caches {
-            caches.seen(write).await;
+impl<Q: Eq + Hash> Last<Q> {
+    fn sweep(&mut self, caches: &[Arc<Caches>], limit: Duration) {
+        let unseen = |write: &WriteRef| !caches.iter().all(|caches| caches.have_seen(write, limit));
+        self.writes.retain(|_, writes| match writes {
+            Unseen::Remembered(writes) => writes.iter().any(unseen),
+            Unseen::Awaited => true,
+        });
+        self.sweep_at = SWEEP.max(self.writes.len() * 2);
+        self.writes.shrink_to(self.sweep_at);
+    }
+}
+
+impl<Q: QueueKey> Running<Q> {
+    /// Returns the item if the caches have seen the last writes of the key. Otherwise a task puts the key back when they have, and the
+    /// worker is free for other keys.
+    pub(super) fn pass_barrier(self: &Arc<Self>, item: Item<Q>) -> Option<Item<Q>> {
+        let writes = match self.barrier.passage(item.key(), &self.caches) {
+            Passage::Open => return Some(item),
+            Passage::Closed(writes) => Some(writes),
+            Passage::Awaited => None,
+        };
+        if let Some(writes) = writes {
+            let awaited = AwaitedKey {
+                running: self.clone(),
+                key: item.key().clone(),
+                options: AddOptions::new().priority(item.priority()),
+            };
+            let span = self.span(item.key());
+            tokio::spawn(tracing::Instrument::instrument(
+                async move {
+                    let running = &awaited.running;
+                    running.barrier.wait(&writes, &running.caches, &running.metrics).await;
+                },
+                span,
+            ));
         }
+        item.done();
+        None
+    }
+}
+
+/// A key whose writes a task waits for. Dropping the `AwaitedKey`, by a panic too, opens the barrier and adds the key to the queue.
+struct AwaitedKey<Q: QueueKey> {
+    running: Arc<Running<Q>>,
+    key: Q,
+    options: AddOptions,
+}
+
+impl<Q: QueueKey> Drop for AwaitedKey<Q> {
+    fn drop(&mut self) {
+        self.running.barrier.open(&self.key);
+        self.running.queue.add_with(self.key.clone(), self.options);
     }
 }

@@ -16,7 +16,7 @@ use windlass_cache::{
 };
 
 use super::{
-    WatchOptions,
+    Admission, WatchOptions,
     delivery::{Delivery, DeltaHandler},
     driver::WatchSource,
     factory::Release,
@@ -118,12 +118,6 @@ impl SharedInformer {
         added
     }
 
-    /// The values that the named index gives to an object.
-    pub(crate) fn index_values(&self, index: &str, object: &RawObject) -> Vec<String> {
-        let function = self.watch.indexes.lock().get(index).cloned();
-        function.map_or_else(Vec::new, |function| function.values(object))
-    }
-
     /// Adds a handler, which runs in a task of its own. It gets every object as an initial
     /// [`Delta::Added`](windlass_cache::Delta::Added), then every change.
     ///
@@ -202,6 +196,19 @@ impl CacheView for SharedInformer {
         // All shapes have the metadata.
         let resource = &self.watch.resource;
         self.watch.options.metadata_only || (resource.api_version == api_version && resource.kind == kind)
+    }
+
+    fn admits(&self, object: &RawObject) -> Admission {
+        self.watch.options.admits(object)
+    }
+
+    fn has_index(&self, index: &str) -> bool {
+        self.watch.indexes.lock().contains_key(index)
+    }
+
+    fn index_values(&self, index: &str, object: &RawObject) -> Vec<String> {
+        let function = self.watch.indexes.lock().get(index).cloned();
+        function.map_or_else(Vec::new, |function| function.values(object))
     }
 }
 

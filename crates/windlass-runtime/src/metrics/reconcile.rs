@@ -30,6 +30,7 @@ pub(crate) struct ReconcileMetrics {
     active: Family<ControllerLabel, Gauge>,
     barrier_waits: Family<ControllerLabel, Histogram, fn() -> Histogram>,
     barrier_timeouts: Family<ControllerLabel, Counter>,
+    remembered_writes: Family<ControllerLabel, Gauge>,
     conflicts: Family<ControllerLabel, Counter>,
     hot_loops: Family<ControllerLabel, Counter>,
     undecodable: Family<ControllerLabel, Counter>,
@@ -62,6 +63,7 @@ impl Default for ReconcileMetrics {
             active: Family::default(),
             barrier_waits: Family::new_with_constructor(short_waits as fn() -> Histogram),
             barrier_timeouts: Family::default(),
+            remembered_writes: Family::default(),
             conflicts: Family::default(),
             hot_loops: Family::default(),
             undecodable: Family::default(),
@@ -124,6 +126,11 @@ impl ReconcileMetrics {
             self.barrier_timeouts.clone(),
         );
         registry.register(
+            "windlass_remembered_writes",
+            "Writes and keys with writes that the controller remembers, counted every 10 s",
+            self.remembered_writes.clone(),
+        );
+        registry.register(
             "windlass_reconcile_conflicts",
             "Reconciles that ended in a conflict (409) and were requeued with back-off",
             self.conflicts.clone(),
@@ -170,6 +177,7 @@ impl ReconcileMetrics {
             active: self.active.get_or_create_owned(&label),
             barrier_waits: self.barrier_waits.get_or_create_owned(&label),
             barrier_timeouts: self.barrier_timeouts.get_or_create_owned(&label),
+            remembered_writes: self.remembered_writes.get_or_create_owned(&label),
             conflicts: self.conflicts.get_or_create_owned(&label),
             hot_loops: self.hot_loops.get_or_create_owned(&label),
             undecodable: self.undecodable.get_or_create_owned(&label),
@@ -193,6 +201,7 @@ pub(crate) struct OneController {
     pub(crate) active: Gauge,
     pub(crate) barrier_waits: Histogram,
     pub(crate) barrier_timeouts: Counter,
+    pub(crate) remembered_writes: Gauge,
     pub(crate) conflicts: Counter,
     pub(crate) hot_loops: Counter,
     pub(crate) undecodable: Counter,

@@ -1,6 +1,7 @@
 //! The parts of a write's answer that are recorded.
 
 use serde::Deserialize;
+use windlass_cache::ObjectKey;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -19,14 +20,29 @@ pub(super) struct Answer {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Metadata {
-    pub(super) name: Option<String>,
-    pub(super) namespace: Option<String>,
+    name: Option<String>,
+    namespace: Option<String>,
     pub(super) uid: Option<String>,
-    pub(super) resource_version: Option<String>,
+    resource_version: Option<String>,
     deletion_timestamp: Option<String>,
     deletion_grace_period_seconds: Option<i64>,
     #[serde(default)]
     finalizers: Vec<serde::de::IgnoredAny>,
+}
+
+impl Metadata {
+    pub(super) fn key(&self) -> Option<ObjectKey> {
+        Some(ObjectKey::new(self.namespace.as_deref(), self.name.as_deref()?))
+    }
+
+    /// Returns the resource version. Only numeric resource versions can be compared.
+    pub(super) fn revision(&self) -> Option<u64> {
+        self.resource_version.as_deref()?.parse().ok()
+    }
+
+    pub(super) fn is_terminating(&self) -> bool {
+        self.deletion_timestamp.is_some()
+    }
 }
 
 /// The spec of a Namespace, whose finalizers delay its end.

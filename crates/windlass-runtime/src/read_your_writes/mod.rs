@@ -12,29 +12,33 @@
 
 mod answer;
 mod overlay;
+mod postings;
 mod seen;
 mod session;
+mod written;
 
 #[cfg(test)]
 mod tests;
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Weak},
-};
+use std::sync::{Arc, Weak};
 
 use hashbrown::HashMap;
 use http::{Method, Request};
 use http_body_util::BodyExt;
 use kube_client::client::Body;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use serde::Deserialize;
 use windlass_cache::{ObjectKey, RawObject};
 
-use self::answer::Answer;
+use self::written::Reply;
 pub(crate) use self::{
+    overlay::UnseenWrites,
     seen::CacheView,
-    session::{Session, WriteInFlight, WriteRef, note, note_any},
+    session::{
+        Session, WriteInFlight, WriteRef, after_status_updates, current_reconcile, note, note_any,
+        note_status_update,
+    },
+    written::Written,
 };
 use crate::client::path::{GroupResource, ResourcePath, query_flag};
 
@@ -50,21 +54,6 @@ pub(crate) struct WriteLog {
 
 type Followers = HashMap<GroupResource, Vec<Weak<UnseenWrites>>, foldhash::fast::FixedState>;
 
-/// The writes that one cache has not seen yet.
-///
-/// Each cache has its own record: watches with different selectors progress independently.
-pub(crate) struct UnseenWrites {
-    cache: Box<dyn CacheView>,
-    pending: Mutex<Pending>,
-}
-
-#[derive(Default)]
-struct Pending {
-    writes: BTreeMap<ObjectKey, Write>,
-    /// At this size, writes that the cache has seen are swept out: they need not be read ever again.
-    sweep_at: usize,
-}
-
 /// The last write to one object.
 #[derive(Clone)]
 pub(crate) struct Write {
@@ -74,12 +63,20 @@ pub(crate) struct Write {
     pub(crate) state: State,
     /// The high-water mark of the cache when the write was noted.
     pub(crate) noted_at: u64,
+    /// Whether the watch of the cache will show the write.
+    pub(crate) is_shown: bool,
 }
 
 #[derive(Clone)]
 pub(crate) enum State {
     Alive(RawObject),
     Gone,
+}
+
+impl State {
+    fn is_gone(&self) -> bool {
+        matches!(self, Self::Gone)
+    }
 }
 
 impl WriteLog {
@@ -93,7 +90,7 @@ impl WriteLog {
 
     /// Records the writes of a kind for a cache until the returned record is dropped.
     pub(crate) fn follow(&self, resource: GroupResource, cache: impl CacheView) -> Arc<UnseenWrites> {
-        let unseen = Arc::new(UnseenWrites { cache: Box::new(cache), pending: Mutex::default() });
+        let unseen = Arc::new(UnseenWrites::new(Box::new(cache)));
         let mut kinds = self.kinds.write();
         let followers = kinds.entry(resource).or_default();
         followers.retain(|follower| follower.strong_count() > 0);
@@ -101,22 +98,37 @@ impl WriteLog {
         unseen
     }
 
+    /// Lets the next reconcile wait until the caches show an object that was read from the server.
+    pub(crate) fn expect(&self, resource: GroupResource, object: &RawObject) {
+        let followers = self.kinds.read();
+        let Some(followers) = followers.get(&resource) else { return };
+        let (key, uid, revision) = (object.key(), object.uid().into(), object.revision());
+        let write = Write { uid, revision, state: State::Alive(object.clone()), noted_at: 0, is_shown: true };
+        let shown_by = followers
+            .iter()
+            .filter(|follower| follower.upgrade().is_some_and(|follower| follower.will_show(&key, &write)));
+        note(WriteRef {
+            log: self.id(),
+            resource: Arc::new(resource),
+            uid: write.uid.clone(),
+            revision,
+            gone: false,
+            shown_by: shown_by.cloned().collect(),
+            key,
+        });
+    }
+
     /// Inspects a write before it is sent. Returns `None` if its answer need not be recorded.
     pub(crate) fn begin(&self, request: &Request<Body>) -> Option<Written> {
         let path = ResourcePath::parse(request.uri().path())?;
-        // Other subresources answer with something other than the object.
-        if !matches!(path.subresource, None | Some("status" | "finalize" | "ephemeralcontainers" | "resize"))
-        {
-            return None;
-        }
-        let delete = request.method() == Method::DELETE;
-        if delete && path.name.is_none() {
-            return None;
-        }
+        let reply = Reply::of(request, &path)?;
         let resource = path.group_resource();
         let followers: Vec<_> = self.kinds.read().get(&resource)?.iter().filter_map(Weak::upgrade).collect();
+        if followers.is_empty() {
+            return None;
+        }
         let named = path.name.map(|name| ObjectKey::new(path.namespace, name));
-        (!followers.is_empty()).then_some(Written { log: self.id(), followers, resource, named, delete })
+        Some(Written { log: self.id(), followers, resource: Arc::new(resource), named, reply })
     }
 }
 
@@ -143,52 +155,4 @@ async fn has_dry_run_options(body: Option<Body>) -> bool {
     let Ok(options) = body.collect().await else { return false };
     serde_json::from_slice::<DeleteOptions>(&options.to_bytes())
         .is_ok_and(|options| !options.dry_run.is_empty())
-}
-
-/// A write under way.
-pub(crate) struct Written {
-    log: LogId,
-    followers: Vec<Arc<UnseenWrites>>,
-    resource: GroupResource,
-    /// The key in the path; a create has none.
-    named: Option<ObjectKey>,
-    delete: bool,
-}
-
-impl Written {
-    /// Records the server's answer. An answer that does not parse is not recorded: reads fall back to the cache.
-    pub(crate) fn finish(self, body: &[u8]) {
-        let Some(answer) = Answer::parse(body) else { return };
-        let (api_version, kind) = (answer.api_version.clone(), answer.kind.clone());
-        let Some((key, write)) = self.understand(answer, body) else { return };
-        for follower in &self.followers {
-            // An answer in another version, or of the metadata alone, is not what readers of the cache expect.
-            if write.state.is_gone() || follower.cache.has_shape(&api_version, &kind) {
-                follower.note(&key, write.clone());
-            }
-        }
-        note(WriteRef {
-            log: self.log,
-            resource: self.resource,
-            key,
-            uid: write.uid,
-            revision: write.revision,
-            gone: matches!(write.state, State::Gone),
-        });
-    }
-
-    fn understand(&self, answer: Answer, body: &[u8]) -> Option<(ObjectKey, Write)> {
-        if let Some(uid) = answer.deleted_uid() {
-            let key = self.named.clone().filter(|_| self.delete)?;
-            return Some((key, Write { uid: uid.into(), revision: 0, state: State::Gone, noted_at: 0 }));
-        }
-        let gone = answer.is_gone(self.delete);
-        let meta = answer.metadata;
-        let key = ObjectKey::new(meta.namespace.as_deref(), meta.name.as_deref()?);
-        let uid: Arc<str> = meta.uid.as_deref()?.into();
-        // Only numeric resource versions can be compared.
-        let revision: u64 = meta.resource_version.as_deref()?.parse().ok()?;
-        let state = if gone { State::Gone } else { State::Alive(RawObject::from_json(body).ok()?) };
-        Some((key, Write { uid, revision, state, noted_at: 0 }))
-    }
 }

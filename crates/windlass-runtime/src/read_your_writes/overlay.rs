@@ -1,14 +1,71 @@
 //! A cache with the unseen writes laid over it.
 
-use windlass_cache::{ObjectKey, RawObject};
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use windlass_cache::{ObjectKey, Query, RawObject};
 
-use super::{CacheView, Pending, State, UnseenWrites, Write, WriteRef, seen::has_seen};
-use crate::informer::Admission;
+use super::{
+    CacheView, State, Write, WriteRef,
+    postings::{Postings, Term},
+    seen::has_seen,
+};
+use crate::{informer::Admission, namespaced_name::NamespacedName};
 
-/// The least number of writes at which those that the cache has seen are swept out.
+/// The least number of writes at which the writes that the cache has seen are swept out.
 const SWEEP: usize = 256;
 
+/// The writes that one cache has not seen yet.
+///
+/// Each cache has its own record: watches with different selectors progress independently.
+pub(crate) struct UnseenWrites {
+    cache: Box<dyn CacheView>,
+    pending: Mutex<Pending>,
+}
+
+#[derive(Default)]
+struct Pending {
+    writes: HashMap<ObjectKey, Write, foldhash::fast::FixedState>,
+    /// Finds the written objects of a list without a look at all writes.
+    postings: Postings,
+    /// The number of writes at which the writes that the cache has seen are swept out.
+    sweep_at: usize,
+}
+
 impl UnseenWrites {
+    pub(super) fn new(cache: Box<dyn CacheView>) -> Self {
+        Self { cache, pending: Mutex::default() }
+    }
+
+    /// Returns whether objects with this API version and kind look like those of the cache.
+    pub(super) fn has_shape(&self, api_version: &str, kind: &str) -> bool {
+        self.cache.has_shape(api_version, kind)
+    }
+
+    /// Returns the uid and the resource version of the object that the cache holds.
+    pub(super) fn cached(&self, key: &ObjectKey) -> Option<(String, u64)> {
+        self.cache.object(key)
+    }
+
+    /// Returns whether the watch will show a write: the object, or the end of the object.
+    ///
+    /// A watch with a selector shows no write to an object that the selector has never matched. If only the server evaluates the selector,
+    /// the watch is expected to show a write to an object that the cache holds.
+    pub(super) fn will_show(&self, key: &ObjectKey, write: &Write) -> bool {
+        let is_cached = || self.cached(key).is_some_and(|(uid, _)| *uid == *write.uid);
+        match &write.state {
+            State::Alive(object) if self.cache.admits(object) == Admission::Held => true,
+            State::Alive(_) => is_cached(),
+            State::Gone => {
+                let pending = self.pending.lock();
+                let is_pending = pending.writes.get(key).is_some_and(|before| {
+                    before.uid == write.uid && before.is_shown && !before.state.is_gone()
+                });
+                drop(pending);
+                is_pending || is_cached()
+            }
+        }
+    }
+
     /// Remembers a write.
     pub(super) fn note(&self, key: &ObjectKey, mut write: Write) {
         write.noted_at = self.cache.high_water_mark(key.namespace());
@@ -23,115 +80,184 @@ impl UnseenWrites {
             }
             write.revision = newer;
         }
-        pending.writes.insert(key.clone(), write);
+        pending.insert(key, write, self.cache.as_ref());
         if pending.writes.len() >= pending.sweep_at.max(SWEEP) {
             pending.sweep(self.cache.as_ref());
-            pending.sweep_at = pending.writes.len() * 2;
         }
     }
 
-    /// Whether the cache has seen a write.
-    pub(crate) fn has_seen(&self, write: &WriteRef) -> bool {
-        has_seen(&write.key, &write.uid, write.revision, write.gone, self.cache.as_ref())
-    }
-
-    /// Returns the object under `key`. `read` reads the cache; `admits` says whether the cache would hold a written object.
-    pub(crate) fn get(
-        &self,
-        key: &ObjectKey,
-        admits: impl Fn(&RawObject) -> Admission,
-        read: impl FnOnce() -> Option<RawObject>,
-    ) -> Option<RawObject> {
-        match self.unseen_of(key) {
-            None => read(),
-            Some(Write { state: State::Alive(object), .. }) => {
-                self.is_held(key, &object, &admits).then_some(object)
-            }
-            // Another object of that name may exist since.
-            Some(Write { state: State::Gone, uid, .. }) => read().filter(|object| object.uid() != &*uid),
-        }
-    }
-
-    /// Returns the objects of a list. `wanted` says whether the list contains an object, `admits` whether the cache would hold it.
-    pub(crate) fn list<E>(
-        &self,
-        wanted: impl Fn(&RawObject) -> bool,
-        admits: impl Fn(&RawObject) -> Admission,
-        read: impl FnOnce() -> Result<Vec<RawObject>, E>,
-    ) -> Result<Vec<RawObject>, E> {
-        let unseen = self.unseen();
-        let mut objects = read()?;
-        for (key, write) in unseen {
-            match write.state {
-                State::Gone => objects.retain(|object| *object.uid() != *write.uid),
-                State::Alive(written) => {
-                    objects.retain(|object| {
-                        (object.namespace(), object.name()) != (key.namespace(), key.name())
-                    });
-                    if wanted(&written) && self.is_held(&key, &written, &admits) {
-                        objects.push(written);
-                    }
-                }
-            }
-        }
-        Ok(objects)
-    }
-
-    /// Whether the cache holds a written object once its watch has seen the write. Where only the server can tell, because of a field
-    /// selector, an object that the cache holds stays, and a new one appears with its watch event.
-    fn is_held(
-        &self,
-        key: &ObjectKey,
-        written: &RawObject,
-        admits: impl Fn(&RawObject) -> Admission,
-    ) -> bool {
-        match admits(written) {
-            Admission::Held => true,
-            Admission::NotHeld => false,
-            Admission::Unknown => self.cache.object(key).is_some_and(|(uid, _)| uid == written.uid()),
-        }
-    }
-
-    // Both of these are called before the cache is read: a write that they drop is in the cache.
-
-    fn unseen(&self) -> Vec<(ObjectKey, Write)> {
+    /// Removes the writes that the cache has seen, and returns the number of writes that stay.
+    pub(crate) fn sweep(&self) -> usize {
         let mut pending = self.pending.lock();
         pending.sweep(self.cache.as_ref());
-        pending.writes.iter().map(|(key, write)| (key.clone(), write.clone())).collect()
-    }
-
-    fn unseen_of(&self, key: &ObjectKey) -> Option<Write> {
-        let mut pending = self.pending.lock();
-        let write = pending.writes.get(key)?;
-        if write.is_seen(key, self.cache.as_ref()) {
-            pending.writes.remove(key);
-            return None;
-        }
-        Some(write.clone())
+        pending.writes.len()
     }
 
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.pending.lock().writes.len()
     }
+
+    /// Returns whether the cache has seen a write, or will never show the write.
+    pub(crate) fn has_seen(&self, write: &WriteRef) -> bool {
+        !write.is_shown_by(self)
+            || has_seen(&write.key, &write.uid, write.revision, write.gone, self.cache.as_ref())
+    }
+
+    /// Returns the object under `key`. `read` reads the cache.
+    pub(crate) fn get(&self, key: &ObjectKey, read: impl FnOnce() -> Option<RawObject>) -> Option<RawObject> {
+        match self.unseen_of(key) {
+            None => read(),
+            Some(Write { state: State::Alive(object), .. }) => self.is_held(key, &object).then_some(object),
+            // Another object of that name may exist since.
+            Some(Write { state: State::Gone, uid, .. }) => read().filter(|object| object.uid() != &*uid),
+        }
+    }
+
+    /// Returns the objects that match a query. `read` reads the cache. Takes time for the objects of the answer, and for the unseen writes that
+    /// have the same owner, the same value in the named index, or the same namespace.
+    pub(crate) fn list<E>(
+        &self,
+        query: &Query<'_>,
+        read: impl FnOnce() -> Result<Vec<RawObject>, E>,
+    ) -> Result<Vec<RawObject>, E> {
+        let written = self.written(query);
+        let mut objects = read()?;
+        // Objects of the cache that are newer than the write.
+        let mut newer = Vec::new();
+        let pending = self.pending.lock();
+        if !pending.writes.is_empty() {
+            objects.retain(|object| {
+                let Some((key, write)) = pending.of(object) else { return true };
+                let keep = !write.replaces(object) || write.is_forgotten(key, self.cache.as_ref());
+                if keep {
+                    newer.push(key.clone());
+                }
+                keep
+            });
+        }
+        drop(pending);
+        let unread = written.into_iter().filter(|(key, _)| !newer.contains(key));
+        objects.extend(
+            unread
+                .filter(|(key, object)| self.matches(query, object) && self.is_held(key, object))
+                .map(|(_, object)| object),
+        );
+        Ok(objects)
+    }
+
+    /// Returns the written objects that may match a query and that the cache has not seen. Called before the cache is read: the cache has
+    /// the writes that are left out here.
+    fn written(&self, query: &Query<'_>) -> Vec<(ObjectKey, RawObject)> {
+        let mut pending = self.pending.lock();
+        if pending.writes.is_empty() {
+            return Vec::new();
+        }
+        let keys = pending.candidates(query, self.cache.as_ref());
+        let cache = self.cache.as_ref();
+        keys.into_iter()
+            .filter_map(|key| {
+                let write = pending.writes.get(&key)?;
+                if write.is_seen(&key, cache) {
+                    pending.remove(&key, cache);
+                    return None;
+                }
+                let State::Alive(object) = &write.state else { return None };
+                Some((key, object.clone()))
+            })
+            .collect()
+    }
+
+    fn matches(&self, query: &Query<'_>, object: &RawObject) -> bool {
+        query.matches(object)
+            && query.named_index().is_none_or(|(index, value)| {
+                self.cache.index_values(index, object).iter().any(|of_object| of_object == value)
+            })
+    }
+
+    /// Returns whether the cache holds a written object once its watch has seen the write. Where only the server can tell, because of a field
+    /// selector, an object that the cache holds stays, and a new one appears with its watch event.
+    fn is_held(&self, key: &ObjectKey, written: &RawObject) -> bool {
+        match self.cache.admits(written) {
+            Admission::Held => true,
+            Admission::NotHeld => false,
+            Admission::Unknown => self.cache.object(key).is_some_and(|(uid, _)| uid == written.uid()),
+        }
+    }
+
+    /// Called before the cache is read: a write that is removed here is in the cache.
+    fn unseen_of(&self, key: &ObjectKey) -> Option<Write> {
+        let mut pending = self.pending.lock();
+        let write = pending.writes.get(key)?;
+        if write.is_seen(key, self.cache.as_ref()) {
+            pending.remove(key, self.cache.as_ref());
+            return None;
+        }
+        Some(write.clone())
+    }
 }
 
 impl Pending {
+    fn insert(&mut self, key: &ObjectKey, write: Write, cache: &dyn CacheView) {
+        self.remove(key, cache);
+        if let State::Alive(object) = &write.state {
+            self.postings.insert(key, object, cache);
+        }
+        self.writes.insert(key.clone(), write);
+    }
+
+    fn remove(&mut self, key: &ObjectKey, cache: &dyn CacheView) {
+        if let Some(Write { state: State::Alive(object), .. }) = self.writes.remove(key) {
+            self.postings.remove(key, &object, cache);
+        }
+    }
+
+    fn of(&self, object: &RawObject) -> Option<(&ObjectKey, &Write)> {
+        self.writes.get_key_value(&NamespacedName::new(object.namespace(), object.name()))
+    }
+
+    /// Returns the keys of the writes that may match a query.
+    fn candidates(&mut self, query: &Query<'_>, cache: &dyn CacheView) -> Vec<ObjectKey> {
+        let writes = &self.writes;
+        if let Some((index, _)) = query.named_index().filter(|(index, _)| cache.has_index(index)) {
+            let objects = writes.iter().filter_map(|(key, write)| match &write.state {
+                State::Alive(object) => Some((key, object)),
+                State::Gone => None,
+            });
+            self.postings.learn(index, objects, cache);
+        }
+        match Term::of_query(query) {
+            Some(term) => self.postings.keys(&term),
+            None => self.writes.keys().cloned().collect(),
+        }
+    }
+
     fn sweep(&mut self, cache: &dyn CacheView) {
-        self.writes.retain(|key, write| !write.is_seen(key, cache));
+        let seen = self.writes.iter().filter(|(key, write)| write.is_seen(key, cache));
+        for key in seen.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+            self.remove(&key, cache);
+        }
+        self.sweep_at = SWEEP.max(self.writes.len() * 2);
+        self.writes.shrink_to(self.sweep_at);
     }
 }
 
 impl Write {
     fn is_seen(&self, key: &ObjectKey, cache: &dyn CacheView) -> bool {
-        // A mark that went back belongs to a server that was replaced or restored: it knows nothing of the write.
-        cache.high_water_mark(key.namespace()) < self.noted_at
-            || has_seen(key, &self.uid, self.revision, self.state.is_gone(), cache)
+        self.is_forgotten(key, cache) || has_seen(key, &self.uid, self.revision, self.state.is_gone(), cache)
     }
-}
 
-impl State {
-    pub(super) fn is_gone(&self) -> bool {
-        matches!(self, Self::Gone)
+    /// Returns whether the high-water mark went back. Such a mark belongs to a server that was replaced or restored, and that does not know
+    /// the write.
+    fn is_forgotten(&self, key: &ObjectKey, cache: &dyn CacheView) -> bool {
+        cache.high_water_mark(key.namespace()) < self.noted_at
+    }
+
+    /// Returns whether the write is newer than the object of the same name in the cache.
+    fn replaces(&self, cached: &RawObject) -> bool {
+        match &self.state {
+            State::Gone => cached.uid() == &*self.uid,
+            State::Alive(_) => cached.revision() < self.revision,
+        }
     }
 }

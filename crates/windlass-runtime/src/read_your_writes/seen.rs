@@ -1,8 +1,10 @@
 //! When a cache has seen a write.
 
-use windlass_cache::ObjectKey;
+use windlass_cache::{ObjectKey, RawObject};
 
-/// The view of a cache that [`has_seen`] needs.
+use crate::informer::Admission;
+
+/// The view of a cache that the record of unseen writes needs.
 pub(crate) trait CacheView: Send + Sync + 'static {
     /// Returns the uid and resource version of the object under a key, if the cache holds one.
     fn object(&self, key: &ObjectKey) -> Option<(String, u64)>;
@@ -13,6 +15,15 @@ pub(crate) trait CacheView: Send + Sync + 'static {
 
     /// Whether objects that are answered with this API version and kind look like those of the cache.
     fn has_shape(&self, api_version: &str, kind: &str) -> bool;
+
+    /// Whether the cache would hold a written object.
+    fn admits(&self, object: &RawObject) -> Admission;
+
+    /// Whether the cache has a named index.
+    fn has_index(&self, index: &str) -> bool;
+
+    /// Returns the values that the named index gives to an object.
+    fn index_values(&self, index: &str, object: &RawObject) -> Vec<String>;
 }
 
 /// Whether the cache has seen a write to the object under `key` with this uid.

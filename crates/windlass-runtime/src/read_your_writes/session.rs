@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
@@ -12,18 +12,27 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use windlass_cache::ObjectKey;
 
-use super::LogId;
+use super::{LogId, UnseenWrites};
 use crate::client::path::GroupResource;
 
 /// A write that a later reconcile waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) struct WriteRef {
     pub(crate) log: LogId,
-    pub(crate) resource: GroupResource,
+    pub(crate) resource: Arc<GroupResource>,
     pub(crate) key: ObjectKey,
     pub(crate) uid: Arc<str>,
     pub(crate) revision: u64,
     pub(crate) gone: bool,
+    /// The caches whose watches will show the write.
+    pub(crate) shown_by: Vec<Weak<UnseenWrites>>,
+}
+
+impl WriteRef {
+    /// Returns whether the watch of a cache will show the write.
+    pub(super) fn is_shown_by(&self, cache: &UnseenWrites) -> bool {
+        self.shown_by.iter().any(|known| std::ptr::eq(known.as_ptr(), cache))
+    }
 }
 
 /// The writes of one reconcile. A task that the reconcile spawned is not part of it.
@@ -32,6 +41,10 @@ pub(crate) struct Session(Arc<Writes>);
 
 #[derive(Default)]
 struct Writes {
+    /// A number for the reconciles of one key by one controller.
+    reconcile: u64,
+    /// The status updates of the reconcile, each of which tested the resource version before.
+    status_updates: Mutex<Vec<StatusVersion>>,
     /// Writes of kinds that some cache holds.
     seen_later: Mutex<Vec<WriteRef>>,
     /// Whether there was any write at all.
@@ -41,6 +54,13 @@ struct Writes {
     is_revoked: AtomicBool,
     /// Wakes waiters when no write is in flight any more, and when the right to write ends.
     changed: Notify,
+}
+
+/// A status update that changed an object from one resource version to the next.
+struct StatusVersion {
+    uid: String,
+    from: String,
+    to: String,
 }
 
 /// Counts a write as in flight until dropped.
@@ -59,6 +79,11 @@ tokio::task_local! {
 }
 
 impl Session {
+    /// Creates the session of a reconcile. `reconcile` is a number for the reconciles of one key by one controller.
+    pub(crate) fn new(reconcile: u64) -> Self {
+        Self(Arc::new(Writes { reconcile, ..Writes::default() }))
+    }
+
     /// Runs a reconcile as this session.
     pub(crate) async fn run<F: Future>(&self, reconcile: F) -> F::Output {
         CURRENT.scope(self.clone(), reconcile).await
@@ -123,6 +148,28 @@ impl Session {
         }
         last.into_values().collect()
     }
+}
+
+/// Returns the number for the reconciles of the current key; `None` outside of a reconcile.
+pub(crate) fn current_reconcile() -> Option<u64> {
+    CURRENT.try_with(|session| session.0.reconcile).ok()
+}
+
+/// Notes that this reconcile has updated the status of an object, and that nobody else wrote the object in between.
+pub(crate) fn note_status_update(uid: &str, from: &str, to: &str) {
+    let version = StatusVersion { uid: uid.to_owned(), from: from.to_owned(), to: to.to_owned() };
+    let _ = CURRENT.try_with(|session| session.0.status_updates.lock().push(version));
+}
+
+/// Returns the resource version of an object after the status updates of this reconcile, which began at `version`.
+pub(crate) fn after_status_updates(uid: &str, version: &str) -> String {
+    let after = CURRENT.try_with(|session| {
+        let updates = session.0.status_updates.lock();
+        let of_object = updates.iter().filter(|update| update.uid == uid);
+        of_object
+            .fold(version.to_owned(), |at, update| if update.from == at { update.to.clone() } else { at })
+    });
+    after.unwrap_or_else(|_| version.to_owned())
 }
 
 /// Adds a write of a cached kind to the current session, if there is one.

@@ -2,7 +2,7 @@ use futures::FutureExt;
 use http::Request;
 use kube_client::client::Body;
 use serde_json::{Value, json};
-use windlass_cache::{ObjectKey, RawObject};
+use windlass_cache::{ObjectKey, Query, RawObject};
 
 use std::sync::Arc;
 
@@ -18,11 +18,14 @@ struct Cache(Arc<Mutex<Contents>>);
 struct Contents {
     objects: Vec<RawObject>,
     mark: u64,
+    /// The number of objects that were looked up.
+    looks: usize,
 }
 
 impl CacheView for Cache {
     fn object(&self, key: &ObjectKey) -> Option<(String, u64)> {
-        let contents = self.0.lock();
+        let mut contents = self.0.lock();
+        contents.looks += 1;
         let object = contents.objects.iter().find(|object| object.key() == *key)?;
         Some((object.uid().to_owned(), object.revision()))
     }
@@ -33,6 +36,22 @@ impl CacheView for Cache {
 
     fn has_shape(&self, api_version: &str, kind: &str) -> bool {
         (api_version, kind) == ("v1", "Pod")
+    }
+
+    fn admits(&self, object: &RawObject) -> Admission {
+        match object.label("app") {
+            Some("other") => Admission::NotHeld,
+            Some("unknown") => Admission::Unknown,
+            _ => Admission::Held,
+        }
+    }
+
+    fn has_index(&self, index: &str) -> bool {
+        index == "app"
+    }
+
+    fn index_values(&self, _: &str, object: &RawObject) -> Vec<String> {
+        object.label("app").map(str::to_owned).into_iter().collect()
     }
 }
 
@@ -51,6 +70,10 @@ impl Cache {
         let mut contents = self.0.lock();
         contents.objects.retain(|known| known.name() != name);
         contents.mark = revision;
+    }
+
+    fn looks(&self) -> usize {
+        self.0.lock().looks
     }
 
     /// Advances the high-water mark, as a bookmark would.
@@ -79,7 +102,7 @@ struct Client {
 impl Client {
     fn new() -> (Self, Cache) {
         let log = WriteLog::new();
-        let cache = Cache(Arc::new(Mutex::new(Contents { objects: Vec::new(), mark: 5 })));
+        let cache = Cache(Arc::new(Mutex::new(Contents { objects: Vec::new(), mark: 5, looks: 0 })));
         let unseen = log.follow(pods(), cache.clone());
         (Self { log, unseen, cache: cache.clone(), session: Session::default() }, cache)
     }
@@ -95,6 +118,15 @@ impl Client {
             }
         });
         noted.now_or_never().expect("nothing here waits");
+    }
+
+    fn begin(&self, method: &str, path: &str) -> super::Written {
+        let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
+        self.log.begin(&request).expect("recorded")
+    }
+
+    fn in_session(&self, act: impl FnOnce()) {
+        self.session.run(async { act() }).now_or_never().expect("nothing waits");
     }
 
     fn create(&self, answer: &Value) {
@@ -219,7 +251,7 @@ fn the_gate_opens_when_the_watch_has_come_as_far() {
     cache.bookmark(9);
     assert!(!client.all_seen(&writes), "a bookmark before the write");
     cache.bookmark(10);
-    assert!(client.all_seen(&writes), "a filtered cache never sees the object, but has come past it");
+    assert!(client.all_seen(&writes), "the object may have been deleted by then");
 }
 
 #[test]
@@ -260,7 +292,6 @@ fn what_is_not_remembered() {
     let (client, _) = Client::new();
     client.write("POST", "/api/v1/namespaces/default/pods?dryRun=All", &pod("a", "u1", 10));
     client.write("GET", "/api/v1/namespaces/default/pods/a", &pod("a", "u1", 10));
-    client.write("POST", "/api/v1/namespaces/default/pods/a/binding", &json!({ "kind": "Status" }));
     client.write("POST", "/api/v1/namespaces/default/configmaps", &pod("a", "u1", 10));
     client.write("DELETE", "/api/v1/namespaces/default/pods", &json!({ "kind": "PodList", "items": [] }));
     client.create(&json!({ "kind": "Pod" }));
@@ -275,7 +306,7 @@ fn what_is_not_remembered() {
 #[test]
 fn two_caches_of_a_kind_need_not_have_come_equally_far() {
     let (client, first) = Client::new();
-    let second = Cache(Arc::new(Mutex::new(Contents { objects: Vec::new(), mark: 5 })));
+    let second = Cache(Arc::new(Mutex::new(Contents { objects: Vec::new(), mark: 5, looks: 0 })));
     let behind = client.log.follow(pods(), second.clone());
     client.create(&pod("a", "u1", 10));
     first.sees(&pod("a", "u1", 10));
@@ -308,7 +339,7 @@ fn a_cache_that_is_gone_is_not_followed() {
 /// The objects of a list that wants all, with `cached` in the cache.
 fn list(unseen: &UnseenWrites, cached: Vec<RawObject>) -> Vec<RawObject> {
     let read = || Ok::<_, std::convert::Infallible>(cached);
-    unseen.list(|_| true, |_| Admission::Held, read).unwrap_or_default()
+    unseen.list(&Query::new(), read).unwrap_or_default()
 }
 
 /// An answer that is only the metadata of the object says nothing of the rest: it never replaces an object that a cache holds
@@ -354,4 +385,123 @@ fn a_reconcile_may_write_very_many_objects() {
     assert_eq!(client.session.take().len(), 20_000);
     let took = began.elapsed();
     assert!(took.as_secs() < 2, "{took:?}");
+}
+
+fn labelled(name: &str, uid: &str, revision: u64, app: &str) -> Value {
+    let mut pod = pod(name, uid, revision);
+    pod["metadata"]["labels"] = json!({ "app": app });
+    pod
+}
+
+/// A watch with a selector shows no write to an object that the selector has never matched.
+#[test]
+fn a_write_outside_of_the_selector_is_not_waited_for() {
+    for app in ["other", "unknown"] {
+        let (client, cache) = Client::new();
+        client.create(&labelled("a", "u1", 10, app));
+        assert!(client.all_seen(&client.session.take()), "created: {app}");
+        assert_eq!(client.unseen.len(), 0, "no read returns the object");
+        client.write("PUT", "/api/v1/namespaces/default/pods/a", &labelled("a", "u1", 11, app));
+        assert!(client.all_seen(&client.session.take()), "changed: {app}");
+        client.delete("a", &deleted("u1"));
+        assert!(client.all_seen(&client.session.take()), "deleted: {app}");
+        cache.bookmark(12);
+        assert!(client.names().is_empty());
+    }
+}
+
+/// An object that leaves the selector is deleted from the cache.
+#[test]
+fn an_object_that_leaves_the_selector_is_waited_for() {
+    for app in ["other", "unknown"] {
+        let (client, cache) = Client::new();
+        cache.sees(&pod("a", "u1", 10));
+        client.write("PUT", "/api/v1/namespaces/default/pods/a", &labelled("a", "u1", 11, app));
+        let writes = client.session.take();
+        assert!(!client.all_seen(&writes), "{app}");
+        cache.loses("a", 11);
+        assert!(client.all_seen(&writes), "{app}");
+        assert!(client.names().is_empty());
+    }
+}
+
+#[test]
+fn the_scale_of_an_object_is_waited_for_and_the_object_is_read_again() {
+    let (client, cache) = Client::new();
+    cache.sees(&pod("a", "u1", 10));
+    let path = "/api/v1/namespaces/default/pods/a/scale";
+    let mut scale = pod("a", "u1", 11);
+    scale["kind"] = json!("Scale");
+    assert_eq!(
+        client.begin("PATCH", path).reads_again(path).as_deref(),
+        Some("/api/v1/namespaces/default/pods?fieldSelector=metadata.name%3Da")
+    );
+    client.write("PATCH", path, &scale);
+    assert_eq!(client.names(), ["a@10"], "the object could not be read");
+    let writes = client.session.take();
+    assert!(!client.all_seen(&writes));
+    cache.sees(&pod("a", "u1", 11));
+    assert!(client.all_seen(&writes));
+
+    let list = |items: &[Value]| json!({ "apiVersion": "v1", "kind": "PodList", "items": items }).to_string();
+    let read = list(&[pod("a", "u1", 12)]);
+    client.in_session(|| client.begin("PATCH", path).finish_read(read.as_bytes()));
+    assert_eq!(client.names(), ["a@12"]);
+    assert!(!client.all_seen(&client.session.take()));
+    let eviction = client.begin("POST", "/api/v1/namespaces/default/pods/a/eviction");
+    client.in_session(|| eviction.finish_read(list(&[]).as_bytes()));
+    assert!(client.names().is_empty(), "the evicted pod is gone");
+}
+
+#[test]
+fn a_deleted_collection_is_waited_for() {
+    let (client, cache) = Client::new();
+    cache.sees(&pod("a", "u1", 10));
+    cache.sees(&pod("b", "u2", 11));
+    let mut terminating = pod("c", "u3", 12);
+    terminating["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    cache.sees(&terminating);
+    let list = json!({ "kind": "PodList", "items": [pod("a", "u1", 10), pod("b", "u2", 11), terminating, pod("d", "u4", 9)] });
+    client.write("DELETE", "/api/v1/namespaces/default/pods", &list);
+    let writes = client.session.take();
+    assert!(!client.all_seen(&writes));
+    cache.loses("a", 13);
+    assert!(!client.all_seen(&writes));
+    cache.sees(&pod("b", "u2", 14));
+    assert!(
+        client.all_seen(&writes),
+        "neither the pod that was terminating, nor the pod that no cache holds"
+    );
+}
+
+/// A list looks at the unseen writes that may be in the list, and at no others.
+#[test]
+fn a_list_takes_no_time_for_writes_of_other_owners() {
+    let (client, _) = Client::new();
+    for n in 0..1000_u64 {
+        let mut owned = labelled(&format!("p{n}"), &format!("u{n}"), 10 + n, &format!("app{}", n % 100));
+        owned["metadata"]["ownerReferences"] =
+            json!([{ "apiVersion": "v1", "kind": "Foo", "name": "foo", "uid": format!("owner{}", n % 100) }]);
+        client.create(&owned);
+    }
+    let names = |query: Query<'_>| {
+        let listed = client.unseen.list(&query, || Ok::<_, std::convert::Infallible>(Vec::new()));
+        let mut names: Vec<_> =
+            listed.unwrap_or_default().iter().map(|object| object.name().to_owned()).collect();
+        names.sort();
+        names
+    };
+    let expected: Vec<_> =
+        (0..10).map(|n| if n == 0 { "p7".to_owned() } else { format!("p{n}07") }).collect();
+    let looks = |query: Query<'_>| {
+        let before = client.cache.looks();
+        assert_eq!(names(query), {
+            let mut sorted = expected.clone();
+            sorted.sort();
+            sorted
+        });
+        client.cache.looks() - before
+    };
+    assert_eq!(looks(Query::new().owner("owner7")), 10);
+    assert_eq!(looks(Query::new().index("app", "app7").namespace("default")), 10);
 }

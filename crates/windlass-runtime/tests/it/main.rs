@@ -28,3 +28,4 @@ mod sources;
 mod undecodable;
 mod webhooks;
 mod write;
+mod write_barrier;

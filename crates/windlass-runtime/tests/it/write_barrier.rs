@@ -1,0 +1,290 @@
+//! The writes of a reconcile that the next reconcile of the key waits for.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use http::Method;
+use k8s_openapi::{
+    api::{
+        apps::v1::{Deployment, DeploymentSpec},
+        core::v1::{ConfigMap, Container, PodSpec, PodTemplateSpec, Secret},
+    },
+    apimachinery::pkg::apis::meta::v1::LabelSelector,
+};
+use kube_client::{
+    Api,
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
+};
+use kube_core::ObjectMeta;
+use serde_json::json;
+use tokio::sync::mpsc;
+use windlass_runtime::{
+    Action, Context, Controller, Error, Manager, ObjectKey, ObjectKeyExt, Permission, Result, Verb,
+    informer::WatchOptions, owner::Owned,
+};
+use windlass_test::{TestCluster, eventually, stretched};
+
+use crate::{
+    fault::Faults,
+    fixture::{SOON, config_map, config_maps, create_config_map, metric, run_restricted, secret, secrets},
+};
+
+/// Longer than any test: a write that is waited for without need fails the test.
+const NEVER: Duration = Duration::from_secs(3600);
+
+const TIMEOUTS: &str = "windlass_read_your_writes_timeouts_total{controller=\"configmap\"}";
+
+/// The ConfigMap of the test; `None` for the ConfigMaps of the server.
+fn parent(cx: &Context<ConfigMap>, key: &ObjectKey) -> Result<Option<Arc<ConfigMap>>> {
+    if key.namespace() == Some("default") { cx.get(key) } else { Ok(None) }
+}
+
+/// Writes to secrets that the watch with these options does not show, five times, without a pause.
+async fn write_outside(options: WatchOptions) {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_config_map(&client, "a").await;
+    let (send, mut rounds) = mpsc::unbounded_channel();
+    let controller = Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+        let send = send.clone();
+        async move {
+            let Some(parent) = parent(&cx, &key)? else { return Ok(Action::done()) };
+            let mut new = secret("");
+            new.metadata.name = None;
+            new.metadata.generate_name = Some("s-".to_owned());
+            let created = cx.create(new.controlled_by(&*parent)?).await?;
+            assert!(cx.owned_by::<Secret>(&parent)?.is_empty(), "the selector does not match the secret");
+            let label = Patch::Merge(json!({ "metadata": { "labels": { "seen": "yes" } } }));
+            let key = ObjectKey::of(&created);
+            cx.patch::<Secret, _>(&key, &label).await?;
+            cx.delete(&created).await?;
+            let _ = send.send(());
+            Ok::<_, Error>(Action::requeue_after(Duration::ZERO))
+        }
+    })
+    .owns_with::<Secret>(move |watch| watch.options(options.clone()))
+    .needs(Permission::to::<Secret>([Verb::Create, Verb::Patch, Verb::Delete]))
+    .read_your_writes_timeout(NEVER);
+    let manager = Manager::new(client).controller(controller);
+    let metrics = manager.metrics().clone();
+    let running = cluster.run_restricted(manager).await;
+    for round in 0..5 {
+        let reconciled = tokio::time::timeout(stretched(SOON), rounds.recv()).await;
+        assert_eq!(reconciled.expect("reconciled in time"), Some(()), "round {round}");
+    }
+    running.stop().await.expect("a graceful end");
+    assert_eq!(metric(&metrics.render(), TIMEOUTS), 0);
+}
+
+#[tokio::test]
+async fn a_write_outside_of_a_label_selector_is_not_waited_for() {
+    let tls = || WatchOptions::new().label_selector("tls=true".parse().expect("a selector"));
+    write_outside(tls()).await;
+}
+
+#[tokio::test]
+async fn a_write_outside_of_a_field_selector_is_not_waited_for() {
+    write_outside(WatchOptions::new().field_selector("type=kubernetes.io/tls")).await;
+}
+
+/// A label of the object takes the object out of the selector, and the watch deletes the object from the cache.
+#[tokio::test]
+async fn an_object_that_leaves_a_selector_is_waited_for() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_config_map(&client, "a").await;
+    let faults = Faults::before(client.clone());
+    let (send, mut rounds) = mpsc::unbounded_channel();
+    let controller = {
+        let faults = faults.clone();
+        Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+            let (send, faults) = (send.clone(), faults.clone());
+            async move {
+                let Some(parent) = parent(&cx, &key)? else { return Ok(Action::done()) };
+                let owned = cx.owned_by::<Secret>(&parent)?.len();
+                let _ = send.send(owned);
+                if owned == 0 {
+                    return Ok(Action::done());
+                }
+                faults.hold_watches();
+                let leave = Patch::Merge(json!({ "metadata": { "labels": { "tls": "false" } } }));
+                cx.patch::<Secret, _>(&ObjectKey::namespaced("default", "s"), &leave).await?;
+                assert!(cx.owned_by::<Secret>(&parent)?.is_empty(), "read at once");
+                Ok::<_, Error>(Action::requeue_after(Duration::ZERO))
+            }
+        })
+        .owns_with::<Secret>(|watch| {
+            watch.options(WatchOptions::new().label_selector("tls=true".parse().expect("a selector")))
+        })
+        .needs(Permission::to::<Secret>([Verb::Patch]))
+        .read_your_writes_timeout(NEVER)
+    };
+    let owner = config_maps(&client).get("a").await.expect("read");
+    let mut owned = secret("s").controlled_by(&owner).expect("an owner");
+    owned.metadata.labels = Some(BTreeMap::from([("tls".to_owned(), "true".to_owned())]));
+    secrets(&client).create(&PostParams::default(), &owned).await.expect("created");
+    let running =
+        run_restricted(&cluster, &faults, Manager::new(faults.client()).controller(controller)).await;
+    let next = async |rounds: &mut mpsc::UnboundedReceiver<usize>| {
+        tokio::time::timeout(stretched(SOON), rounds.recv()).await.expect("reconciled in time")
+    };
+    assert_eq!(next(&mut rounds).await, Some(1));
+    assert!(rounds.try_recv().is_err(), "the watch is held");
+    faults.release_watches();
+    assert_eq!(next(&mut rounds).await, Some(0));
+    running.stop().await.expect("a graceful end");
+}
+
+fn deployment(name: &str) -> Deployment {
+    let labels = Some(BTreeMap::from([("app".to_owned(), "x".to_owned())]));
+    let container =
+        Container { name: "main".to_owned(), image: Some("busybox".to_owned()), ..Container::default() };
+    let template = PodTemplateSpec {
+        metadata: Some(ObjectMeta { labels: labels.clone(), ..ObjectMeta::default() }),
+        spec: Some(PodSpec { containers: vec![container], ..PodSpec::default() }),
+    };
+    let selector = LabelSelector { match_labels: labels, ..LabelSelector::default() };
+    Deployment {
+        metadata: config_map(name).metadata,
+        spec: Some(DeploymentSpec { replicas: Some(1), selector, template, ..DeploymentSpec::default() }),
+        ..Deployment::default()
+    }
+}
+
+/// `scale` answers with a `Scale`. The next read sees the replicas all the same, and the next reconcile waits.
+#[tokio::test]
+async fn a_scale_is_a_write() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), "default");
+    deployments.create(&PostParams::default(), &deployment("a")).await.expect("created");
+    let faults = Faults::before(client.clone());
+    let (send, mut read) = mpsc::unbounded_channel();
+    let controller = {
+        let faults = faults.clone();
+        Controller::of::<Deployment>(move |key: ObjectKey, cx: Context<Deployment>| {
+            let (send, faults) = (send.clone(), faults.clone());
+            async move {
+                faults.hold_watches();
+                let api: Api<Deployment> = Api::namespaced(cx.client().clone(), "default");
+                let replicas = |cx: &Context<Deployment>| -> Result<i32> {
+                    let object = cx.get(&key)?;
+                    Ok(object.and_then(|object| object.spec.as_ref()?.replicas).unwrap_or_default())
+                };
+                for _ in 0..3 {
+                    let more = json!({ "spec": { "replicas": replicas(&cx)? + 1 } });
+                    api.patch_scale("a", &PatchParams::default(), &Patch::Merge(more)).await?;
+                }
+                let _ = send.send(replicas(&cx)?);
+                Ok::<_, Error>(Action::requeue_after(Duration::ZERO))
+            }
+        })
+        .needs(Permission::to::<Deployment>([Verb::Patch]).subresource("scale"))
+        .read_your_writes_timeout(NEVER)
+    };
+    let running =
+        run_restricted(&cluster, &faults, Manager::new(faults.client()).controller(controller)).await;
+    assert_eq!(read.recv().await, Some(4), "each scale sees the scale before");
+    let stored = deployments.get("a").await.expect("read").spec.and_then(|spec| spec.replicas);
+    assert_eq!(stored, Some(4));
+    assert!(read.try_recv().is_err(), "the next reconcile waits for the watch");
+    faults.release_watches();
+    assert_eq!(read.recv().await, Some(7));
+    running.stop().await.expect("a graceful end");
+}
+
+/// Secrets of two parents share a prefix. The create of one parent, whose answer is lost, does not concern the other parent.
+#[tokio::test]
+async fn an_uncertain_create_belongs_to_its_owner() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    let faults = Faults::before(client.clone());
+    let controller = Controller::of::<ConfigMap>(|key: ObjectKey, cx: Context<ConfigMap>| async move {
+        let Some(parent) = parent(&cx, &key)? else { return Ok(Action::done()) };
+        if cx.owned_by::<Secret>(&parent)?.is_empty() {
+            let mut new = secret("");
+            new.metadata.name = None;
+            new.metadata.generate_name = Some("job-".to_owned());
+            cx.create(new.controlled_by(&*parent)?).await?;
+        }
+        Ok::<_, Error>(Action::done())
+    })
+    .owns::<Secret>()
+    .needs(Permission::to::<Secret>([Verb::Create]))
+    .concurrency(1)
+    .read_your_writes_timeout(NEVER);
+    let manager = Manager::new(faults.client()).controller(controller);
+    let running = run_restricted(&cluster, &faults, manager).await;
+    create_config_map(&client, "a").await;
+    let stored = async |count: usize| {
+        eventually(SOON, || async {
+            let found = secrets(&client).list(&ListParams::default()).await.map_err(|e| e.to_string())?;
+            if found.items.len() == count { Ok(()) } else { Err(format!("{} secrets", found.items.len())) }
+        })
+        .await;
+    };
+    stored(1).await;
+    // Both parents lose their secrets' watch events; one of them loses an answer, too.
+    secrets(&client)
+        .delete_collection(&DeleteParams::default(), &ListParams::default())
+        .await
+        .expect("deleted");
+    faults.lose_answer(Method::POST, "/secrets");
+    stored(1).await;
+    faults.hold_watches();
+    create_config_map(&client, "b").await;
+    faults.release_watches();
+    stored(2).await;
+    // Time for a wrong create: both keys are reconciled once more.
+    for name in ["a", "b"] {
+        let touched = Patch::Merge(json!({ "data": { "touched": "yes" } }));
+        config_maps(&client).patch(name, &PatchParams::default(), &touched).await.expect("patched");
+    }
+    stored(2).await;
+    running.stop().await.expect("a graceful end");
+    assert_eq!(secrets(&client).list(&ListParams::default()).await.expect("listed").items.len(), 2);
+}
+
+/// With one worker, a key that waits for its watch does not hold up another key.
+#[tokio::test]
+async fn a_key_that_waits_leaves_the_worker_to_others() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_config_map(&client, "a").await;
+    let faults = Faults::before(client.clone());
+    let (send, mut reconciled) = mpsc::unbounded_channel();
+    let controller = {
+        let faults = faults.clone();
+        Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+            let (send, faults) = (send.clone(), faults.clone());
+            async move {
+                if key.namespace() == Some("default") {
+                    let _ = send.send(key.name().to_owned());
+                }
+                let Some(parent) = parent(&cx, &key)? else { return Ok(Action::done()) };
+                if !cx.owned_by::<Secret>(&parent)?.is_empty() {
+                    return Ok(Action::done());
+                }
+                faults.hold_watches();
+                cx.create(secret("s").controlled_by(&*parent)?).await?;
+                Ok::<_, Error>(Action::requeue_after(Duration::ZERO))
+            }
+        })
+        .owns::<Secret>()
+        .needs(Permission::to::<Secret>([Verb::Create]))
+        .concurrency(1)
+        .read_your_writes_timeout(NEVER)
+    };
+    let handle = controller.handle();
+    let running =
+        run_restricted(&cluster, &faults, Manager::new(faults.client()).controller(controller)).await;
+    let next = async |reconciled: &mut mpsc::UnboundedReceiver<String>| {
+        tokio::time::timeout(stretched(SOON), reconciled.recv()).await.expect("reconciled in time")
+    };
+    assert_eq!(next(&mut reconciled).await.as_deref(), Some("a"));
+    handle.enqueue(ObjectKey::namespaced("default", "a"));
+    handle.enqueue(ObjectKey::namespaced("default", "b"));
+    assert_eq!(next(&mut reconciled).await.as_deref(), Some("b"));
+    faults.release_watches();
+    assert_eq!(next(&mut reconciled).await.as_deref(), Some("a"));
+    running.stop().await.expect("a graceful end");
+}

@@ -89,7 +89,8 @@ pub use windlass_workqueue::{AddOptions, LOW_PRIORITY, RateLimiter};
 
 pub use self::{
     context::{
-        Applied, ApplyRequest, Context, DeleteRequest, OperationResult, PatchRequest, StatusUpdate, Upserted,
+        Applied, ApplyRequest, Context, DeleteRequest, OperationResult, PatchRequest, StatusRequest,
+        StatusUpdate, Upserted,
     },
     controller::{Controller, ControllerHandle, WatchId},
     error::{BoxError, Error, FieldConflict, Result},

@@ -25,7 +25,7 @@ pub use self::{
     create_or_update::{OperationResult, Upserted},
     delete::DeleteRequest,
     patch::PatchRequest,
-    write::StatusUpdate,
+    write::{StatusRequest, StatusUpdate},
 };
 pub(crate) use self::{
     caches::{Caches, UndeclaredCaches},

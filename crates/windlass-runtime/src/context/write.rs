@@ -1,8 +1,11 @@
 //! Writes of a reconcile.
 
+use std::marker::PhantomData;
+
+use futures::{FutureExt as _, future::BoxFuture};
 use http::Request;
-use kube_core::ResourceExt;
-use serde::Serialize;
+use kube_core::{ObjectMeta, ResourceExt};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, to_value};
 
 use super::{Context, target::Target, uncertain_creates::Uncertain};
@@ -11,6 +14,7 @@ use crate::{
     discovery,
     error::{Error, Result},
     kind::{AsObject, Object},
+    read_your_writes::{after_status_updates, note_status_update},
 };
 
 /// The effect of [`Context::update_status`].
@@ -26,7 +30,88 @@ pub enum StatusUpdate {
     Replaced,
 }
 
+/// A replacement of a status, which is sent when it is awaited. [`Context::update_status`] makes it.
+#[must_use = "nothing is sent until the request is awaited"]
+pub struct StatusRequest<'a> {
+    cx: Context<()>,
+    prepared: Result<NewStatus>,
+    force: bool,
+    borrowed: PhantomData<&'a ()>,
+}
+
+/// A status, and the object as it was read.
+struct NewStatus {
+    target: Target,
+    uid: String,
+    resource_version: Option<String>,
+    status: Value,
+}
+
+impl StatusRequest<'_> {
+    /// Replaces the status even if another client wrote the object since the object was read.
+    pub fn force(mut self) -> Self {
+        self.force = true;
+        self
+    }
+
+    async fn send(self) -> Result<StatusUpdate> {
+        let Self { cx, prepared, force, .. } = self;
+        let NewStatus { target, uid, resource_version, status } = prepared?;
+        if cx.cached_status(&target, &uid)?.is_some_and(|cached| cached == status) {
+            return Ok(StatusUpdate::Unchanged);
+        }
+        let mut patch = vec![json!({ "op": "test", "path": "/metadata/uid", "value": uid })];
+        let read = resource_version
+            .filter(|version| !force && !version.is_empty())
+            .map(|version| after_status_updates(&uid, &version));
+        if let Some(version) = &read {
+            // The server compares the resource version with the version of the stored object.
+            patch.push(json!({ "op": "add", "path": "/metadata/resourceVersion", "value": version }));
+        }
+        patch.push(json!({ "op": "add", "path": "/status", "value": status }));
+        let path = format!("{}/status?{}", target.path()?, cx.field_manager());
+        let content_type = "application/json-patch+json";
+        match request::exchange::<Updated>(cx.client(), Request::patch(path), content_type, &patch).await {
+            Ok(updated) => {
+                if let (Some(from), Some(to)) = (&read, &updated.metadata.resource_version) {
+                    note_status_update(&uid, from, to);
+                }
+                Ok(StatusUpdate::Written)
+            }
+            Err(error) if error.is_failed_test() => Ok(StatusUpdate::Replaced),
+            Err(error) if error.is_not_found() => cx.without_status(&target, error).await,
+            Err(error) => Err(error.while_doing(format_args!("writing the status of {target}"))),
+        }
+    }
+}
+
+impl<'a> IntoFuture for StatusRequest<'a> {
+    type Output = Result<StatusUpdate>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        self.send().boxed()
+    }
+}
+
+/// The part of the reply that tells the new resource version.
+#[derive(Deserialize)]
+struct Updated {
+    metadata: ObjectMeta,
+}
+
 impl<K> Context<K> {
+    /// Returns the status of the object that the cache shows, with the process's own writes; `None` if the kind has no cache of whole
+    /// objects, or the cache shows no object with this uid.
+    fn cached_status(&self, target: &Target, uid: &str) -> Result<Option<Value>> {
+        let Some(cache) = self.shared.caches.whole(&target.resource)? else { return Ok(None) };
+        let Some(cached) = cache.get(&target.key()).filter(|cached| cached.uid() == uid) else {
+            return Ok(None);
+        };
+        let WithStatus { status } = serde_json::from_slice(&cached.json())?;
+        Ok(Some(without_nulls(status)))
+    }
+
     /// Creates an object, and returns it as the server stores it.
     ///
     /// With `generate_name`, the server completes the name. If the answer to such a create is lost, the object may exist: the next
@@ -65,52 +150,59 @@ impl<K> Context<K> {
         updated.map_err(|e| e.while_doing(format_args!("updating {target}")))
     }
 
-    /// Writes the status of `object`, which was read. The rest of the object is left alone, and so is another object that was created
-    /// under its name since.
+    /// Replaces the status of `object`, which was read. The rest of the object is left alone, and so is another object that was created
+    /// under the name of `object` since.
     ///
-    /// Sends nothing if the status is already so. It replaces the whole status: two controllers that share one use
-    /// [`apply_status`](Self::apply_status).
+    /// Sends nothing if the cache shows an object that has the status already. The status may be computed in place: `object` is not
+    /// compared. A kind without a cache is always written.
+    ///
+    /// The server refuses the status if another client wrote the object since `object` was read ([`Error::is_conflict`]), so that no
+    /// field of another writer is lost. The reconcile is then repeated. [`force`](StatusRequest::force) replaces the status all the same.
+    /// Two controllers that share a status use [`apply_status`](Self::apply_status).
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::{Pod, PodStatus};
+    /// # use windlass_runtime::{Context, Result};
+    /// async fn fail(cx: &Context<Pod>, pod: &Pod) -> Result<()> {
+    ///     let status = PodStatus { phase: Some("Failed".to_owned()), ..PodStatus::default() };
+    ///     cx.update_status(pod, status).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     ///
     /// # Errors
-    /// The server refused the request, or the kind has no subresource `status`. That the object is gone or was replaced is no error: the
-    /// result says it.
-    pub async fn update_status(&self, object: &K, status: impl Serialize) -> Result<StatusUpdate>
+    /// The server refused the request, or the kind has no subresource `status`. A missing or replaced object is no error: the result names
+    /// the reason.
+    pub fn update_status(&self, object: &K, status: impl Serialize) -> StatusRequest<'_>
     where
         K: Object + Serialize,
     {
-        self.update_status_of(object, status).await
+        self.update_status_of(object, status)
     }
 
     /// As [`update_status`](Self::update_status), of an object of another kind.
     ///
     /// # Errors
     /// As [`update_status`](Self::update_status).
-    pub async fn update_status_of<O, Form>(&self, object: &O, status: impl Serialize) -> Result<StatusUpdate>
+    pub fn update_status_of<O, Form>(&self, object: &O, status: impl Serialize) -> StatusRequest<'_>
     where
         O: AsObject<Form, Object: Object + Serialize>,
     {
-        let object = object.as_object();
-        let wanted = without_nulls(to_value(status)?);
-        let current = without_nulls(to_value(object)?.get("status").cloned().unwrap_or(Value::Null));
-        if wanted == current {
-            return Ok(StatusUpdate::Unchanged);
+        StatusRequest {
+            cx: Context::new(self.shared.clone()),
+            prepared: self.prepare_status(object.as_object(), status),
+            force: false,
+            borrowed: PhantomData,
         }
+    }
+
+    fn prepare_status<O: Object>(&self, object: &O, status: impl Serialize) -> Result<NewStatus> {
         let target = self.target(object)?;
         let uid = object
             .uid()
             .ok_or_else(|| Error::setup(format!("{target}: has no uid; use the object that was read")))?;
-        let patch = json!([
-            { "op": "test", "path": "/metadata/uid", "value": uid },
-            { "op": "add", "path": "/status", "value": wanted },
-        ]);
-        let path = format!("{}/status?{}", target.path()?, self.field_manager());
-        let content_type = "application/json-patch+json";
-        match request::exchange::<Value>(self.client(), Request::patch(path), content_type, &patch).await {
-            Ok(_) => Ok(StatusUpdate::Written),
-            Err(error) if error.is_failed_test() => Ok(StatusUpdate::Replaced),
-            Err(error) if error.is_not_found() => self.without_status(&target, error).await,
-            Err(error) => Err(error.while_doing(format_args!("writing the status of {target}"))),
-        }
+        let resource_version = object.resource_version();
+        Ok(NewStatus { target, uid, resource_version, status: without_nulls(to_value(status)?) })
     }
 
     /// Tells the two reasons apart for which a status is not found: the object is gone, or its kind has no status. The server answers both
@@ -137,6 +229,13 @@ impl<K> Context<K> {
 }
 
 pub(crate) const JSON: &str = "application/json";
+
+/// The status of an object; null if the object has no status.
+#[derive(Deserialize)]
+struct WithStatus {
+    #[serde(default)]
+    status: Value,
+}
 
 /// Whether "not found" names the object, and not a resource that is not served.
 fn is_object_gone(error: &Error, name: &str) -> bool {

@@ -3,14 +3,15 @@ use k8s_openapi::api::core::v1::{ConfigMap, Container, Pod, PodSpec, PodStatus, 
 use kube::CustomResource;
 use kube_client::{
     Api,
-    api::{DeleteParams, PostParams},
+    api::{DeleteParams, Patch, PatchParams, PostParams},
 };
 use kube_core::ResourceExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tokio::sync::mpsc;
 use windlass_runtime::{
-    Action, Context, Controller, Error, Manager, ObjectKey, Result,
+    Action, Context, Controller, Error, Manager, ObjectKey, Permission, Result, StatusUpdate, Verb,
     informer::{Transform, WatchOptions},
 };
 use windlass_test::{TestCluster, stretched};
@@ -65,6 +66,64 @@ async fn a_status_that_is_so_already_is_not_written() -> Result<()> {
     let now = pods.get("a").await?;
     assert_eq!(now.status.and_then(|status| status.phase).as_deref(), Some("Running"));
     running.stop().await
+}
+
+/// As in Go, where a reconciler changes the object that it has read and then updates the status.
+#[tokio::test]
+async fn a_status_that_was_changed_in_place_is_written() -> Result<()> {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::before(cluster.client());
+    let (cx, running) = context::<Pod>(&faults).await;
+    let mut changed = cx.create(pod("a")).await?;
+    changed.status = Some(running_phase());
+    assert_eq!(cx.update_status(&changed, changed.status.clone()).await?, StatusUpdate::Written);
+    running.stop().await
+}
+
+/// Another writer's field that the caches have not seen is not lost.
+#[tokio::test]
+async fn a_status_is_not_written_over_a_newer_one() -> Result<()> {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::before(cluster.client());
+    let (cx, running) = context::<Pod>(&faults).await;
+    let stale = cx.create(pod("a")).await?;
+    let pods: Api<Pod> = Api::default_namespaced(cluster.client());
+    let theirs = Patch::Merge(json!({ "status": { "reason": "Theirs" } }));
+    pods.patch_status("a", &PatchParams::default(), &theirs).await?;
+    let error = cx.update_status(&stale, running_phase()).await.expect_err("the pod is newer");
+    assert!(error.is_conflict(), "{error}");
+    assert!(error.to_string().starts_with("writing the status of Pod default/a: "), "{error}");
+    let reason = async || pods.get("a").await.map(|pod| pod.status.and_then(|status| status.reason));
+    assert_eq!(reason().await?.as_deref(), Some("Theirs"));
+    assert_eq!(cx.update_status(&stale, running_phase()).force().await?, StatusUpdate::Written);
+    assert_eq!(reason().await?, None);
+    running.stop().await
+}
+
+/// The second update of a reconcile goes on from the first, with the object that the reconcile has read.
+#[tokio::test]
+async fn a_reconcile_may_update_a_status_twice() {
+    let cluster = TestCluster::start().await;
+    let pods: Api<Pod> = Api::default_namespaced(cluster.client());
+    pods.create(&PostParams::default(), &pod("a")).await.expect("created");
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let controller = Controller::of::<Pod>(move |key: ObjectKey, cx: Context<Pod>| {
+        let tell = tell.clone();
+        async move {
+            let Some(read) = cx.get(&key)? else { return Ok(Action::done()) };
+            let step = |reason: &str| PodStatus { reason: Some(reason.to_owned()), ..running_phase() };
+            let first = cx.update_status(&read, step("Begun")).await?;
+            let second = cx.update_status(&read, step("Done")).await?;
+            let _ = tell.send((first, second));
+            Ok::<_, Error>(Action::done())
+        }
+    })
+    .needs(Permission::to::<Pod>([Verb::Patch]).subresource("status"));
+    let running = cluster.run_restricted(Manager::new(cluster.client()).controller(controller)).await;
+    assert_eq!(told.recv().await, Some((StatusUpdate::Written, StatusUpdate::Written)));
+    let reason = pods.get("a").await.expect("read").status.and_then(|status| status.reason);
+    assert!(matches!(reason.as_deref(), Some("Begun" | "Done")), "{reason:?}");
+    running.stop().await.expect("a graceful end");
 }
 
 #[tokio::test]

@@ -4,10 +4,13 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeError {
-    /// The specification cannot be met: the user is root, the program does not exist. A kubelet shows `CreateContainerConfigError`.
+    /// The specification of the pod cannot be met: the user must not be root, for example. A kubelet shows `CreateContainerConfigError`.
     #[error("{0}")]
     Config(String),
-    /// The container could not be created or started. A kubelet shows `CreateContainerError` or `RunContainerError`.
+    /// The container could not be created from its image: the image has no command, for example. A kubelet shows `CreateContainerError`.
+    #[error("{0}")]
+    Create(String),
+    /// The program could not be started: the program does not exist, for example. A kubelet shows `RunContainerError`.
     #[error("{0}")]
     Start(String),
     /// There is no such sandbox, container or image.

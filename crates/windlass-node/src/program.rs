@@ -13,7 +13,7 @@ pub(crate) fn words(spec: &ContainerSpec, image: &ImageConfig) -> Result<Vec<Str
     let arguments = if spec.arguments.is_empty() { defaults } else { &spec.arguments };
     let words: Vec<String> = program.iter().chain(arguments).cloned().collect();
     if words.is_empty() {
-        return Err(RuntimeError::Start("no command specified".into()));
+        return Err(RuntimeError::Create("no command specified".into()));
     }
     if words.iter().chain(spec.environment.iter().map(|(_, value)| value)).any(|word| word.contains('\0')) {
         return Err(RuntimeError::Config(

@@ -9,6 +9,12 @@ use super::protocol::{Identity, Refusal, UserSetup};
 /// The most that is read of a file, in bytes.
 const MOST: u64 = 1 << 20;
 
+/// The largest ID of a user or a group.
+const MOST_ID: u32 = i32::MAX.unsigned_abs();
+
+/// An ID above the largest, in the words of runc.
+const OUT_OF_RANGE: &str = "uids and gids must be in range 0-2147483647";
+
 /// Looks up a user in `/etc/passwd` and `/etc/group` below `/`.
 pub(super) fn resolve(user: &UserSetup) -> Result<Identity, Refusal> {
     match user {
@@ -46,9 +52,7 @@ fn find(
     let number = match (&entry, name.as_str()) {
         (Some(entry), _) => entry.user,
         (None, "") => 0,
-        (None, name) => name.parse().map_err(|_| {
-            Refusal::config(format!("unable to find user {name}: no matching entries in passwd file"))
-        })?,
+        (None, name) => name.parse().map_err(|_| no_such("user", name, "passwd"))?,
     };
     let first = match (group, user, group_name) {
         (Some(group), _, _) => group,
@@ -61,6 +65,10 @@ fn find(
     }
     others.sort_unstable();
     others.dedup();
+    // The kernel reads the largest ID as "no change": the program would stay root.
+    if [number, first].iter().chain(&others).any(|id| *id > MOST_ID) {
+        return Err(Refusal::create(OUT_OF_RANGE));
+    }
     let home =
         entry.map(|entry| entry.home).filter(|home| home.starts_with('/')).unwrap_or_else(|| "/".to_owned());
     Ok(Identity { user: number, group: first, groups: others, home })
@@ -95,9 +103,15 @@ fn group_number(groups: &str, name: &str) -> Result<u32, Refusal> {
         let mut fields = line.split(':');
         (fields.next()? == name).then(|| fields.nth(1)?.parse().ok()).flatten()
     });
-    by_name.or_else(|| name.parse().ok()).ok_or_else(|| {
-        Refusal::config(format!("unable to find group {name}: no matching entries in group file"))
-    })
+    by_name.or_else(|| name.parse().ok()).ok_or_else(|| no_such("group", name, "group"))
+}
+
+/// Returns why a user or a group is not known. The words are those of runc.
+fn no_such(kind: &str, name: &str, file: &str) -> Refusal {
+    if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Refusal::create(OUT_OF_RANGE);
+    }
+    Refusal::create(format!("unable to find {kind} {name}: no matching entries in {file} file"))
 }
 
 fn memberships(groups: &str, user: &str) -> Vec<u32> {
@@ -142,5 +156,17 @@ mod tests {
         let refusal = find("nobody", None, None, &[], PASSWD, GROUPS).unwrap_err();
         assert_eq!(refusal.text, "unable to find user nobody: no matching entries in passwd file");
         assert!(find("web:nowhere", None, None, &[], PASSWD, GROUPS).unwrap_err().text.contains("nowhere"));
+    }
+
+    #[test]
+    fn an_id_that_is_too_large_is_refused_and_does_not_leave_the_program_root() {
+        let hostile = "evil:x:4294967295:0::/:/bin/sh\nworse:x:5:4294967295::/:/bin/sh\n";
+        for image in
+            ["4294967295", "2147483648", "9999999999", "1:4294967295", "1:9999999999", "evil", "worse"]
+        {
+            let refusal = find(image, None, None, &[], hostile, "").unwrap_err();
+            assert_eq!(refusal.text, OUT_OF_RANGE, "{image}");
+        }
+        assert_eq!(find("2147483647", None, None, &[], hostile, "").unwrap().user, 2_147_483_647);
     }
 }

@@ -137,7 +137,7 @@ fn execute(
     })?;
     let environment = environment(program, identity);
     let (name, arguments) =
-        program.words.split_first().ok_or_else(|| Refusal::config("no command specified"))?;
+        program.words.split_first().ok_or_else(|| Refusal::create("no command specified"))?;
     let path = find(name, environment.get("PATH").map_or("", String::as_str))?;
     let error = Command::new(&path)
         .arg0(name)

@@ -80,6 +80,8 @@ pub(crate) struct Refusal {
 pub(crate) enum RefusalKind {
     /// The specification cannot be met.
     Config,
+    /// The container cannot be created from its image.
+    Create,
     /// The process could not be started.
     Start,
     /// The program does not exist: exit code 127.
@@ -96,6 +98,11 @@ impl Refusal {
     /// A process that could not be started.
     pub(crate) fn start(text: impl Into<String>) -> Self {
         Self { kind: RefusalKind::Start, text: text.into() }
+    }
+
+    /// An image from which no container can be created.
+    pub(crate) fn create(text: impl Into<String>) -> Self {
+        Self { kind: RefusalKind::Create, text: text.into() }
     }
 
     /// A specification that cannot be met.

@@ -311,7 +311,9 @@ fn program_setup(
     let directory = spec.working_directory.clone().unwrap_or_else(|| image.working_directory.clone());
     let directory = if directory.is_empty() { "/".to_owned() } else { directory };
     if !directory.starts_with('/') {
-        return Err(RuntimeError::Config(format!("the working directory {directory} is not absolute")));
+        return Err(RuntimeError::Start(format!(
+            "the working directory {directory:?} is not an absolute path"
+        )));
     }
     Ok(ProgramSetup {
         words: program::words(spec, image)?,

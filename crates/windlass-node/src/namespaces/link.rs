@@ -213,6 +213,7 @@ impl From<Refusal> for RuntimeError {
     fn from(refusal: Refusal) -> Self {
         match refusal.kind {
             RefusalKind::Config => Self::Config(refusal.text),
+            RefusalKind::Create => Self::Create(refusal.text),
             RefusalKind::NotFound => Self::NotFound(refusal.text),
             RefusalKind::Unsupported => Self::Unsupported(refusal.text),
             RefusalKind::Start | RefusalKind::ProgramNotFound | RefusalKind::NotExecutable => {

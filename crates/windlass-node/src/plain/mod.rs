@@ -148,7 +148,7 @@ fn program_of(
     stdin: bool,
 ) -> Result<Process, RuntimeError> {
     let (name, arguments) =
-        words.split_first().ok_or_else(|| RuntimeError::Start("no command specified".into()))?;
+        words.split_first().ok_or_else(|| RuntimeError::Create("no command specified".into()))?;
     let inside = root.join(name.trim_start_matches('/')).canonicalize().ok();
     let real = root.canonicalize().ok();
     let inside = inside.filter(|path| name.contains('/') && real.is_some_and(|root| path.starts_with(root)));

@@ -15,13 +15,9 @@ const SHARED: [(&str, &str); 3] =
 /// Creates the shared files of a sandbox.
 pub(super) fn create(directory: &Path, spec: &SandboxSpec) -> Result<(), RuntimeError> {
     let io = |error| RuntimeError::Io { doing: format!("create {}", directory.display()), error };
-    match fs::create_dir_all(directory.parent().unwrap_or(directory)).and_then(|()| fs::create_dir(directory))
-    {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(RuntimeError::Start(format!("sandbox {} exists", spec.id.0)));
-        }
-        created => created.map_err(io)?,
-    }
+    fs::create_dir_all(directory.parent().unwrap_or(directory))
+        .and_then(|()| fs::create_dir(directory))
+        .map_err(io)?;
     let resolver = if spec.host_network {
         fs::read_to_string("/etc/resolv.conf").unwrap_or_default()
     } else {

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -162,6 +162,27 @@ impl Namespaces {
         self.state.path().join("sandboxes").join(&id.0)
     }
 
+    /// Creates the files and the namespaces of a sandbox. Returns the helper that has the namespaces.
+    async fn make_sandbox(
+        &self,
+        directory: &Path,
+        spec: &SandboxSpec,
+        ranges: Vec<(IpAddr, u8)>,
+    ) -> Result<Arc<Link>, RuntimeError> {
+        // The files of an attempt that was given up.
+        let _ = state::remove_tree(directory);
+        files::create(directory, spec)?;
+        let link = self.link(spec.host_network).await?;
+        let setup = SandboxSetup {
+            sandbox: spec.id.0.clone(),
+            host_name: spec.host_name.clone(),
+            address: spec.address,
+            ranges,
+        };
+        link.ask(Operation::CreateSandbox(setup), Vec::new()).await?;
+        Ok(link)
+    }
+
     /// Makes a socket in the network of a sandbox.
     async fn socket(&self, id: &SandboxId, address: IpAddr) -> Result<TcpSocket, RuntimeError> {
         let sandbox = self.sandbox(id)?;
@@ -230,25 +251,22 @@ impl Runtime for Namespaces {
     async fn create_sandbox(&self, spec: SandboxSpec) -> Result<(), RuntimeError> {
         check_id(&spec.id)?;
         let ranges = spec.service_ranges.iter().map(|text| range(text)).collect::<Result<_, _>>()?;
-        let directory = self.sandbox_directory(&spec.id);
-        files::create(&directory, &spec)?;
-        let link = self.link(spec.host_network).await?;
-        let setup = SandboxSetup {
-            sandbox: spec.id.0.clone(),
-            host_name: spec.host_name.clone(),
-            address: spec.address,
-            ranges,
-        };
-        if let Err(refusal) = link.ask(Operation::CreateSandbox(setup), Vec::new()).await {
-            let _ = state::remove_tree(&directory);
-            return Err(refusal.into());
+        if self.sandboxes.lock().contains_key(&spec.id) {
+            return Err(RuntimeError::Start(format!("sandbox {} exists", spec.id.0)));
         }
-        self.sandboxes.lock().insert(spec.id.clone(), Arc::new(Sandbox { spec, link }));
+        let directory = self.sandbox_directory(&spec.id);
+        let made = self.make_sandbox(&directory, &spec, ranges).await;
+        if made.is_err() {
+            // A directory that stays would refuse the next attempt.
+            let _ = state::remove_tree(&directory);
+        }
+        self.sandboxes.lock().insert(spec.id.clone(), Arc::new(Sandbox { spec, link: made? }));
         Ok(())
     }
 
     async fn remove_sandbox(&self, id: &SandboxId) -> Result<(), RuntimeError> {
-        let Some(sandbox) = self.sandboxes.lock().remove(id) else { return Ok(()) };
+        // The sandbox is forgotten at the end, so that a removal that fails can be tried again.
+        let Ok(sandbox) = self.sandbox(id) else { return Ok(()) };
         let _ = sandbox.link.ask(Operation::RemoveSandbox { sandbox: id.0.clone() }, Vec::new()).await;
         let containers: Vec<_> = {
             let containers = self.containers.lock();
@@ -259,7 +277,8 @@ impl Runtime for Namespaces {
                 .collect()
         };
         for container in containers {
-            self.wait(&container).await?;
+            // Another removal of the sandbox may have been first.
+            let _ = self.wait(&container).await;
             self.containers.lock().remove(&container);
         }
         let directory = self.sandbox_directory(id);
@@ -267,7 +286,9 @@ impl Runtime for Namespaces {
         removed.map_err(std::io::Error::other).flatten().map_err(|error| RuntimeError::Io {
             doing: format!("remove the files of sandbox {}", id.0),
             error,
-        })
+        })?;
+        self.sandboxes.lock().remove(id);
+        Ok(())
     }
 
     async fn start(&self, sandbox: &SandboxId, spec: ContainerSpec) -> Result<ContainerId, RuntimeError> {

@@ -101,6 +101,87 @@ async fn links_of_a_hostile_image_do_not_leave_its_root() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_configuration_of_a_hostile_image_is_refused_with_a_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(root) = image(folder.path()) else { return };
+    let user = |user: &str| ImageConfig { user: user.into(), ..ImageConfig::default() };
+    let range = "uids and gids must be in range 0-2147483647";
+    let configurations = [
+        ("range", user("9999999999"), range),
+        ("wrapped", user("4294967295"), range),
+        ("group", user("1:4294967295"), range),
+        ("stranger", user("stranger"), "unable to find user stranger: no matching entries in passwd file"),
+        (
+            "relative",
+            ImageConfig { working_directory: "../..".into(), ..ImageConfig::default() },
+            "the working directory \"../..\" is not an absolute path",
+        ),
+        (
+            "file",
+            ImageConfig { working_directory: "/bin/busybox".into(), ..ImageConfig::default() },
+            "create the working directory /bin/busybox",
+        ),
+        (
+            "above",
+            ImageConfig { working_directory: "/../../etc".into(), ..ImageConfig::default() },
+            "create the working directory /../../etc",
+        ),
+    ];
+    let mut images = DirectoryImages::default().with("empty", &root, ImageConfig::default());
+    for (name, config, _) in &configurations {
+        images = images.with(name, &root, config.clone());
+    }
+    let environment = vec![("A".into(), "1".into()), (String::new(), "x".into()), ("B\0".into(), "x".into())];
+    let odd = ImageConfig { environment, working_directory: "/etc".into(), ..ImageConfig::default() };
+    let images = images.with("odd", &root, odd);
+    let config = NamespacesConfig {
+        launcher: launcher(),
+        state_dir: folder.path().join("state"),
+        images: Arc::new(images),
+    };
+    let runtime = match Namespaces::new(config).await {
+        Ok(runtime) => runtime,
+        Err(error) => return println!("skipped: {error}"),
+    };
+    let pod = windlass_node::SandboxId("absurd".into());
+    runtime.create_sandbox(sandbox_spec(&pod)).await.unwrap();
+    let log = folder.path().join("log");
+    let of = |image: &str, text: &str| ContainerSpec { image: image.into(), ..spec(&log, text) };
+    for (name, _, words) in configurations {
+        let error = runtime.start(&pod, of(name, "id -u")).await.unwrap_err().to_string();
+        assert!(error.contains(words), "{name}: {error}");
+    }
+    let no_command = ContainerSpec { command: Vec::new(), ..of("empty", "") };
+    let error = runtime.start(&pod, no_command).await.unwrap_err();
+    assert!(matches!(&error, RuntimeError::Create(text) if text == "no command specified"), "{error:?}");
+    // Variables without a name are left out.
+    let id = runtime.start(&pod, of("odd", "pwd; echo $A; env | grep -c =x")).await.unwrap();
+    runtime.wait(&id).await.unwrap();
+    assert_eq!(windlass_node::log::last_lines(&log, 100, 4096).unwrap(), "/etc\n1\n0\n");
+    runtime.remove(&id).await.unwrap();
+    assert_eq!(
+        walk(&folder.path().join("state"), "containers"),
+        Some(0),
+        "directories of containers are left"
+    );
+    runtime.remove_sandbox(&pod).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sandbox_is_made_where_an_attempt_was_given_up() {
+    let Some(fixture) = fixture().await else { return };
+    let state = fixture.folder.path().join("state");
+    let runtime = fs::read_dir(&state).unwrap().next().unwrap().unwrap().path();
+    fs::create_dir_all(runtime.join("sandboxes/again/containers")).unwrap();
+    let pod = fixture.sandbox("again").await;
+    assert_eq!(fixture.run(&pod, fixture.script("echo end")).await, (0, "end\n".into()));
+    let twice = fixture.runtime.create_sandbox(sandbox_spec(&pod)).await.unwrap_err().to_string();
+    assert_eq!(twice, "sandbox again exists");
+    fixture.runtime.remove_sandbox(&pod).await.unwrap();
+    assert!(!runtime.join("sandboxes/again").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_output_does_not_fill_the_disk_or_the_memory() {
     let Some(fixture) = fixture().await else { return };
     let pod = fixture.sandbox("flood").await;

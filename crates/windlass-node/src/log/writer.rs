@@ -45,10 +45,11 @@ impl LogWriter {
         Ok(writer)
     }
 
-    fn open(&mut self) -> io::Result<&mut File> {
+    fn open(&mut self) -> io::Result<()> {
         let file = OpenOptions::new().append(true).create(true).open(&self.path)?;
         self.size = file.metadata()?.len();
-        Ok(self.file.insert(file))
+        self.file = Some(file);
+        Ok(())
     }
 
     /// Appends output of a program. The last line stays in memory until the line is complete.
@@ -105,13 +106,16 @@ impl LogWriter {
             self.file = None;
             rotate(&self.path)?;
         }
-        let file = match &mut self.file {
-            Some(file) => file,
-            None => self.open()?,
-        };
+        if self.file.is_none() {
+            self.open()?;
+        }
+        let Some(file) = &mut self.file else { return Ok(()) };
         let result = file.write_all(text);
-        // After an error, a part may have been written.
-        self.size = if result.is_ok() { self.size + text.len() as u64 } else { file.metadata()?.len() };
+        match &result {
+            Ok(()) => self.size += text.len() as u64,
+            // A part may have been written. The file ends with a whole line, so that the next line can be read.
+            Err(_) => file.set_len(self.size)?,
+        }
         result
     }
 }

@@ -69,14 +69,41 @@ pub struct StoreImages {
     registries: RegistryOptions,
     /// The registries, beside those on this machine, that may be asked.
     allowed: Vec<String>,
+    limits: Limits,
 }
 
 impl StoreImages {
     /// Takes images from `store`. Pulls images from registries on this machine and from the registries `allowed`, such as
     /// `registry.example.com:5000`.
     pub fn new(store: Store, registries: RegistryOptions, allowed: Vec<String>) -> Self {
-        Self { store, registries, allowed }
+        Self { store, registries, allowed, limits: Limits::default() }
     }
+
+    /// Sets the most that an image may contain. Default: [`Limits::default`].
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+}
+
+/// Pulls an image and unpacks the image, so that an image that cannot be unpacked is not taken for an image of this machine.
+fn pull(
+    registry: &Registry,
+    store: &Store,
+    name: &Reference,
+    limits: &Limits,
+    handle: &tokio::runtime::Handle,
+) -> Result<Image, Error> {
+    let before = store.resolve(name)?;
+    let pulled = handle.block_on(registry.pull(store, name, &Platform::host(), &NoProgress))?;
+    if let Err(error) = unpack::root(store, &pulled, limits) {
+        match before {
+            Some(earlier) => store.tag(name, &earlier)?,
+            None => drop(store.remove(name)?),
+        }
+        return Err(error);
+    }
+    Ok(shown(name, &pulled))
 }
 
 async fn blocking<T: Send + 'static, E: Send + 'static>(
@@ -95,7 +122,7 @@ impl Images for StoreImages {
             move || store.find(&reference).map(|found| found.map(|image| shown(&reference, &image))),
             Error::Invalid,
         );
-        found.await.map_err(|error| RuntimeError::Start(error.to_string()))
+        found.await.map_err(|error| RuntimeError::Create(error.to_string()))
     }
 
     fn may_pull(&self, reference: &str) -> bool {
@@ -106,36 +133,35 @@ impl Images for StoreImages {
 
     async fn pull(&self, reference: &str, credentials: &[Credential]) -> Result<Image, PullError> {
         let name: Reference = reference.parse().map_err(|error| {
-            PullError::InvalidName(format!("Failed to apply default image tag {reference:?}: {error}"))
+            PullError::InvalidName(format!("couldn't parse image name {reference:?}: {error}"))
         })?;
         let logins = credentials.iter().map(|login| Login::password(&login.user, &login.password));
         let mut options = self.registries.clone();
         if !credentials.is_empty() {
             options.credentials = Credentials::of(logins);
         }
-        let store = self.store.clone();
+        let (store, limits) = (self.store.clone(), self.limits);
         let handle = tokio::runtime::Handle::current();
         // On a thread of its own: a pull whose caller goes away completes, and the next attempt finds the image.
         let work = move || {
             let registry = Registry::new(options)?;
-            let pulled = handle.block_on(registry.pull(&store, &name, &Platform::host(), &NoProgress))?;
-            Ok(shown(&name, &pulled))
+            pull(&registry, &store, &name, &limits, &handle)
         };
         blocking(work, Error::Invalid).await.map_err(pull_error)
     }
 
     async fn unpack(&self, id: &str) -> Result<Unpacked, RuntimeError> {
         let digest: Digest = id.parse().map_err(|_| RuntimeError::NotFound(format!("image {id}")))?;
-        let store = self.store.clone();
+        let (store, limits) = (self.store.clone(), self.limits);
         let work = move || {
             let Some(image) = store.find_by_id(&digest)? else { return Ok(None) };
-            let root = unpack::root(&store, &image, &Limits::default())?;
+            let root = unpack::root(&store, &image, &limits)?;
             let config = start_config(image.config());
             Ok(Some(Unpacked { directory: root.path().to_owned(), config, guard: Box::new(root) }))
         };
         let unpacked = blocking(work, Error::Invalid).await;
         unpacked
-            .map_err(|error| RuntimeError::Start(format!("failed to unpack image {id}: {error}")))?
+            .map_err(|error| RuntimeError::Create(format!("failed to unpack image {id}: {error}")))?
             .ok_or_else(|| RuntimeError::NotFound(format!("image {id}")))
     }
 }

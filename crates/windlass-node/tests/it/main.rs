@@ -5,4 +5,6 @@
 mod containers;
 mod faults;
 mod fixture;
+mod images;
 mod streams;
+mod stub;

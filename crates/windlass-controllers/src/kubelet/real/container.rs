@@ -19,10 +19,11 @@ const MAX_BACK_OFF: Duration = Duration::from_mins(5);
 const RESET_AFTER: SignedDuration = SignedDuration::from_mins(10);
 /// The pause before a container that could not be created is created again.
 const CREATE_AGAIN: Duration = Duration::from_secs(10);
-/// How long the reason `ErrImagePull` is shown before `ImagePullBackOff`.
-const PULL_ERROR_SHOWN: Duration = Duration::from_secs(2);
+/// How long the reason `ErrImagePull` is shown before `ImagePullBackOff`, and `RunContainerError` before `CrashLoopBackOff`.
+pub(super) const ERROR_SHOWN: Duration = Duration::from_secs(2);
 /// The exit code of a container that did not start.
 const START_ERROR: i32 = 128;
+const START_ERROR_REASON: &str = "StartError";
 
 /// Collects what a step asks for.
 #[derive(Debug, Default)]
@@ -51,6 +52,8 @@ pub(crate) struct Surroundings<'a> {
     pub restart: RestartPolicy,
     /// The grace period of the pod.
     pub grace: Duration,
+    /// Whether the pod ends: no container starts any more.
+    pub is_ending: bool,
     pub now: Timestamp,
 }
 
@@ -155,7 +158,7 @@ impl ContainerMemory {
             State::Waiting(waiting) if waiting.retry_at <= now => self.begin(around, out),
             State::Waiting(waiting) => {
                 if waiting.reason == "ErrImagePull" {
-                    let shown = waiting.since.checked_add(PULL_ERROR_SHOWN).unwrap_or(now);
+                    let shown = waiting.since.checked_add(ERROR_SHOWN).unwrap_or(now);
                     if shown <= now {
                         waiting.back_off_pull(around.spec, out);
                     } else {
@@ -201,6 +204,9 @@ impl ContainerMemory {
         outcome: Result<FoundImage, PullError>,
         out: &mut Output,
     ) {
+        if around.is_ending {
+            return self.state = State::New;
+        }
         let image = image_of(around.spec);
         let container = around.spec.name.clone();
         let found = match outcome {
@@ -237,6 +243,8 @@ impl ContainerMemory {
         out: &mut Output,
     ) {
         match outcome {
+            // The image stays for the next pod.
+            _ if around.is_ending => self.state = State::New,
             Ok(image) => {
                 self.pull_failures = 0;
                 let took = go_duration(took);
@@ -265,7 +273,7 @@ impl ContainerMemory {
         let pause = doubled(self.pull_failures);
         self.pull_failures = self.pull_failures.saturating_add(1);
         self.wait("ErrImagePull", error.to_string(), pause, around.now, out);
-        out.wake(around.now.checked_add(PULL_ERROR_SHOWN).unwrap_or(around.now));
+        out.wake(around.now.checked_add(ERROR_SHOWN).unwrap_or(around.now));
     }
 
     fn wait(
@@ -303,10 +311,10 @@ impl ContainerMemory {
         outcome: Result<ContainerId, StartError>,
         out: &mut Output,
     ) {
-        let (name, now) = (&around.spec.name, around.now);
+        let name = &around.spec.name;
         let id = match outcome {
             Ok(id) => id,
-            Err(error) => return self.start_failed(error, now, out),
+            Err(error) => return self.start_failed(around, error, out),
         };
         out.event(EventType::Normal, "Created", format!("Created container: {name}"));
         out.event(EventType::Normal, "Started", format!("Started container {name}"));
@@ -318,16 +326,21 @@ impl ContainerMemory {
         self.state = State::Running(Box::new(running));
     }
 
-    fn start_failed(&mut self, error: StartError, now: Timestamp, out: &mut Output) {
+    fn start_failed(&mut self, around: Surroundings<'_>, error: StartError, out: &mut Output) {
+        let now = around.now;
+        let runs = error.reason == "RunContainerError";
+        if runs {
+            out.event(EventType::Normal, "Created", format!("Created container: {}", around.spec.name));
+        }
         out.event(EventType::Warning, "Failed", format!("Error: {}", error.message));
-        if error.reason != "RunContainerError" {
+        if !runs {
             return self.wait(error.reason, error.message, CREATE_AGAIN, now, out);
         }
         self.state = State::Ended(Ended {
             id: None,
             exit_code: START_ERROR,
             signal: None,
-            reason: "StartError",
+            reason: START_ERROR_REASON,
             message: Some(error.message),
             started_at: None,
             finished_at: now,
@@ -368,6 +381,9 @@ impl ContainerMemory {
         }
         let retry_at = ended.finished_at.checked_add(self.crash_back_off()).unwrap_or(Timestamp::MAX);
         if retry_at > now {
+            if ended.shows_start_error(now) {
+                out.wake(ended.finished_at.checked_add(ERROR_SHOWN).unwrap_or(now));
+            }
             if !self.backed_off {
                 self.backed_off = true;
                 let text =
@@ -404,6 +420,12 @@ impl Waiting {
 }
 
 impl Ended {
+    /// Returns whether the failure to start is shown, before the back-off is shown.
+    pub(super) fn shows_start_error(&self, now: Timestamp) -> bool {
+        let until = self.finished_at.checked_add(ERROR_SHOWN).unwrap_or(now);
+        self.reason == START_ERROR_REASON && now < until
+    }
+
     /// The end of a container that an earlier kubelet has left. A process that was running cannot be found.
     pub(crate) fn adopted(terminated: Option<&ContainerStateTerminated>, now: Timestamp) -> Self {
         if let Some(known) = terminated {

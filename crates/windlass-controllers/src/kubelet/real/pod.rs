@@ -82,6 +82,8 @@ impl PodMachine<'_> {
             return self.terminate(before);
         }
         if is_terminal(&before) {
+            // An eviction ends a pod whose containers run.
+            self.stop_all(self.grace);
             self.remove_sandbox();
             return self.finish(before, false);
         }
@@ -205,8 +207,14 @@ impl PodMachine<'_> {
         apply: impl FnOnce(&mut ContainerMemory, Surroundings<'_>, &mut Output),
     ) {
         let Some((spec, restart)) = self.container(name) else { return };
-        let around =
-            Surroundings { spec: &spec, pod: &self.title, restart, grace: self.grace, now: self.now };
+        let around = Surroundings {
+            spec: &spec,
+            pod: &self.title,
+            restart,
+            grace: self.grace,
+            is_ending: self.is_ending(),
+            now: self.now,
+        };
         let memory = self.memory.containers.entry(name.to_owned()).or_default();
         apply(memory, around, &mut self.out);
     }
@@ -374,6 +382,13 @@ impl PodMachine<'_> {
         let earlier: Vec<&str> = inits.take_while(|init| *init != name).chain([name]).collect();
         let mut running = self.memory.containers.iter().filter(|(_, memory)| memory.running().is_some());
         running.all(|(other, _)| earlier.contains(&other.as_str()))
+    }
+
+    /// Returns whether the pod is deleted, has ended, or is beyond its deadline.
+    fn is_ending(&self) -> bool {
+        self.pod.metadata.deletion_timestamp.is_some()
+            || self.memory.is_overdue
+            || self.pod.status.as_ref().is_some_and(is_terminal)
     }
 
     /// Returns whether no process runs or is being started.

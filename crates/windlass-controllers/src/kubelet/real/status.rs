@@ -127,6 +127,10 @@ impl Renderer<'_> {
             },
             State::Ended(ended) if memory.is_done(restart) || self.is_stopping() => self.terminated(ended),
             State::Ended(ended) => {
+                if ended.shows_start_error(self.now) {
+                    let waiting = waiting_for("RunContainerError", ended.message.clone());
+                    return (waiting, Some(self.terminated(ended)));
+                }
                 let wait = memory.crash_back_off();
                 // A container that is restarted at once does not wait.
                 if wait.is_zero() {

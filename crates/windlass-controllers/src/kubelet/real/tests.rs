@@ -31,6 +31,10 @@ struct Stage {
     /// Containers fail to start.
     start_error: Option<StartError>,
     mount_error: Option<MountError>,
+    /// How long a token of the volumes lasts until the token is renewed.
+    renew_after: Option<SignedDuration>,
+    /// The pull of this container does not end by itself.
+    hold_pull: Option<&'static str>,
     /// The results of probes; a probe without a result succeeds.
     probes: BTreeMap<&'static str, &'static str>,
     /// Hooks that do not end by themselves.
@@ -57,6 +61,8 @@ impl Stage {
             present: true,
             start_error: None,
             mount_error: None,
+            renew_after: None,
+            hold_pull: None,
             probes: BTreeMap::new(),
             hold_hooks: false,
             obedient: true,
@@ -81,7 +87,10 @@ impl Stage {
 
     fn answer(&mut self, action: &Action) {
         let observation = match action {
-            Action::PrepareVolumes => Observation::Volumes(self.mount_error.clone().map_or(Ok(None), Err)),
+            Action::PrepareVolumes => {
+                let renew_at = self.renew_after.map(|life| self.now + life);
+                Observation::Volumes(self.mount_error.clone().map_or(Ok(renew_at), Err))
+            }
             Action::CreateSandbox => Observation::Sandbox(Ok(())),
             Action::RemoveSandbox => Observation::SandboxRemoved,
             Action::FindImage { container } => {
@@ -89,6 +98,7 @@ impl Stage {
                 let outcome = Ok(FoundImage { image, may_pull: !self.present });
                 Observation::Found { container: container.clone(), outcome }
             }
+            Action::Pull { container } if self.hold_pull == Some(container) => return,
             Action::Pull { container } => {
                 let outcome = self.pull_error.clone().map_or_else(|| Ok(image()), Err);
                 let took = Duration::from_millis(1500);
@@ -498,9 +508,95 @@ fn a_program_that_cannot_be_started_is_a_crash() {
     let message = "exec: \"x\": executable file not found in $PATH".to_owned();
     stage.start_error = Some(StartError { reason: "RunContainerError", message });
     stage.run_for(1.0);
+    assert_eq!((stage.state("c").as_str(), stage.container("c").restart_count), ("RunContainerError", 1));
+    let text = stage.container("c").state.unwrap().waiting.unwrap().message.unwrap();
+    assert_eq!(text, "exec: \"x\": executable file not found in $PATH");
+    stage.run_for(2.0);
     assert_eq!((stage.state("c").as_str(), stage.container("c").restart_count), ("CrashLoopBackOff", 1));
     let last = stage.container("c").last_state.unwrap().terminated.unwrap();
     assert_eq!((last.reason.as_deref(), last.exit_code), (Some("StartError"), 128));
+    let last: Vec<&str> = stage.events.iter().rev().take(4).rev().map(String::as_str).collect();
+    let [_, created, failed, back_off] = last[..] else { panic!("{:?}", stage.events) };
+    assert_eq!(created, "Created: Created container: c");
+    assert_eq!(failed, "Failed: Error: exec: \"x\": executable file not found in $PATH");
+    assert_eq!(back_off, "BackOff: Back-off restarting failed container c in pod p_ns(u)");
+}
+
+#[test]
+fn a_name_that_is_no_image_is_named_once() {
+    let mut stage = Stage::new(&one(&json!({})));
+    stage.present = false;
+    let why = "couldn't parse image name \"A b\": invalid reference format";
+    stage.pull_error = Some(PullError::InvalidName(why.into()));
+    stage.run_for(1.0);
+    stage.assert_event(&format!("InspectFailed: Failed to apply default image tag \"app:v1\": {why}"));
+    assert_eq!(stage.state("c"), "InvalidImageName");
+}
+
+#[test]
+fn a_pod_that_is_deleted_during_a_pull_starts_no_program() {
+    let mut stage = Stage::new(&one(&json!({})));
+    (stage.present, stage.hold_pull) = (false, Some("c"));
+    stage.run_for(1.0).delete(30);
+    assert!(stage.removed);
+    stage.inbox.push(pulled("c"));
+    stage.run_for(1.0);
+    assert_eq!(stage.starts, 0);
+    // Another container of the pod may take its grace period.
+    let mut spec = one(&json!({}));
+    spec["initContainers"] = json!([{"name": "side", "image": "i", "restartPolicy": "Always"}]);
+    let mut stage = Stage::new(&spec);
+    (stage.present, stage.hold_pull, stage.obedient) = (false, Some("c"), false);
+    stage.run_for(1.0).delete(30).run_for(1.0);
+    assert_eq!((stage.state("side").as_str(), stage.removed), ("Running", false));
+    stage.inbox.push(pulled("c"));
+    stage.run_for(1.0);
+    assert_eq!(stage.starts, 1, "a program starts in a pod that ends");
+    stage.run_for(30.0);
+    assert!(stage.removed);
+}
+
+fn pulled(container: &str) -> Observation {
+    Observation::Pulled { container: container.into(), outcome: Ok(image()), took: Duration::ZERO }
+}
+
+#[test]
+fn a_pod_that_is_deleted_in_its_init_container_stops_the_init_container_alone() {
+    let mut spec = one(&json!({}));
+    spec["initContainers"] = json!([{"name": "i", "image": "i"}]);
+    let mut stage = Stage::new(&spec);
+    stage.run_for(1.0).delete(30).run_for(1.0);
+    assert_eq!((stage.state("i").as_str(), stage.starts, stage.removed), ("Error 143", 1, true));
+}
+
+#[test]
+fn a_pod_that_is_evicted_is_stopped() {
+    let mut stage = Stage::new(&one(&json!({})));
+    stage.run_for(1.0);
+    stage.pod.status.as_mut().unwrap().phase = Some("Failed".into());
+    stage.wake_at = Some(stage.now);
+    stage.run_for(1.0);
+    stage.assert_event("Killing: Stopping container c");
+    assert!(stage.actions.contains(&Action::RemoveSandbox));
+    assert_eq!(stage.phase(), "Failed");
+}
+
+#[test]
+fn a_token_is_renewed_when_its_time_has_come() {
+    let mut stage = Stage::new(&one(&json!({})));
+    // A token of 600 s is renewed after 480 s.
+    stage.renew_after = Some(SignedDuration::from_secs(480));
+    let writes =
+        |stage: &Stage| stage.actions.iter().filter(|action| **action == Action::PrepareVolumes).count();
+    stage.run_for(479.0);
+    assert_eq!(writes(&stage), 1);
+    stage.run_for(2.0);
+    assert_eq!(writes(&stage), 2);
+    // The clock of the machine jumps.
+    stage.now += SignedDuration::from_hours(5);
+    stage.run_for(1.0);
+    assert_eq!(writes(&stage), 3);
+    assert_eq!((stage.phase().as_str(), stage.container("c").restart_count), ("Running", 0));
 }
 
 #[test]

@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
+use windlass_image::unpack::Limits;
 use windlass_image::{RegistryOptions, Store};
 use windlass_node::StoreImages;
 
 use crate::error::Result;
 
-/// Returns the images of the local store and of `registries`.
-pub(super) fn images(registries: Vec<String>) -> Result<Arc<StoreImages>> {
+/// Returns the images of the local store and of `registries`. An image may have `largest` bytes without compression.
+pub(super) fn images(registries: Vec<String>, largest: u64) -> Result<Arc<StoreImages>> {
     let folder = Store::default_folder().ok_or(
         "the store of images has no folder: set XDG_CACHE_HOME or HOME to a folder that can be written",
     )?;
     let store = Store::open(folder)?;
     let mut options = RegistryOptions::default();
     options.insecure_registries.clone_from(&registries);
-    Ok(Arc::new(StoreImages::new(store, options, registries)))
+    let limits = Limits { bytes: largest, ..Limits::default() };
+    Ok(Arc::new(StoreImages::new(store, options, registries).with_limits(limits)))
 }

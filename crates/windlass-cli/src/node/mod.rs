@@ -33,6 +33,10 @@ pub(crate) struct NodeArgs {
     /// repeated
     #[arg(long, value_name = "HOST[:PORT]")]
     registry: Vec<String>,
+
+    /// The largest size of an image without compression, in GiB. A larger image is ErrImagePull
+    #[arg(long, value_name = "GIB", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    image_limit: u64,
 }
 
 /// Which pods run their programs.
@@ -77,7 +81,7 @@ impl NodeArgs {
 
     async fn open(self, mode: PodMode, out: &mut Output) -> Result<Node> {
         let directory = NodeDirectory::create()?;
-        let runtime = self.runtime.start(images::images(self.registry)?, &directory, out).await?;
+        let runtime = self.runtime.start(images::images(self.registry, self.image_limit << 30)?, &directory, out).await?;
         let pods = RunningPods::new(runtime, directory.pods());
         let runner = PodRunner { pods, mode, host_ports: self.expose_host };
         Ok(Node { runner, _directory: directory })

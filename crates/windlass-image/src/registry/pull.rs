@@ -125,6 +125,12 @@ fn missing(reference: &Reference) -> Error {
 fn described(media_type: &str, bytes: &[u8]) -> Result<Descriptor> {
     let document: serde_json::Value = serde_json::from_slice(bytes)
         .map_err(|error| Error::Invalid(format!("the manifest {} is invalid: {error}", Digest::of(bytes))))?;
+    if document["schemaVersion"] == 1 {
+        return Err(Error::Invalid(format!(
+            "the manifest {} has the media type {media_type:?}, which is not supported: build the image again",
+            Digest::of(bytes)
+        )));
+    }
     let guess = if document.get("manifests").is_some() { media_type::INDEX } else { media_type::MANIFEST };
     let known = |text: &&str| media_type::is_index(text) || media_type::is_manifest(text);
     let own = document["mediaType"].as_str().filter(known);

@@ -21,6 +21,7 @@ use super::protocol::{
     RefusalKind, Request, ToProcess, UserSetup,
 };
 use super::sandbox::{self, Namespaces};
+use crate::namespaces::remove_cgroups;
 
 /// Serves requests until the runtime has ended.
 pub(super) fn run(setup: Option<OsString>) -> io::Result<()> {
@@ -380,11 +381,10 @@ impl Server {
         }
         for (_, mut process) in self.processes.drain() {
             let _ = process.child.wait();
-            for cgroup in &process.cgroups {
-                let _ = fs::remove_dir(cgroup);
-                let _ = cgroup.parent().map(fs::remove_dir);
-            }
+            process.cgroups.iter().for_each(|cgroup| drop(fs::remove_dir(cgroup)));
         }
+        // A runtime that was killed has left the groups of all containers.
+        self.setup.directory.parent().map(remove_cgroups);
     }
 }
 

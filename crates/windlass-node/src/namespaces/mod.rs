@@ -23,6 +23,7 @@ use self::cgroup::Cgroups;
 use self::container::Container;
 use self::link::Link;
 use self::state::State;
+pub(crate) use self::state::remove_cgroups;
 use crate::helper::protocol::{Mapping, Operation, Refusal, SandboxSetup};
 use crate::images::Images;
 use crate::{

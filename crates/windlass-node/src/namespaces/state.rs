@@ -64,7 +64,8 @@ fn sweep(parent: &Path) {
     }
 }
 
-fn remove_cgroups(path: &Path) {
+/// Removes the control groups that the runtime with the directory `path` has remembered.
+pub(crate) fn remove_cgroups(path: &Path) {
     let groups = fs::read_to_string(path.join("cgroups")).unwrap_or_default();
     for group in groups.lines() {
         for child in fs::read_dir(group).into_iter().flatten().flatten() {

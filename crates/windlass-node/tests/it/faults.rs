@@ -226,7 +226,8 @@ async fn victim() {
     let Ok(marker) = std::env::var("WINDLASS_NODE_VICTIM") else { return };
     let Some(fixture) = fixture().await else { return };
     let pod = fixture.sandbox("victim").await;
-    let limits = Limits { memory: Some(50 << 20), ..Limits::default() };
+    let memory = std::env::var("WINDLASS_NODE_VICTIM_MEMORY").unwrap().parse().ok();
+    let limits = Limits { memory, ..Limits::default() };
     let script = format!("echo ready; while :; do sleep {marker}; done");
     fixture.runtime.start(&pod, ContainerSpec { limits, ..fixture.script(&script) }).await.unwrap();
     fixture.logged("ready").await;
@@ -236,11 +237,17 @@ async fn victim() {
 
 #[test]
 fn nothing_outlives_a_runtime_that_is_killed() {
+    kill_a_runtime(&format!("{}", 100_000 + std::process::id()), "52428800");
+    // Without a limit, no container has control groups.
+    kill_a_runtime(&format!("{}", 200_000 + std::process::id()), "none");
+}
+
+fn kill_a_runtime(marker: &str, memory: &str) {
     use std::io::{BufRead, BufReader};
-    let marker = format!("{}", 100_000 + std::process::id());
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["faults::victim", "--exact", "--nocapture"])
-        .env("WINDLASS_NODE_VICTIM", &marker)
+        .env("WINDLASS_NODE_VICTIM", marker)
+        .env("WINDLASS_NODE_VICTIM_MEMORY", memory)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -249,7 +256,7 @@ fn nothing_outlives_a_runtime_that_is_killed() {
     let line = line.unwrap_or_default();
     let ready = line.contains("is ready");
     if ready {
-        assert!(!with_text(&marker).is_empty(), "the program is not there");
+        assert!(!with_text(marker).is_empty(), "the program is not there");
     }
     let folder = line.split_once(" ready in ").map(|(_, folder)| PathBuf::from(folder)).unwrap_or_default();
     let groups = cgroups(&folder);
@@ -261,7 +268,7 @@ fn nothing_outlives_a_runtime_that_is_killed() {
         return;
     }
     let start = Instant::now();
-    let left = || (with_text(&marker), groups.iter().filter(|group| group.exists()).collect::<Vec<_>>());
+    let left = || (with_text(marker), groups.iter().filter(|group| group.exists()).collect::<Vec<_>>());
     while left() != (Vec::new(), Vec::new()) {
         let left = left();
         assert!(start.elapsed() < stretched(Duration::from_secs(10)), "{left:?} are left");

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use tar::EntryType;
 use windlass_image::unpack::Limits;
@@ -163,4 +164,51 @@ async fn devices_and_the_bits_for_setuid_are_left_out() {
     stub.state.lock().unwrap().0 = Parts::of(&[layer(entries)]);
     images.pull(&stub.reference, &[]).await.unwrap_or_else(|error| panic!("{error}"));
     assert!(!Path::new("/etc/passwd/inside").exists());
+}
+
+/// A file system with 3 MiB, if this user may mount file systems.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn mount() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let mount =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=3m", "none"]).arg(folder.path()).output();
+        match mount {
+            Ok(output) if output.status.success() => Some(Self(folder)),
+            other => {
+                println!("skipped: this user cannot mount a file system: {other:?}");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_is_named_and_the_image_is_there_when_space_is_back() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let large = vec![7; 1 << 20];
+    let stub = Stub::start(Parts::of(&[layer(&[(EntryType::Regular, "large", "", &large)])])).await;
+    // The layer does not fit; then the layer fits, but not the file of the layer.
+    for size in [2_500_000, 1_500_000] {
+        let store = Store::open(disk.0.path().join(format!("store-{size}"))).unwrap();
+        let images = images(&store);
+        let fill = disk.0.path().join("fill");
+        fs::write(&fill, vec![0; size]).unwrap();
+        let error = images.pull(&stub.reference, &[]).await.unwrap_err();
+        let is_full = matches!(&error, PullError::Storage(text) if text.contains("No space left on device"));
+        assert!(is_full, "{size}: {error:?}");
+        assert!(images.find(&stub.reference).await.unwrap().is_none());
+        assert_eq!(files(&store.folder().join("uploads")) + files(&store.folder().join("roots")), 0);
+        fs::remove_file(&fill).unwrap();
+        let pulled = images.pull(&stub.reference, &[]).await.unwrap();
+        assert!(images.unpack(&pulled.id).await.is_ok());
+        fs::remove_dir_all(store.folder()).unwrap();
+    }
 }

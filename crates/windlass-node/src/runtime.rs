@@ -67,6 +67,10 @@ pub trait Runtime: Send + Sync + 'static {
     /// the program listens on the pod's address only.
     async fn connect(&self, sandbox: &SandboxId, port: u16) -> Result<TcpStream, RuntimeError>;
 
+    /// Removes all sandboxes, and all files of the runtime. Called once, before the process ends: a runtime that is only dropped may
+    /// leave files to the next runtime.
+    async fn shut_down(&self) {}
+
     /// Listens on an address inside the sandbox: programs of the pod that connect to `address` are accepted here. Addresses of
     /// services are reached in this way.
     async fn listen(&self, sandbox: &SandboxId, address: SocketAddr) -> Result<TcpListener, RuntimeError>;

@@ -4,6 +4,8 @@ mod directory;
 mod images;
 mod runtime;
 
+use std::time::Duration;
+
 use clap::{Args, ValueEnum};
 use windlass_controllers::{PodMode, RunningPods};
 use windlass_dev::PodRunner;
@@ -12,6 +14,9 @@ use self::directory::NodeDirectory;
 use self::runtime::RuntimeKind;
 use crate::error::Result;
 use crate::output::Output;
+
+/// The longest time in which the programs of all pods end.
+const STOP: Duration = Duration::from_secs(5);
 
 /// The flags of the node.
 #[derive(Args, Debug)]
@@ -50,10 +55,18 @@ enum Pods {
     All,
 }
 
-/// What runs the programs of pods. Dropping it removes the files of the pods.
+/// The node that runs the programs of pods. Dropping the node removes the volumes and logs of the pods.
 pub(crate) struct Node {
     pub(crate) runner: PodRunner,
     _directory: NodeDirectory,
+}
+
+impl Node {
+    /// Ends the programs of all pods, and removes their files.
+    pub(crate) async fn stop(self) {
+        // Files that take longer are removed by the next node.
+        let _ = tokio::time::timeout(STOP, self.runner.pods.runtime().shut_down()).await;
+    }
 }
 
 impl NodeArgs {
@@ -81,7 +94,10 @@ impl NodeArgs {
 
     async fn open(self, mode: PodMode, out: &mut Output) -> Result<Node> {
         let directory = NodeDirectory::create()?;
-        let runtime = self.runtime.start(images::images(self.registry, self.image_limit << 30)?, &directory, out).await?;
+        let runtime = self
+            .runtime
+            .start(images::images(self.registry, self.image_limit << 30)?, &directory, out)
+            .await?;
         let pods = RunningPods::new(runtime, directory.pods());
         let runner = PodRunner { pods, mode, host_ports: self.expose_host };
         Ok(Node { runner, _directory: directory })

@@ -105,6 +105,9 @@ impl Cluster {
             failed = plane.controllers_failed() => failed.map_err(Into::into),
         };
         plane.stop().await;
+        if let Some(node) = node {
+            node.stop().await;
+        }
         result
     }
 }

@@ -34,6 +34,12 @@ pub(super) fn run(setup: Option<OsString>) -> io::Result<()> {
         Ok(mut server) => {
             let result = server.serve();
             server.end();
+            if result.is_ok()
+                && let Some(state) = server.setup.directory.parent()
+            {
+                // A runtime that was killed has left the groups of all containers.
+                remove_cgroups(state);
+            }
             result
         }
         Err((refusal, channel)) => channel.send(&Message::Failed(refusal), &[]),
@@ -383,8 +389,6 @@ impl Server {
             let _ = process.child.wait();
             process.cgroups.iter().for_each(|cgroup| drop(fs::remove_dir(cgroup)));
         }
-        // A runtime that was killed has left the groups of all containers.
-        self.setup.directory.parent().map(remove_cgroups);
     }
 }
 

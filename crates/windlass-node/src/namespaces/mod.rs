@@ -292,6 +292,16 @@ impl Runtime for Namespaces {
         Ok(())
     }
 
+    async fn shut_down(&self) {
+        let all: Vec<SandboxId> = self.sandboxes.lock().keys().cloned().collect();
+        for removed in futures::future::join_all(all.iter().map(|id| self.remove_sandbox(id))).await {
+            if let Err(error) = removed {
+                tracing::warn!(%error, "a sandbox was not removed");
+            }
+        }
+        self.state.remove();
+    }
+
     async fn start(&self, sandbox: &SandboxId, spec: ContainerSpec) -> Result<ContainerId, RuntimeError> {
         let found = self.sandbox(sandbox)?;
         let id = crate::random_id().map_err(|error| RuntimeError::Start(error.to_string()))?;

@@ -46,10 +46,17 @@ impl State {
     }
 }
 
-impl Drop for State {
-    fn drop(&mut self) {
+impl State {
+    /// Removes the directory and the control groups.
+    pub(super) fn remove(&self) {
         remove_cgroups(&self.path);
         let _ = remove_tree(&self.path);
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.remove();
     }
 }
 

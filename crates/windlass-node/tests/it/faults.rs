@@ -277,6 +277,19 @@ fn kill_a_runtime(marker: &str, memory: &str) {
     let _ = fs::remove_dir_all(folder);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runtime_that_shuts_down_leaves_nothing() {
+    let Some(fixture) = fixture().await else { return };
+    let pod = fixture.sandbox("end").await;
+    let id = fixture.runtime.start(&pod, fixture.script("echo ready; sleep 100000")).await.unwrap();
+    fixture.logged("ready").await;
+    let groups = cgroups(fixture.folder.path());
+    fixture.runtime.shut_down().await;
+    assert!(matches!(fixture.runtime.wait(&id).await, Err(RuntimeError::NotFound(_))));
+    assert_eq!(fs::read_dir(fixture.folder.path().join("state")).unwrap().count(), 0);
+    assert_eq!(groups.iter().filter(|group| group.exists()).count(), 0);
+}
+
 /// The processes whose command line has a text.
 fn with_text(text: &str) -> Vec<u32> {
     let own = std::process::id();

@@ -9,18 +9,18 @@ use super::{FIELD_MANAGER, PROJECT, Target};
 use crate::error::{Advice, Result};
 use crate::output::Output;
 
-/// What an apply does.
+/// The effect of an apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Applies the objects.
     Apply,
-    /// Asks the server what an apply would do, and lists the objects.
+    /// Asks the server for the effect of an apply, and lists the objects.
     DryRun,
-    /// Asks the server what an apply would do, and shows the differences.
+    /// Asks the server for the effect of an apply, and shows the differences.
     Diff,
 }
 
-/// What happened to one object.
+/// The effect on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Created,
@@ -50,7 +50,7 @@ impl<'a> Applier<'a> {
         Self { client: client.clone(), resources: Resources::new(client), target, mode }
     }
 
-    /// Applies the objects in their order.
+    /// Applies the objects in order.
     pub(crate) async fn apply(mut self, objects: &[Value], out: &mut Output) -> Result<Applied> {
         let mut applied = Applied::default();
         for object in objects {

@@ -1,4 +1,4 @@
-//! Prints why pods are not ready: their events, and the last lines of their logs.
+//! Prints why pods are not ready: events, and the last lines of logs.
 
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::Client;
@@ -11,7 +11,7 @@ const PODS: usize = 3;
 const EVENTS: usize = 10;
 const LINES: i64 = 20;
 
-/// Prints the events and logs of pods that are not ready. What cannot be read is left out, because another error is reported.
+/// Prints the events and logs of pods that are not ready. Events and logs that cannot be read are left out, because the failure of the rollout is reported.
 pub(super) async fn print(client: &Client, namespace: &str, pods: &[Pod], out: &mut Output) {
     for pod in pods.iter().filter(|pod| !is_ready(pod)).take(PODS) {
         let name = pod.name_any();

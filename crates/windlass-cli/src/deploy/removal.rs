@@ -21,7 +21,7 @@ use crate::webhooks;
 /// The limit for a namespace to go.
 const GONE_WITHIN: Duration = Duration::from_secs(120);
 
-/// The time after which a line says what a namespace waits for.
+/// The time until a line names the objects that a namespace waits for.
 const REPORT: Duration = Duration::from_secs(5);
 
 /// The time between two looks.

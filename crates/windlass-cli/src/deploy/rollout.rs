@@ -134,7 +134,7 @@ fn state(deployment: &Deployment, pods: &[Pod]) -> State {
     State::Waiting(format!("{available} of {wanted} pods are ready{reason}"))
 }
 
-/// Returns the reason for which a container waits, and the message.
+/// Returns the reason and the message of a waiting container.
 fn waiting_reason(pod: &Pod) -> Option<(String, String)> {
     let status = pod.status.as_ref()?;
     let containers = status.init_container_statuses.iter().chain(&status.container_statuses).flatten();
@@ -143,7 +143,7 @@ fn waiting_reason(pod: &Pod) -> Option<(String, String)> {
         .find_map(|waiting| Some((waiting.reason.clone()?, waiting.message.clone().unwrap_or_default())))
 }
 
-/// Returns why a pod will not start by itself.
+/// Returns why a pod will not start without help.
 fn fatal(pod: &Pod) -> Option<String> {
     let (reason, message) = waiting_reason(pod)?;
     let containers = pod.status.as_ref().and_then(|status| status.container_statuses.as_ref());

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{KINDS, PROJECT, kinds};
 
-/// The project, and the namespace of its operator.
+/// The project, and the namespace of the operator.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) project: String,

@@ -32,7 +32,7 @@ impl NodeDirectory {
         fs::create_dir_all(&parent)?;
         sweep(&parent);
         let own = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&parent)?;
-        // Another node sees the file only when it is locked.
+        // Other nodes see the file only after the lock is taken.
         let draft = own.path().join("draft");
         let lock = File::create(&draft)?;
         lock.lock()?;
@@ -81,7 +81,7 @@ mod tests {
         let gone = first.own.path().to_owned();
         drop(first);
         assert!(!gone.exists());
-        // A killed process removes nothing, and its lock is free.
+        // A killed process removes nothing, and the lock is free.
         let NodeDirectory { own, _lock: lock, .. } = second;
         let killed = own.keep();
         drop(lock);

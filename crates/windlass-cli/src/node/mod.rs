@@ -1,4 +1,4 @@
-//! The node of a control plane: which pods run their programs, and how.
+//! The node of a control plane: the choice of pods whose programs run, and the runtime.
 
 mod directory;
 mod images;
@@ -15,7 +15,7 @@ use self::runtime::RuntimeKind;
 use crate::error::Result;
 use crate::output::Output;
 
-/// The longest time in which the programs of all pods end.
+/// The longest time until the programs of all pods have ended.
 const STOP: Duration = Duration::from_secs(5);
 
 /// The flags of the node.
@@ -44,7 +44,7 @@ pub(crate) struct NodeArgs {
     image_limit: u64,
 }
 
-/// Which pods run their programs.
+/// The pods whose programs run.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum Pods {
     /// Pods whose images are in the local store, or in a registry on a loopback address
@@ -62,7 +62,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Ends the programs of all pods, and removes their files.
+    /// Ends the programs of all pods, and removes the files of containers.
     pub(crate) async fn stop(self) {
         // Files that take longer are removed by the next node.
         let _ = tokio::time::timeout(STOP, self.runner.pods.runtime().shut_down()).await;

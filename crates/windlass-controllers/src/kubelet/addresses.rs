@@ -22,12 +22,12 @@ impl Default for AddressPool {
 }
 
 impl AddressPool {
-    /// Returns the address of `owner`, and assigns the next free one if it has none. `None` if all are in use.
+    /// Returns the address of `owner`. An owner without an address gets the next free address. `None` if all addresses are in use.
     pub(super) fn assign(&mut self, owner: &str) -> Option<Ipv4Addr> {
         if let Some(host) = self.by_owner.get(owner) {
             return Some(address(*host));
         }
-        // Continue after the last one, so that a released address is not reused at once.
+        // Continue after the last address, so that a released address is not reused at once.
         let host = (self.next..=*HOSTS.end())
             .chain(*HOSTS.start()..self.next)
             .find(|host| !self.taken.contains_key(host))?;
@@ -36,7 +36,7 @@ impl AddressPool {
         Some(address(host))
     }
 
-    /// Assigns the address in the pod's status to `owner`, if it is in the network and free.
+    /// Assigns the address in the pod's status to `owner`, if the address is in the network and free.
     pub(super) fn adopt(&mut self, owner: &str, shown: &str) {
         let Ok(shown) = shown.parse::<Ipv4Addr>() else { return };
         let offset = u32::from(shown).wrapping_sub(NETWORK);

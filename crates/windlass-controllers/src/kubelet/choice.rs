@@ -1,4 +1,4 @@
-//! Which pods run their programs.
+//! The choice between pods whose programs run and simulated pods.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,7 @@ const ABSENT_FOR: Duration = Duration::from_millis(100);
 /// The most images that are remembered as absent.
 const MAX_ABSENT: usize = 1024;
 
-/// Which pods run their programs. The others are simulated.
+/// The pods whose programs run. The other pods are simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PodMode {
     /// Pods whose images are on this machine, or in a registry that the runtime may reach. The default.
@@ -33,7 +33,7 @@ pub(super) enum Simulation {
     Node,
     /// An image is neither on this machine nor in a local registry.
     Image,
-    /// The pod has the annotation `kubelet.windlass.dev/run: simulate`, or annotations that say what it does.
+    /// The pod has the annotation `kubelet.windlass.dev/run: simulate`, or annotations that control the simulation.
     Annotation,
 }
 
@@ -56,7 +56,7 @@ impl Simulation {
     }
 }
 
-/// Decides which pods run.
+/// Decides between simulation and programs.
 pub(super) struct Choice {
     mode: PodMode,
     absent: Mutex<BTreeMap<String, Instant>>,
@@ -82,7 +82,7 @@ impl Choice {
         let namespace = pod.namespace().unwrap_or_default();
         for container in spec.init_containers.iter().flatten().chain(&spec.containers) {
             if !self.is_available(container, pods).await {
-                // Beside running pods, a pod that has to pull its image is expected to run, too.
+                // Beside running pods, a pod that has to pull an image is expected to run, too.
                 let must_pull = container.image_pull_policy.as_deref() == Some("Always");
                 if !must_pull || !pods.has_pods_in(&namespace) {
                     return Err(Simulation::Image);

@@ -1,32 +1,32 @@
-//! The command of a container, as far as it can be foreseen without running it.
+//! The run time and the exit code of a command, known without running the command.
 //!
-//! Read are the programs `sleep`, `true`, `false`, `echo`, `printf`, `date` and `hostname`, and a shell (`sh -c`) with a list of them and
-//! of `exit`, joined by `;`, `&&`, `||` and line ends. What else a command holds makes all of it unknown.
+//! Read are the programs `sleep`, `true`, `false`, `echo`, `printf`, `date` and `hostname`, and a shell (`sh -c`) with a list of these programs and
+//! of `exit`, joined by `;`, `&&`, `||` and line ends. Anything else makes the whole command unknown.
 
 use std::time::Duration;
 
-/// What a command does: it runs for a time, then ends.
+/// The effect of a command: a run time, then an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Foreseen {
-    /// The time until it ends; [`Duration::MAX`]: never.
+    /// The time until the command ends; [`Duration::MAX`]: never.
     pub run_for: Duration,
-    /// The code with which it ends.
+    /// The exit code.
     pub exit_code: i32,
 }
 
 const AT_ONCE: Foreseen = Foreseen { run_for: Duration::ZERO, exit_code: 0 };
 
-/// Foresees what a container with this `command` and these `args` does; `None` if that is unknown.
+/// Returns the effect of a container with this `command` and `args`; `None` if the effect is unknown.
 ///
-/// Arguments without a command are those of the image's entry point. They are read as a command if their first word is a program
-/// that no entry point takes as its argument: `kubectl run NAME --image=busybox -- sleep 5` writes them so.
+/// Arguments without a command are the arguments of the image's entry point. The arguments are read as a command if the first word is a program
+/// that no entry point takes as an argument: `kubectl run NAME --image=busybox -- sleep 5` writes arguments alone.
 pub(super) fn foresee(command: &[String], args: &[String]) -> Option<Foreseen> {
     let words: Vec<&str> = command.iter().chain(args).map(String::as_str).collect();
     match words.as_slice() {
         [shell, "-c", text] if is_shell(shell) => run_list(&read_list(text)?),
         // Other words are the parameters of the text.
         [shell, "-c", text, ..] if is_shell(shell) && !text.contains('$') => run_list(&read_list(text)?),
-        // These are a shell's own.
+        // Keywords and builtins of the shell.
         ["exit" | "exec" | ":", ..] | [] => None,
         [program, rest @ ..] => run(program, rest).map(|outcome| outcome.foreseen),
     }
@@ -36,7 +36,7 @@ fn is_shell(program: &str) -> bool {
     matches!(program_name(program), "sh" | "bash" | "ash" | "dash")
 }
 
-/// The name of a program in one of the usual folders.
+/// The name of a program in a usual folder.
 fn program_name(path: &str) -> &str {
     match path.rsplit_once('/') {
         Some(("/bin" | "/usr/bin" | "/usr/local/bin", name)) => name,
@@ -52,10 +52,10 @@ enum Condition {
     AfterFailure,
 }
 
-/// One command of a list, with its words.
+/// A command of a list, as words.
 type Step = (Condition, Vec<String>);
 
-/// Splits the text of a shell into its commands; `None` if it has more than words, quotes and the joints of commands.
+/// Splits the text of a shell into commands; `None` if the text has more than words, quotes and the joints of commands.
 fn read_list(text: &str) -> Option<Vec<Step>> {
     let mut steps: Vec<Step> = vec![(Condition::Always, Vec::new())];
     let mut word: Option<String> = None;
@@ -116,7 +116,7 @@ fn run_list(steps: &[Step]) -> Option<Foreseen> {
         };
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let (program, rest) = words.split_first()?;
-        // A command that does not run has to be known too: it could be the word of a loop.
+        // A command that does not run has to be known too: the command could be the word of a loop.
         let step = run(program, rest)?;
         if !runs {
             continue;
@@ -131,12 +131,12 @@ fn run_list(steps: &[Step]) -> Option<Foreseen> {
     Some(so_far)
 }
 
-/// What one command does.
+/// The effect of a command of a list.
 struct Outcome {
     foreseen: Foreseen,
-    /// Nothing after it runs.
+    /// No later command runs.
     is_last: bool,
-    /// It ends with the code of the command before it.
+    /// The exit code is the exit code of the command before.
     keeps_code: bool,
 }
 
@@ -159,7 +159,7 @@ fn run(program: &str, args: &[&str]) -> Option<Outcome> {
     }
 }
 
-/// The sum of the times, as `sleep` reads them: each a number of seconds, or with a unit.
+/// The sum of the times, as `sleep` reads them: a number of seconds, or a number with a unit.
 fn sleep_time(args: &[&str]) -> Option<Duration> {
     let mut total = Duration::ZERO;
     for arg in args {

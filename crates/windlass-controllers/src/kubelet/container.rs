@@ -51,11 +51,11 @@ pub(super) enum ContainerChange {
 /// Times with full precision. The status has whole seconds only.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ExactTimes {
-    /// When the container entered its current state.
+    /// When the container entered the current state.
     pub since: Option<Timestamp>,
 }
 
-/// A container: its script, its restart policy and its state.
+/// A container: script, restart policy and state.
 pub(super) struct Container<'a> {
     pub script: &'a ContainerScript,
     pub restart: RestartPolicy,
@@ -203,7 +203,7 @@ pub(super) fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Time
     a.into_iter().chain(b).min()
 }
 
-/// Returns `Ok` if `delay` has passed since `since`, else the time when it will have passed.
+/// Returns `Ok` if `delay` has passed since `since`, else the time at the end of `delay`.
 pub(super) fn not_before(since: Timestamp, delay: Duration, now: Timestamp) -> Result<(), Option<Timestamp>> {
     let delay = SignedDuration::try_from(delay).unwrap_or(SignedDuration::MAX);
     match since.checked_add(delay) {

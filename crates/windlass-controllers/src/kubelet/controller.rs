@@ -36,7 +36,7 @@ struct Kubelet {
     addresses: Mutex<AddressPool>,
     /// The pods whose programs run.
     real: Option<Arc<RealNode>>,
-    /// The state of each pod that its object does not contain, with the pod's uid.
+    /// The state of each simulated pod beside the object, with the pod's uid.
     memories: Mutex<BTreeMap<ObjectKey, (String, PodMemory)>>,
 }
 

@@ -18,10 +18,10 @@ use super::container::{
 use super::readiness;
 use super::script::ContainerScript;
 
-/// How long a container runs in a pod that does not restart it for ever.
+/// The run time of a container whose restart policy is not `Always`.
 const TASK: Duration = Duration::from_secs(1);
 
-/// The state of a pod that its object does not contain. If it is lost, times are less precise, nothing else.
+/// The state of a pod beside the object. Without the state, only times are less precise.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PodMemory {
     times: BTreeMap<String, ExactTimes>,
@@ -45,7 +45,7 @@ pub(super) struct PodEvent {
     pub message: String,
 }
 
-/// The result of one step.
+/// The result of a step.
 #[derive(Debug)]
 pub(super) struct Step {
     /// The next status of the pod.
@@ -88,7 +88,7 @@ pub(super) fn advance(pod: &Pod, addresses: &PodAddresses, memory: &mut PodMemor
     lifecycle.run(addresses)
 }
 
-/// Rejects a pod that the node cannot take: it fails.
+/// Rejects a pod that the node cannot take: the pod fails.
 pub(super) fn reject(pod: &Pod, reason: &'static str, message: &str) -> Step {
     let status = PodStatus {
         phase: Some("Failed".to_owned()),
@@ -115,7 +115,7 @@ impl PodLifecycle<'_> {
         Step { status: self.status, events: self.events, wake_at, remove: false }
     }
 
-    /// Admits the pod: its containers are waiting.
+    /// Admits the pod: all containers are waiting.
     fn admit(mut self, addresses: &PodAddresses) -> Step {
         self.status.phase = Some("Pending".to_owned());
         self.status.start_time = Some(Time(self.now));
@@ -181,7 +181,7 @@ impl PodLifecycle<'_> {
             if !sidecar && !script.endless {
                 script.run_for = script.run_for.or(Some(Duration::ZERO));
             }
-            // A pod that restarts its containers restarts an init container only if it failed.
+            // An init container is restarted only after a failure.
             let restart = match RestartPolicy::of(self.spec.restart_policy.as_deref()) {
                 _ if sidecar => RestartPolicy::Always,
                 RestartPolicy::Never => RestartPolicy::Never,
@@ -285,7 +285,7 @@ impl PodLifecycle<'_> {
         self.finish(None)
     }
 
-    /// Terminates the pod: stops its containers within the grace period, then allows the object to be deleted.
+    /// Terminates the pod: stops the containers within the grace period, then allows the object to be deleted.
     fn terminate(mut self) -> Step {
         let first_look = self.memory.stopping_since.is_none();
         let since = *self.memory.stopping_since.get_or_insert(self.now);
@@ -335,7 +335,7 @@ impl PodLifecycle<'_> {
         self.status.ephemeral_container_statuses = ephemerals;
     }
 
-    /// Stops the init containers that still run: sidecars end with the containers that they help.
+    /// Stops the init containers that still run: sidecars end with the main containers.
     fn stop_sidecars(&mut self) {
         let mut statuses = self.status.init_container_statuses.take();
         let is_running = |status: &&mut ContainerStatus| {

@@ -1,7 +1,7 @@
-//! A node. Its pods are simulated: they start, become ready, end and terminate, but no container runs. With a
+//! A node. The pods are simulated: pods start, become ready, end and terminate, but no container runs. With a
 //! [runtime](windlass_node::Runtime), the programs of some pods run.
 //!
-//! Annotations of a simulated pod set what it does; see [`script`].
+//! Annotations of a simulated pod control the simulation; see [`script`].
 
 mod addresses;
 mod choice;

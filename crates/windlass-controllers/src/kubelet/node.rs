@@ -1,4 +1,4 @@
-//! The node object, its conditions and its Lease.
+//! The node object with conditions, and the Lease of the node.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::conditions;
 
 /// The name of the simulated node.
 pub(crate) const NODE_NAME: &str = "windlass";
-/// The address of the node. It is private, unlikely to exist on a real network, and outside of the ranges of services
+/// The address of the node: private, unlikely to exist on a real network, and outside of the ranges of services
 /// and pods.
 pub(super) const HOST_IP: &str = "10.250.0.2";
 /// The capacity of the node.
@@ -40,7 +40,7 @@ const STATUS_EVERY: u32 = 30;
 /// `runtime` is the version of the container runtime, as in `process://0.1.0`.
 pub(crate) async fn keep(cx: RunContext, runtime: Option<String>) -> Result<()> {
     for beat in 0_u32.. {
-        // If the node was deleted, the next heartbeat creates it again.
+        // If the node was deleted, the next heartbeat creates the node again.
         match beat_once(&cx, beat.is_multiple_of(STATUS_EVERY), runtime.as_deref()).await {
             Err(error) if beat == 0 => return Err(error.while_doing("registering the node")),
             Err(error) => tracing::warn!(%error, "the node's heartbeat failed"),

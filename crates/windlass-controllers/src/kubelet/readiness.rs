@@ -1,4 +1,4 @@
-//! The conditions of a pod, derived from the states of its containers.
+//! The conditions of a pod, derived from the states of the containers.
 
 use k8s_openapi::api::core::v1::{ContainerStatus, PodCondition, PodStatus};
 

@@ -1,4 +1,4 @@
-//! The pods whose programs run, for those who reach into them: streams, logs, webhooks, proxies.
+//! The pods whose programs run, for streams, logs, webhooks and proxies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -36,7 +36,7 @@ struct RunningPod {
     uses_host_network: bool,
     containers: BTreeMap<String, RunningContainer>,
     references: References,
-    /// The ports on which the programs say that they listen.
+    /// The declared ports of the programs.
     ports: BTreeSet<u16>,
 }
 
@@ -190,7 +190,7 @@ impl RunningPods {
         self.pods().entry(uid.to_owned()).or_insert(pod);
     }
 
-    /// Forgets a pod and returns its key.
+    /// Forgets a pod and returns the pod's key.
     pub(super) fn remove(&self, uid: &str) -> Option<ObjectKey> {
         self.pods().remove(uid).map(|pod| pod.key)
     }
@@ -224,7 +224,7 @@ impl RunningPods {
         pods.iter().filter(|(_, pod)| pod.has_sandbox).map(|(uid, _)| SandboxId(uid.clone())).collect()
     }
 
-    /// Returns whether a pod declares that its programs listen on a port.
+    /// Returns whether a port is a declared port of a pod.
     pub(super) fn declares(&self, sandbox: &SandboxId, port: u16) -> bool {
         self.pods().get(&sandbox.0).is_some_and(|pod| pod.ports.contains(&port))
     }

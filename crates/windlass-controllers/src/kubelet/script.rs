@@ -1,11 +1,11 @@
-//! Annotations that set what a simulated pod does.
+//! Annotations that control a simulated pod.
 //!
-//! By default, its containers start at once, become ready, run until the pod is deleted, and then stop at once. The containers of a
+//! By default, containers start at once, become ready, run until the pod is deleted, and then stop at once. The containers of a
 //! pod whose `restartPolicy` is not `Always` end by themselves after a second, with exit code 0, so that Jobs come to their end. Init
 //! containers end at once with exit code 0.
 //!
 //! A command whose effect is plain goes before these defaults: `sleep 30` runs for 30 s, `sh -c "echo no; exit 1"` fails at once. See
-//! `kubelet/command.rs` for what is read. Annotations go before the command.
+//! `kubelet/command.rs` for the commands that are read. Annotations go before the command.
 //!
 //! | annotation | meaning |
 //! |---|---|
@@ -19,7 +19,7 @@
 //! | `kubelet.windlass.dev/exec: echo hello` | the script that answers `exec` and `attach`; see [`streams`](super::streams) |
 //! | `kubelet.windlass.dev/port.80: 127.0.0.1:8080` | the address that stands for a port of the pod, for `port-forward`, proxies and webhooks |
 //!
-//! Each applies to all containers of the pod, or to one container with its name appended: `kubelet.windlass.dev/run-for.web`. Values
+//! An annotation applies to all containers of the pod, or to the container whose name is appended: `kubelet.windlass.dev/run-for.web`. Values
 //! that do not parse are ignored. Durations have the form of Kubernetes: `1m30s`, `200ms`.
 
 use std::collections::BTreeMap;
@@ -35,22 +35,22 @@ pub(super) const PREFIX: &str = "kubelet.windlass.dev/";
 const PARTS: [&str; 7] =
     ["start-after", "ready-after", "run-for", "exit-code", "message", "stop-after", "log"];
 
-/// Returns whether annotations say what a pod does, so that its programs need not run.
+/// Returns whether annotations control the pod, so that no program needs to run.
 pub(super) fn is_scripted(annotations: &BTreeMap<String, String>) -> bool {
     let parts = PARTS.iter().chain(&["image-pull"]);
     let is_part = |key: &str| parts.clone().any(|part| key.split('.').next() == Some(part));
     annotations.keys().filter_map(|key| key.strip_prefix(PREFIX)).any(is_part)
 }
 
-/// The script of one container.
+/// The script of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ContainerScript {
     /// `start-after`: time until the image is pulled. Default: 0.
     pub start_after: Duration,
-    /// `ready-after`: time from the start until it is ready. Default: 0.
+    /// `ready-after`: time from the start until the container is ready. Default: 0.
     pub ready_after: Duration,
-    /// `run-for`: time from the start until it ends. Default: that of the command, else forever, 1 s in a pod that does not restart
-    /// it, and 0 for an init container.
+    /// `run-for`: time from the start until the container ends. Default: the time of the command, else forever, 1 s without
+    /// restarts, and 0 for an init container.
     pub run_for: Option<Duration>,
     /// `run-for: forever`.
     pub endless: bool,
@@ -58,11 +58,11 @@ pub(super) struct ContainerScript {
     pub exit_code: Option<i32>,
     /// `message`: the termination message.
     pub message: Option<String>,
-    /// `stop-after`: time from the deletion until it stops, at most the grace period. Default: 0.
+    /// `stop-after`: time from the deletion until the container stops, at most the grace period. Default: 0.
     pub stop_after: Duration,
     /// `image-pull: fail`: the image cannot be pulled.
     pub image_missing: bool,
-    /// Whether an annotation or the command says what the container does. If not, the program of the image is missing.
+    /// Whether an annotation or the command controls the container. If not, the program of the image is missing.
     pub is_known: bool,
 }
 
@@ -88,7 +88,7 @@ impl ContainerScript {
         }
     }
 
-    /// Adds what the command of the container says to what its annotations leave open.
+    /// Fills the gaps of the annotations from the command of the container.
     pub(super) fn with_command(mut self, container: &Container) -> Self {
         let words = |list: &Option<Vec<String>>| list.clone().unwrap_or_default();
         let Some(foreseen) = foresee(&words(&container.command), &words(&container.args)) else {
@@ -103,7 +103,7 @@ impl ContainerScript {
     }
 }
 
-/// Parses a duration as Kubernetes writes it: `1h`, `1m30s`, `1.5s`, `200ms`.
+/// Parses a duration in the form of Kubernetes: `1h`, `1m30s`, `1.5s`, `200ms`.
 pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut total = Duration::ZERO;

@@ -21,7 +21,7 @@ use windlass_runtime::{Action, Context, Controller, Error, MapContext, ObjectKey
 
 use super::running_pods::{RunningPods, dial};
 
-/// The address at which pods find the exposed ports of the machine.
+/// The address of the exposed ports of the machine, inside of pods.
 pub(super) const HOST_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 250, 0, 1);
 /// The name of that address in `/etc/hosts` of a pod.
 pub(super) const HOST_NAME: &str = "host.windlass.internal";
@@ -32,7 +32,7 @@ const POD_NETWORK: [u8; 2] = [10, 244];
 
 /// The most listeners of all sandboxes: each has a file descriptor.
 const MAX_LISTENERS: usize = 8192;
-/// The most connections of one listener.
+/// The most connections of a listener.
 const MAX_CONNECTIONS: usize = 512;
 /// How long a connection to an endpoint may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
@@ -61,7 +61,7 @@ struct Table {
     listeners: BTreeMap<SandboxId, BTreeMap<SocketAddr, AbortHandle>>,
 }
 
-/// The endpoints of one port of a Service.
+/// The endpoints of a port of a Service.
 #[derive(Debug, Default)]
 struct Backends {
     endpoints: Mutex<Vec<SocketAddr>>,
@@ -73,7 +73,7 @@ impl Backends {
         self.endpoints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns all endpoints, the one whose turn it is first.
+    /// Returns all endpoints. Each call begins with the next endpoint.
     fn in_turn(&self) -> Vec<SocketAddr> {
         let mut all = self.endpoints().clone();
         if !all.is_empty() {
@@ -239,7 +239,7 @@ impl ServiceProxy {
         }
     }
 
-    /// Returns the addresses that are gone and those that are new.
+    /// Returns the removed addresses and the new addresses.
     fn update_table(
         &self,
         key: &ObjectKey,
@@ -310,7 +310,7 @@ fn endpoints_of(slice: &EndpointSlice, name: &str) -> Vec<SocketAddr> {
     pairs.collect()
 }
 
-/// Keeps the listeners of one Service.
+/// Keeps the listeners of a Service.
 struct Listeners(Arc<ServiceProxy>);
 
 /// Returns the controller that keeps the listeners.

@@ -1,4 +1,4 @@
-//! The streams of a simulated pod: a script in an annotation answers `exec` and `attach`, and a port may be one of the machine.
+//! The streams of a simulated pod: a script in an annotation answers `exec` and `attach`, and a port may be a port of the machine.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -14,7 +14,7 @@ const PIPE: usize = 64 << 10;
 /// The exit code of a script with a step that does not exist; a shell's code for a program that does not exist.
 const NOT_FOUND: i32 = 127;
 
-/// The annotations of a simulated pod, as the keys of its metadata have them.
+/// The annotations of a simulated pod: keys of the metadata.
 pub type Annotations = BTreeMap<String, String>;
 
 /// Runs the script of a simulated container, in place of `command` or of the container's own program.
@@ -105,7 +105,7 @@ fn parse(script: &str) -> Vec<Step> {
         .collect()
 }
 
-/// A script's ends of its streams.
+/// The script's ends of the streams.
 struct Streams {
     input: DuplexStream,
     output: DuplexStream,
@@ -113,7 +113,7 @@ struct Streams {
     errors: Option<DuplexStream>,
 }
 
-/// Runs a script to its end. The streams are closed before.
+/// Runs a script to the end. The streams are closed before.
 async fn exit(steps: Vec<Step>, mut streams: Streams) -> Result<Exit, RuntimeError> {
     let started_at = SystemTime::now();
     let code = run(steps, &mut streams).await;
@@ -163,7 +163,7 @@ mod tests {
         Command { words: vec!["sh".to_owned()], terminal: None, stdin: true }
     }
 
-    /// Runs a script with an input. Returns its output, its errors and its exit code.
+    /// Runs a script with an input. Returns output, errors and exit code.
     async fn run_with(script: &str, input: &str) -> (String, String, i32) {
         let session = run_script(&annotated("exec", script), "web", &command()).unwrap();
         let (mut out, mut err) = (String::new(), String::new());

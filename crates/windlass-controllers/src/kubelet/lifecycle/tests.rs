@@ -35,7 +35,7 @@ impl SimulatedPod {
         }
     }
 
-    /// Performs one step. The status is serialized and parsed, as on its way through the server.
+    /// Performs a step. The status is serialized and parsed, as on the way through the server.
     fn step(&mut self) {
         let addresses = PodAddresses { host_ip: "10.0.0.2".into(), pod_ip: Some("10.244.0.2".into()) };
         let step = advance(&self.pod, &addresses, &mut self.memory, self.now);
@@ -46,7 +46,7 @@ impl SimulatedPod {
         self.removed = step.remove;
     }
 
-    /// Runs for `seconds`, and performs every step when it is due.
+    /// Runs for `seconds`, and performs every step on time.
     fn run_for(&mut self, seconds: f64) -> &mut Self {
         let end = self.now + SignedDuration::try_from(Duration::from_secs_f64(seconds)).unwrap();
         for _ in 0..1000 {

@@ -9,13 +9,13 @@ use windlass_node::{ContainerId, Exit, Image, PullError};
 use super::probe::ProbeKind;
 use crate::kubelet::lifecycle::PodEvent;
 
-/// An operation that the state machine asks for. Each action ends in one [`Observation`], unless its documentation says otherwise.
+/// An operation that the state machine asks for. Each action ends in an [`Observation`], unless the documentation of the action says otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Action {
-    /// Write the files of the pod's volumes, or write them again.
+    /// Write the files of the pod's volumes, also when the files exist.
     PrepareVolumes,
     CreateSandbox,
-    /// Stop all containers and remove the files of the pod, except its logs.
+    /// Stop all containers and remove the files of the pod, except logs.
     RemoveSandbox,
     /// Look for the image of a container on this machine.
     FindImage {
@@ -106,7 +106,7 @@ pub(crate) enum Observation {
 /// A look at the images of this machine.
 #[derive(Clone, Debug)]
 pub(crate) struct FoundImage {
-    /// The image, if it is on this machine.
+    /// The image, if the image is on this machine.
     pub image: Option<Image>,
     /// Whether the image may be pulled.
     pub may_pull: bool,
@@ -127,7 +127,7 @@ pub(crate) struct MountError {
     pub message: String,
 }
 
-/// The result of one step.
+/// The result of a step.
 #[derive(Debug)]
 pub(crate) struct RealStep {
     /// The next status of the pod.

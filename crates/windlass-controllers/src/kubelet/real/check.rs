@@ -79,7 +79,7 @@ impl Target<'_> {
         }))
     }
 
-    /// Returns the number of a port, which may be the name of a port of the container.
+    /// Returns the number of a port. A name is the name of a port of the container.
     fn port(self, port: &IntOrString) -> Result<u16, String> {
         let wrong = || format!("invalid port number: {port:?}");
         match port {

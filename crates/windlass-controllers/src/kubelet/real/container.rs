@@ -25,7 +25,7 @@ pub(super) const ERROR_SHOWN: Duration = Duration::from_secs(2);
 const START_ERROR: i32 = 128;
 const START_ERROR_REASON: &str = "StartError";
 
-/// Collects what a step asks for.
+/// Collects the actions and events of a step.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     pub actions: Vec<Action>,
@@ -43,11 +43,11 @@ impl Output {
     }
 }
 
-/// The surroundings of a container in one step.
+/// The surroundings of a container in a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Surroundings<'a> {
     pub spec: &'a ContainerSpec,
-    /// The pod as the kubelet writes it in messages: `NAME_NAMESPACE(UID)`.
+    /// The pod in messages of the kubelet: `NAME_NAMESPACE(UID)`.
     pub pod: &'a str,
     pub restart: RestartPolicy,
     /// The grace period of the pod.
@@ -57,7 +57,7 @@ pub(crate) struct Surroundings<'a> {
     pub now: Timestamp,
 }
 
-/// The state of one container.
+/// The state of a container.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ContainerMemory {
     pub state: State,
@@ -79,7 +79,7 @@ pub(crate) enum State {
     /// The container has not begun.
     #[default]
     New,
-    /// An error is shown until it is time to try again.
+    /// An error is shown until the next attempt.
     Waiting(Waiting),
     /// The image is looked for or pulled.
     GettingImage,
@@ -112,7 +112,7 @@ pub(crate) struct Ended {
 }
 
 impl ContainerMemory {
-    /// Continues a container that an earlier kubelet has left: its process is gone.
+    /// Continues a container of an earlier kubelet: the process is gone.
     pub(crate) fn left_behind(restarts: u32, exit: Ended) -> Self {
         Self { state: State::Ended(exit), restarts, ..Self::default() }
     }
@@ -136,7 +136,7 @@ impl ContainerMemory {
         matches!(self.state, State::Starting)
     }
 
-    /// Returns whether the container has started: its `startup` probe has succeeded.
+    /// Returns whether the container has started: the `startup` probe has succeeded.
     pub(crate) fn has_started(&self, spec: &ContainerSpec) -> bool {
         self.running().is_some_and(|running| running.has_started(spec))
     }
@@ -214,7 +214,7 @@ impl ContainerMemory {
             Err(error) => return self.pull_failed(around, error, out),
         };
         let policy = around.spec.image_pull_policy.as_deref().unwrap_or("IfNotPresent");
-        // An image that cannot be pulled is as fresh as it can be.
+        // An image that cannot be pulled cannot be fresher.
         let use_present = policy != "Always" || !found.may_pull;
         match found.image {
             Some(present) if use_present => {
@@ -289,7 +289,7 @@ impl ContainerMemory {
         self.state = State::Waiting(Waiting { reason, message, since: now, retry_at });
     }
 
-    /// Ends the pause after an error that another object has caused, so that the container is tried again.
+    /// Ends the pause after an error that a ConfigMap or Secret has caused, so that the container is tried again.
     pub(crate) fn objects_changed(&mut self, now: Timestamp) {
         if let State::Waiting(waiting) = &mut self.state
             && waiting.reason == "CreateContainerConfigError"
@@ -368,7 +368,7 @@ impl ContainerMemory {
         });
     }
 
-    /// Restarts a container that has ended, after its back-off.
+    /// Restarts a container that has ended, after the back-off.
     fn after_end(&mut self, around: Surroundings<'_>, out: &mut Output) {
         let (spec, now) = (around.spec, around.now);
         let State::Ended(ended) = &self.state else { return };

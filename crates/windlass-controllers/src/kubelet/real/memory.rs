@@ -42,7 +42,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Returns the number of earlier failures if it is time to make the part.
+    /// Returns the number of earlier failures if an attempt is due.
     pub(super) fn is_due(self, now: Timestamp, out: &mut Output) -> Option<u32> {
         match self {
             Self::Absent => Some(0),

@@ -25,7 +25,7 @@ pub(crate) fn termination_message(file: &Path, log: Option<&Path>) -> Option<Str
 fn end_of_log(log: &Path) -> Option<String> {
     let mut file = File::open(log).ok()?;
     let length = file.metadata().ok()?.len();
-    // Each line has a time, a stream and a tag before its text.
+    // Each line has a time, a stream and a tag before the text.
     let wanted = (MAX_LOG + MAX_LINES * 64) as u64;
     file.seek(SeekFrom::Start(length.saturating_sub(wanted))).ok()?;
     let mut bytes = Vec::new();

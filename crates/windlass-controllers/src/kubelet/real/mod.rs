@@ -1,4 +1,4 @@
-//! Pods whose programs run: the state machine, and the work that it asks for.
+//! Pods whose programs run: the state machine, and the work of the state machine.
 
 mod action;
 mod check;

@@ -1,4 +1,4 @@
-//! The pods of a node whose programs run: memory of each pod, and one step of its state machine.
+//! The pods of a node whose programs run: memory of each pod, and a step of the state machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -66,7 +66,7 @@ impl RealNode {
         Ok(())
     }
 
-    /// Forgets the pod with this key, unless the pod has the uid `but`, and ends its programs. Returns its uid.
+    /// Forgets the pod with this key, unless the pod has the uid `but`, and ends the pod's programs. Returns the pod's uid.
     pub(in crate::kubelet) fn forget(&self, key: &ObjectKey, but: Option<&str>) -> Option<String> {
         let mut memories = self.memories();
         memories.get(key).filter(|known| but != Some(known.uid.as_str()))?;
@@ -124,7 +124,7 @@ impl RealNode {
         referring.into_iter().map(note).collect()
     }
 }
-/// Returns the ports on which the containers say that they listen: those of `ports` and of probes.
+/// Returns the declared ports of the containers: the numbers in `ports` and in probes.
 fn declared_ports(spec: &PodSpec) -> BTreeSet<u16> {
     let containers = spec.containers.iter().chain(spec.init_containers.iter().flatten());
     let of_container = |container: &Container| {

@@ -1,7 +1,7 @@
 //! The state machine of a real pod: volumes, sandbox, containers in their order, and the end.
 //!
-//! As `lifecycle` for simulated pods: takes the object, what was observed and the time, and returns the next status and the actions.
-//! The status follows from the memory alone, so that it never shows a process that is not there.
+//! As `lifecycle` for simulated pods: takes the object, the observations and the time, and returns the next status and the actions.
+//! The status follows from the memory alone, so that no status shows a process that is not there.
 
 use std::time::Duration;
 
@@ -360,7 +360,7 @@ impl PodMachine<'_> {
         }
         let inits = self.spec.init_containers.iter().flatten().rev().map(|init| init.name.clone());
         for name in inits.collect::<Vec<_>>() {
-            // A sidecar runs until the containers that it helps have ended, but not beyond the deadline.
+            // A sidecar runs until the main containers have ended, but not beyond the deadline.
             if self.is_running_any() && deadline > self.now && !self.is_last_running(&name) {
                 break;
             }
@@ -384,7 +384,7 @@ impl PodMachine<'_> {
         running.all(|(other, _)| earlier.contains(&other.as_str()))
     }
 
-    /// Returns whether the pod is deleted, has ended, or is beyond its deadline.
+    /// Returns whether the pod is deleted, has ended, or is beyond the deadline.
     fn is_ending(&self) -> bool {
         self.pod.metadata.deletion_timestamp.is_some()
             || self.memory.is_overdue
@@ -405,7 +405,7 @@ impl PodMachine<'_> {
         }
     }
 
-    /// Terminates the pod: stops its containers within the grace period, removes the sandbox, then lets the object be deleted.
+    /// Terminates the pod: stops the containers within the grace period, removes the sandbox, then lets the object be deleted.
     fn terminate(mut self, before: PodStatus) -> RealStep {
         let killed_at = self.pod.metadata.deletion_timestamp.as_ref().map_or(self.now, |time| time.0);
         self.stop_by(killed_at);

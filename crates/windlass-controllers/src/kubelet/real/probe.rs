@@ -41,11 +41,11 @@ pub(crate) struct ProbeCounter {
     is_checking: bool,
     successes: i32,
     failures: i32,
-    /// The result after its threshold. `None`: no threshold has been reached.
+    /// The result after the threshold. `None`: no threshold has been reached.
     verdict: Option<bool>,
 }
 
-/// What to do about a probe now.
+/// The next action of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     Now,
@@ -55,12 +55,12 @@ pub(crate) enum Due {
 }
 
 impl ProbeCounter {
-    /// Returns the result after its threshold.
+    /// Returns the result after the threshold.
     pub(crate) fn verdict(&self) -> Option<bool> {
         self.verdict
     }
 
-    /// Returns when the next check is due. `from` is the time at which the container started.
+    /// Returns when the next check is due. `from` is the start time of the container.
     pub(crate) fn due(&self, probe: &Probe, from: Timestamp, now: Timestamp) -> Due {
         if self.is_checking {
             return Due::Later;

@@ -1,10 +1,10 @@
-//! The roles of a pod's containers, and what follows from the roles.
+//! The roles of a pod's containers, and the consequences of the roles.
 
 use k8s_openapi::api::core::v1::{Container as ContainerSpec, EphemeralContainer, PodSpec, PodStatus};
 
 use crate::kubelet::container::RestartPolicy;
 
-/// Returns an ephemeral container as a container: it has the same fields, except for its target.
+/// Returns an ephemeral container as a container: both have the same fields, except for the target.
 pub(super) fn as_container(ephemeral: &EphemeralContainer) -> Option<ContainerSpec> {
     let mut value = serde_json::to_value(ephemeral).ok()?;
     value.as_object_mut()?.remove("targetContainerName");

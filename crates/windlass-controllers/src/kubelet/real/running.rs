@@ -20,7 +20,7 @@ const LEAST_GRACE: Duration = Duration::from_secs(2);
 pub(crate) struct Running {
     pub id: ContainerId,
     pub started_at: Timestamp,
-    /// The reference of the image with which the container was started.
+    /// The reference of the started image.
     pub(super) image: String,
     /// Whether the `postStart` hook has ended.
     post_started: bool,
@@ -35,7 +35,7 @@ pub(super) struct Stop {
     deadline: Timestamp,
     /// Whether the deadline was moved, because the hook took all of the grace period.
     is_extended: bool,
-    /// Restart the container whatever its restart policy says.
+    /// Restart the container, also with the restart policy `Never`.
     pub(super) restart: bool,
 }
 
@@ -111,7 +111,7 @@ impl Running {
         }
     }
 
-    /// Counts the result of a probe. A container that fails its liveness or startup probe is stopped.
+    /// Counts the result of a probe. A container that fails the liveness or startup probe is stopped.
     pub(crate) fn checked(
         &mut self,
         around: Surroundings<'_>,
@@ -168,7 +168,7 @@ impl Running {
         }
     }
 
-    /// Begins a stop. A stop that is under way keeps its phase, and its deadline may come earlier.
+    /// Begins a stop. A stop that is under way keeps the phase, and the deadline may come earlier.
     pub(super) fn begin_stop(
         &mut self,
         around: Surroundings<'_>,

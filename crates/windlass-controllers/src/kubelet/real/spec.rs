@@ -53,7 +53,7 @@ pub(super) fn message_file(directory: &Path, container: &str, attempt: u32) -> P
     directory.join("messages").join(format!("{container}-{attempt}"))
 }
 
-/// Resolves a container, and creates the file of its termination message.
+/// Resolves a container, and creates the file of the termination message.
 pub(super) fn container(
     job: &Job,
     objects: &Objects,

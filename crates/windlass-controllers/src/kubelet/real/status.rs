@@ -1,4 +1,4 @@
-//! The status of a real pod, derived from the state of its containers.
+//! The status of a real pod, derived from the state of the containers.
 
 use k8s_openapi::api::core::v1::{
     Container as ContainerSpec, ContainerState, ContainerStateRunning, ContainerStateTerminated,
@@ -213,7 +213,7 @@ impl Renderer<'_> {
         if exits.iter().all(|exit| *exit == Some(0)) {
             return "Succeeded";
         }
-        // A pod that is deleted ends, even if some of its containers never began.
+        // A pod that is deleted ends, even if some containers never began.
         if exits.iter().all(Option::is_some) || self.pod.metadata.deletion_timestamp.is_some() {
             return "Failed";
         }

@@ -146,7 +146,7 @@ impl Stage {
         self.run_for(0.0)
     }
 
-    /// Runs for `seconds`, and performs every step when it is due.
+    /// Runs for `seconds`, and performs every step on time.
     fn run_for(&mut self, seconds: f64) -> &mut Self {
         let end = self.now + SignedDuration::try_from(Duration::from_secs_f64(seconds)).unwrap();
         for _ in 0..10_000 {
@@ -194,7 +194,7 @@ impl Stage {
         lists.into_iter().flatten().flatten().find(|status| status.name == name).unwrap()
     }
 
-    /// Returns the state of a container in a word, with its exit code.
+    /// Returns the state of a container in a word, with the exit code.
     fn state(&self, name: &str) -> String {
         let state = self.container(name).state.unwrap();
         if let Some(waiting) = state.waiting {
@@ -542,7 +542,7 @@ fn a_pod_that_is_deleted_during_a_pull_starts_no_program() {
     stage.inbox.push(pulled("c"));
     stage.run_for(1.0);
     assert_eq!(stage.starts, 0);
-    // Another container of the pod may take its grace period.
+    // A sidecar of the pod may take the grace period.
     let mut spec = one(&json!({}));
     spec["initContainers"] = json!([{"name": "side", "image": "i", "restartPolicy": "Always"}]);
     let mut stage = Stage::new(&spec);

@@ -8,7 +8,7 @@ use windlass_node::Credential;
 
 use super::objects::Objects;
 
-/// The registry of a reference without one, and the name of that registry in the files of Docker.
+/// The default registry of a reference, and the name of the default registry in the files of Docker.
 const DOCKER_HUB: &str = "docker.io";
 const DOCKER_INDEX: &str = "index.docker.io";
 
@@ -52,11 +52,11 @@ fn credential(value: &Value) -> Option<Credential> {
     Some(Credential { user: user.to_owned(), password: password.trim_end_matches('\0').to_owned() })
 }
 
-/// Returns how specific the entry for `place` is if it applies to the image.
+/// Returns how specific the entry for `place` is if the entry applies to the image.
 fn matching(place: &str, image: &str) -> Option<usize> {
     let place = place.trim_start_matches("https://").trim_start_matches("http://");
     let (host, path) = place.split_once('/').unwrap_or((place, ""));
-    // `https://index.docker.io/v1/` is the registry, not a path in it.
+    // `https://index.docker.io/v1/` is the registry, not a path in the registry.
     let path = path.trim_matches('/');
     let path = if matches!(path, "v1" | "v2") { "" } else { path };
     let (registry, repository) = registry_of(image);
@@ -69,14 +69,14 @@ fn matching(place: &str, image: &str) -> Option<usize> {
     (is_host && is_path).then_some(host.len() + path.len())
 }
 
-/// Returns whether a host name matches a pattern, in which `*` stands for one label.
+/// Returns whether a host name matches a pattern. A `*` stands for a label.
 fn host_matches(pattern: &str, host: &str) -> bool {
     let (patterns, hosts): (Vec<&str>, Vec<&str>) = (pattern.split('.').collect(), host.split('.').collect());
     patterns.len() == hosts.len()
         && patterns.iter().zip(hosts).all(|(pattern, label)| *pattern == "*" || *pattern == label)
 }
 
-/// Splits a reference into its registry and its repository, without tag and digest.
+/// Splits a reference into registry and repository, without tag and digest.
 fn registry_of(image: &str) -> (&str, &str) {
     let name = image.split_once('@').map_or(image, |(name, _)| name);
     let (registry, rest) = match name.split_once('/') {

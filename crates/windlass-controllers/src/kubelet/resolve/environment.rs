@@ -11,7 +11,7 @@ use super::objects::Objects;
 use super::service_links::service_links;
 use crate::kubelet::lifecycle::PodAddresses;
 
-/// A pod, its addresses, and the objects that the pod refers to.
+/// A pod, the addresses of the pod, and the objects that the pod refers to.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::kubelet) struct Scope<'a> {
     pub pod: &'a Pod,

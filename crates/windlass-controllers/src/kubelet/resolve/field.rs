@@ -1,4 +1,4 @@
-//! Fields of a pod for its own containers: the downward API.
+//! Fields of a pod for the containers of the pod: the downward API.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

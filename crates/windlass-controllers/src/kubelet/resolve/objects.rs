@@ -23,7 +23,7 @@ pub(in crate::kubelet) struct TokenRequest {
 /// The objects of a pod's namespace that the pod refers to, the Services, and the pod's tokens.
 #[derive(Clone, Debug, Default)]
 pub(in crate::kubelet) struct Objects {
-    /// Without those that do not exist.
+    /// Objects that do not exist are left out.
     pub config_maps: BTreeMap<String, ConfigMap>,
     pub secrets: BTreeMap<String, Secret>,
     /// All Services of the cluster.

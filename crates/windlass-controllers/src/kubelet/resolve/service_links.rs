@@ -31,7 +31,7 @@ pub(super) fn service_links(
     all
 }
 
-/// Returns the variables of one Service. `None`: the Service has no address.
+/// Returns the variables of a Service. `None`: the Service has no address.
 fn variables(service: &Service) -> Option<Vec<(String, String)>> {
     let spec = service.spec.as_ref()?;
     let address = spec.cluster_ip.as_deref().filter(|address| !matches!(*address, "" | "None"))?;

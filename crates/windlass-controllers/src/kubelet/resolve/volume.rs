@@ -11,7 +11,7 @@ use super::environment::Scope;
 use super::field;
 use super::objects::TokenRequest;
 
-/// What a volume consists of.
+/// The content of a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::kubelet) enum VolumeContent {
     /// A directory that is empty at first.

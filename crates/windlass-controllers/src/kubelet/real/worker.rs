@@ -1,4 +1,4 @@
-//! Performs the actions of the state machine, each in a task of its own, and collects what they observe.
+//! Performs the actions of the state machine, each in a task of its own, and collects the observations.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -44,7 +44,7 @@ pub(crate) struct Worker {
     pub services: Arc<ServiceProxy>,
     /// Wakes the reconciler of a pod.
     wake: EventSender<ObjectKey>,
-    /// What was observed of each pod, by its uid.
+    /// The observations of each pod, by uid.
     inbox: Mutex<BTreeMap<String, Vec<Observation>>>,
     tokens: Tokens,
     /// Whether every image may be pulled.
@@ -144,7 +144,7 @@ impl Worker {
         let _ = self.wake.send(job.key.clone()).await;
     }
 
-    /// Forgets a pod that is gone, ends its programs, and removes its files.
+    /// Forgets a pod that is gone, ends the pod's programs, and removes the pod's files.
     pub(crate) fn discard(self: &Arc<Self>, uid: &str) {
         self.inbox().remove(uid);
         self.tokens.forget(uid);
@@ -262,7 +262,8 @@ impl Worker {
                     VolumeContent::Empty => files::create_empty_directory(&path, group),
                     VolumeContent::Files(payload) => payload.write(&path, group).map(drop),
                 });
-                written.map_err(|error| MountError { volume, message: error.to_string() })?;
+                let message = |error| format!("failed to write the files of the volume: {error}");
+                written.map_err(|error| MountError { volume, message: message(error) })?;
             }
             Ok(())
         });

@@ -91,6 +91,9 @@ impl Controllers {
         if self.nodes {
             let version = self.run.as_ref().map(|run| run.pods.runtime().version());
             manager = manager.runnable("node", move |cx| kubelet::keep_node(cx, version.clone()));
+            if self.run.is_some() {
+                manager = manager.runnable("kube-dns", kubelet::create_dns_service);
+            }
             nodes.push(scheduler::controller().field_manager(KUBE_SCHEDULER));
             let kubelet = kubelet::controllers(self.run).into_iter();
             nodes.extend(kubelet.map(|controller| controller.field_manager(KUBELET)));

@@ -35,8 +35,8 @@ pub use self::plain::Plain;
 pub use self::runtime::Runtime;
 pub use self::session::{Session, TerminalSize};
 pub use self::spec::{
-    Command, ContainerId, ContainerSpec, Credential, Exit, HostName, Image, Limits, Mount, SandboxId,
-    SandboxSpec, User,
+    Command, ContainerId, ContainerSpec, Credential, Exit, HostName, Image, Limits, Mount, Resolver,
+    SandboxId, SandboxSpec, User,
 };
 
 /// Makes 64 hexadecimal digits: the ID of a container.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use async_trait::async_trait;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
 
 use crate::{
     Command, ContainerId, ContainerSpec, Credential, Exit, Image, PullError, RuntimeError, SandboxId,
@@ -34,7 +34,7 @@ pub trait Runtime: Send + Sync + 'static {
     /// Pulls the image. `credentials` are tried in their order, then a request without credentials.
     async fn pull(&self, reference: &str, credentials: &[Credential]) -> Result<Image, PullError>;
 
-    /// Creates the sandbox of a pod: its network, host name, and `/etc/hosts`.
+    /// Creates the sandbox of a pod: network, host name, `/etc/hosts` and `/etc/resolv.conf`.
     async fn create_sandbox(&self, spec: SandboxSpec) -> Result<(), RuntimeError>;
 
     /// Stops all containers of a sandbox at once, and removes everything that belongs to the sandbox except its logs. A sandbox that
@@ -71,7 +71,19 @@ pub trait Runtime: Send + Sync + 'static {
     /// leave files to the next runtime.
     async fn shut_down(&self) {}
 
-    /// Listens on an address inside the sandbox: programs of the pod that connect to `address` are accepted here. Addresses of
-    /// services are reached in this way.
-    async fn listen(&self, sandbox: &SandboxId, address: SocketAddr) -> Result<TcpListener, RuntimeError>;
+    /// Makes a UDP socket that is connected to a port in the sandbox. Only datagrams of that port are received.
+    async fn connect_udp(&self, sandbox: &SandboxId, port: u16) -> Result<UdpSocket, RuntimeError>;
+
+    /// Returns the number of the network that the sandboxes share. After a new number, the sockets of [`listen`](Self::listen) and
+    /// [`bind`](Self::bind) are not reached any more, and the caller makes the sockets again.
+    fn network(&self) -> u64 {
+        0
+    }
+
+    /// Listens on an address of the node's network: programs of all sandboxes that connect to `address` are accepted here. Addresses of
+    /// services are reached in this way. The address belongs to one of the [ranges](SandboxSpec::ranges) of an existing sandbox.
+    async fn listen(&self, address: SocketAddr) -> Result<TcpListener, RuntimeError>;
+
+    /// As [`listen`](Self::listen), for UDP: receives the datagrams that programs send to `address`.
+    async fn bind(&self, address: SocketAddr) -> Result<UdpSocket, RuntimeError>;
 }

@@ -54,9 +54,22 @@ pub struct SandboxSpec {
     pub host_network: bool,
     /// The lines of `/etc/hosts` beside those of `localhost` and of the pod.
     pub hosts: Vec<HostName>,
-    /// The ranges of addresses whose connections are answered by [`listen`](crate::Runtime::listen): those of services, as
-    /// `10.0.0.0/16`.
-    pub service_ranges: Vec<String>,
+    /// The ranges of addresses that the pod reaches, such as `10.0.0.0/16`: the addresses of other pods, and the addresses that
+    /// [`listen`](crate::Runtime::listen) answers. All other addresses of a range refuse connections.
+    pub ranges: Vec<String>,
+    /// The name servers. `None` takes the `/etc/resolv.conf` of the machine.
+    pub resolver: Option<Resolver>,
+}
+
+/// The contents of `/etc/resolv.conf`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolver {
+    /// The addresses of the name servers.
+    pub servers: Vec<IpAddr>,
+    /// The domains in which a name with few dots is looked up.
+    pub searches: Vec<String>,
+    /// The options, such as `ndots:5`.
+    pub options: Vec<String>,
 }
 
 /// A line of `/etc/hosts`.

@@ -8,6 +8,7 @@ mod choice;
 mod command;
 mod container;
 mod controller;
+mod dns;
 mod files;
 mod lifecycle;
 mod node;
@@ -21,5 +22,6 @@ pub mod streams;
 
 pub use self::choice::PodMode;
 pub(crate) use self::controller::{RunPods, controllers};
+pub(crate) use self::dns::create_service as create_dns_service;
 pub(crate) use self::node::keep as keep_node;
 pub use self::running_pods::{ContainerLogs, PodNetwork, RunningPods};

@@ -1,12 +1,12 @@
 //! The pods whose programs run, for streams, logs, webhooks and proxies.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UdpSocket};
 use windlass_node::{Command, ContainerId, Runtime, RuntimeError, SandboxId, Session};
 use windlass_runtime::ObjectKey;
 
@@ -36,8 +36,6 @@ struct RunningPod {
     uses_host_network: bool,
     containers: BTreeMap<String, RunningContainer>,
     references: References,
-    /// The declared ports of the programs.
-    ports: BTreeSet<u16>,
 }
 
 /// A container that has been started at least once.
@@ -138,6 +136,18 @@ impl RunningPods {
         Some(self.shared.runtime.connect(&SandboxId(uid.to_owned()), port).await)
     }
 
+    /// Makes a UDP socket that is connected to a port of a pod.
+    ///
+    /// # Errors
+    /// The pod has no sandbox yet.
+    async fn connect_udp(&self, uid: &str, port: u16) -> Option<Result<UdpSocket, RuntimeError>> {
+        let has_sandbox = self.pods().get(uid)?.has_sandbox;
+        if !has_sandbox {
+            return Some(Err(RuntimeError::NotFound("the sandbox of the pod".to_owned())));
+        }
+        Some(self.shared.runtime.connect_udp(&SandboxId(uid.to_owned()), port).await)
+    }
+
     fn running(&self, uid: &str, container: &str) -> Option<Result<ContainerId, RuntimeError>> {
         let pods = self.pods();
         let known = pods.get(uid)?.containers.get(container).filter(|known| known.is_running);
@@ -176,7 +186,6 @@ impl RunningPods {
         address: Option<&str>,
         uses_host_network: bool,
         references: References,
-        ports: BTreeSet<u16>,
     ) {
         let pod = RunningPod {
             key: key.clone(),
@@ -185,7 +194,6 @@ impl RunningPods {
             uses_host_network,
             containers: BTreeMap::new(),
             references,
-            ports,
         };
         self.pods().entry(uid.to_owned()).or_insert(pod);
     }
@@ -216,17 +224,6 @@ impl RunningPods {
             let of_id = pod.containers.values_mut().filter(|container| container.id == *id);
             of_id.for_each(|container| container.is_running = false);
         }
-    }
-
-    /// Returns the pods that have a sandbox.
-    pub(super) fn sandboxes(&self) -> Vec<SandboxId> {
-        let pods = self.pods();
-        pods.iter().filter(|(_, pod)| pod.has_sandbox).map(|(uid, _)| SandboxId(uid.clone())).collect()
-    }
-
-    /// Returns whether a port is a declared port of a pod.
-    pub(super) fn declares(&self, sandbox: &SandboxId, port: u16) -> bool {
-        self.pods().get(&sandbox.0).is_some_and(|pod| pod.ports.contains(&port))
     }
 
     /// Returns whether a namespace has a pod whose programs run.
@@ -265,21 +262,40 @@ impl PodNetwork {
     /// # Errors
     /// Nothing listens on the port.
     pub async fn connect(&self, address: IpAddr, port: u16) -> Option<Result<TcpStream, RuntimeError>> {
-        let found = {
-            let pods = self.pods.pods();
-            let has_address = |pod: &RunningPod| {
-                pod.has_sandbox
-                    && (pod.address == Some(address)
-                        || (pod.uses_host_network && address.to_string() == HOST_IP))
-            };
-            let (uid, pod) = pods.iter().find(|(_, pod)| has_address(pod))?;
-            (!pod.uses_host_network).then(|| uid.clone())
-        };
-        match found {
-            Some(uid) => self.pods.connect(&uid, port).await,
-            None => Some(dial((Ipv4Addr::LOCALHOST, port)).await),
+        match self.find(address)? {
+            Place::Pod(uid) => self.pods.connect(&uid, port).await,
+            Place::Machine => Some(dial((Ipv4Addr::LOCALHOST, port)).await),
         }
     }
+
+    /// Makes a UDP socket that is connected to a port of the pod that has this address. Returns `None` if no program runs at the address.
+    ///
+    /// # Errors
+    /// The socket cannot be made.
+    pub async fn connect_udp(&self, address: IpAddr, port: u16) -> Option<Result<UdpSocket, RuntimeError>> {
+        match self.find(address)? {
+            Place::Pod(uid) => self.pods.connect_udp(&uid, port).await,
+            Place::Machine => Some(dial_udp(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await),
+        }
+    }
+
+    fn find(&self, address: IpAddr) -> Option<Place> {
+        let pods = self.pods.pods();
+        let has_address = |pod: &RunningPod| {
+            pod.has_sandbox
+                && (pod.address == Some(address) || (pod.uses_host_network && address.to_string() == HOST_IP))
+        };
+        let (uid, pod) = pods.iter().find(|(_, pod)| has_address(pod))?;
+        Some(if pod.uses_host_network { Place::Machine } else { Place::Pod(uid.clone()) })
+    }
+}
+
+/// Where the programs of an address run.
+enum Place {
+    /// In the network of the pod with this uid.
+    Pod(String),
+    /// In the network of the machine.
+    Machine,
 }
 
 /// Connects to an address of the machine.
@@ -287,4 +303,14 @@ pub(super) async fn dial(address: (impl Into<IpAddr>, u16)) -> Result<TcpStream,
     let (ip, port) = (address.0.into(), address.1);
     let stream = TcpStream::connect((ip, port)).await;
     stream.map_err(|error| RuntimeError::Io { doing: format!("dial tcp {ip}:{port}"), error })
+}
+
+/// Makes a UDP socket that is connected to an address that the machine reaches.
+pub(super) async fn dial_udp(address: SocketAddr) -> Result<UdpSocket, RuntimeError> {
+    let any: IpAddr =
+        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let io = |error| RuntimeError::Io { doing: format!("dial udp {address}"), error };
+    let socket = UdpSocket::bind((any, 0)).await.map_err(io)?;
+    socket.connect(address).await.map_err(io)?;
+    Ok(socket)
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::SystemTime;
 
 use async_trait::async_trait;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::watch;
 use windlass_node::{
     Command, ContainerId, ContainerSpec, Credential, Exit, Image, PullError, Runtime, RuntimeError,
@@ -31,8 +31,14 @@ pub(crate) struct State {
     pub(crate) signals: Vec<(String, i32)>,
     /// Where a port inside of a sandbox really is.
     pub(crate) ports: BTreeMap<u16, SocketAddr>,
-    /// Where an address inside of a sandbox really listens.
-    pub(crate) listeners: BTreeMap<(String, SocketAddr), SocketAddr>,
+    /// Where a port inside of a sandbox really receives datagrams.
+    pub(crate) datagram_ports: BTreeMap<u16, SocketAddr>,
+    /// Where an address of the node really listens.
+    pub(crate) listeners: BTreeMap<SocketAddr, SocketAddr>,
+    /// Where an address of the node really receives datagrams.
+    pub(crate) sockets: BTreeMap<SocketAddr, SocketAddr>,
+    /// The number of the network.
+    pub(crate) network: u64,
 }
 
 #[derive(Clone)]
@@ -169,11 +175,29 @@ impl Runtime for FakeRuntime {
             .map_err(|error| RuntimeError::Io { doing: "dial".to_owned(), error })
     }
 
-    async fn listen(&self, sandbox: &SandboxId, address: SocketAddr) -> Result<TcpListener, RuntimeError> {
+    async fn connect_udp(&self, _: &SandboxId, port: u16) -> Result<UdpSocket, RuntimeError> {
+        let address = self.state().datagram_ports.get(&port).copied();
+        let address = address.ok_or_else(|| RuntimeError::NotFound("the port".to_owned()))?;
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        socket.connect(address).await.unwrap();
+        Ok(socket)
+    }
+
+    fn network(&self) -> u64 {
+        self.state().network
+    }
+
+    async fn listen(&self, address: SocketAddr) -> Result<TcpListener, RuntimeError> {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.map_err(|error| RuntimeError::Io { doing: "listen".to_owned(), error })?;
         let real = listener.local_addr().unwrap();
-        self.state().listeners.insert((sandbox.0.clone(), address), real);
+        self.state().listeners.insert(address, real);
         Ok(listener)
+    }
+
+    async fn bind(&self, address: SocketAddr) -> Result<UdpSocket, RuntimeError> {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        self.state().sockets.insert(address, socket.local_addr().unwrap());
+        Ok(socket)
     }
 }

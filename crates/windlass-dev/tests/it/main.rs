@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod fake_runtime;
+mod network;
 mod pods;
 mod stage;

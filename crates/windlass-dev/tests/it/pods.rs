@@ -257,14 +257,8 @@ async fn a_pod_reaches_services_the_api_server_and_ports_of_the_machine() {
     let cluster_ip = service.spec.unwrap().cluster_ip.unwrap();
     let uid = server.uid().unwrap();
     let inside = |address: String| {
-        let key = (uid.clone(), address.parse().unwrap());
-        stage
-            .runtime
-            .state()
-            .listeners
-            .get(&key)
-            .copied()
-            .ok_or_else(|| format!("nothing listens on {address}"))
+        let found = stage.runtime.state().listeners.get(&address.parse().unwrap()).copied();
+        found.ok_or_else(|| format!("nothing listens on {address}"))
     };
     eventually(|| async { ask(inside(format!("{cluster_ip}:80"))?).await }).await;
     ask(inside(format!("10.250.0.1:{}", beside.port())).unwrap()).await.unwrap();
@@ -288,30 +282,6 @@ async fn a_pod_reaches_services_the_api_server_and_ports_of_the_machine() {
         if TcpStream::connect(listener).await.is_err() { Ok(()) } else { Err("listens".into()) }
     })
     .await;
-    stage.plane.stop().await;
-}
-
-#[tokio::test]
-async fn a_port_that_a_container_declares_is_left_to_the_container() {
-    let stage = Stage::new(PodMode::Local).await;
-    let probe = json!({"tcpSocket": {"port": 8081}, "initialDelaySeconds": 600});
-    let server = pod("server", &json!({"ports": [{"containerPort": 8443}], "livenessProbe": probe}));
-    let uid = stage.create::<Pod>(server).await.uid().unwrap();
-    stage.becomes("server", is_ready).await;
-    let ports = [8443, 8081, 9000].map(|port| json!({"name": format!("p{port}"), "port": port}));
-    let service = json!({"metadata": {"name": "s"}, "spec": {"ports": ports}});
-    stage.create::<Service>(service).await;
-    let listened = || {
-        let state = stage.runtime.state();
-        let own = state.listeners.keys().filter(|(sandbox, _)| *sandbox == uid);
-        own.map(|(_, address)| address.port()).collect::<Vec<_>>()
-    };
-    // The ports of a Service are listened for in their order: the last is the port that no container declares.
-    eventually(|| async {
-        if listened().contains(&9000) { Ok(()) } else { Err(format!("{:?}", listened())) }
-    })
-    .await;
-    assert!(!listened().contains(&8443) && !listened().contains(&8081), "{:?}", listened());
     stage.plane.stop().await;
 }
 

@@ -13,6 +13,7 @@
 pub(crate) mod channel;
 mod identity;
 mod mounts;
+mod netlink;
 mod network;
 mod process;
 pub(crate) mod protocol;

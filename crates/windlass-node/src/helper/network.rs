@@ -1,114 +1,103 @@
-//! The network of a sandbox: the loopback device alone, configured by netlink.
+//! The network of the pods: one network for the node, and a network for each pod with a pair of devices between the pod and the node.
+//!
+//! The node's network has no device of the machine. The addresses of services are addresses of the node's network, so that the runtime
+//! can listen on these addresses for all pods. An address of a range that belongs to no pod is an address of the node's network too:
+//! connections are refused at once.
 
-use std::io;
-use std::net::IpAddr;
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsFd;
 
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
-
+use super::netlink::{Device, LOOPBACK, Netlink, Via};
 use super::protocol::{Doing, Refusal};
 
-const NEW_LINK: u16 = 16;
-const NEW_ADDRESS: u16 = 20;
-const NEW_ROUTE: u16 = 24;
-/// The type of the kernel's answer: an error number, 0 for success.
-const ERROR: u16 = 2;
-/// Request and acknowledge.
-const REQUEST: u16 = 1 | 4;
-/// Create.
-const CREATE: u16 = 0x400;
-const FAMILY_4: u8 = 2;
-const FAMILY_6: u8 = 10;
-const LOOPBACK: u32 = 1;
-const UP: u32 = 1;
-const ATTRIBUTE_DESTINATION: u16 = 1;
-const ATTRIBUTE_ADDRESS: u16 = 1;
-const ATTRIBUTE_LOCAL: u16 = 2;
-const ATTRIBUTE_OUTPUT: u16 = 4;
-const ATTRIBUTE_SOURCE: u16 = 7;
-const TABLE_LOCAL: u8 = 255;
-const PROTOCOL_BOOT: u8 = 3;
-const SCOPE_HOST: u8 = 254;
-const TYPE_LOCAL: u8 = 2;
+/// The device of a pod. A high index is free in a new network, where some kernels create devices for tunnels.
+const POD_DEVICE: Device<'static> = Device { index: 1000, name: "eth0" };
+/// The index of the node's first device.
+const FIRST_DEVICE: u32 = 1000;
+/// The next hop of all routes of pods. No device has the address: frames to the node need no hardware address.
+const GATEWAY_4: Ipv4Addr = Ipv4Addr::new(169, 254, 1, 1);
+const GATEWAY_6: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
+/// The switches that let the node pass packets from pod to pod.
+const FORWARDING: [&str; 2] = ["/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding"];
 
-/// Brings the loopback device up, adds `address`, and makes all addresses of `ranges` local.
-pub(super) fn configure(address: IpAddr, ranges: &[(IpAddr, u8)]) -> Result<(), Refusal> {
-    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)
-        .doing("open a netlink socket")?;
-    let ask = |kind, flags, body: &[u8]| exchange(&socket, kind, flags, body);
-    ask(NEW_LINK, 0, &link_up()).doing("bring the loopback device up")?;
-    if !address.is_loopback() {
-        ask(NEW_ADDRESS, CREATE, &add_address(address)).doing("add the address of the pod")?;
+/// The network of the node.
+#[derive(Debug)]
+pub(super) struct NodeNetwork {
+    netlink: Netlink,
+    next_device: u32,
+    ranges: BTreeSet<(IpAddr, u8)>,
+}
+
+/// The node's side of a pod.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attachment {
+    address: IpAddr,
+    device: u32,
+}
+
+impl NodeNetwork {
+    /// Configures the network of this process.
+    pub(super) fn new() -> Result<Self, Refusal> {
+        let netlink = Netlink::open().doing("open a netlink socket")?;
+        netlink
+            .check_pairs()
+            .doing("create network devices of the kind veth; try `modprobe veth` as root")?;
+        netlink.bring_up(LOOPBACK).doing("bring the loopback device up")?;
+        for file in FORWARDING {
+            // Not all kernels have IPv6.
+            let _ = std::fs::write(file, "1");
+        }
+        Ok(Self { netlink, next_device: FIRST_DEVICE, ranges: BTreeSet::new() })
     }
-    for (range, prefix) in ranges {
-        let source = (address.is_ipv4() == range.is_ipv4() && !address.is_loopback()).then_some(address);
-        ask(NEW_ROUTE, CREATE, &local_route(*range, *prefix, source))
-            .doing("add the route of a service range")?;
+
+    /// Connects the network of this process, a new network, to the node's network `node`.
+    pub(super) fn attach(
+        &mut self,
+        node: impl AsFd,
+        address: IpAddr,
+        ranges: &[(IpAddr, u8)],
+    ) -> Result<Attachment, Refusal> {
+        let pod = Netlink::open().doing("open a netlink socket")?;
+        pod.bring_up(LOOPBACK).doing("bring the loopback device up")?;
+        let device = self.next_device;
+        self.next_device = device.checked_add(1).filter(|next| *next < 1 << 31).unwrap_or(FIRST_DEVICE);
+        let far = Device { index: device, name: &format!("pod{device}") };
+        pod.create_pair(POD_DEVICE, far, node.as_fd()).doing("create the network devices of the pod")?;
+        pod.add_address(POD_DEVICE.index, address).doing("add the address of the pod")?;
+        for range in ranges.iter().filter(|(range, _)| range.is_ipv4() == address.is_ipv4()) {
+            let gateway = if address.is_ipv4() { GATEWAY_4.into() } else { GATEWAY_6.into() };
+            let via = Via::Gateway { device: POD_DEVICE.index, gateway, source: address };
+            pod.add_route(*range, via).doing("add the route of a range of addresses")?;
+        }
+        self.accept(ranges)?;
+        self.netlink.bring_up(device).doing("bring the node's side of the pod up")?;
+        self.netlink
+            .add_route(host(address), Via::Device(device))
+            .doing("add the route to the address of the pod")?;
+        Ok(Attachment { address, device })
     }
-    Ok(())
-}
 
-fn exchange(socket: &std::os::fd::OwnedFd, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
-    let mut message = Vec::with_capacity(16 + body.len());
-    message.extend_from_slice(&((16 + body.len()) as u32).to_ne_bytes());
-    message.extend_from_slice(&kind.to_ne_bytes());
-    message.extend_from_slice(&(REQUEST | flags).to_ne_bytes());
-    message.extend_from_slice(&[0; 8]);
-    message.extend_from_slice(body);
-    send(socket, &message, SendFlags::empty())?;
-    let mut answer = [0_u8; 4096];
-    let (length, _) = recv(socket, &mut answer[..], RecvFlags::empty())?;
-    acknowledged(&answer[..length])
-}
-
-/// Reads the acknowledgement of the kernel.
-fn acknowledged(answer: &[u8]) -> io::Result<()> {
-    let kind = answer.get(4..6).and_then(|bytes| bytes.try_into().ok()).map(u16::from_ne_bytes);
-    let number = answer.get(16..20).and_then(|bytes| bytes.try_into().ok()).map(i32::from_ne_bytes);
-    match (kind, number) {
-        (Some(ERROR), Some(0)) => Ok(()),
-        (Some(ERROR), Some(number)) => Err(io::Error::from_raw_os_error(-number)),
-        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "an unexpected netlink message")),
+    /// Forgets the address of a pod: connections to the address are refused from now on. The kernel removes the devices with the
+    /// network of the pod.
+    pub(super) fn detach(&self, attachment: Attachment) {
+        // A later pod may have the address already.
+        let _ = self.netlink.delete_route(host(attachment.address), Via::Device(attachment.device));
     }
-}
 
-fn link_up() -> Vec<u8> {
-    let mut body = vec![0; 4];
-    body.extend_from_slice(&LOOPBACK.to_ne_bytes());
-    body.extend_from_slice(&UP.to_ne_bytes());
-    body.extend_from_slice(&UP.to_ne_bytes());
-    body
-}
-
-fn add_address(address: IpAddr) -> Vec<u8> {
-    let (family, bytes) = parts(address);
-    let mut body = vec![family, bytes.len() as u8 * 8, 0, SCOPE_HOST];
-    body.extend_from_slice(&LOOPBACK.to_ne_bytes());
-    attribute(&mut body, ATTRIBUTE_LOCAL, &bytes);
-    attribute(&mut body, ATTRIBUTE_ADDRESS, &bytes);
-    body
-}
-
-fn local_route(range: IpAddr, prefix: u8, source: Option<IpAddr>) -> Vec<u8> {
-    let (family, bytes) = parts(range);
-    let mut body = vec![family, prefix, 0, 0, TABLE_LOCAL, PROTOCOL_BOOT, SCOPE_HOST, TYPE_LOCAL, 0, 0, 0, 0];
-    attribute(&mut body, ATTRIBUTE_DESTINATION, &bytes);
-    attribute(&mut body, ATTRIBUTE_OUTPUT, &LOOPBACK.to_ne_bytes());
-    if let Some(source) = source {
-        attribute(&mut body, ATTRIBUTE_SOURCE, &parts(source).1);
-    }
-    body
-}
-
-fn parts(address: IpAddr) -> (u8, Vec<u8>) {
-    match address {
-        IpAddr::V4(address) => (FAMILY_4, address.octets().to_vec()),
-        IpAddr::V6(address) => (FAMILY_6, address.octets().to_vec()),
+    /// Makes the addresses of `ranges` addresses of the node.
+    fn accept(&mut self, ranges: &[(IpAddr, u8)]) -> Result<(), Refusal> {
+        for range in ranges {
+            if !self.ranges.contains(range) {
+                self.netlink.add_route(*range, Via::Local).doing("accept a range of addresses")?;
+                self.ranges.insert(*range);
+            }
+        }
+        Ok(())
     }
 }
 
-/// Appends an attribute. All values have a length that is a multiple of 4.
-fn attribute(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
-    body.extend_from_slice(&((4 + value.len()) as u16).to_ne_bytes());
-    body.extend_from_slice(&kind.to_ne_bytes());
-    body.extend_from_slice(value);
+/// The range of one address.
+fn host(address: IpAddr) -> (IpAddr, u8) {
+    (address, if address.is_ipv4() { 32 } else { 128 })
 }

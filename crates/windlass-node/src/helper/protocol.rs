@@ -41,14 +41,23 @@ pub(crate) enum Operation {
     CreateSandbox(SandboxSetup),
     /// Forgets the namespaces of a sandbox, and ends its processes.
     RemoveSandbox { sandbox: String },
-    /// Creates a TCP socket in the network of a sandbox.
-    Socket { sandbox: String, version_6: bool },
+    /// Creates a socket in the network of a sandbox, or in the network of the node.
+    Socket { sandbox: Option<String>, kind: SocketKind, version_6: bool },
     /// Starts a container. The file descriptors are standard input, output and error, except with a terminal.
     Start { key: String, sandbox: String, cgroups: Vec<PathBuf>, setup: Box<ContainerSetup> },
     /// Starts a command in a container.
     Exec { key: String, container: String, cgroups: Vec<PathBuf>, setup: Box<ProgramSetup> },
     /// Sends a signal to a process.
     Signal { key: String, signal: i32 },
+}
+
+/// The protocol of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum SocketKind {
+    /// TCP.
+    Stream,
+    /// UDP.
+    Datagram,
 }
 
 /// A message of the helper.
@@ -132,7 +141,7 @@ pub(crate) struct SandboxSetup {
     pub host_name: String,
     /// The address of the pod.
     pub address: IpAddr,
-    /// Ranges of addresses that are local in the sandbox: an address and the length of the prefix.
+    /// The ranges of addresses that the sandbox reaches: an address and the length of the prefix.
     pub ranges: Vec<(IpAddr, u8)>,
 }
 

@@ -7,8 +7,8 @@ use nix::sched::{CloneFlags, setns, unshare};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::system::sethostname;
 
-use super::network;
-use super::protocol::{Doing, Refusal, SandboxSetup};
+use super::network::{Attachment, NodeNetwork};
+use super::protocol::{Doing, Refusal, SandboxSetup, SocketKind};
 
 /// The names of the shared namespaces in `/proc/self/ns`.
 const SHARED: [&str; 3] = ["net", "ipc", "uts"];
@@ -19,38 +19,60 @@ pub(super) struct Namespaces {
     net: OwnedFd,
     ipc: OwnedFd,
     uts: OwnedFd,
+    attachment: Option<Attachment>,
 }
 
 impl Namespaces {
     /// Opens those of this process.
     pub(super) fn current() -> Result<Self, Refusal> {
         let [net, ipc, uts] = SHARED.map(|name| open(&format!("/proc/self/ns/{name}")));
-        Ok(Self { net: net?, ipc: ipc?, uts: uts? })
+        Ok(Self { net: net?, ipc: ipc?, uts: uts?, attachment: None })
     }
 
-    /// Creates those of a sandbox. This process is in the new namespaces afterwards.
-    pub(super) fn create(setup: &SandboxSetup, host_network: bool) -> Result<Self, Refusal> {
+    /// Creates those of a sandbox. This process is in the new namespaces afterwards. Without `network`, the sandbox uses the network of
+    /// the machine.
+    pub(super) fn create(
+        &self,
+        setup: &SandboxSetup,
+        network: Option<&mut NodeNetwork>,
+    ) -> Result<Self, Refusal> {
         let mut flags = CloneFlags::CLONE_NEWUTS;
-        if !host_network {
+        if network.is_some() {
             flags |= CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWNET;
         }
         unshare(flags).doing("create the namespaces of the sandbox")?;
         sethostname(setup.host_name.as_bytes()).doing("set the host name")?;
-        if !host_network {
-            network::configure(setup.address, &setup.ranges)?;
-            settings();
-        }
-        Self::current()
+        let attachment = match network {
+            Some(network) => {
+                settings();
+                Some(network.attach(&self.net, setup.address, &setup.ranges)?)
+            }
+            None => None,
+        };
+        Ok(Self { attachment, ..Self::current()? })
     }
 
-    /// Creates a TCP socket in the network.
-    pub(super) fn socket(&self, version_6: bool, host_network: bool) -> Result<OwnedFd, Refusal> {
+    /// The node's side of the sandbox.
+    pub(super) fn attachment(&self) -> Option<Attachment> {
+        self.attachment
+    }
+
+    /// Creates a socket in the network.
+    pub(super) fn socket(
+        &self,
+        kind: SocketKind,
+        version_6: bool,
+        host_network: bool,
+    ) -> Result<OwnedFd, Refusal> {
         if !host_network {
             setns(&self.net, CloneFlags::CLONE_NEWNET).doing("enter the network of the sandbox")?;
         }
         let family = if version_6 { AddressFamily::INET6 } else { AddressFamily::INET };
-        socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)
-            .doing("create a socket")
+        let kind = match kind {
+            SocketKind::Stream => SocketType::STREAM,
+            SocketKind::Datagram => SocketType::DGRAM,
+        };
+        socket_with(family, kind, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None).doing("create a socket")
     }
 
     /// Moves this process into the namespaces.

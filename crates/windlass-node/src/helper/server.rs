@@ -16,6 +16,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use super::CONTAINER;
 use super::channel::Channel;
+use super::network::NodeNetwork;
 use super::protocol::{
     Doing, FromProcess, HelperSetup, Identity, Mapping, Message, Operation, ProgramSetup, Refusal,
     RefusalKind, Request, ToProcess, UserSetup,
@@ -85,6 +86,8 @@ struct Server {
     channel: Channel,
     launcher: PathBuf,
     base: Namespaces,
+    /// The network of the pods, unless the pods use the network of the machine.
+    network: Option<NodeNetwork>,
     own_pid: OwnedFd,
     sandboxes: HashMap<String, Namespaces>,
     processes: HashMap<String, Process>,
@@ -94,8 +97,11 @@ impl Server {
     fn new(setup: HelperSetup, channel: Channel) -> Result<Self, (Refusal, Channel)> {
         let prepared = super::mounts::mount_proc("/proc")
             .and_then(|()| super::mounts::read_only_launcher(&setup.directory))
-            .and_then(|launcher| Ok((launcher, Namespaces::current()?, sandbox::open("/proc/self/ns/pid")?)));
-        let (launcher, base, own_pid) = match prepared {
+            .and_then(|launcher| {
+                let network = (!setup.host_network).then(NodeNetwork::new).transpose()?;
+                Ok((launcher, Namespaces::current()?, network, sandbox::open("/proc/self/ns/pid")?))
+            });
+        let (launcher, base, network, own_pid) = match prepared {
             Ok(prepared) => prepared,
             Err(mut refusal) => {
                 refusal.kind = RefusalKind::Unsupported;
@@ -105,7 +111,7 @@ impl Server {
         let overlay = super::mounts::overlay_works(&setup.directory);
         let _ = channel.send(&Message::Ready { overlay }, &[]);
         let (sandboxes, processes) = (HashMap::new(), HashMap::new());
-        Ok(Self { setup, channel, launcher, base, own_pid, sandboxes, processes })
+        Ok(Self { setup, channel, launcher, base, network, own_pid, sandboxes, processes })
     }
 
     fn serve(&mut self) -> io::Result<()> {
@@ -154,16 +160,16 @@ impl Server {
     fn request(&mut self, Request { id, operation }: Request, descriptors: Vec<OwnedFd>) -> io::Result<()> {
         let result = match operation {
             Operation::CreateSandbox(setup) => {
-                Namespaces::create(&setup, self.setup.host_network).map(|namespaces| {
+                self.base.create(&setup, self.network.as_mut()).map(|namespaces| {
                     self.sandboxes.insert(setup.sandbox, namespaces);
                     None
                 })
             }
             Operation::RemoveSandbox { sandbox } => self.remove_sandbox(&sandbox).map(|()| None),
-            Operation::Socket { sandbox, version_6 } => self
-                .sandbox(&sandbox)
-                .and_then(|found| found.socket(version_6, self.setup.host_network))
-                .map(Some),
+            Operation::Socket { sandbox, kind, version_6 } => {
+                let found = sandbox.map_or(Ok(&self.base), |sandbox| self.sandbox(&sandbox));
+                found.and_then(|found| found.socket(kind, version_6, self.setup.host_network)).map(Some)
+            }
             Operation::Signal { key, signal } => self.signal(&key, signal).map(|()| None),
             Operation::Start { key, sandbox, cgroups, setup } => {
                 match self.start_container(id, &key, sandbox, cgroups, setup, &descriptors) {
@@ -198,7 +204,10 @@ impl Server {
         for process in self.processes.values().filter(|process| process.sandbox == name) {
             let _ = kill(&process.child, Signal::KILL);
         }
-        self.sandboxes.remove(name);
+        let attachment = self.sandboxes.remove(name).and_then(|sandbox| sandbox.attachment());
+        if let (Some(network), Some(attachment)) = (&self.network, attachment) {
+            network.detach(attachment);
+        }
         self.base.enter(self.setup.host_network)
     }
 

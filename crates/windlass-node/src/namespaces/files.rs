@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::helper::protocol::{MountSetup, RootSetup};
-use crate::{ContainerSpec, RuntimeError, SandboxSpec};
+use crate::{ContainerSpec, Resolver, RuntimeError, SandboxSpec};
 
 /// The shared files, and their paths in a container.
 const SHARED: [(&str, &str); 3] =
@@ -18,11 +18,9 @@ pub(super) fn create(directory: &Path, spec: &SandboxSpec) -> Result<(), Runtime
     fs::create_dir_all(directory.parent().unwrap_or(directory))
         .and_then(|()| fs::create_dir(directory))
         .map_err(io)?;
-    let resolver = if spec.host_network {
-        fs::read_to_string("/etc/resolv.conf").unwrap_or_default()
-    } else {
-        "# Names are resolved by /etc/hosts: the network of this pod has no name server.\noptions ndots:5\n"
-            .to_owned()
+    let resolver = match &spec.resolver {
+        Some(resolver) => resolv_conf(resolver),
+        None => fs::read_to_string("/etc/resolv.conf").unwrap_or_default(),
     };
     fs::write(directory.join("hosts"), hosts(spec)).map_err(io)?;
     fs::write(directory.join("hostname"), format!("{}\n", spec.host_name)).map_err(io)?;
@@ -36,6 +34,19 @@ fn hosts(spec: &SandboxSpec) -> String {
     let _ = writeln!(text, "{}\t{}", spec.address, spec.host_name);
     for host in &spec.hosts {
         let _ = writeln!(text, "{}\t{}", host.address, host.names.join("\t"));
+    }
+    text
+}
+
+fn resolv_conf(resolver: &Resolver) -> String {
+    let mut text = String::new();
+    for server in &resolver.servers {
+        let _ = writeln!(text, "nameserver {server}");
+    }
+    for (keyword, words) in [("search", &resolver.searches), ("options", &resolver.options)] {
+        if !words.is_empty() {
+            let _ = writeln!(text, "{keyword} {}", words.join(" "));
+        }
     }
     text
 }

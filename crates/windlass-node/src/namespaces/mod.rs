@@ -14,17 +14,18 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UdpSocket};
 
 use self::cgroup::Cgroups;
 use self::container::Container;
 use self::link::Link;
 use self::state::State;
 pub(crate) use self::state::remove_cgroups;
-use crate::helper::protocol::{Mapping, Operation, Refusal, SandboxSetup};
+use crate::helper::protocol::{Mapping, Operation, Refusal, SandboxSetup, SocketKind};
 use crate::images::Images;
 use crate::{
     Command, ContainerId, ContainerSpec, Credential, Exit, Image, PullError, Runtime, RuntimeError,
@@ -58,13 +59,16 @@ struct Sandbox {
 
 /// Runs pods in Linux namespaces.
 ///
-/// A process has its own user, mount, PID, network, IPC and UTS namespace. The network has a loopback device alone: connections come in
-/// and go out through sockets that the runtime makes [inside](Runtime::listen). Without root, the process has one user ID, that of its specification;
+/// A process has its own user, mount, PID, network, IPC and UTS namespace. Pods reach each other at their addresses, through a network
+/// namespace of the node. All other connections come in and go out through sockets that the runtime makes in the network of a
+/// [pod](Runtime::connect) or of the [node](Runtime::listen). Without root, the process has one user ID, that of its specification;
 /// supplementary groups are not set, and all files of the image belong to that user. New privileges are always forbidden.
 pub struct Namespaces {
     config: NamespacesConfig,
     mapping: Mapping,
     isolated: tokio::sync::Mutex<Arc<Link>>,
+    /// How many networks have been made after the first.
+    networks: AtomicU64,
     host: tokio::sync::Mutex<Option<Arc<Link>>>,
     sandboxes: Mutex<HashMap<SandboxId, Arc<Sandbox>>>,
     containers: Mutex<HashMap<ContainerId, Arc<Container>>>,
@@ -105,6 +109,7 @@ impl Namespaces {
             config,
             mapping,
             isolated: tokio::sync::Mutex::new(link),
+            networks: AtomicU64::new(0),
             host: tokio::sync::Mutex::default(),
             sandboxes: Mutex::default(),
             containers: Mutex::default(),
@@ -145,6 +150,7 @@ impl Namespaces {
         let mut isolated = self.isolated.lock().await;
         if isolated.is_closed() {
             *isolated = start("helper").await?;
+            self.networks.fetch_add(1, Ordering::Relaxed);
         }
         Ok(Arc::clone(&isolated))
     }
@@ -184,16 +190,21 @@ impl Namespaces {
         Ok(link)
     }
 
-    /// Makes a socket in the network of a sandbox.
-    async fn socket(&self, id: &SandboxId, address: IpAddr) -> Result<TcpSocket, RuntimeError> {
-        let sandbox = self.sandbox(id)?;
-        let operation = Operation::Socket { sandbox: id.0.clone(), version_6: address.is_ipv6() };
-        let socket: OwnedFd = sandbox
-            .link
-            .ask(operation, Vec::new())
-            .await?
-            .ok_or_else(|| RuntimeError::Start("the helper sent no socket".into()))?;
-        Ok(TcpSocket::from_std_stream(socket.into()))
+    /// Makes a socket in the network of a sandbox, or of the node.
+    async fn socket(
+        &self,
+        sandbox: Option<&SandboxId>,
+        kind: SocketKind,
+        address: IpAddr,
+    ) -> Result<OwnedFd, RuntimeError> {
+        let link = match sandbox {
+            Some(id) => Arc::clone(&self.sandbox(id)?.link),
+            None => self.link(false).await?,
+        };
+        let sandbox = sandbox.map(|id| id.0.clone());
+        let operation = Operation::Socket { sandbox, kind, version_6: address.is_ipv6() };
+        let socket = link.ask(operation, Vec::new()).await?;
+        socket.ok_or_else(|| RuntimeError::Start("the helper sent no socket".into()))
     }
 }
 
@@ -251,7 +262,7 @@ impl Runtime for Namespaces {
 
     async fn create_sandbox(&self, spec: SandboxSpec) -> Result<(), RuntimeError> {
         check_id(&spec.id)?;
-        let ranges = spec.service_ranges.iter().map(|text| range(text)).collect::<Result<_, _>>()?;
+        let ranges = spec.ranges.iter().map(|text| range(text)).collect::<Result<_, _>>()?;
         if self.sandboxes.lock().contains_key(&spec.id) {
             return Err(RuntimeError::Start(format!("sandbox {} exists", spec.id.0)));
         }
@@ -382,8 +393,8 @@ impl Runtime for Namespaces {
             if own.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
         let mut last = None;
         for address in [loopback, own] {
-            let socket = self.socket(sandbox, address).await?;
-            match socket.connect(SocketAddr::new(address, port)).await {
+            let socket = self.socket(Some(sandbox), SocketKind::Stream, address).await?;
+            match TcpSocket::from_std_stream(socket.into()).connect(SocketAddr::new(address, port)).await {
                 Ok(stream) => return Ok(stream),
                 Err(error) => last = last.or(Some(error)),
             }
@@ -392,13 +403,39 @@ impl Runtime for Namespaces {
         Err(RuntimeError::Io { doing: format!("dial tcp {}", SocketAddr::new(own, port)), error })
     }
 
-    async fn listen(&self, sandbox: &SandboxId, address: SocketAddr) -> Result<TcpListener, RuntimeError> {
-        let socket = self.socket(sandbox, address.ip()).await?;
+    async fn connect_udp(&self, sandbox: &SandboxId, port: u16) -> Result<UdpSocket, RuntimeError> {
+        let own = self.sandbox(sandbox)?.spec.address;
+        let to = SocketAddr::new(own, port);
+        let io = |error| RuntimeError::Io { doing: format!("dial udp {to}"), error };
+        let socket = datagrams(self.socket(Some(sandbox), SocketKind::Datagram, own).await?).map_err(io)?;
+        socket.connect(to).await.map_err(io)?;
+        Ok(socket)
+    }
+
+    fn network(&self) -> u64 {
+        self.networks.load(Ordering::Relaxed)
+    }
+
+    async fn listen(&self, address: SocketAddr) -> Result<TcpListener, RuntimeError> {
+        let socket = self.socket(None, SocketKind::Stream, address.ip()).await?;
+        let socket = TcpSocket::from_std_stream(socket.into());
         let listening = socket
             .set_reuseaddr(true)
             .and_then(|()| socket.bind(address))
             .and_then(|()| socket.listen(BACKLOG));
-        listening
-            .map_err(|error| RuntimeError::Io { doing: format!("listen on {address} in the pod"), error })
+        listening.map_err(|error| RuntimeError::Io { doing: format!("listen on {address} for pods"), error })
     }
+
+    async fn bind(&self, address: SocketAddr) -> Result<UdpSocket, RuntimeError> {
+        let socket = self.socket(None, SocketKind::Datagram, address.ip()).await?;
+        let bound = rustix::net::bind(&socket, &address).map_err(std::io::Error::from);
+        bound
+            .and_then(|()| datagrams(socket))
+            .map_err(|error| RuntimeError::Io { doing: format!("bind udp {address} for pods"), error })
+    }
+}
+
+/// Makes a UDP socket of a file descriptor that does not block.
+fn datagrams(socket: OwnedFd) -> std::io::Result<UdpSocket> {
+    UdpSocket::from_std(socket.into())
 }

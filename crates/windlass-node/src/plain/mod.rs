@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::process::Command as Process;
 use tokio::sync::watch;
 
@@ -45,6 +45,10 @@ pub struct Plain {
     /// Has the kubeconfigs of the pods.
     directory: PathBuf,
     sandboxes: Mutex<HashMap<SandboxId, Sandbox>>,
+    /// Where this machine answers for an address, such as that of a Service.
+    answers: Mutex<BTreeMap<SocketAddr, SocketAddr>>,
+    /// The same, for UDP.
+    udp_answers: Mutex<BTreeMap<SocketAddr, SocketAddr>>,
     containers: Mutex<HashMap<ContainerId, Arc<Running>>>,
 }
 
@@ -56,8 +60,6 @@ impl fmt::Debug for Plain {
 
 struct Sandbox {
     host_name: String,
-    /// Where this machine answers for an address, such as that of a Service.
-    answers: BTreeMap<SocketAddr, SocketAddr>,
 }
 
 struct Running {
@@ -99,8 +101,14 @@ impl Plain {
     /// Runs programs of `images`. `directory` has files for the programs. The directory is created if missing; the caller
     /// removes the directory.
     pub fn new(images: Arc<dyn Images>, directory: impl Into<PathBuf>) -> Self {
-        let (sandboxes, containers) = (Mutex::default(), Mutex::default());
-        Self { images, directory: directory.into(), sandboxes, containers }
+        Self {
+            images,
+            directory: directory.into(),
+            sandboxes: Mutex::default(),
+            answers: Mutex::default(),
+            udp_answers: Mutex::default(),
+            containers: Mutex::default(),
+        }
     }
 
     /// Returns the environment of a container, as this machine offers it.
@@ -115,7 +123,10 @@ impl Plain {
             let missing = || RuntimeError::NotFound(format!("sandbox {}", id.0));
             let sandbox = sandboxes.get(id).ok_or_else(missing)?;
             let mut variables = program::environment(spec, image, &sandbox.host_name);
-            surroundings::replace_services(&mut variables, &sandbox.answers);
+            // Of two protocols on one address, the variables name TCP.
+            let mut answers = self.udp_answers.lock().clone();
+            answers.extend(self.answers.lock().iter());
+            surroundings::replace_services(&mut variables, &answers);
             variables
         };
         for (_, value) in &mut variables {
@@ -200,7 +211,7 @@ impl Runtime for Plain {
     }
 
     async fn create_sandbox(&self, spec: SandboxSpec) -> Result<(), RuntimeError> {
-        let sandbox = Sandbox { host_name: spec.host_name, answers: BTreeMap::new() };
+        let sandbox = Sandbox { host_name: spec.host_name };
         self.sandboxes.lock().insert(spec.id, sandbox);
         Ok(())
     }
@@ -321,14 +332,28 @@ impl Runtime for Plain {
         connected.map_err(|error| RuntimeError::Io { doing: format!("dial tcp {address}"), error })
     }
 
-    async fn listen(&self, sandbox: &SandboxId, address: SocketAddr) -> Result<TcpListener, RuntimeError> {
+    async fn connect_udp(&self, _: &SandboxId, port: u16) -> Result<UdpSocket, RuntimeError> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let io = |error| RuntimeError::Io { doing: format!("dial udp {address}"), error };
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(io)?;
+        socket.connect(address).await.map_err(io)?;
+        Ok(socket)
+    }
+
+    async fn listen(&self, address: SocketAddr) -> Result<TcpListener, RuntimeError> {
         let io = |error| RuntimeError::Io { doing: format!("answer for {address} on 127.0.0.1"), error };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(io)?;
         let answer = listener.local_addr().map_err(io)?;
-        if let Some(sandbox) = self.sandboxes.lock().get_mut(sandbox) {
-            sandbox.answers.insert(address, answer);
-        }
+        self.answers.lock().insert(address, answer);
         Ok(listener)
+    }
+
+    async fn bind(&self, address: SocketAddr) -> Result<UdpSocket, RuntimeError> {
+        let io = |error| RuntimeError::Io { doing: format!("answer for {address} on 127.0.0.1"), error };
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(io)?;
+        let answer = socket.local_addr().map_err(io)?;
+        self.udp_answers.lock().insert(address, answer);
+        Ok(socket)
     }
 }
 
@@ -350,14 +375,15 @@ mod tests {
             address,
             host_network: false,
             hosts: vec![],
-            service_ranges: vec![],
+            ranges: vec![],
+            resolver: None,
         };
         plain.create_sandbox(sandbox).await.unwrap();
         let log = folder.path().join("log");
         let volume = folder.path().join("volume");
         std::fs::create_dir(&volume).unwrap();
         std::fs::write(volume.join("file"), "of the volume\n").unwrap();
-        let listener = plain.listen(&id, "10.0.0.7:80".parse().unwrap()).await.unwrap();
+        let listener = plain.listen("10.0.0.7:80".parse().unwrap()).await.unwrap();
         let answer = listener.local_addr().unwrap();
         let spec = |text: &str| ContainerSpec {
             name: "c".into(),

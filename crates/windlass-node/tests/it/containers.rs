@@ -84,7 +84,7 @@ async fn two_pods_listen_on_the_same_port_and_reach_services() {
     let Some(fixture) = fixture().await else { return };
     for name in ["one", "two"] {
         let pod = fixture.sandbox(name).await;
-        let service = fixture.runtime.listen(&pod, "10.0.0.1:443".parse().unwrap()).await.unwrap();
+        let service = fixture.runtime.listen("10.0.0.1:443".parse().unwrap()).await.unwrap();
         let served = tokio::spawn(async move {
             let (mut stream, peer) = service.accept().await.unwrap();
             stream.write_all(b"answer\n").await.unwrap();

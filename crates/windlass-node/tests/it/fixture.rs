@@ -160,7 +160,8 @@ pub(crate) fn sandbox_spec(id: &SandboxId) -> SandboxSpec {
         address: "10.244.0.7".parse().unwrap(),
         host_network: false,
         hosts: Vec::new(),
-        service_ranges: vec!["10.0.0.0/16".into()],
+        ranges: vec!["10.0.0.0/16".into(), "10.244.0.0/16".into()],
+        resolver: None,
     }
 }
 

@@ -6,5 +6,6 @@ mod containers;
 mod faults;
 mod fixture;
 mod images;
+mod network;
 mod streams;
 mod stub;

@@ -1,10 +1,9 @@
 //! The pods of a node whose programs run: memory of each pod, and a step of the state machine.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, Service};
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use k8s_openapi::api::core::v1::{Pod, Service};
 use kube_core::Resource;
 use windlass_runtime::{Context, ObjectKey, Result};
 
@@ -53,14 +52,7 @@ impl RealNode {
         let spec = pod.spec.clone().unwrap_or_default();
         let host_network = spec.host_network == Some(true);
         let references = References::of_pod(&spec);
-        self.worker.pods.add(
-            uid,
-            key,
-            addresses.pod_ip.as_deref(),
-            host_network,
-            references,
-            declared_ports(&spec),
-        );
+        self.worker.pods.add(uid, key, addresses.pod_ip.as_deref(), host_network, references);
         let known = Known { uid: uid.to_owned(), memory: Arc::default() };
         self.memories().insert(key.clone(), known);
         Ok(())
@@ -122,27 +114,5 @@ impl RealNode {
             key
         };
         referring.into_iter().map(note).collect()
-    }
-}
-/// Returns the declared ports of the containers: the numbers in `ports` and in probes.
-fn declared_ports(spec: &PodSpec) -> BTreeSet<u16> {
-    let containers = spec.containers.iter().chain(spec.init_containers.iter().flatten());
-    let of_container = |container: &Container| {
-        let mut ports: Vec<i32> = container.ports.iter().flatten().map(|port| port.container_port).collect();
-        let probes = [&container.startup_probe, &container.liveness_probe, &container.readiness_probe];
-        for probe in probes.into_iter().flatten() {
-            ports.extend(probe.http_get.iter().filter_map(|check| number(&check.port)));
-            ports.extend(probe.tcp_socket.iter().filter_map(|check| number(&check.port)));
-            ports.extend(probe.grpc.iter().map(|check| check.port));
-        }
-        ports
-    };
-    containers.flat_map(of_container).filter_map(|port| u16::try_from(port).ok()).collect()
-}
-
-fn number(port: &IntOrString) -> Option<i32> {
-    match port {
-        IntOrString::Int(number) => Some(*number),
-        IntOrString::String(_) => None,
     }
 }

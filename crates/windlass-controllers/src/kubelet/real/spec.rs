@@ -10,9 +10,10 @@ use windlass_node::{ContainerSpec, Exit, HostName, Image, Mount, SandboxSpec};
 
 use super::action::StartError;
 use super::worker::{Job, name};
+use crate::kubelet::dns::resolver;
 use crate::kubelet::files;
 use crate::kubelet::resolve::{Objects, environment, expand, limits, user};
-use crate::kubelet::services::{API_SERVER, HOST_ADDRESS, HOST_NAME};
+use crate::kubelet::services::{API_SERVER, HOST_ADDRESS, HOST_NAME, RANGES};
 
 const MESSAGE_PATH: &str = "/dev/termination-log";
 /// The longest host name.
@@ -40,7 +41,8 @@ pub(super) fn sandbox(job: &Job) -> Result<SandboxSpec, String> {
         address: address.parse().map_err(|_| format!("invalid address {address:?}"))?,
         host_network,
         hosts,
-        service_ranges: vec!["10.0.0.0/16".to_owned(), format!("{HOST_ADDRESS}/32")],
+        ranges: RANGES.map(str::to_owned).to_vec(),
+        resolver: resolver(&job.spec, job.key.namespace().unwrap_or_default())?,
     })
 }
 

@@ -219,7 +219,6 @@ impl Worker {
 
     async fn remove(&self, uid: &str) {
         let sandbox = SandboxId(uid.to_owned());
-        self.services.close(&sandbox);
         self.pods.set_sandbox(uid, false);
         for attempt in 1..=REMOVALS {
             match self.pods.runtime().remove_sandbox(&sandbox).await {
@@ -282,9 +281,8 @@ impl Worker {
         if job.spec.host_network == Some(true) {
             return Ok(());
         }
-        let opened = self.services.open(&sandbox).await;
+        let opened = self.services.open().await;
         if opened.is_err() {
-            self.services.close(&sandbox);
             self.pods.set_sandbox(&job.uid, false);
             let _ = self.pods.runtime().remove_sandbox(&sandbox).await;
         }

@@ -16,7 +16,7 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_core::ResourceExt;
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
 use windlass_node::RuntimeError;
 use windlass_runtime::{Action, Context, Controller, Error, MapContext, ObjectKey, Reconciler, Result};
 
@@ -85,7 +85,7 @@ pub(super) struct ServiceProxy {
 struct Table {
     /// The ports of each Service.
     services: BTreeMap<ObjectKey, BTreeMap<Port, Arc<Backends>>>,
-    listeners: BTreeMap<Port, AbortHandle>,
+    listeners: BTreeMap<Port, JoinHandle<()>>,
     /// The network of the listeners. `None` until the first sandbox exists.
     network: Option<u64>,
 }
@@ -116,7 +116,7 @@ impl ServiceProxy {
         // A cluster without the Service has pods, too.
         let _ = tokio::time::timeout(KUBERNETES_WITHIN, ready.wait_for(|ready| *ready)).await;
         let _listening = self.listening.lock().await;
-        self.follow_network();
+        close(self.leave_network()).await;
         for (port, target) in self.targets() {
             if let Err(error) = self.listen(port, target).await {
                 let address = port.1;
@@ -129,14 +129,15 @@ impl ServiceProxy {
         Ok(())
     }
 
-    /// Forgets the listeners of an earlier network.
-    fn follow_network(&self) {
+    /// Takes the listeners of an earlier network out of the table.
+    fn leave_network(&self) -> Vec<JoinHandle<()>> {
         let mut table = self.table();
         let network = Some(self.pods.runtime().network());
-        if table.network != network {
-            table.network = network;
-            std::mem::take(&mut table.listeners).into_values().for_each(|listener| listener.abort());
+        if table.network == network {
+            return Vec::new();
         }
+        table.network = network;
+        std::mem::take(&mut table.listeners).into_values().collect()
     }
 
     /// Returns all ports on which the node listens.
@@ -194,7 +195,7 @@ impl ServiceProxy {
                 }
             }
         };
-        self.table().listeners.insert((protocol, address), task.abort_handle());
+        self.table().listeners.insert((protocol, address), task);
         Ok(())
     }
 
@@ -202,12 +203,12 @@ impl ServiceProxy {
     async fn replace(&self, key: &ObjectKey, ports: BTreeMap<Port, Vec<SocketAddr>>) {
         let _listening = self.listening.lock().await;
         let (gone, added) = self.update_table(key, ports);
-        let is_active = {
+        let (closed, is_active) = {
             let mut table = self.table();
-            let closed = gone.iter().filter_map(|port| table.listeners.remove(port));
-            closed.for_each(|listener| listener.abort());
-            table.network.is_some()
+            let closed = gone.iter().filter_map(|port| table.listeners.remove(port)).collect();
+            (closed, table.network.is_some())
         };
+        close(closed).await;
         for (port, backends) in added.into_iter().filter(|_| is_active) {
             if let Err(error) = self.listen(port, Target::Endpoints(backends)).await {
                 tracing::warn!(service = %key, address = %port.1, %error, "pods cannot reach a service");
@@ -243,6 +244,14 @@ impl ServiceProxy {
             table.services.insert(key.clone(), known);
         }
         (gone, added)
+    }
+}
+
+/// Ends listeners, and waits until their addresses are free.
+async fn close(listeners: Vec<JoinHandle<()>>) {
+    for listener in listeners {
+        listener.abort();
+        let _ = listener.await;
     }
 }
 

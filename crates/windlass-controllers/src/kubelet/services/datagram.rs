@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::net::UdpSocket;
@@ -54,7 +54,7 @@ pub(super) async fn serve(
                 Ok(endpoint) => {
                     let endpoint = Arc::new(endpoint);
                     lock(&flows).insert(sender, Arc::clone(&endpoint));
-                    let (socket, flows) = (Arc::clone(&socket), Arc::clone(&flows));
+                    let (socket, flows) = (Arc::downgrade(&socket), Arc::clone(&flows));
                     answers.spawn(answer(socket, sender, Arc::clone(&endpoint), flows));
                     endpoint
                 }
@@ -76,9 +76,11 @@ fn lock(flows: &Flows) -> std::sync::MutexGuard<'_, HashMap<SocketAddr, Arc<UdpS
 }
 
 /// Passes answers back to the sender until the endpoint is silent.
-async fn answer(socket: Arc<UdpSocket>, sender: SocketAddr, endpoint: Arc<UdpSocket>, flows: Flows) {
+async fn answer(socket: Weak<UdpSocket>, sender: SocketAddr, endpoint: Arc<UdpSocket>, flows: Flows) {
     let mut buffer = vec![0; LONGEST];
     while let Ok(Ok(length)) = tokio::time::timeout(IDLE, endpoint.recv(&mut buffer)).await {
+        // The address is free as soon as the listener has ended.
+        let Some(socket) = socket.upgrade() else { return };
         let _ = socket.send_to(&buffer[..length], sender).await;
     }
     let mut flows = lock(&flows);

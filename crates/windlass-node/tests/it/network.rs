@@ -50,7 +50,7 @@ fn datagram_server(port: u16, word: &str) -> Option<String> {
     }
     let server = format!("$s = IO::Socket::INET->new(LocalPort => {port}, Proto => 'udp') or die $!");
     let answer = format!("while ($c = $s->recv($b, 100)) {{ $s->send('{word}', 0, $c) }}");
-    Some(format!("/usr/bin/perl -MIO::Socket::INET -e \"{}; {}\"", server, answer).replace('$', "\\$"))
+    Some(format!("/usr/bin/perl -MIO::Socket::INET -e \"{server}; {answer}\"").replace('$', "\\$"))
 }
 
 /// A command that sends a datagram and prints the answer.

@@ -44,7 +44,7 @@ pub(super) fn read(message: &[u8]) -> Result<Query<'_>, Option<Vec<u8>>> {
         _ => Kind::Other,
     };
     let name = question.qname.to_string();
-    Ok(Query { name, kind, packet })
+    Ok(Query { packet, name, kind })
 }
 
 /// Refuses a message that cannot be read.

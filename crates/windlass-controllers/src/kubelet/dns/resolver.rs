@@ -87,7 +87,7 @@ pub(super) fn parse(text: &str) -> Resolver {
         let mut values = words.map(str::to_owned);
         match keyword {
             "nameserver" => {
-                resolver.servers.extend(values.next().and_then(|server| server.parse::<IpAddr>().ok()))
+                resolver.servers.extend(values.next().and_then(|server| server.parse::<IpAddr>().ok()));
             }
             "search" | "domain" => resolver.searches = values.filter(|domain| domain != ".").collect(),
             "options" => resolver.options.extend(values),

@@ -94,7 +94,7 @@ impl Zone {
                 if exists { Lookup::found(Vec::new()) } else { Lookup::NoSuchName }
             }
             ["svc", namespace, service, rest @ ..] => {
-                let key = ObjectKey::namespaced(*namespace, *service);
+                let key = ObjectKey::namespaced(namespace, service);
                 let found = self.services.get(&key);
                 found.map_or(Lookup::NoSuchName, |records| self.of_service(&name, &key, records, rest, kind))
             }
@@ -165,7 +165,7 @@ impl Zone {
     fn external(&self, name: &str) -> Option<&str> {
         let labels: Vec<&str> = name.strip_suffix(DOMAIN)?.strip_suffix('.')?.split('.').collect();
         let [service, namespace, "svc"] = labels.as_slice() else { return None };
-        self.services.get(&ObjectKey::namespaced(*namespace, *service))?.external.as_deref()
+        self.services.get(&ObjectKey::namespaced(namespace, service))?.external.as_deref()
     }
 
     /// Returns the name of an address of the cluster.

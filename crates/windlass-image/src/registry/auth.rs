@@ -76,24 +76,7 @@ impl Registry {
         scope: &str,
         login: Option<&Login>,
     ) -> Result<Option<String>> {
-        let mut form = Serializer::new(String::new());
-        form.extend_pairs(service.map(|service| ("service", service)));
-        form.extend_pairs(scope.split(' ').filter(|scope| !scope.is_empty()).map(|scope| ("scope", scope)));
-        let call = if let Some(Login::IdentityToken(token)) = login {
-            form.append_pair("grant_type", "refresh_token");
-            form.append_pair("client_id", CLIENT);
-            form.append_pair("refresh_token", token);
-            Call::new(Method::POST, realm.clone())
-                .body("application/x-www-form-urlencoded", Bytes::from(form.finish()))
-        } else {
-            let separator = if realm.query().is_some() { '&' } else { '?' };
-            let uri = format!("{realm}{separator}{}", form.finish());
-            let mut call = Call::new(Method::GET, uri.parse().map_err(Error::invalid)?);
-            if let Some(Login::Password { user, password }) = login {
-                call.authorization = Some(secret(&basic(user, password))?);
-            }
-            call
-        };
+        let call = token_call(realm, service, scope, login)?;
         let reply = self.transport.send(&call).await?;
         let refused = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::BAD_REQUEST];
         if refused.contains(&reply.status()) {
@@ -106,6 +89,27 @@ impl Registry {
         let token = if answer.token.is_empty() { answer.access_token } else { answer.token };
         Ok(Some(token).filter(|token| !token.is_empty()))
     }
+}
+
+/// Returns the request for a token: with a password or anonymous by GET, and with an identity token by POST.
+fn token_call(realm: &Uri, service: Option<&str>, scope: &str, login: Option<&Login>) -> Result<Call> {
+    let mut form = Serializer::new(String::new());
+    form.extend_pairs(service.map(|service| ("service", service)));
+    form.extend_pairs(scope.split(' ').filter(|scope| !scope.is_empty()).map(|scope| ("scope", scope)));
+    if let Some(Login::IdentityToken(token)) = login {
+        form.append_pair("grant_type", "refresh_token");
+        form.append_pair("client_id", CLIENT);
+        form.append_pair("refresh_token", token);
+        let call = Call::new(Method::POST, realm.clone());
+        return Ok(call.body("application/x-www-form-urlencoded", Bytes::from(form.finish())));
+    }
+    let separator = if realm.query().is_some() { '&' } else { '?' };
+    let uri = format!("{realm}{separator}{}", form.finish());
+    let mut call = Call::new(Method::GET, uri.parse().map_err(Error::invalid)?);
+    if let Some(Login::Password { user, password }) = login {
+        call.authorization = Some(secret(&basic(user, password))?);
+    }
+    Ok(call)
 }
 
 fn basic(user: &str, password: &str) -> String {

@@ -37,8 +37,11 @@ impl Registry {
         };
         let manifest: Manifest = serde_json::from_slice(&manifest_bytes)
             .map_err(|error| Error::Invalid(format!("the manifest of {reference} is invalid: {error}")))?;
-        let blobs = std::iter::once(&manifest.config).chain(&manifest.layers);
-        let pulls = blobs.map(|blob| self.pull_blob(store, reference, blob, progress));
+        let mut pulls = Vec::new();
+        // With a closure in place of the loop, the pull would not be Send.
+        for blob in std::iter::once(&manifest.config).chain(&manifest.layers) {
+            pulls.push(self.pull_blob(store, reference, blob, progress));
+        }
         stream::iter(pulls).buffer_unordered(AT_ONCE).try_collect::<Vec<()>>().await?;
         store.put(&manifest_bytes)?;
         named.digest = store.put(&top)?;

@@ -138,8 +138,25 @@ impl Registry {
         Ok(())
     }
 
-    /// Sends a request, with the authorization that the registry asks for.
+    /// Sends a request, with the authorization that the registry asks for. A refused HEAD has no text, so the refusal of the same GET is
+    /// returned in its place.
     async fn send(&self, reference: &Reference, access: Access, mut call: Call) -> Result<Reply> {
+        let reply = self.authorized(reference, access, &mut call).await?;
+        if call.method != Method::HEAD
+            || reply.status().is_success()
+            || reply.status() == StatusCode::NOT_FOUND
+        {
+            return Ok(reply);
+        }
+        call.method = Method::GET;
+        match self.transport.once(&call).await {
+            Ok(explained) if explained.status() == reply.status() => Ok(explained),
+            _ => Ok(reply),
+        }
+    }
+
+    /// Sends a request, and sets the authorization of the request.
+    async fn authorized(&self, reference: &Reference, access: Access, call: &mut Call) -> Result<Reply> {
         let scope = match access {
             Access::Pull => format!("repository:{}:pull", reference.repository()),
             Access::Push => format!("repository:{}:pull,push", reference.repository()),
@@ -148,7 +165,7 @@ impl Registry {
         let known = lock(&self.authorizations).get(&key).cloned();
         call.authorization =
             known.filter(|_| call.uri.authority().is_some_and(|it| it.as_str() == reference.host()));
-        let reply = self.transport.send(&call).await?;
+        let reply = self.transport.send(call).await?;
         if reply.status() != StatusCode::UNAUTHORIZED {
             return Ok(reply);
         }
@@ -158,7 +175,7 @@ impl Registry {
             let answered = self.authorization(reference, &challenges, &scope, login.as_ref()).await?;
             let Some(authorization) = answered else { continue };
             call.authorization = Some(authorization.clone());
-            let reply = self.transport.send(&call).await?;
+            let reply = self.transport.send(call).await?;
             if !matches!(reply.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
                 lock(&self.authorizations).insert(key, authorization);
                 return Ok(reply);

@@ -1,6 +1,6 @@
 //! Blobs that are written to a store.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::time::SystemTime;
 
@@ -53,7 +53,8 @@ impl BlobWriter {
             });
         }
         let path = self.store.blob_path(&found);
-        if self.store.has(&found) {
+        // A crash of the machine may have cut a blob off.
+        if fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() == self.size) {
             // A blob that is used again is not garbage for the next hour.
             let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         } else {

@@ -53,10 +53,17 @@ fn docker_manifest(image: &Image, reference: &Reference) -> Result<Vec<u8>> {
     serde_json::to_vec(&manifest).map_err(Error::invalid)
 }
 
-/// Copies an image, with the manifests that refer to the image, from one store to another.
+/// Copies an image or an index, with the manifests that refer to its images, from one store to another.
 pub fn copy(store: &Store, reference: &Reference, target: &Store) -> Result<()> {
     let descriptor = named(store, reference)?;
-    let referrers = store.referrers(&descriptor.digest)?;
+    let mut subjects = vec![descriptor.digest.clone()];
+    if media_type::is_index(&descriptor.media_type) {
+        subjects.extend(store.manifests_of(&descriptor)?);
+    }
+    let mut referrers = Vec::new();
+    for subject in &subjects {
+        referrers.extend(store.referrers(subject)?);
+    }
     for descriptor in std::iter::once(&descriptor).chain(&referrers) {
         for digest in blobs(store, descriptor)? {
             let mut writer = target.writer()?;

@@ -1,6 +1,11 @@
 //! Tests of images from the outside.
 #![allow(clippy::unwrap_used)]
 
+mod disk;
+mod faults;
+mod front;
+mod login;
+mod referrers;
 mod registry;
 mod sample;
 mod store;

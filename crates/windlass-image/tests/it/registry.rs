@@ -13,14 +13,14 @@ use windlass_image::{
 
 use crate::sample::{Layer, Sandbox};
 
-fn options() -> RegistryOptions {
+pub(crate) fn options() -> RegistryOptions {
     let mut options = RegistryOptions::default();
     options.back_off = Duration::from_millis(1);
     options.timeout = Duration::from_secs(20);
     options
 }
 
-fn client() -> Registry {
+pub(crate) fn client() -> Registry {
     Registry::new(options()).unwrap()
 }
 

@@ -4,6 +4,10 @@
 use custom_pod::CustomPod;
 use windlass::prelude::*;
 
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[tokio::main]
 async fn main() -> Result<()> {
     Manager::from_args()

@@ -8,6 +8,7 @@ use crate::Project;
 const CRATES: &[(&str, &str, &str)] = &[
     ("k8s-openapi", "0.29", "default-features = false, features = [\"schemars\"]"),
     ("kube", "5.0", "default-features = false, features = [\"derive\"]"),
+    ("mimalloc", "0.1", "default-features = false, features = [\"no_thp\"]"),
     ("schemars", "1.2", ""),
     ("serde", "1.0", "features = [\"derive\"]"),
     ("serde_json", "1.0", ""),

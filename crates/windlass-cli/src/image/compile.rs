@@ -36,12 +36,7 @@ pub(super) struct Toolchain {
 impl Toolchain {
     /// Chooses the first way to compile for a platform whose tools are installed.
     pub(super) fn choose(platform: &Platform, linking: Option<Linking>, notes: &mut Output) -> Result<Self> {
-        let targets = installed_targets();
-        let chosen = candidates(platform).into_iter().find(|candidate| {
-            linking.is_none_or(|linking| candidate.linking == linking)
-                && targets.contains(&candidate.target)
-                && candidate.tools().iter().all(|tool| is_installed(tool))
-        });
+        let chosen = Self::first_of(platform, linking, &installed_targets(), is_installed);
         let architecture = platform.rust_architecture();
         let musl = format!("{architecture}-unknown-linux-musl");
         let is_host = *platform == Platform::host();
@@ -65,6 +60,20 @@ impl Toolchain {
             )),
         }
         Ok(chosen)
+    }
+
+    /// Returns the first way to compile for a platform whose target and tools are there.
+    fn first_of(
+        platform: &Platform,
+        linking: Option<Linking>,
+        targets: &[String],
+        is_installed: impl Fn(&str) -> bool,
+    ) -> Option<Self> {
+        candidates(platform).into_iter().find(|candidate| {
+            linking.is_none_or(|linking| candidate.linking == linking)
+                && targets.contains(&candidate.target)
+                && candidate.tools().iter().all(|tool| is_installed(tool))
+        })
     }
 
     fn tools(&self) -> Vec<String> {
@@ -96,20 +105,25 @@ impl Toolchain {
             cargo = cargo.args(["--locked"]);
         }
         cargo = cargo.env("CARGO_ENCODED_RUSTFLAGS", flags(root));
-        if let Some(compiler) = &self.compiler {
-            let under = self.target.replace('-', "_");
-            cargo = cargo.env(&format!("CC_{under}"), compiler);
-            let linker = format!("CARGO_TARGET_{}_LINKER", under.to_uppercase());
-            // Rust brings what a static program needs beside the compiler. As a linker, Debian's compiler for musl links dynamically.
-            let links_itself = self.linking == Linking::Static && self.target.starts_with(ARCH);
-            if !links_itself {
-                cargo = cargo.env(&linker, compiler);
-            }
+        for (name, value) in self.variables() {
+            cargo = cargo.env(&name, value);
         }
         let messages = cargo.printed().await.map_err(|error| {
             Advice::new(format!("{name} does not compile: {error}"), "the messages of the compiler are above")
         })?;
         program(&messages, name).ok_or_else(|| format!("cargo built no program {name}").into())
+    }
+
+    /// Returns the variables that name the C compiler and the linker to cargo and to build scripts.
+    fn variables(&self) -> Vec<(String, &str)> {
+        let Some(compiler) = self.compiler.as_deref() else { return Vec::new() };
+        let under = self.target.replace('-', "_");
+        let linker = format!("CARGO_TARGET_{}_LINKER", under.to_uppercase());
+        // Rust brings the parts of a static program that the compiler does not have. As a linker, Debian's compiler for musl links dynamically.
+        let links_itself = self.linking == Linking::Static && self.target.starts_with(ARCH);
+        let mut variables = vec![(format!("CC_{under}"), compiler)];
+        variables.extend((!links_itself).then_some((linker, compiler)));
+        variables
     }
 
     fn host_musl(target: &str) -> Self {
@@ -179,4 +193,79 @@ fn installed_targets() -> Vec<String> {
 fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const X86: &str = "x86_64-unknown-linux";
+    const ARM: &str = "aarch64-unknown-linux";
+
+    /// Returns the target, the compiler and the subcommand that are chosen if all targets and the named tools are installed.
+    fn chosen(platform: &str, linking: Option<Linking>, tools: &[&str]) -> Option<String> {
+        let targets = [X86, ARM].map(|target| [format!("{target}-musl"), format!("{target}-gnu")]).concat();
+        let platform = platform.parse().expect("a platform");
+        let found = Toolchain::first_of(&platform, linking, &targets, |tool| tools.contains(&tool))?;
+        Some(format!("{} {} {}", found.target, found.compiler.as_deref().unwrap_or("-"), found.subcommand))
+    }
+
+    fn variables(platform: &str, tools: &[&str]) -> Vec<String> {
+        let targets = [X86, ARM].map(|target| [format!("{target}-musl"), format!("{target}-gnu")]).concat();
+        let platform = platform.parse().expect("a platform");
+        let found = Toolchain::first_of(&platform, None, &targets, |tool| tools.contains(&tool));
+        let found = found.expect("a way to compile");
+        found.variables().into_iter().map(|(name, value)| format!("{name}={value}")).collect()
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    fn a_static_program_is_preferred_and_debians_second_name_of_musl_gcc_is_known() {
+        let static_by = |compiler: &str| Some(format!("{X86}-musl {compiler} build"));
+        assert_eq!(
+            chosen("linux/amd64", None, &["musl-gcc", "x86_64-linux-musl-gcc"]),
+            static_by("musl-gcc")
+        );
+        let second = ["x86_64-linux-musl-gcc", "cargo-zigbuild"];
+        assert_eq!(chosen("linux/amd64", None, &second), static_by("x86_64-linux-musl-gcc"));
+        assert_eq!(chosen("linux/amd64", None, &["cargo-zigbuild"]), Some(format!("{X86}-musl - zigbuild")));
+        assert_eq!(chosen("linux/amd64", None, &[]), Some(format!("{X86}-gnu - build")));
+        assert_eq!(chosen("linux/amd64", Some(Linking::Static), &[]), None);
+        let dynamic = chosen("linux/amd64", Some(Linking::Dynamic), &["musl-gcc"]);
+        assert_eq!(dynamic, Some(format!("{X86}-gnu - build")));
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    fn another_architecture_needs_a_tool() {
+        let all = ["aarch64-linux-musl-gcc", "cargo-zigbuild", "aarch64-linux-gnu-gcc", "musl-gcc"];
+        let of = |tools: &[&str]| chosen("linux/arm64", None, tools);
+        assert_eq!(of(&all), Some(format!("{ARM}-musl aarch64-linux-musl-gcc build")));
+        assert_eq!(of(&all[1..]), Some(format!("{ARM}-musl - zigbuild")));
+        assert_eq!(of(&all[2..]), Some(format!("{ARM}-gnu aarch64-linux-gnu-gcc build")));
+        assert_eq!(of(&all[3..]), None, "musl-gcc compiles for this machine only");
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    fn a_static_program_of_this_machine_is_linked_by_rust_and_another_program_by_its_compiler() {
+        for compiler in ["musl-gcc", "x86_64-linux-musl-gcc"] {
+            let cc = format!("CC_x86_64_unknown_linux_musl={compiler}");
+            assert_eq!(variables("linux/amd64", &[compiler]), [cc]);
+        }
+        assert!(variables("linux/amd64", &[]).is_empty());
+        assert_eq!(
+            variables("linux/arm64", &["aarch64-linux-gnu-gcc"]),
+            [
+                "CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc",
+                "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_platform_without_the_standard_library_of_rust_has_no_way() {
+        let platform = "linux/arm64".parse().expect("a platform");
+        assert_eq!(Toolchain::first_of(&platform, None, &[], |_| true), None);
+    }
 }

@@ -17,7 +17,7 @@ use crate::output::Output;
 Examples:
   windlass image build --tag 127.0.0.1:5000/operator-demo:v1
   windlass image push 127.0.0.1:5000/operator-demo:v1
-  windlass image build --tag registry.example.com/op:1.0 --platform linux/amd64 --platform linux/arm64 --push
+  windlass image build --tag registry.example.com/op:1.0 --platform linux/amd64,linux/arm64 --push
   windlass image load --kind kind operator-demo:v1
   windlass registry --port 5000                # a registry on the same store
 
@@ -80,7 +80,7 @@ impl Image {
                 Ok(())
             }
             ImageVerb::Load(load) => {
-                crate::image::load(&store, &load.image, &load.destination(), notes).await
+                crate::image::load(&store, &load.image, &load.to.destination(), notes).await
             }
             ImageVerb::List(_) => crate::image::list(&store, out),
             ImageVerb::Remove(remove) => crate::image::remove(&store, &remove.images),
@@ -112,8 +112,8 @@ struct Build {
     #[arg(short, long = "tag", value_name = "NAME")]
     tags: Vec<Reference>,
 
-    /// A platform, such as linux/arm64. May be given several times. Default: that of this machine.
-    #[arg(long = "platform", value_name = "OS/ARCH")]
+    /// A platform, such as linux/arm64. May be given several times, or as a list with commas. Default: that of this machine.
+    #[arg(long = "platform", value_name = "OS/ARCH", value_delimiter = ',')]
     platforms: Vec<Platform>,
 
     /// The profile of cargo.
@@ -274,37 +274,44 @@ impl From<ConnectionArgs> for Connection {
 ///
 /// The embedded cluster reads the store, and needs no load.
 #[derive(Args)]
-#[group(id = "to", required = true, multiple = false)]
 struct Load {
     /// The name of the image
     image: Reference,
 
+    #[command(flatten)]
+    to: To,
+}
+
+/// The cluster or the container engine, of which exactly one is given.
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+struct To {
     /// Docker: `docker load`
-    #[arg(long, group = "to")]
+    #[arg(long)]
     docker: bool,
 
     /// Podman: `podman load`
-    #[arg(long, group = "to")]
+    #[arg(long)]
     podman: bool,
 
     /// A cluster of kind: `kind load image-archive`
-    #[arg(long, value_name = "CLUSTER", group = "to", num_args = 0..=1, default_missing_value = "kind")]
+    #[arg(long, value_name = "CLUSTER", num_args = 0..=1, default_missing_value = "kind")]
     kind: Option<String>,
 
     /// A cluster of k3d: `k3d image import`
-    #[arg(long, value_name = "CLUSTER", group = "to", num_args = 0..=1, default_missing_value = "k3s-default")]
+    #[arg(long, value_name = "CLUSTER", num_args = 0..=1, default_missing_value = "k3s-default")]
     k3d: Option<String>,
 
     /// minikube: `minikube image load`
-    #[arg(long, group = "to")]
+    #[arg(long)]
     minikube: bool,
 
     /// containerd, in the namespace of Kubernetes: `ctr images import`
-    #[arg(long, value_name = "SOCKET", group = "to", num_args = 0..=1, default_missing_value = "/run/containerd/containerd.sock")]
+    #[arg(long, value_name = "SOCKET", num_args = 0..=1, default_missing_value = "/run/containerd/containerd.sock")]
     containerd: Option<String>,
 }
 
-impl Load {
+impl To {
     fn destination(&self) -> Destination {
         match (&self.kind, &self.k3d, &self.containerd) {
             (Some(cluster), _, _) => Destination::Kind(cluster.clone()),

@@ -27,6 +27,7 @@ mod failures;
 mod generating;
 mod installing;
 mod interruptions;
+mod loading;
 mod orphans;
 mod outputs;
 mod project;

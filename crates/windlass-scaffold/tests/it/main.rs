@@ -6,6 +6,8 @@ mod memory;
 mod requests;
 mod shell;
 mod update;
+#[cfg(unix)]
+mod workflows;
 
 use windlass_scaffold::{CreateApi, CreateWebhook, Gvk, Init, License, Plan, Project, Result};
 

@@ -2,6 +2,7 @@
 //!
 //! - [`Inventory`]: what an operator declares. Its hidden command `manifests` prints it as JSON.
 //! - [`cluster_definitions`]: CustomResourceDefinitions as a cluster gets them; [`limit_integers`]: limits that an API server enforces.
+//! - [`compatibility`]: the changes of a CustomResourceDefinition that break clients or stored objects.
 //! - [`client`]: clientset, informers, listers, apply configurations and registration of kinds, as code-generator makes them for Go.
 //! - [`types`]: Rust types from the schema of a CRD.
 //! - [`bundle`]: a bundle for the Operator Lifecycle Manager; [`chart`]: a Helm chart. Both are made of the same model as the manifests.
@@ -14,6 +15,7 @@ pub mod bundle;
 pub mod chart;
 #[cfg(feature = "generate")]
 pub mod client;
+pub mod compatibility;
 #[cfg(feature = "generate")]
 pub mod definition;
 mod definitions;

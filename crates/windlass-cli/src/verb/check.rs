@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::Value;
-use windlass_codegen::manifests::compatibility::breaking_changes;
+use windlass_codegen::compatibility::breaking_changes;
 use windlass_scaffold::{Action, Writes};
 
 use crate::error::Result;

@@ -14,8 +14,6 @@
 //! assert!(manifests.install().contains("namespace: web-operator-system"));
 //! ```
 
-pub mod compatibility;
-
 mod coverage;
 mod crd;
 mod default;

@@ -1,7 +1,7 @@
 //! Changes of CustomResourceDefinitions that break clients or objects that are stored.
 //!
 //! ```
-//! use windlass_codegen::manifests::{compatibility::breaking_changes, documents};
+//! use windlass_codegen::{compatibility::breaking_changes, manifests::documents};
 //!
 //! let crd = |maximum: u32| documents(&format!(r#"
 //! kind: CustomResourceDefinition

@@ -18,7 +18,6 @@
 
 mod cel_rules;
 mod control_plane;
-mod crds;
 mod kubeconfig_file;
 mod kubectl_name;
 mod manifests;
@@ -29,9 +28,9 @@ mod shell_word;
 pub use self::{
     cel_rules::{CelRule, cel_rules},
     control_plane::{ControlPlane, PodRunner},
-    crds::{REPLACED_CONVERSION, install_crds, install_definitions, set_conversion},
     kubeconfig_file::{Unwritable, write as write_kubeconfig},
     kubectl_name::kubectl_name,
     manifests::apply_manifests,
     shell_word::shell_word,
 };
+pub use windlass_runtime::crds::{REPLACED_CONVERSION, install_crds, install_definitions, set_conversion};

@@ -7,10 +7,7 @@ use kube_client::{
 };
 use kube_core::{DynamicObject, GroupVersionKind};
 use serde_json::Value;
-use windlass_runtime::{Error, Result};
-
-/// The field manager of `kubectl apply --server-side`: a later apply with kubectl finds no fields of another manager.
-pub(crate) const FIELD_MANAGER: &str = "kubectl";
+use windlass_runtime::{Error, Result, crds::FIELD_MANAGER};
 
 /// Applies the documents of a YAML text in their order, by server-side apply, and returns what was applied, as `pod/web`.
 ///
@@ -49,6 +46,6 @@ async fn apply(client: &Client, document: &Value) -> Result<String> {
     Ok(format!("{}/{name}", types.kind.to_lowercase()))
 }
 
-pub(crate) fn parameters() -> PatchParams {
+fn parameters() -> PatchParams {
     PatchParams::apply(FIELD_MANAGER).force()
 }

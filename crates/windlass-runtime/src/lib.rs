@@ -52,6 +52,7 @@ pub mod events;
 pub mod finalizer;
 pub mod owner;
 
+pub mod crds;
 mod health;
 mod metrics;
 

@@ -38,7 +38,13 @@ const RULES: &[Rule] = &[
     Rule { name: "windlass-apply", uses: &["windlass-derive"], may_enable: &[], never: CLIENT },
     Rule {
         name: "windlass-runtime",
-        uses: &["windlass-apply", "windlass-cache", "windlass-webhook", "windlass-workqueue"],
+        uses: &[
+            "windlass-apply",
+            "windlass-cache",
+            "windlass-codegen",
+            "windlass-webhook",
+            "windlass-workqueue",
+        ],
         may_enable: &[],
         never: &["kube-runtime"],
     },
@@ -70,7 +76,6 @@ const RULES: &[Rule] = &[
         name: "windlass-dev",
         uses: &[
             "windlass-apiserver",
-            "windlass-codegen",
             "windlass-controllers",
             "windlass-node",
             "windlass-runtime",

@@ -8,11 +8,14 @@ use kube_client::{
     api::{Api, Patch, PatchParams},
 };
 use kube_core::{ApiResource, DynamicObject};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
-use windlass_runtime::{Error, Result};
 
-use crate::manifests::{FIELD_MANAGER, parameters};
+use super::keep::{keep_conversion, keep_metadata};
+use crate::error::{Error, Result};
+
+/// The field manager of `kubectl apply --server-side`: a later apply with kubectl finds no fields of another manager.
+pub const FIELD_MANAGER: &str = "kubectl";
 
 /// The field managers of earlier releases. Their fields are handed over to [`FIELD_MANAGER`].
 const EARLIER_MANAGERS: [&str; 2] = ["windlass-dev", "windlass-webhooks"];
@@ -49,10 +52,7 @@ pub async fn install_definitions(client: &Client, crds: &[Value]) -> Result<Vec<
         names.push(name);
     }
     for name in &names {
-        timeout(ESTABLISHED_WITHIN, established(&definitions, name))
-            .await
-            .unwrap_or_else(|_| Err(Error::other(format!("not established within {ESTABLISHED_WITHIN:?}"))))
-            .map_err(|error| doing(name, error))?;
+        await_established(&definitions, name).await.map_err(|error| doing(name, error))?;
     }
     Ok(names)
 }
@@ -95,11 +95,11 @@ pub async fn set_conversion(
 }
 
 /// The CRDs of a cluster, as JSON: a schema is sent back as the server has written it.
-fn definitions(client: &Client) -> Api<DynamicObject> {
+pub(super) fn definitions(client: &Client) -> Api<DynamicObject> {
     Api::all_with(client.clone(), &ApiResource::erase::<CustomResourceDefinition>(&()))
 }
 
-fn json_of(object: &DynamicObject) -> Result<Value> {
+pub(super) fn json_of(object: &DynamicObject) -> Result<Value> {
     serde_json::to_value(object).map_err(Error::other)
 }
 
@@ -121,13 +121,21 @@ async fn install(definitions: &Api<DynamicObject>, name: &str, mut crd: Value) -
     apply(definitions, name, &crd).await
 }
 
-/// Applies a CRD. Earlier field managers give up their fields afterwards: a field without another field manager is removed.
 async fn apply(definitions: &Api<DynamicObject>, name: &str, crd: &Value) -> Result<()> {
-    let applied = definitions.patch(name, &parameters(), &Patch::Apply(crd)).await?;
-    let managers = applied.metadata.managed_fields.unwrap_or_default();
+    let parameters = PatchParams::apply(FIELD_MANAGER).force();
+    let applied = definitions.patch(name, &parameters, &Patch::Apply(crd)).await?;
+    hand_over(definitions, name, &applied).await
+}
+
+/// Makes earlier field managers give up their fields of an applied CRD. A field without another field manager is removed.
+pub(super) async fn hand_over(
+    definitions: &Api<DynamicObject>,
+    name: &str,
+    applied: &DynamicObject,
+) -> Result<()> {
+    let managers = applied.metadata.managed_fields.as_deref().unwrap_or_default();
     for earlier in EARLIER_MANAGERS {
-        let is_it = |manager: &Option<String>| manager.as_deref() == Some(earlier);
-        if managers.iter().any(|entry| is_it(&entry.manager)) {
+        if managers.iter().any(|entry| entry.manager.as_deref() == Some(earlier)) {
             let parameters = PatchParams::apply(earlier).force();
             definitions.patch(name, &parameters, &Patch::Apply(bare(name))).await?;
         }
@@ -135,107 +143,35 @@ async fn apply(definitions: &Api<DynamicObject>, name: &str, crd: &Value) -> Res
     Ok(())
 }
 
-/// Copies the labels and annotations that kubectl has applied and that `crd` does not set, such as the annotation of cert-manager: an
-/// apply removes the fields that the field manager leaves out.
-fn keep_metadata(live: &Value, crd: &mut Value) {
-    let entries = live["metadata"]["managedFields"].as_array().into_iter().flatten();
-    let own = entries.filter(|entry| entry["manager"] == FIELD_MANAGER && entry["operation"] == "Apply");
-    for fields in own.map(|entry| &entry["fieldsV1"]["f:metadata"]) {
-        for member in ["labels", "annotations"] {
-            let owned = fields[format!("f:{member}")].as_object().into_iter().flat_map(Map::keys);
-            for key in owned.filter_map(|key| key.strip_prefix("f:")) {
-                let value = &live["metadata"][member][key];
-                if value.is_string() && crd["metadata"][member][key].is_null() {
-                    crd["metadata"][member][key] = value.clone();
-                }
-            }
-        }
-    }
+/// Waits until the server serves the resource of a CRD.
+///
+/// # Errors
+/// The server did not serve the resource within 30 s. The error has the server's reason, if the names of the CRD were not accepted.
+pub(super) async fn await_established(definitions: &Api<DynamicObject>, name: &str) -> Result<()> {
+    let mut rejected = None;
+    let waited = timeout(ESTABLISHED_WITHIN, established(definitions, name, &mut rejected)).await;
+    waited.unwrap_or_else(|_| {
+        let reason = rejected.map(|reason| format!(": {reason}")).unwrap_or_default();
+        Err(Error::setup(format!("not established within {ESTABLISHED_WITHIN:?}{reason}")))
+    })
 }
 
-/// Copies the conversion webhook of the live CRD, unless `crd` has one version, or names another service.
-fn keep_conversion(live: &Value, crd: &mut Value) {
-    let (before, now) = (&live["spec"]["conversion"], &crd["spec"]["conversion"]);
-    let has_versions = crd["spec"]["versions"].as_array().is_some_and(|versions| versions.len() > 1);
-    let service = |conversion: &Value| conversion["webhook"]["clientConfig"]["service"].clone();
-    let is_replaced =
-        now.is_object() && !service(before).is_null() && !same_service(&service(before), &service(now));
-    if before["strategy"] == "Webhook" && has_versions && !is_replaced {
-        crd["spec"]["conversion"] = before.clone();
-    }
-}
-
-/// Whether two references name one service. The server adds the default port.
-fn same_service(one: &Value, other: &Value) -> bool {
-    ["namespace", "name", "path"].into_iter().all(|member| one[member] == other[member])
-}
-
-async fn established(definitions: &Api<DynamicObject>, name: &str) -> Result<()> {
+async fn established(
+    definitions: &Api<DynamicObject>,
+    name: &str,
+    rejected: &mut Option<String>,
+) -> Result<()> {
+    let mut pause = Duration::from_millis(5);
     loop {
         let live = definitions.get(name).await?;
-        let mut conditions = live.data["status"]["conditions"].as_array().into_iter().flatten();
-        if conditions.any(|condition| condition["type"] == "Established" && condition["status"] == "True") {
+        let conditions = || live.data["status"]["conditions"].as_array().into_iter().flatten();
+        if conditions().any(|condition| condition["type"] == "Established" && condition["status"] == "True") {
             return Ok(());
         }
-        sleep(Duration::from_millis(5)).await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn crd(versions: usize, conversion: &Value) -> Value {
-        json!({ "spec": { "versions": vec![json!({}); versions], "conversion": conversion } })
-    }
-
-    fn webhook(config: Value) -> Value {
-        json!({ "strategy": "Webhook", "webhook": { "clientConfig": config } })
-    }
-
-    #[track_caller]
-    fn after(live: &Value, versions: usize, own: &Value, expected: &Value) {
-        let mut installed = crd(versions, own);
-        keep_conversion(&crd(2, live), &mut installed);
-        assert_eq!(&installed["spec"]["conversion"], expected);
-    }
-
-    #[test]
-    fn a_conversion_webhook_is_never_lost() {
-        let url = webhook(json!({ "url": "https://127.0.0.1:1/convert" }));
-        let service = |name: &str| json!({ "namespace": "web-system", "name": name, "path": "/convert" });
-        let own = webhook(json!({ "service": service("web") }));
-        let mut certified = own.clone();
-        certified["webhook"]["clientConfig"]["caBundle"] = json!("cGVt");
-        certified["webhook"]["clientConfig"]["service"]["port"] = json!(443);
-        let other = webhook(json!({ "service": service("old") }));
-        let none = json!({ "strategy": "None" });
-
-        after(&url, 2, &Value::Null, &url);
-        after(&url, 2, &own, &url);
-        after(&certified, 2, &own, &certified);
-        after(&other, 2, &Value::Null, &other);
-        after(&other, 2, &own, &own);
-        after(&none, 2, &own, &own);
-        after(&none, 2, &Value::Null, &Value::Null);
-        after(&url, 1, &Value::Null, &Value::Null);
-    }
-
-    #[test]
-    fn labels_and_annotations_that_kubectl_applied_stay() {
-        let owned = json!({ "f:metadata": { "f:annotations": { ".": {}, "f:inject": {}, "f:team": {} } } });
-        let live = json!({ "metadata": {
-            "annotations": { "inject": "yes", "team": "old", "foreign": "x" },
-            "managedFields": [
-                { "manager": "kubectl", "operation": "Apply", "fieldsV1": owned },
-                { "manager": "other", "operation": "Update", "fieldsV1": { "f:metadata": { "f:annotations": { "f:foreign": {} } } } },
-            ],
-        } });
-        let mut crd = json!({ "metadata": { "name": "a", "annotations": { "team": "web" } } });
-        keep_metadata(&live, &mut crd);
-        assert_eq!(
-            crd,
-            json!({ "metadata": { "name": "a", "annotations": { "inject": "yes", "team": "web" } } })
-        );
+        let refused = conditions()
+            .find(|condition| condition["type"] == "NamesAccepted" && condition["status"] == "False");
+        *rejected = refused.and_then(|condition| condition["message"].as_str()).map(ToOwned::to_owned);
+        sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_secs(1));
     }
 }

@@ -96,6 +96,8 @@ pub struct Manager {
     needs: Vec<Permission>,
     runnables: Vec<Runnable>,
     crds: Vec<CustomResourceDefinition>,
+    /// Whether the program asks for the CRDs to be applied at the start, and whether a flag says otherwise.
+    applies_crds: (bool, Option<bool>),
     samples: Vec<String>,
     pub(crate) webhook_servers: Vec<WebhookServerDeclaration>,
     run_hook: Option<RunHook>,
@@ -156,6 +158,7 @@ impl Manager {
             needs: Vec::new(),
             runnables: Vec::new(),
             crds: Vec::new(),
+            applies_crds: (false, None),
             samples: Vec::new(),
             webhook_servers: Vec::new(),
             run_hook: None,
@@ -201,7 +204,8 @@ impl Manager {
         self
     }
 
-    /// Adds a CRD of this operator. The command `crds` prints it; the manager does not install it.
+    /// Adds a CRD of this operator. The command `crds` prints the CRD. The manager installs the CRD only with
+    /// [`apply_crds`](Self::apply_crds).
     pub fn crd(mut self, crd: CustomResourceDefinition) -> Self {
         self.crds.push(crd);
         self
@@ -210,6 +214,31 @@ impl Manager {
     /// Returns the CRDs that were added.
     pub fn crds(&self) -> &[CustomResourceDefinition] {
         &self.crds
+    }
+
+    /// Applies the [CRDs](Self::crd) at the start of every replica, before the caches start and before the replica is ready. Default: off.
+    ///
+    /// A CRD that is missing is created, and a CRD that lacks something of this program's CRD is updated: a version, a field, a column, a
+    /// looser rule. A CRD that has everything of this program's CRD stays as it is, so that an older replica never undoes the update of a newer
+    /// replica. A change that would break clients or stored objects fails the start. Labels, annotations and the conversion webhook
+    /// of the CRD in the cluster stay. The field manager is the field manager of `kubectl apply --server-side`.
+    ///
+    /// The manager needs the rights `create`, `get` and `patch` on CRDs, which [`permissions`](Self::permissions) includes.
+    pub fn apply_crds(mut self) -> Self {
+        self.applies_crds.0 = true;
+        self
+    }
+
+    /// Turns [`apply_crds`](Self::apply_crds) on or off, whatever the program says before or after; `None` changes nothing. The flag
+    /// `--apply-crds` of an operator calls this method.
+    pub fn override_apply_crds(mut self, applies: Option<bool>) -> Self {
+        self.applies_crds.1 = applies;
+        self
+    }
+
+    /// Whether the manager applies the CRDs at the start.
+    pub fn applies_crds(&self) -> bool {
+        self.applies_crds.1.unwrap_or(self.applies_crds.0)
     }
 
     /// Adds sample objects of this operator, as YAML documents. The command `dev` applies them; the manager does not.

@@ -72,6 +72,10 @@ fn all(manager: &Manager) -> Permissions {
     let mut needed = of_parts(manager, None);
     let events = event_permissions(manager, needed.iter().map(|(_, permission)| permission));
     needed.extend(events.into_iter().map(|permission| (MANAGER, permission)));
+    if manager.applies_crds() {
+        let permissions = crate::crds::permissions(&manager.crds);
+        needed.extend(permissions.into_iter().map(|permission| (MANAGER, permission)));
+    }
     if let Some(metrics) = &manager.secure_metrics {
         needed.extend(metrics.permissions().into_iter().map(|permission| (METRICS, permission)));
     }

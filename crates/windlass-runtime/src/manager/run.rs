@@ -14,6 +14,7 @@ use futures::{
     future::{AbortHandle, Abortable, Aborted, BoxFuture, abortable},
     stream::FuturesUnordered,
 };
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use parking_lot::Mutex;
 use tokio::{
     sync::{mpsc, oneshot},
@@ -21,7 +22,7 @@ use tokio::{
 };
 
 use super::{
-    Change, Manager, ManagerState, RunContext, Shutdown,
+    Change, Manager, ManagerState, RunContext, Shutdown, WebhookServerDeclaration,
     http::{HealthEndpoints, MetricsEndpoint, serve},
     names::ControllerNames,
     runnable::{Ended, Group, Runnable, RunningGroup},
@@ -29,6 +30,7 @@ use super::{
 };
 use crate::{
     controller::AnyController,
+    crds::{Progress, StartupCrds},
     error::{Error, Result},
     health::Health,
     informer::SharedInformerFactory,
@@ -85,6 +87,7 @@ impl RunningManager {
         manager: Manager,
         stop: impl Future<Output = ()> + Send,
     ) -> Result<()> {
+        let applies_crds = manager.applies_crds() && !manager.crds.is_empty();
         let Manager {
             target,
             env,
@@ -130,9 +133,14 @@ impl RunningManager {
         if let Some(warning) = manager.selection.warning(&names).filter(|_| selected.is_ok()) {
             tracing::warn!("{warning}");
         }
+        let crds = if applies_crds {
+            Some(running.startup_crds(&manager.crds, manager.webhook_servers)?)
+        } else {
+            None
+        };
         let (selection, mut controllers) = (manager.selection, manager.controllers);
         controllers.retain(|controller| selection.has(controller.name()));
-        let parts = Parts {
+        let mut parts = Parts {
             metrics_address: manager.metrics_address,
             secure_metrics: manager.secure_metrics,
             health_address: manager.health_address,
@@ -141,15 +149,47 @@ impl RunningManager {
             controllers,
             runnables: manager.runnables,
         };
-        let result = match selected.and_then(|()| running.start(parts)) {
-            Ok(()) => running.watch_over(stop.as_mut(), &mut changes).await,
+        let result = match selected.and_then(|()| running.start_servers(&mut parts)) {
+            Ok(()) => running.work(crds, parts, stop.as_mut(), &mut changes).await,
             Err(error) => Err(error),
         };
         changes.close();
         running.stop(result).await
     }
 
-    fn start(&mut self, parts: Parts) -> Result<()> {
+    /// Prepares the CRDs that are applied before the caches start, and adds the readiness check `crds`.
+    fn startup_crds(
+        &self,
+        crds: &[CustomResourceDefinition],
+        webhooks: Vec<WebhookServerDeclaration>,
+    ) -> Result<StartupCrds> {
+        let progress = Progress::new();
+        let shown = progress.clone();
+        self.health.add_ready("crds", move || std::future::ready(shown.check()));
+        StartupCrds::new(&self.state.own.client, crds, webhooks, self.state.env.clone(), progress)
+    }
+
+    /// Applies the CRDs, starts the other parts, and waits until it is time to stop.
+    async fn work(
+        &mut self,
+        crds: Option<StartupCrds>,
+        parts: Parts,
+        mut stop: std::pin::Pin<&mut (impl Future<Output = ()> + Send)>,
+        changes: &mut mpsc::UnboundedReceiver<Change>,
+    ) -> Result<()> {
+        if let Some(crds) = crds {
+            tokio::select! {
+                biased;
+                () = &mut stop => return Ok(()),
+                applied = crds.apply() => applied?,
+            }
+        }
+        self.start(parts)?;
+        self.watch_over(stop, changes).await
+    }
+
+    /// Starts what answers while the CRDs are applied: metrics and health endpoints, and webhooks.
+    fn start_servers(&mut self, parts: &mut Parts) -> Result<()> {
         for controller in &parts.controllers {
             self.names.add(controller.name())?;
         }
@@ -165,7 +205,7 @@ impl RunningManager {
             let endpoint = MetricsEndpoint { metrics: self.state.metrics.clone(), access: None };
             self.start_one(serve("metrics", address, None, endpoint)?);
         }
-        if let Some(metrics) = parts.secure_metrics {
+        if let Some(metrics) = parts.secure_metrics.take() {
             for runnable in metrics.start(&self.state)? {
                 self.start_one(runnable);
             }
@@ -173,13 +213,15 @@ impl RunningManager {
         if let Some(address) = parts.health_address {
             self.start_one(serve("health", address, None, HealthEndpoints(self.health.clone()))?);
         }
-        let mut runnables = parts.runnables;
-        runnables.sort_by_key(|runnable| runnable.group);
-        let (early, late): (Vec<_>, Vec<_>) =
-            runnables.into_iter().partition(|runnable| runnable.group <= Group::Webhooks);
-        for runnable in early {
+        parts.runnables.sort_by_key(|runnable| runnable.group);
+        let late = parts.runnables.partition_point(|runnable| runnable.group <= Group::Webhooks);
+        for runnable in parts.runnables.drain(..late) {
             self.start_one(runnable);
         }
+        Ok(())
+    }
+
+    fn start(&mut self, parts: Parts) -> Result<()> {
         let mut prepared = Vec::new();
         let sharded = parts.controllers.iter().filter(|controller| controller.is_sharded()).count();
         for controller in parts.controllers {
@@ -187,7 +229,7 @@ impl RunningManager {
         }
         self.state.informers().iter().for_each(SharedInformerFactory::start);
         self.started.store(true, Ordering::Release);
-        for runnable in late {
+        for runnable in parts.runnables {
             self.start_one(runnable);
         }
         for controller in prepared {

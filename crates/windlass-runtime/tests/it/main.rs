@@ -5,6 +5,7 @@ mod caches;
 mod client;
 mod clusters;
 mod controller;
+mod crds;
 mod events;
 mod failover;
 mod fairness;

@@ -68,3 +68,6 @@ mod stateful {}
 
 #[doc = include_str!("../../../docs/markers.md")]
 mod markers {}
+
+#[doc = include_str!("../../../docs/deploying.md")]
+mod deploying {}

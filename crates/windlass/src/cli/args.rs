@@ -46,6 +46,10 @@ pub struct ManagerArgs {
         default_value = "*"
     )]
     pub controllers: Vec<String>,
+    /// Apply the program's CRDs at the start, unless this would break clients or stored objects; default: what the program says
+    #[arg(long, global = true, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+        action = ArgAction::Set)]
+    pub apply_crds: Option<bool>,
     /// Address of the metrics endpoint, such as :8080; 0 turns it off
     #[arg(long, global = true, value_name = "ADDRESS", default_value = "0")]
     pub metrics_bind_address: BindAddress,

@@ -56,6 +56,7 @@ impl FromArgs for Manager {
         let mut manager = Self::from_config(args.config_source())
             .namespaces(args.namespaces())
             .select_controllers(&args.controllers)
+            .override_apply_crds(args.apply_crds)
             .webhook_defaults(args.webhook_defaults());
         manager = telemetry::export(args.serve_metrics(manager));
         if let Some(address) = args.health_probe_bind_address.address() {

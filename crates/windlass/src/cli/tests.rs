@@ -88,6 +88,17 @@ fn flags_of_the_webhook_server() {
 }
 
 #[test]
+fn the_flag_for_crds_goes_before_the_program() {
+    let applies = |words: &str| {
+        let of = || Manager::with_args(parsed(words).manager);
+        (of().applies_crds(), of().apply_crds().applies_crds())
+    };
+    assert_eq!(applies(""), (false, true));
+    assert_eq!(applies("--apply-crds"), (true, true));
+    assert_eq!(applies("--apply-crds=false"), (false, false));
+}
+
+#[test]
 fn a_flag_that_every_operator_has_is_refused() {
     check(
         &error::<Clashing>(""),

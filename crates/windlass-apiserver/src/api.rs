@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Method, Request, Response, header, request};
+use parking_lot::Mutex;
 
 use crate::apart::poll_apart;
 use crate::auth::{Attributes, AuthenticationResult, Identity};
@@ -100,11 +101,14 @@ struct Accepted {
     deadline: Deadline,
     /// Whether the request is for objects with one name.
     is_for_one: bool,
+    /// The body of a request that is passed on: the body is not received here.
+    unread: Option<RequestBody>,
     since: Instant,
 }
 
 impl Api {
-    /// Authorises a request by its head alone, and only then receives its body. The order is the real server's.
+    /// Authorises a request by its head alone, and only then receives its body. The order is the real server's. The body of a request to a
+    /// `proxy` stays unread: the backend decides which bodies are too large.
     async fn accept(
         &self,
         head: &request::Parts,
@@ -126,13 +130,16 @@ impl Api {
         let identity = impersonation.user_of(authorizer, store, identity, &head.headers, &request)?;
         authorizer.authorize(store, &identity, &request)?;
         let has_body = matches!(head.method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
-        let body = if route.is_some() && has_body {
-            deadline.within(body.read(&self.receive_memory)).await?
+        let is_passed_on = route.as_ref().is_some_and(|route| route.subresource == "proxy");
+        let (body, unread) = if is_passed_on {
+            (Bytes::new(), Some(body))
+        } else if route.is_some() && has_body {
+            (deadline.within(body.read(&self.receive_memory)).await?, None)
         } else {
-            Bytes::new()
+            (Bytes::new(), None)
         };
         let is_for_one = !request.name.is_empty() || request.verb == "create";
-        Ok((Accepted { identity, route, query, deadline, is_for_one, since }, body))
+        Ok((Accepted { identity, route, query, deadline, is_for_one, unread, since }, body))
     }
 
     /// Routes a request. One that takes long does not keep the others of its connection waiting: one with a large body, or
@@ -181,7 +188,7 @@ impl Api {
         identity: &Identity,
         accepted: Accepted,
     ) -> Result<Response<Body>, ApiError> {
-        let Accepted { route, query, is_for_one, since, .. } = accepted;
+        let Accepted { route, query, is_for_one, unread, since, .. } = accepted;
         let Some(route) = route else {
             let response = self.document(request)?;
             self.count_document(request, &response, since);
@@ -211,6 +218,7 @@ impl Api {
             uri: request.uri(),
             headers: request.headers(),
             body: request.body(),
+            unread: Mutex::new(unread),
             warnings,
         };
         let is_write = !matches!(call.route.verb, "get" | "list" | "watch");

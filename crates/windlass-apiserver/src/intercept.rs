@@ -8,7 +8,8 @@ use crate::body::Body;
 
 /// Sees requests before the server does, and replies before the client does: for injecting faults.
 ///
-/// It sees only requests that have been authenticated and authorised and whose body has been received.
+/// It sees only requests that have been authenticated and authorised and whose body has been received. The body of a request to a
+/// `proxy` is empty here, because the server passes the body on as the body arrives.
 ///
 /// ```
 /// use windlass_apiserver::{Body, Identity, Intercept, Server};

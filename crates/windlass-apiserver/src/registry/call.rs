@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, Uri, header};
+use parking_lot::Mutex;
 use serde_json::Value;
 use windlass_schema::go_quote;
 
@@ -11,6 +12,7 @@ use crate::auth::Identity;
 use crate::managed_fields::{self, FieldManager};
 use crate::resource::{Resource, ServedResources};
 use crate::route::{Query, Route};
+use crate::serve::RequestBody;
 use crate::state::State;
 use crate::store::View;
 use crate::strategy::StrategyContext;
@@ -26,6 +28,8 @@ pub(crate) struct Call<'a> {
     pub(crate) uri: &'a Uri,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a Bytes,
+    /// The body of a request to a `proxy`, which is not received here.
+    pub(crate) unread: Mutex<Option<RequestBody>>,
     /// Sentences for `Warning` headers.
     pub(crate) warnings: Vec<String>,
 }

@@ -4,7 +4,7 @@ mod headers;
 
 use futures::stream;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -108,7 +108,8 @@ async fn pass_on(
     }
     let target = headers::target(subpath, path.ends_with('/'), call.uri.query());
     let prefix = headers::prefix(path, subpath);
-    let mut request = Request::new(Full::new(call.body.clone()));
+    let body = call.unread.lock().take();
+    let mut request = Request::new(body.unwrap_or_default().stream());
     *request.method_mut() = method.clone();
     *request.uri_mut() = target.parse().map_err(|_| ApiError::bad_request("invalid path"))?;
     *request.headers_mut() = headers::of_request(call.headers, call.uri, upgrades.as_ref());

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::{Bytes, BytesMut};
 use http_body::Body as _;
-use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Empty};
 
 use crate::wire::ApiError;
 
@@ -17,6 +17,7 @@ pub(crate) const BODY_LIMIT: usize = 3 * 1024 * 1024;
 const RECEIVE_LIMIT: usize = 128 * 1024 * 1024;
 
 /// The body of a request. Dropping it unread refuses the rest of it.
+#[derive(Default)]
 pub(crate) struct RequestBody(Option<UnsyncBoxBody<Bytes, BoxError>>);
 
 impl RequestBody {
@@ -27,6 +28,11 @@ impl RequestBody {
     {
         let body = (!body.is_end_stream()).then(|| body.map_err(Into::into).boxed_unsync());
         Self(body)
+    }
+
+    /// Returns the body as it arrives, without a limit.
+    pub(crate) fn stream(self) -> UnsyncBoxBody<Bytes, BoxError> {
+        self.0.unwrap_or_else(|| Empty::new().map_err(|never| match never {}).boxed_unsync())
     }
 
     /// Receives the whole body.

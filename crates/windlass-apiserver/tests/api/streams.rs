@@ -1,9 +1,17 @@
 //! `exec`, `attach`, `portforward` and `proxy` with a node whose containers are processes of this machine.
 
+use std::convert::Infallible;
+
+use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
+use http::Method;
+use http_body_util::{BodyExt, Full};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 use tokio_rustls::client::TlsStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::{Error, Message};
@@ -253,6 +261,59 @@ async fn a_proxied_request_reaches_the_pod() {
     let refused = api.get(&format!("{pods}/web:{closed}/proxy/")).await;
     assert_eq!(refused.code, 503);
     assert!(refused.to_string().contains("error trying to reach service:"), "{refused}");
+}
+
+/// Answers HTTP requests with the number of bytes of their bodies, and reports the first byte of each body at once.
+async fn counting() -> (u16, mpsc::UnboundedReceiver<u8>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (seen, firsts) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let seen = seen.clone();
+            let count = service_fn(move |request: http::Request<Incoming>| {
+                let seen = seen.clone();
+                async move {
+                    let (mut body, mut size) = (request.into_body(), 0);
+                    while let Some(Ok(frame)) = body.frame().await {
+                        let data = frame.into_data().unwrap_or_default();
+                        if size == 0 && !data.is_empty() {
+                            let _ = seen.send(data[0]);
+                        }
+                        size += data.len();
+                    }
+                    Ok::<_, Infallible>(http::Response::new(Full::new(Bytes::from(size.to_string()))))
+                }
+            });
+            tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), count));
+        }
+    });
+    (port, firsts)
+}
+
+#[tokio::test]
+async fn the_body_of_a_proxied_request_has_no_limit_and_is_passed_on_as_it_arrives() {
+    let (api, pods) = Host::serve().await;
+    let (port, mut firsts) = counting().await;
+    let path = format!("{pods}/web:{port}/proxy/upload");
+    let large = vec![b'a'; 8 << 20];
+    let reply = api.request(Method::POST, &path).body("application/octet-stream", large).send().await;
+    assert_eq!((reply.code, text(&reply).as_str()), (200, "8388608"));
+    assert_eq!(firsts.recv().await, Some(b'a'));
+    let empty = api.request(Method::POST, &path).send().await;
+    assert_eq!((empty.code, text(&empty).as_str()), (200, "0"));
+
+    // The backend has the first byte before the client sends the second.
+    let mut connection = api.connect().await;
+    let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 2\r\n\r\n1");
+    connection.write_all(head.as_bytes()).await.unwrap();
+    let first = tokio::time::timeout(deadline(), firsts.recv()).await.expect("the first byte in time");
+    assert_eq!(first, Some(b'1'));
+    connection.write_all(b"2").await.unwrap();
+    let mut reply = String::new();
+    let read = connection.read_to_string(&mut reply);
+    tokio::time::timeout(deadline(), read).await.expect("a reply in time").unwrap();
+    assert!(reply.starts_with("HTTP/1.1 200 ") && reply.ends_with("\r\n\r\n2"), "{reply}");
 }
 
 #[tokio::test]

@@ -81,7 +81,7 @@ pub(super) fn of_request(received: &HeaderMap, uri: &Uri, upgrade: Option<&Heade
     let mut headers = received.clone();
     clean(&mut headers);
     headers.remove(AUTHORIZATION);
-    // The server has received the whole body, and its length is written anew.
+    // The client of the backend writes the length of the body anew, if the length is known.
     headers.remove(CONTENT_LENGTH);
     let impersonation: Vec<HeaderName> =
         headers.keys().filter(|name| name.as_str().starts_with("impersonate-")).cloned().collect();

@@ -107,7 +107,7 @@ struct Accepted {
 }
 
 impl Api {
-    /// Authorises a request by its head alone, and only then receives its body. The order is the real server's. The body of a request to a
+    /// Authorises a request by the head alone, and only then receives the body. The order is the real server's. The body of a request to a
     /// `proxy` stays unread: the backend decides which bodies are too large.
     async fn accept(
         &self,

@@ -8,7 +8,7 @@ use crate::body::Body;
 
 /// Sees requests before the server does, and replies before the client does: for injecting faults.
 ///
-/// It sees only requests that have been authenticated and authorised and whose body has been received. The body of a request to a
+/// The hook sees only requests that have been authenticated and authorised and have a received body. The body of a request to a
 /// `proxy` is empty here, because the server passes the body on as the body arrives.
 ///
 /// ```

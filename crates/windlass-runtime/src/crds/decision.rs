@@ -5,14 +5,14 @@ use std::{cmp::Ordering, collections::BTreeSet, slice::from_ref};
 use serde_json::Value;
 use windlass_codegen::compatibility::{BreakingChange, breaking_changes};
 
-/// The decision about one CRD. A CRD that was applied is never applied in an older form: the decisions of two operators never alternate.
+/// The decision about a CRD. A CRD that was applied is never applied in an older form: the decisions of two operators never alternate.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     /// The cluster has no CRD of the name.
     Create,
     /// The own CRD only adds to the live CRD.
     Update,
-    /// The live CRD has everything that the own CRD has. The changes are what the own CRD would take away.
+    /// The live CRD has everything that the own CRD has. Has the changes that would take something away.
     Keep(Vec<BreakingChange>),
     /// Each CRD has something that the other lacks: applying the own CRD would break clients or stored objects.
     Refuse(Vec<BreakingChange>),

@@ -127,7 +127,7 @@ async fn apply(definitions: &Api<DynamicObject>, name: &str, crd: &Value) -> Res
     hand_over(definitions, name, &applied).await
 }
 
-/// Makes earlier field managers give up their fields of an applied CRD. A field without another field manager is removed.
+/// Removes earlier field managers from an applied CRD. A field without a further field manager is removed.
 pub(super) async fn hand_over(
     definitions: &Api<DynamicObject>,
     name: &str,

@@ -1,4 +1,4 @@
-//! Applies the CRDs of an operator before its caches start.
+//! Applies the CRDs of an operator before the caches start.
 
 use std::{sync::Arc, time::Duration};
 
@@ -37,7 +37,7 @@ const ADOPTIONS: usize = 10;
 /// The most changes that an error names.
 const NAMED: usize = 5;
 
-/// The CRDs that a manager applies at its start.
+/// The CRDs that a manager applies at the start.
 pub(crate) struct StartupCrds {
     definitions: Api<DynamicObject>,
     own: Vec<Value>,
@@ -209,7 +209,7 @@ fn is_final(error: &Error) -> bool {
     error.is_terminal() || is_refused || (error.is_invalid() && !error.is_failed_test())
 }
 
-/// Adds what to do about missing rights.
+/// Adds advice to an error about missing rights.
 fn explained(error: Error) -> Error {
     if !error.is_forbidden() {
         return error;

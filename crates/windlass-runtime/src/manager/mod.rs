@@ -229,7 +229,7 @@ impl Manager {
         self
     }
 
-    /// Turns [`apply_crds`](Self::apply_crds) on or off, whatever the program says before or after; `None` changes nothing. The flag
+    /// Turns [`apply_crds`](Self::apply_crds) on or off, even if the program calls `apply_crds` afterwards; `None` changes nothing. The flag
     /// `--apply-crds` of an operator calls this method.
     pub fn override_apply_crds(mut self, applies: Option<bool>) -> Self {
         self.applies_crds.1 = applies;

@@ -1,4 +1,4 @@
-//! Operators that apply their own CRDs at the start.
+//! Operators that apply CRDs at the start.
 
 use http::Method;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -22,7 +22,7 @@ use crate::{
 
 const NAME: &str = "bars.example.com";
 
-/// A CRD of which each version has the given fields in its spec.
+/// A CRD with the given fields in the spec of each version.
 fn crd(versions: &[(&str, bool, &[&str])]) -> CustomResourceDefinition {
     let versions: Vec<Value> =
         versions.iter().map(|(name, storage, fields)| version(name, *storage, fields)).collect();

@@ -46,7 +46,7 @@ pub struct ManagerArgs {
         default_value = "*"
     )]
     pub controllers: Vec<String>,
-    /// Apply the program's CRDs at the start, unless this would break clients or stored objects; default: what the program says
+    /// Apply the program's CRDs at the start, unless this would break clients or stored objects; default: as the program does
     #[arg(long, global = true, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
         action = ArgAction::Set)]
     pub apply_crds: Option<bool>,

@@ -23,6 +23,10 @@ pub trait FromArgs: Sized {
     /// the error appears once, in the format of the log.
     fn from_args() -> Self;
 
+    /// As [`from_args`](Self::from_args), with the flag `--version`, which prints `version`: `env!("CARGO_PKG_VERSION")` is the version of the
+    /// calling package.
+    fn from_args_with_version(version: &'static str) -> Self;
+
     /// As [`from_args`](Self::from_args), with flags of the operator's own.
     ///
     /// The doc comment of `A` is the program's description in `--help`. Give every flag a default or make it optional:
@@ -35,18 +39,15 @@ pub trait FromArgs: Sized {
 
 impl FromArgs for Manager {
     fn from_args() -> Self {
-        Self::from_args_with::<NoArgs>().0
+        from_line::<NoArgs>(None).0
+    }
+
+    fn from_args_with_version(version: &'static str) -> Self {
+        from_line::<NoArgs>(Some(version)).0
     }
 
     fn from_args_with<A: Args>() -> (Self, A) {
-        let parsed = parse::<A>(std::env::args_os()).unwrap_or_else(|error| error.exit());
-        parsed.refuse_other_clusters().unwrap_or_else(|error| error.exit());
-        parsed.manager.init_logging();
-        let verb = parsed.verb.unwrap_or(Verb::Run);
-        (
-            Self::with_args(parsed.manager).on_run(move |manager| obey(verb, config_schema::<A>, manager)),
-            parsed.own,
-        )
+        from_line(None)
     }
 
     fn with_args(args: ManagerArgs) -> Self {
@@ -67,6 +68,16 @@ impl FromArgs for Manager {
             None => manager,
         }
     }
+}
+
+/// Builds a manager as the command line of this process says.
+fn from_line<A: Args>(version: Option<&'static str>) -> (Manager, A) {
+    let parsed = parse::<A>(std::env::args_os(), version).unwrap_or_else(|error| error.exit());
+    parsed.refuse_other_clusters().unwrap_or_else(|error| error.exit());
+    parsed.manager.init_logging();
+    let verb = parsed.verb.unwrap_or(Verb::Run);
+    let manager = Manager::with_args(parsed.manager);
+    (manager.on_run(move |manager| obey(verb, config_schema::<A>, manager)), parsed.own)
 }
 
 /// A command of an operator.
@@ -124,8 +135,8 @@ fn end(result: Result<()>) -> Result<()> {
     result
 }
 
-#[derive(Args)]
-struct NoArgs {}
+#[derive(Args, Debug)]
+pub(super) struct NoArgs {}
 
 #[derive(Debug)]
 pub(super) struct Parsed<A> {
@@ -155,9 +166,13 @@ impl<A> Parsed<A> {
 
 pub(super) fn parse<A: Args>(
     line: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    version: Option<&'static str>,
 ) -> std::result::Result<Parsed<A>, clap::Error> {
     let line: Vec<OsString> = line.into_iter().map(Into::into).collect();
     let mut command = command::<A>()?;
+    if let Some(version) = version {
+        command = command.version(version);
+    }
     if let Some(path) = config_file::named_by(&line, std::env::var_os(config_file::VARIABLE)) {
         command = ConfigFile::read(path.as_ref())?.apply(command)?;
     }

@@ -10,7 +10,7 @@ use windlass_runtime::Manager;
 
 use super::{
     BindAddress, FromArgs, ManagerArgs,
-    command::{Parsed, Verb, obey, parse},
+    command::{NoArgs, Parsed, Verb, obey, parse},
     crds::write_crds,
     logging::filter,
 };
@@ -40,11 +40,11 @@ fn line(words: &str) -> Vec<String> {
 }
 
 fn parsed(words: &str) -> Parsed<BackupArgs> {
-    parse(line(words)).expect("a good command line")
+    parse(line(words), None).expect("a good command line")
 }
 
 fn error<A: clap::Args + std::fmt::Debug>(words: &str) -> String {
-    parse::<A>(line(words)).expect_err("refused").to_string()
+    parse::<A>(line(words), None).expect_err("refused").to_string()
 }
 
 fn check(text: &str, wanted: Expect) {
@@ -63,6 +63,13 @@ fn a_program_with_a_version_prints_the_version() {
         expect![[r#"
         backup 1.2.3
     "#]],
+    );
+    let error = parse::<NoArgs>(line("--version"), Some("4.5.6")).expect_err("the version");
+    check(
+        &error.to_string(),
+        expect![[r"
+        backup 4.5.6
+    "]],
     );
 }
 
@@ -202,7 +209,7 @@ fn stderr_of_an_operator(log_format: &str) -> String {
 async fn an_operator_that_cannot_start() {
     let Ok(log_format) = std::env::var("WINDLASS_TEST_LOG_FORMAT") else { return };
     let args = line(&format!("--kubeconfig /nonexistent --log-format {log_format}"));
-    let parsed = parse::<BackupArgs>(args).expect("a good command line");
+    let parsed = parse::<BackupArgs>(args, None).expect("a good command line");
     parsed.manager.init_logging();
     let _ = std::thread::spawn(|| panic!("on purpose")).join();
     let _ = obey(Verb::Run, super::command::config_schema::<BackupArgs>, Manager::with_args(parsed.manager))
@@ -284,7 +291,7 @@ fn configured(file: &str, words: &str) -> Result<Parsed<BackupArgs>, String> {
     std::fs::write(&path, file).expect("written");
     let words = format!("{words} --config {}", path.display());
     let place = folder.path().display().to_string();
-    parse(line(&words))
+    parse(line(&words), None)
         .map_err(|error| error.to_string().replace(&place, "").lines().next().unwrap_or_default().to_owned())
 }
 
@@ -336,7 +343,7 @@ fn a_mistake_in_the_file_is_told_with_its_key() {
     );
     assert!(refused("config: other.yaml").contains("unknown key \"config\""));
     assert!(refused("a: [").starts_with("error: configuration file /config.yaml: "));
-    let missing = parse::<BackupArgs>(line("--config /nonexistent")).expect_err("refused").to_string();
+    let missing = parse::<BackupArgs>(line("--config /nonexistent"), None).expect_err("refused").to_string();
     assert!(missing.starts_with("error: configuration file /nonexistent: "), "{missing}");
 }
 

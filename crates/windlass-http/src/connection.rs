@@ -1,0 +1,132 @@
+//! One HTTP/2 connection.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures::FutureExt;
+use http::{Request, Response};
+use hyper::{
+    body::Incoming,
+    client::conn::{
+        TrySendError,
+        http2::{Builder, SendRequest},
+    },
+};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube_client::client::Body;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::dialer::Stream;
+
+/// A silent server gets a ping after this time, as from client-go.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+
+/// A connection whose ping is not answered in this time is broken, as in client-go.
+const PING_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// The bytes of one response that the server may send ahead of the reader. The limit of the connection is out of reach, so that a watch whose
+/// events nobody reads holds up no other watch.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = 1 << 30;
+
+type Http2 = hyper::client::conn::http2::Connection<Stream, Body, TokioExecutor>;
+
+/// One HTTP/2 connection, and the number of streams in use.
+pub(crate) struct Connection {
+    sender: SendRequest<Body>,
+    shared: Arc<Shared>,
+}
+
+/// The state that a connection, its driver and its leases share.
+pub(crate) struct Shared {
+    http2: Mutex<Http2>,
+    streams: AtomicUsize,
+    last_used: Mutex<Instant>,
+}
+
+/// The right to send one request on a connection. The stream counts as in use until the lease is dropped.
+pub(crate) struct Lease {
+    sender: Option<SendRequest<Body>>,
+    shared: Arc<Shared>,
+}
+
+impl Connection {
+    /// Begins HTTP/2 on a new connection. [`Shared::poll`] has to be polled.
+    pub(crate) async fn begin(stream: Stream) -> hyper::Result<Self> {
+        let mut builder = Builder::new(TokioExecutor::new());
+        builder
+            .timer(TokioTimer::new())
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .keep_alive_interval(PING_INTERVAL)
+            .keep_alive_timeout(PING_TIMEOUT)
+            .keep_alive_while_idle(true);
+        let (sender, http2) = builder.handshake(stream).await?;
+        let shared = Shared {
+            http2: Mutex::new(http2),
+            streams: AtomicUsize::new(0),
+            last_used: Mutex::new(Instant::now()),
+        };
+        Ok(Self { sender, shared: Arc::new(shared) })
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    /// Takes a stream, unless all streams that the server accepts are in use.
+    pub(crate) fn lease(&self) -> Option<Lease> {
+        // A server that accepts no stream at all for a while makes the request wait.
+        let limit = self.shared.http2.lock().current_max_send_streams().max(1);
+        let take = |streams| (streams < limit).then_some(streams + 1);
+        self.shared.streams.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).ok()?;
+        Some(Lease { sender: Some(self.sender.clone()), shared: self.shared.clone() })
+    }
+}
+
+impl Shared {
+    /// Drives the connection. Ready when the connection accepts no further request; streams in use go on.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<hyper::Result<()>> {
+        self.http2.lock().poll_unpin(cx)
+    }
+
+    /// Returns the time since which no stream has been in use.
+    pub(crate) fn idle_since(&self) -> Option<Instant> {
+        (self.streams.load(Ordering::Acquire) == 0).then(|| *self.last_used.lock())
+    }
+}
+
+impl Lease {
+    /// Hands a request to the connection. Dropping the returned future resets the stream.
+    pub(crate) fn send(
+        &mut self,
+        request: Request<Body>,
+    ) -> Option<impl Future<Output = Result<Response<Incoming>, TrySendError<Request<Body>>>> + use<>> {
+        let mut sender = self.sender.take()?;
+        Some(sender.try_send_request(request))
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        *self.shared.last_used.lock() = Instant::now();
+        self.shared.streams.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl std::fmt::Debug for Lease {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lease").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,185 @@
+//! Opens connections: directly or through a proxy, with or without TLS.
+
+use std::{
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use base64::Engine;
+use futures::future::BoxFuture;
+use http::{HeaderValue, Uri};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, MaybeHttpsStream};
+use hyper_timeout::TimeoutConnector;
+use hyper_util::{
+    client::legacy::connect::{
+        Connection, HttpConnector,
+        proxy::{SocksV5, Tunnel},
+    },
+    rt::TokioIo,
+};
+use kube_client::Config;
+use rustls::{ClientConfig, pki_types::ServerName};
+use tokio::net::TcpStream;
+use tower::{Service, ServiceExt};
+
+use crate::{
+    error::{BoxError, Error, Result},
+    tls::TlsFiles,
+};
+
+/// A connection to the server, inside of TLS and of a proxy's tunnel.
+pub(crate) type Stream = <TimeoutConnector<HttpsConnector<Route>> as Service<Uri>>::Response;
+
+/// Opens connections to one server.
+pub(crate) struct Dialer {
+    config: Arc<Config>,
+    tls: TlsFiles,
+    server_name: Option<ServerName<'static>>,
+}
+
+/// The protocols that a new connection offers to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offer {
+    Any,
+    Http1,
+}
+
+impl Dialer {
+    pub(crate) fn new(config: &Arc<Config>) -> Result<Self, kube_client::Error> {
+        let server_name = match &config.tls_server_name {
+            Some(name) => Some(ServerName::try_from(name.clone()).map_err(|error| {
+                kube_client::Error::Service(Error::setup("the tls-server-name", error).into())
+            })?),
+            None => None,
+        };
+        if let Some(proxy) = &config.proxy_url
+            && !matches!(proxy.scheme_str(), Some("http" | "https" | "socks5"))
+        {
+            return Err(kube_client::Error::ProxyProtocolUnsupported { proxy_url: Box::new(proxy.clone()) });
+        }
+        Ok(Self { config: config.clone(), tls: TlsFiles::new(config)?, server_name })
+    }
+
+    pub(crate) fn tls(&self) -> &TlsFiles {
+        &self.tls
+    }
+
+    /// Opens a connection, within the configuration's time-out.
+    pub(crate) async fn dial(self: Arc<Self>, url: Uri, offer: Offer) -> Result<Stream, BoxError> {
+        let this = self.clone();
+        tokio::task::spawn_blocking(move || this.tls.reload()).await?;
+        let configs = self.tls.configs();
+        let tls = if offer == Offer::Any { configs.any } else { configs.http1.clone() };
+        let connector = self.https(Route::new(&self.config, || self.https(tcp(), configs.http1)), tls);
+        let mut connector = TimeoutConnector::new(connector);
+        connector.set_connect_timeout(self.config.connect_timeout);
+        connector.set_read_timeout(self.config.read_timeout);
+        connector.set_write_timeout(self.config.write_timeout);
+        connector.set_reset_reader_on_write(self.config.reset_reader_on_write);
+        connector.oneshot(url).await
+    }
+
+    fn https<H>(&self, inner: H, tls: Arc<ClientConfig>) -> HttpsConnector<H> {
+        match &self.server_name {
+            Some(name) => {
+                let resolver = Arc::new(FixedServerNameResolver::new(name.clone()));
+                HttpsConnector::new(inner, tls, false, resolver)
+            }
+            None => HttpsConnector::from((inner, tls)),
+        }
+    }
+}
+
+/// Returns true if the server chose HTTP/2 for a connection.
+pub(crate) fn is_http2(stream: &Stream) -> bool {
+    stream.connected().is_negotiated_h2()
+}
+
+/// The way to the server, beneath TLS.
+pub(crate) enum Route {
+    Direct(HttpConnector),
+    Tunnel(Tunnel<HttpConnector>),
+    /// A tunnel through a proxy that speaks TLS.
+    TlsTunnel(Tunnel<HttpsConnector<HttpConnector>>),
+    Socks(SocksV5<HttpConnector>),
+}
+
+impl Route {
+    fn new(config: &Config, https: impl FnOnce() -> HttpsConnector<HttpConnector>) -> Self {
+        let Some(proxy) = config.proxy_url.clone() else { return Self::Direct(tcp()) };
+        match proxy.scheme_str() {
+            Some("socks5") => Self::Socks(SocksV5::new(proxy, tcp())),
+            Some("https") => Self::TlsTunnel(with_password(Tunnel::new(proxy.clone(), https()), &proxy)),
+            _ => Self::Tunnel(with_password(Tunnel::new(proxy.clone(), tcp()), &proxy)),
+        }
+    }
+}
+
+impl Service<Uri> for Route {
+    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        // Each connector is called once, and none of them has a limit.
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, server: Uri) -> Self::Future {
+        match self {
+            Self::Direct(direct) => plain(direct.call(server)),
+            Self::Tunnel(tunnel) => plain(tunnel.call(server)),
+            Self::Socks(socks) => plain(socks.call(server)),
+            Self::TlsTunnel(tunnel) => {
+                let tunnel = tunnel.call(server);
+                Box::pin(async move { tunnel.await.map_err(Into::into) })
+            }
+        }
+    }
+}
+
+fn plain<F, E>(dial: F) -> BoxFuture<'static, Result<MaybeHttpsStream<TokioIo<TcpStream>>, BoxError>>
+where
+    F: Future<Output = Result<TokioIo<TcpStream>, E>> + Send + 'static,
+    E: Into<BoxError>,
+{
+    Box::pin(async move { dial.await.map(MaybeHttpsStream::Http).map_err(Into::into) })
+}
+
+fn tcp() -> HttpConnector {
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    connector
+}
+
+/// Adds the user and password of a proxy's URL, which are percent-encoded.
+fn with_password<C>(tunnel: Tunnel<C>, proxy: &Uri) -> Tunnel<C> {
+    let Some((user, _)) = proxy.authority().and_then(|authority| authority.as_str().split_once('@')) else {
+        return tunnel;
+    };
+    let plain: Vec<u8> = percent_encoding::percent_decode_str(user).collect();
+    let basic = format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(plain));
+    match HeaderValue::from_str(&basic) {
+        Ok(basic) => tunnel.with_auth(basic),
+        Err(_) => tunnel,
+    }
+}
+
+/// Opens the connections of hyper's pool for HTTP/1.1.
+#[derive(Clone)]
+pub(crate) struct Http1Connector(pub(crate) Arc<Dialer>);
+
+impl Service<Uri> for Http1Connector {
+    type Response = Stream;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Stream, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, server: Uri) -> Self::Future {
+        Box::pin(self.0.clone().dial(server, Offer::Http1))
+    }
+}

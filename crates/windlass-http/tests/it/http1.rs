@@ -1,0 +1,95 @@
+//! HTTP/1.1: servers without HTTP/2, clients that are told so, and upgrades.
+
+use std::sync::Arc;
+
+use hyper_util::rt::TokioIo;
+use kube_client::client::Body;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    sync::Notify,
+};
+use windlass_http::{HttpClient, Options, Protocol};
+
+use crate::server::{Certificate, Reply, Seen, TestServer, client, exchange, get, post, soon};
+
+#[tokio::test]
+async fn a_server_without_http2_is_served_over_http1() {
+    let certificate = Certificate::new();
+    let tls = certificate.server_config(&["http/1.1"]);
+    let mut server = TestServer::serve(tls, 0, 100, |_, _| Reply::Text("ok")).await;
+    let client = client(certificate.config(server.address));
+    for _ in 0..5 {
+        assert_eq!(exchange(&client, post("/objects")).await, "ok");
+    }
+    assert_eq!(server.request().await.0, 2, "the first connection asked for HTTP/2");
+    assert_eq!(server.count(), 2, "the connection is used again");
+}
+
+#[tokio::test]
+async fn a_client_can_be_told_to_use_http1() {
+    let certificate = Certificate::new();
+    let server = TestServer::start(&certificate, |_, line| match line {
+        // Over HTTP/2 an error.
+        "GET /http1" => Reply::Text("ok"),
+        _ => Reply::Reset(h2::Reason::HTTP_1_1_REQUIRED),
+    })
+    .await;
+    let options = Options::default().protocol(Protocol::Http1);
+    let client = HttpClient::new(certificate.config(server.address), options).expect("a client");
+    let response = soon(client.send(get("/http1"))).await.expect("a response");
+    assert_eq!(response.version(), http::Version::HTTP_11);
+}
+
+#[tokio::test]
+async fn an_upgrade_has_a_connection_of_its_own() {
+    let certificate = Certificate::new();
+    let server = TestServer::start(&certificate, |_, line| match line {
+        "GET /exec" => Reply::Echo,
+        _ => Reply::Text("ok"),
+    })
+    .await;
+    let client = client(certificate.config(server.address));
+    assert_eq!(exchange(&client, get("/before")).await, "ok");
+    let request = http::Request::get("/exec").header("connection", "upgrade").header("upgrade", "echo");
+    let response = soon(client.send(request.body(Body::empty()).expect("a request"))).await;
+    let mut response = response.expect("a response");
+    assert_eq!(response.status(), 101);
+    let upgraded = soon(hyper::upgrade::on(&mut response)).await.expect("upgraded");
+    let mut stream = TokioIo::new(upgraded);
+    stream.write_all(b"hello").await.expect("written");
+    let mut echo = [0; 5];
+    soon(stream.read_exact(&mut echo)).await.expect("read");
+    assert_eq!(&echo, b"hello");
+    assert_eq!(exchange(&client, get("/after")).await, "ok");
+    assert_eq!(server.count(), 2, "one for requests, one for the upgrade");
+}
+
+#[tokio::test]
+async fn a_dropped_write_runs_to_its_end() {
+    let certificate = Certificate::new();
+    let tls = certificate.server_config(&["http/1.1"]);
+    let now = Arc::<Notify>::default();
+    let later = now.clone();
+    let mut server = TestServer::serve(tls, 0, 100, move |_, line| match line {
+        "POST /written" => Reply::Later(later.clone()),
+        _ => Reply::Text("ok"),
+    })
+    .await;
+    let client = client(certificate.config(server.address));
+    let sent = tokio::spawn({
+        let client = client.clone();
+        async move { client.send(post("/written")).await.map(drop) }
+    });
+    let (connection, _) = server.request().await;
+    sent.abort();
+    assert!(soon(sent).await.expect_err("dropped").is_cancelled());
+    now.notify_one();
+    // The connection serves the next request only if the exchange before has ended.
+    let line = "GET /next".to_owned();
+    loop {
+        assert_eq!(exchange(&client, get("/next")).await, "ok");
+        if server.next().await == (Seen::Request { connection, line: line.clone() }) {
+            break;
+        }
+    }
+}

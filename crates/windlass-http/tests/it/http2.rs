@@ -1,0 +1,176 @@
+//! HTTP/2, with servers that shut down, refuse, reset and break off.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use futures::future::join_all;
+use http_body_util::BodyExt;
+use tokio::{net::TcpListener, sync::Notify};
+
+use crate::server::{Certificate, Reply, Seen, TestServer, chain, client, exchange, get, post, soon, watch};
+
+#[tokio::test]
+async fn requests_share_a_connection_and_so_do_watches() {
+    let certificate = Certificate::new();
+    let server = TestServer::start(&certificate, |_, line| match line {
+        "GET /watched" => Reply::Open,
+        _ => Reply::Text("ok"),
+    })
+    .await;
+    let client = client(certificate.config(server.address));
+    let watches = join_all((0..30).map(|_| watch(&client))).await;
+    let texts = join_all((0..60).map(|n| exchange(&client, post(&format!("/objects/{n}"))))).await;
+    assert!(texts.iter().all(|text| text == "ok"), "{texts:?}");
+    assert_eq!(server.count(), 2);
+    drop(watches);
+}
+
+#[tokio::test]
+async fn a_watch_beyond_the_servers_limit_opens_a_connection() {
+    let certificate = Certificate::new();
+    let tls = certificate.server_config(&["h2", "http/1.1"]);
+    let server = TestServer::serve(tls, 0, 1, |_, _| Reply::Open).await;
+    let client = client(certificate.config(server.address));
+    let mut watches = Vec::new();
+    for _ in 0..3 {
+        watches.push(watch(&client).await);
+    }
+    assert_eq!(server.count(), 3);
+    watches.pop();
+    watches.push(watch(&client).await);
+    assert_eq!(server.count(), 3, "a free stream is used again");
+}
+
+/// More requests at once than the server accepts, before the client knows the limit.
+#[tokio::test]
+async fn requests_that_the_server_refuses_are_sent_again() {
+    let certificate = Certificate::new();
+    let tls = certificate.server_config(&["h2"]);
+    let server = TestServer::serve(tls, 0, 1, |_, _| Reply::Text("ok")).await;
+    let client = client(certificate.config(server.address));
+    let texts = join_all((0..20).map(|_| exchange(&client, post("/objects")))).await;
+    assert!(texts.iter().all(|text| text == "ok"), "{texts:?}");
+}
+
+#[tokio::test]
+async fn a_refused_write_is_sent_again_and_a_reset_one_is_not() {
+    let certificate = Certificate::new();
+    let count = Arc::<AtomicUsize>::default();
+    let counted = count.clone();
+    let server = TestServer::start(&certificate, move |_, line| match line {
+        "POST /refused" if counted.fetch_add(1, Ordering::SeqCst) == 0 => {
+            Reply::Reset(h2::Reason::REFUSED_STREAM)
+        }
+        "POST /reset" => {
+            counted.fetch_add(100, Ordering::SeqCst);
+            Reply::Reset(h2::Reason::INTERNAL_ERROR)
+        }
+        _ => Reply::Text("ok"),
+    })
+    .await;
+    let client = client(certificate.config(server.address));
+    assert_eq!(exchange(&client, post("/refused")).await, "ok");
+    assert_eq!(count.load(Ordering::SeqCst), 2);
+    let error = soon(client.send(post("/reset"))).await.expect_err("the stream was reset");
+    assert!(!error.is_connect());
+    assert!(chain(&error).contains("unexpected internal error encountered"), "{}", chain(&error));
+    assert_eq!(count.load(Ordering::SeqCst), 102, "the server may have carried the request out");
+}
+
+#[tokio::test]
+async fn a_server_that_shuts_down_gets_no_request_and_keeps_its_watches() {
+    let certificate = Certificate::new();
+    let server = TestServer::start(&certificate, |connection, line| match (connection, line) {
+        (_, "GET /watched") => Reply::Open,
+        (2, "GET /last") => Reply::GoAway,
+        _ => Reply::Text("ok"),
+    })
+    .await;
+    let client = client(certificate.config(server.address));
+    let mut watch = watch(&client).await;
+    assert_eq!(exchange(&client, get("/last")).await, "last");
+    for _ in 0..20 {
+        assert_eq!(exchange(&client, post("/objects")).await, "ok");
+    }
+    assert_eq!(server.count(), 3);
+    let silent = tokio::time::timeout(Duration::from_millis(10), watch.frame()).await;
+    assert!(silent.is_err(), "the watch goes on");
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_in_a_body_is_an_error_and_is_replaced() {
+    let certificate = Certificate::new();
+    let server = TestServer::start(&certificate, |_, line| match line {
+        "GET /cut" => Reply::Cut,
+        _ => Reply::Text("ok"),
+    })
+    .await;
+    let client = client(certificate.config(server.address));
+    let body = soon(client.send(get("/cut"))).await.expect("a response").into_body();
+    let error = soon(body.collect()).await.expect_err("the body breaks off");
+    assert!(chain(&error).starts_with("the exchange with the API server failed: "), "{}", chain(&error));
+    assert_eq!(exchange(&client, get("/next")).await, "ok");
+    assert_eq!(server.count(), 2);
+}
+
+#[tokio::test]
+async fn a_dropped_read_is_reset_and_a_dropped_write_runs_to_its_end() {
+    let certificate = Certificate::new();
+    let now = Arc::<Notify>::default();
+    let later = now.clone();
+    let mut server = TestServer::start(&certificate, move |_, _| Reply::Later(later.clone())).await;
+    let client = client(certificate.config(server.address));
+    for request in [get("/read"), post("/written")] {
+        let sent = tokio::spawn({
+            let client = client.clone();
+            async move { client.send(request).await.map(drop) }
+        });
+        server.request().await;
+        sent.abort();
+        assert!(soon(sent).await.expect_err("dropped").is_cancelled());
+    }
+    assert_eq!(server.next().await, Seen::Reset("GET /read".to_owned()));
+    now.notify_one();
+    assert_eq!(server.next().await, Seen::Answered("POST /written".to_owned()));
+}
+
+#[tokio::test]
+async fn a_dropped_watch_is_reset() {
+    let certificate = Certificate::new();
+    let mut server = TestServer::start(&certificate, |_, _| Reply::Open).await;
+    let client = client(certificate.config(server.address));
+    let watch = watch(&client).await;
+    server.request().await;
+    drop(watch);
+    assert_eq!(server.next().await, Seen::Reset("GET /watched".to_owned()));
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_named() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("it listens");
+    let address = listener.local_addr().expect("an address");
+    drop(listener);
+    let client = client(Certificate::new().config(address));
+    let errors = soon(join_all((0..10).map(|_| client.send(get("/"))))).await;
+    for error in errors.into_iter().map(|answer| answer.expect_err("nobody listens")) {
+        assert!(error.is_connect());
+        let text = chain(&error);
+        assert!(text.starts_with(&format!("cannot connect to the API server at {address}: ")), "{text}");
+        assert!(text.contains("Connection refused"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_shake_hands_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("it listens");
+    let certificate = Certificate::new();
+    let mut config = certificate.config(listener.local_addr().expect("an address"));
+    config.connect_timeout = Some(Duration::from_millis(100));
+    let error = soon(client(config).send(get("/"))).await.expect_err("no handshake");
+    assert!(error.is_connect(), "{}", chain(&error));
+}

@@ -17,7 +17,7 @@ async fn a_server_with_another_certificate_is_trusted_when_the_file_of_the_autho
     let client = client(config);
     assert_eq!(exchange(&client, get("/")).await, "old");
 
-    drop(server);
+    server.stop().await;
     let tls = new.server_config(&["h2"]);
     let _server = TestServer::serve(tls, address.port(), 100, |_, _| Reply::Text("new")).await;
     // The first request may meet the connection of the server that is gone.

@@ -63,7 +63,7 @@ pub(crate) struct TestServer {
     pub(crate) connections: Arc<AtomicUsize>,
     pub(crate) seen: mpsc::UnboundedReceiver<Seen>,
     peers: mpsc::UnboundedReceiver<Vec<u8>>,
-    _task: JoinSet<()>,
+    task: JoinSet<()>,
 }
 
 pub(crate) struct Certificate {
@@ -130,7 +130,12 @@ impl TestServer {
         let connections = Arc::<AtomicUsize>::default();
         let mut task = JoinSet::new();
         task.spawn(accept(listener, TlsAcceptor::from(Arc::new(tls)), setting, connections.clone()));
-        Self { address, connections, seen, peers, _task: task }
+        Self { address, connections, seen, peers, task }
+    }
+
+    /// Closes the port and all connections.
+    pub(crate) async fn stop(mut self) {
+        self.task.shutdown().await;
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -252,7 +257,7 @@ async fn serve_http1(stream: TlsStream<TcpStream>, setting: Setting, number: usi
         async move {
             let line = format!("{} {}", request.method(), request.uri().path());
             let reply = (setting.decide)(number, &line);
-            let _ = setting.seen.send(Seen::Request { connection: number, line });
+            let _ = setting.seen.send(Seen::Request { connection: number, line: line.clone() });
             let text = match reply {
                 Reply::Echo => {
                     let upgrade = hyper::upgrade::on(&mut request);
@@ -266,6 +271,7 @@ async fn serve_http1(stream: TlsStream<TcpStream>, setting: Setting, number: usi
                 }
                 Reply::Later(now) => {
                     now.notified().await;
+                    let _ = setting.seen.send(Seen::Answered(line));
                     "later"
                 }
                 Reply::Text(text) => text,

@@ -87,9 +87,21 @@ impl ConfigSource {
             )));
         }
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
+        let authority = authority_file(&file, self.context.as_ref());
         let config = kube_client::Config::from_custom_kubeconfig(file, &options).await;
-        config.map_err(|e| Error::setup(format!("{place}: {}", chain(&e))))
+        let mut config = config.map_err(|e| Error::setup(format!("{place}: {}", chain(&e))))?;
+        config.root_cert_file = authority;
+        Ok(config)
     }
+}
+
+/// Returns the file of the cluster's certificate authority, which the client reads again when the file changes.
+fn authority_file(file: &Kubeconfig, context: Option<&String>) -> Option<PathBuf> {
+    let name = context.or(file.current_context.as_ref())?;
+    let context = file.contexts.iter().find(|context| context.name == *name)?.context.as_ref()?;
+    let cluster = file.clusters.iter().find(|cluster| cluster.name == context.cluster)?.cluster.as_ref()?;
+    let is_inline = cluster.certificate_authority_data.as_ref().is_some_and(|data| !data.is_empty());
+    cluster.certificate_authority.clone().filter(|path| !is_inline && !path.is_empty()).map(PathBuf::from)
 }
 
 fn read(path: &Path) -> Result<Kubeconfig> {

@@ -1,9 +1,10 @@
 //! Builds the `kube::Client` that Windlass uses.
 //!
-//! It is kube's client with what a controller needs: it obeys the server's `Retry-After` (and never repeats a POST that may
-//! have been carried out), limits the number of connections but keeps room for Leases, limits the time of requests, asks
-//! for no compression, reads a token file again when it is 50 s old or the server refused the token, has metrics, and records writes so that [reads see them](crate::read_your_writes). It does not limit
-//! the number of requests per second: API Priority and Fairness of the server does that better.
+//! The client sends requests over one HTTP/2 connection, and watches over another one ([`windlass_http`]). The client obeys the server's
+//! `Retry-After` (and never repeats a POST that may have been carried out), limits the number of requests in progress but keeps room for
+//! Leases, limits the time of requests, asks for no compression, reads a token file again when the token is 50 s old or the server refused the
+//! token, reads certificates again when their files change, has metrics, and records writes so that [reads see them](crate::read_your_writes).
+//! The client does not limit the number of requests per second: API Priority and Fairness of the server does that better.
 //!
 //! ```no_run
 //! # async fn example() -> windlass_runtime::Result<()> {
@@ -21,6 +22,7 @@ pub(crate) mod request;
 mod retry;
 mod service;
 mod token_file;
+mod transport;
 
 #[cfg(test)]
 mod tests;
@@ -33,19 +35,21 @@ use kube_client::{Client, client::Body};
 use parking_lot::RwLock;
 use prometheus_client::registry::Registry;
 use tokio::sync::Semaphore;
+use windlass_http::{HttpClient, Options};
 
-use self::token_file::TokenFile;
 pub use self::{config::ConfigSource, retry::RetryPolicy, service::NoRetry};
 pub(crate) use self::{
     detached::OnUnknownOutcome,
     retry::{MAX_RETRY_AFTER, retry_after},
 };
+use self::{token_file::TokenFile, transport::Transport};
 use crate::{
     env::Env,
     error::{BoxError, Error, Result, chain},
     metrics::RestClientMetrics,
     read_your_writes::WriteLog,
 };
+pub use windlass_http::Protocol;
 
 /// Builds a `kube::Client` as the [module](self) describes.
 pub struct ClientBuilder {
@@ -55,6 +59,7 @@ pub struct ClientBuilder {
     request_timeout: Duration,
     body_timeout: Duration,
     connections: usize,
+    protocol: Option<Protocol>,
     env: Env,
 }
 
@@ -92,6 +97,7 @@ impl ClientBuilder {
             request_timeout: Duration::from_secs(65),
             body_timeout: Duration::from_secs(30),
             connections: 64,
+            protocol: None,
             env: Env::system(),
         }
     }
@@ -122,10 +128,17 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets how many requests are in progress at the same time, which limits the number of connections. Watches, other
+    /// Sets how many requests are in progress at the same time. Over HTTP/1.1, each of the requests has a connection. Watches, other
     /// streams and Leases do not count. Default: 64.
     pub fn connections(mut self, connections: usize) -> Self {
         self.connections = connections.max(1);
+        self
+    }
+
+    /// Sets the protocol of the connections. Default: HTTP/2 where the server offers HTTP/2, unless the environment variable `DISABLE_HTTP2`
+    /// is set, as for client-go.
+    pub fn protocol(mut self, protocol: Protocol) -> Self {
+        self.protocol = Some(protocol);
         self
     }
 
@@ -142,18 +155,23 @@ impl ClientBuilder {
 
     pub(crate) fn build_with_state(self) -> Result<(Client, Arc<ClientState>)> {
         let agent = self.user_agent.unwrap_or_else(|| format!("windlass/{}", env!("CARGO_PKG_VERSION")));
-        let (transport, host, token) = match self.target {
-            Target::Client(client) => (client, "in-process".to_owned(), None),
+        let (transport, namespace, host, token) = match self.target {
+            Target::Client(client) => {
+                let namespace = client.default_namespace().to_owned();
+                (Transport::Client(client), namespace, "in-process".to_owned(), None)
+            }
             Target::Config(mut config) => {
-                config.default_retry = false;
                 let agent = http::HeaderValue::from_str(&agent)
                     .map_err(|_| Error::setup(format!("user agent {agent:?}: not a header's value")))?;
                 config.headers.push((http::header::USER_AGENT, agent));
                 let host = config.cluster_url.authority().map_or_else(String::new, ToString::to_string);
+                let namespace = config.default_namespace.clone();
                 let token = TokenFile::take(&mut config.auth_info)?;
                 let plugin = config.auth_info.exec.as_ref().and_then(|exec| exec.command.clone());
-                let client = Client::try_from(*config).map_err(|error| explain(error, plugin.as_deref()))?;
-                (client, host, token)
+                let options = Options::default().protocol(self.protocol.unwrap_or_else(usual_protocol));
+                let client =
+                    HttpClient::new(*config, options).map_err(|error| explain(error, plugin.as_deref()))?;
+                (Transport::Http(client), namespace, host, token)
             }
         };
         let state = Arc::new(ClientState {
@@ -167,9 +185,14 @@ impl ClientBuilder {
             token,
             env: self.env,
         });
-        let namespace = transport.default_namespace().to_owned();
         Ok((Client::new(service::ApiService::new(transport, state.clone()), namespace), state))
     }
+}
+
+/// The protocol of a client whose builder sets no protocol.
+fn usual_protocol() -> Protocol {
+    let is_disabled = std::env::var_os("DISABLE_HTTP2").is_some_and(|value| !value.is_empty());
+    if is_disabled { Protocol::Http1 } else { Protocol::Any }
 }
 
 /// Names the credential plugin of the kubeconfig in an error that it caused.

@@ -1,4 +1,4 @@
-//! The layer around kube's client: every request passes [`ApiService::call`].
+//! The layer around the transport: every request passes [`ApiService::call`].
 
 use std::{
     sync::Arc,
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
-use kube_client::{Client, client::Body};
+use kube_client::client::Body;
 use tokio::time::{Instant, timeout};
 
 use super::{
@@ -19,6 +19,7 @@ use super::{
     detached::{Detached, OnUnknownOutcome, Progress, outlives_caller},
     path::{ResourcePath, query_flag},
     retry::{Repeatable, retry_after},
+    transport::Transport,
 };
 use crate::{
     error::{BoxError, Error},
@@ -39,12 +40,12 @@ pub(super) struct StateRequest;
 pub(super) struct StateResponse(pub(super) Arc<ClientState>);
 
 pub(super) struct ApiService {
-    transport: Client,
+    transport: Transport,
     state: Arc<ClientState>,
 }
 
 impl ApiService {
-    pub(super) fn new(transport: Client, state: Arc<ClientState>) -> Self {
+    pub(super) fn new(transport: Transport, state: Arc<ClientState>) -> Self {
         Self { transport, state }
     }
 }
@@ -80,7 +81,7 @@ impl tower::Service<Request<Body>> for ApiService {
 }
 
 struct Exchange {
-    transport: Client,
+    transport: Transport,
     state: Arc<ClientState>,
     progress: Arc<Progress>,
 }
@@ -192,7 +193,7 @@ impl Exchange {
         }
         self.progress.set_sent(true);
         let answer = match within(limit, self.transport.send(request)).await {
-            Some(answer) => answer.map_err(BoxError::from),
+            Some(answer) => answer,
             None => Err(Error::timeout(limit.unwrap_or_default()).into()),
         };
         drop(permit);

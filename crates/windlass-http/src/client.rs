@@ -155,37 +155,28 @@ impl Inner {
     }
 
     /// Reads certificates again in the background, once per minute.
-    fn check_files(self: &Arc<Self>) {
+    fn check_files(&self) {
         if self.dialer.tls().is_check_due(Instant::now()) {
             self.reload();
         }
     }
 
     /// Notes that the server refused the credentials: a plugin runs again, and certificates are read again.
-    fn refused(self: &Arc<Self>) {
+    fn refused(&self) {
         self.credentials.refused();
         self.reload();
     }
 
-    fn reload(self: &Arc<Self>) {
-        let this = self.clone();
-        self.runtime.spawn_blocking(move || {
-            if this.dialer.tls().reload() {
-                this.requests.retire();
-                this.streams.retire();
-            }
-        });
+    fn reload(&self) {
+        let dialer = self.dialer.clone();
+        self.runtime.spawn_blocking(move || dialer.tls().reload());
     }
 
     fn uses_http1(&self) -> bool {
         self.always_http1 || self.refused_http2.lock().is_some_and(|refused| refused.elapsed() < HTTP1_PERIOD)
     }
 
-    async fn send_http2(
-        self: &Arc<Self>,
-        mut request: Request<Body>,
-        traits: Traits,
-    ) -> Result<Response<ResponseBody>> {
+    async fn send_http2(&self, mut request: Request<Body>, traits: Traits) -> Result<Response<ResponseBody>> {
         let lane = if traits.streams { &self.streams } else { &self.requests };
         let mut resends = 0;
         loop {

@@ -5,7 +5,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
@@ -42,11 +42,14 @@ type Http2 = hyper::client::conn::http2::Connection<Stream, Body, TokioExecutor>
 pub(crate) struct Connection {
     sender: SendRequest<Body>,
     shared: Arc<Shared>,
+    /// The generation of the certificates.
+    generation: u64,
 }
 
 /// The state that a connection, its driver and its leases share.
 pub(crate) struct Shared {
-    http2: Mutex<Http2>,
+    /// `None` once the connection accepts no further request: requests that wait in the connection fail when the connection is dropped.
+    http2: Mutex<Option<Http2>>,
     streams: AtomicUsize,
     last_used: Mutex<Instant>,
 }
@@ -59,7 +62,7 @@ pub(crate) struct Lease {
 
 impl Connection {
     /// Begins HTTP/2 on a new connection. [`Shared::poll`] has to be polled.
-    pub(crate) async fn begin(stream: Stream) -> hyper::Result<Self> {
+    pub(crate) async fn begin(stream: Stream, generation: u64) -> hyper::Result<Self> {
         let mut builder = Builder::new(TokioExecutor::new());
         builder
             .timer(TokioTimer::new())
@@ -70,25 +73,26 @@ impl Connection {
             .keep_alive_while_idle(true);
         let (sender, http2) = builder.handshake(stream).await?;
         let shared = Shared {
-            http2: Mutex::new(http2),
+            http2: Mutex::new(Some(http2)),
             streams: AtomicUsize::new(0),
             last_used: Mutex::new(Instant::now()),
         };
-        Ok(Self { sender, shared: Arc::new(shared) })
+        Ok(Self { sender, shared: Arc::new(shared), generation })
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
-    pub(crate) fn is_closed(&self) -> bool {
-        self.sender.is_closed()
+    /// Returns true if the connection takes further requests.
+    pub(crate) fn is_current(&self, generation: u64) -> bool {
+        self.generation == generation && !self.sender.is_closed()
     }
 
     /// Takes a stream, unless all streams that the server accepts are in use.
     pub(crate) fn lease(&self) -> Option<Lease> {
         // A server that accepts no stream at all for a while makes the request wait.
-        let limit = self.shared.http2.lock().current_max_send_streams().max(1);
+        let limit = self.shared.http2.lock().as_ref()?.current_max_send_streams().max(1);
         let take = |streams| (streams < limit).then_some(streams + 1);
         self.shared.streams.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).ok()?;
         Some(Lease { sender: Some(self.sender.clone()), shared: self.shared.clone() })
@@ -98,7 +102,13 @@ impl Connection {
 impl Shared {
     /// Drives the connection. Ready when the connection accepts no further request; streams in use go on.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<hyper::Result<()>> {
-        self.http2.lock().poll_unpin(cx)
+        let mut http2 = self.http2.lock();
+        let Some(connection) = &mut *http2 else { return Poll::Ready(Ok(())) };
+        let ended = ready!(connection.poll_unpin(cx));
+        let connection = http2.take();
+        drop(http2);
+        drop(connection);
+        Poll::Ready(ended)
     }
 
     /// Returns the time since which no stream has been in use.

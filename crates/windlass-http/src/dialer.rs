@@ -64,8 +64,8 @@ impl Dialer {
         &self.tls
     }
 
-    /// Opens a connection, within the configuration's time-out.
-    pub(crate) async fn dial(self: Arc<Self>, url: Uri, offer: Offer) -> Result<Stream, BoxError> {
+    /// Opens a connection, within the configuration's time-out. Returns the connection and the generation of its certificates.
+    pub(crate) async fn dial(self: Arc<Self>, url: Uri, offer: Offer) -> Result<(Stream, u64), BoxError> {
         let this = self.clone();
         tokio::task::spawn_blocking(move || this.tls.reload()).await?;
         let configs = self.tls.configs();
@@ -76,7 +76,7 @@ impl Dialer {
         connector.set_read_timeout(self.config.read_timeout);
         connector.set_write_timeout(self.config.write_timeout);
         connector.set_reset_reader_on_write(self.config.reset_reader_on_write);
-        connector.oneshot(url).await
+        Ok((connector.oneshot(url).await?, configs.generation))
     }
 
     fn https<H>(&self, inner: H, tls: Arc<ClientConfig>) -> HttpsConnector<H> {
@@ -180,6 +180,7 @@ impl Service<Uri> for Http1Connector {
     }
 
     fn call(&mut self, server: Uri) -> Self::Future {
-        Box::pin(self.0.clone().dial(server, Offer::Http1))
+        let dial = self.0.clone().dial(server, Offer::Http1);
+        Box::pin(async move { Ok(dial.await?.0) })
     }
 }

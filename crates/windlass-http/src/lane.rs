@@ -63,7 +63,7 @@ impl Lane {
     pub(crate) async fn stream(self: &Arc<Self>) -> Result<Stream> {
         let attempts = {
             let mut state = self.state.lock();
-            match state.lease() {
+            match state.lease(self.dialer.tls().generation()) {
                 Some(lease) => return Ok(Stream::Http2(lease)),
                 None => state.attempts,
             }
@@ -72,18 +72,13 @@ impl Lane {
         dialing.await.map_err(|_| Error::stopped())?
     }
 
-    /// Forgets all connections: requests in progress go on, and later requests use new connections.
-    pub(crate) fn retire(&self) {
-        self.state.lock().connections.clear();
-    }
-
     /// Opens a connection, unless another caller has opened a connection in the meantime. `attempts` is the number of attempts that the
     /// caller knows: callers that wait for the same attempt get the same failure.
     async fn open(self: Arc<Self>, attempts: u64) -> Result<Stream> {
         let _dialing = self.dialing.lock().await;
         let not_before = {
             let mut state = self.state.lock();
-            if let Some(lease) = state.lease() {
+            if let Some(lease) = state.lease(self.dialer.tls().generation()) {
                 return Ok(Stream::Http2(lease));
             }
             if let Some(failure) = state.failure.as_ref().filter(|_| state.attempts > attempts) {
@@ -118,11 +113,11 @@ impl Lane {
 
     /// Returns `None` if the server does not speak HTTP/2.
     async fn dial(&self) -> Result<Option<Connection>, BoxError> {
-        let stream = self.dialer.clone().dial(self.url.clone(), Offer::Any).await?;
+        let (stream, generation) = self.dialer.clone().dial(self.url.clone(), Offer::Any).await?;
         if !is_http2(&stream) {
             return Ok(None);
         }
-        Ok(Some(Connection::begin(stream).await?))
+        Ok(Some(Connection::begin(stream, generation).await?))
     }
 
     /// Forgets a connection.
@@ -146,9 +141,10 @@ impl Lane {
 }
 
 impl State {
-    /// Takes a stream of the first connection that has a free stream, so that the last connections become idle.
-    fn lease(&mut self) -> Option<Lease> {
-        self.connections.retain(|connection| !connection.is_closed());
+    /// Takes a stream of the first connection that has a free stream, so that the last connections become idle. Connections that are closed
+    /// or of an earlier generation get no further requests.
+    fn lease(&mut self, generation: u64) -> Option<Lease> {
+        self.connections.retain(|connection| connection.is_current(generation));
         self.connections.iter().find_map(Connection::lease)
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct TlsConfigs {
     pub(crate) any: Arc<ClientConfig>,
     /// Offers HTTP/1.1 only.
     pub(crate) http1: Arc<ClientConfig>,
+    /// Grows when the files change: connections of an earlier generation get no further requests.
+    pub(crate) generation: u64,
 }
 
 /// The TLS settings of the client's configuration.
@@ -46,13 +48,18 @@ impl TlsFiles {
         let paths: Vec<PathBuf> = identity.chain(config.root_cert_file.clone()).collect();
         let contents = hash(&paths);
         let now = Instant::now();
-        let loaded = Loaded { configs: TlsConfigs::new(config)?, contents, made_at: now, checked_at: now };
+        let loaded = Loaded { configs: TlsConfigs::new(config, 0)?, contents, made_at: now, checked_at: now };
         Ok(Self { config: config.clone(), paths, loaded: Mutex::new(loaded) })
     }
 
     /// Returns the configurations of new connections.
     pub(crate) fn configs(&self) -> TlsConfigs {
         self.loaded.lock().configs.clone()
+    }
+
+    /// Returns the generation of new connections.
+    pub(crate) fn generation(&self) -> u64 {
+        self.loaded.lock().configs.generation
     }
 
     /// Returns true once per minute if there are files that may have changed.
@@ -68,28 +75,26 @@ impl TlsFiles {
         is_due
     }
 
-    /// Reads the files again, and the certificate of a credential plugin. Returns true if new connections differ from old ones. Files that
-    /// cannot be used leave the last ones in use. Blocks.
-    pub(crate) fn reload(&self) -> bool {
+    /// Reads the files again, and the certificate of a credential plugin. Files that cannot be used leave the last files in use. Blocks.
+    pub(crate) fn reload(&self) {
         let contents = hash(&self.paths);
-        {
+        let generation = {
             let loaded = self.loaded.lock();
             if contents == loaded.contents && !self.has_old_plugin_certificate(&loaded) {
-                return false;
+                return;
             }
-        }
-        let configs = TlsConfigs::new(&self.config);
+            loaded.configs.generation + 1
+        };
+        let configs = TlsConfigs::new(&self.config, generation);
         let mut loaded = self.loaded.lock();
         loaded.made_at = Instant::now();
         match configs {
             Ok(configs) => {
                 loaded.configs = configs;
                 loaded.contents = contents;
-                true
             }
             Err(error) => {
-                tracing::warn!(%error, "certificates cannot be read again; the last ones are used");
-                false
+                tracing::warn!(%error, "certificates cannot be read again; the last certificates are used");
             }
         }
     }
@@ -106,12 +111,12 @@ impl TlsFiles {
 }
 
 impl TlsConfigs {
-    fn new(config: &Config) -> Result<Self, kube_client::Error> {
+    fn new(config: &Config, generation: u64) -> Result<Self, kube_client::Error> {
         let mut any = config.rustls_client_config()?;
         let mut http1 = any.clone();
         any.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         http1.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self { any: Arc::new(any), http1: Arc::new(http1) })
+        Ok(Self { any: Arc::new(any), http1: Arc::new(http1), generation })
     }
 }
 

@@ -36,12 +36,14 @@ const RULES: &[Rule] = &[
     Rule { name: "windlass-quota", uses: &["windlass-schema"], may_enable: &[], never: CLUSTER },
     Rule { name: "windlass-derive", uses: &[], may_enable: &[], never: CLUSTER },
     Rule { name: "windlass-apply", uses: &["windlass-derive"], may_enable: &[], never: CLIENT },
+    Rule { name: "windlass-http", uses: &[], may_enable: &[], never: &["kube-runtime"] },
     Rule {
         name: "windlass-runtime",
         uses: &[
             "windlass-apply",
             "windlass-cache",
             "windlass-codegen",
+            "windlass-http",
             "windlass-webhook",
             "windlass-workqueue",
         ],

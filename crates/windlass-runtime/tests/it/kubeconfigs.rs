@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
 use kube_client::Client;
 use kube_core::ApiResource;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 use windlass_runtime::{
-    client::{ClientBuilder, ConfigSource},
+    client::{ClientBuilder, ConfigSource, Protocol},
     informer::{SharedInformer, SharedInformerFactory, WatchOptions},
 };
 use windlass_test::{Identity, Listen, Listening, ServerCertificate, TestCluster, eventually};
@@ -239,6 +239,39 @@ async fn requests_go_through_the_proxy_of_the_kubeconfig() {
     let (_factory, informer) = watch(&setting.kubeconfig(&listening.url(), through, token())).await;
     sees(&informer, "a").await;
     assert!(tunnels.load(Ordering::SeqCst) > 0);
+}
+
+/// Watches three kinds and creates 40 objects at once. Returns the number of connections.
+async fn connections(protocol: Protocol) -> usize {
+    let setting = Setting::new().await;
+    let listening = setting.listen(0).await;
+    let (address, tunnels) = proxy().await;
+    let through = json!({ "proxy-url": format!("http://{address}") });
+    let kubeconfig = setting.kubeconfig(&listening.url(), through, token());
+    let source = ConfigSource { kubeconfig: Some(kubeconfig), ..ConfigSource::default() };
+    let config = source.load().await.expect("a configuration");
+    let client = ClientBuilder::new(config).protocol(protocol).build().expect("a client");
+    let factory = SharedInformerFactory::new(client.clone());
+    let kinds = [
+        ApiResource::erase::<ConfigMap>(&()),
+        ApiResource::erase::<Secret>(&()),
+        ApiResource::erase::<Service>(&()),
+    ];
+    let informers = kinds.map(|kind| factory.informer(&kind, WatchOptions::default()).expect("an informer"));
+    factory.start();
+    let names: Vec<String> = (0..40).map(|n| format!("m{n}")).collect();
+    futures::future::join_all(names.iter().map(|name| create_config_map(&client, name))).await;
+    for name in &names {
+        sees(&informers[0], name).await;
+    }
+    eventually(SOON, || async { expect_eq(informers.iter().all(SharedInformer::has_synced), true) }).await;
+    tunnels.load(Ordering::SeqCst)
+}
+
+#[tokio::test]
+async fn requests_share_a_connection_and_watches_share_another() {
+    assert_eq!(connections(Protocol::Any).await, 2);
+    assert!(connections(Protocol::Http1).await > 2, "a connection for each watch and each request");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! HTTP/1.1: servers without HTTP/2, clients that are told so, and upgrades.
+//! HTTP/1.1: servers without HTTP/2, clients with `Protocol::Http1`, and upgrades.
 
 use std::sync::Arc;
 

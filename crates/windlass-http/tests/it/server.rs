@@ -1,4 +1,4 @@
-//! A server whose replies a test decides.
+//! A server for tests: a closure of the test decides the replies.
 
 use std::{
     net::SocketAddr,
@@ -39,13 +39,13 @@ pub(crate) enum Reply {
     Open,
     /// Sends a part of the response, and closes the connection.
     Cut,
-    /// Answers when the test says so.
+    /// Answers when the test notifies the server.
     Later(Arc<Notify>),
     /// Switches to another protocol (HTTP/1.1 only), and echoes.
     Echo,
 }
 
-/// What the server saw.
+/// An event of the server.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     Request {
@@ -152,7 +152,7 @@ impl TestServer {
         soon(self.peers.recv()).await.expect("the server is there")
     }
 
-    /// Waits for the next request, and returns its connection and its line.
+    /// Waits for the next request, and returns the number of the connection and the request line.
     pub(crate) async fn request(&mut self) -> (usize, String) {
         loop {
             if let Seen::Request { connection, line } = self.next().await {
@@ -162,7 +162,7 @@ impl TestServer {
     }
 }
 
-/// Waits for the output, for as long as a busy machine may take.
+/// Waits for the output, with a time limit for busy machines.
 pub(crate) async fn soon<F: Future>(future: F) -> F::Output {
     let mut future = std::pin::pin!(future);
     let begun = tokio::time::Instant::now();
@@ -314,7 +314,7 @@ pub(crate) async fn watch(client: &HttpClient) -> ResponseBody {
     body
 }
 
-/// Returns an error and its causes on one line.
+/// Returns an error and all causes on one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

@@ -1,4 +1,4 @@
-//! The network of pods: services, other pods, and addresses of nobody.
+//! The network of pods: services, other pods, and addresses without a program.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -11,7 +11,7 @@ use windlass_patience::stretched;
 
 use crate::fixture::{Fixture, fixture, sandbox_spec};
 
-/// Answers every connection with a line, and returns nothing.
+/// Answers every connection with a line.
 fn serve(listener: TcpListener, line: &'static str) {
     tokio::spawn(async move {
         while let Ok((mut stream, peer)) = listener.accept().await {
@@ -104,7 +104,7 @@ async fn pods_reach_each_other_at_their_addresses() {
         fixture.exec(&id, &["sh", "-c", "nc -l -p 7000 & nc -w 5 10.244.0.4 7000 < /etc/passwd; wait"]).await;
     assert!(own.contains("root:x:0"), "{own}");
 
-    // Nobody has the address of a pod that is gone, or of a pod that never was.
+    // The address of a pod that is gone is refused, as is an address that no pod has had.
     fixture.runtime.remove_sandbox(&server).await.unwrap();
     for address in ["10.244.0.3 5432", "10.244.77.1 80", "10.0.0.77 80"] {
         let begun = Instant::now();

@@ -25,7 +25,7 @@ use crate::Result;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Run only the groups that have rows with one of these prefixes: queue, scan, sync, events, relist, reads,
-    /// reconcile, reconcile-shards, server, server-objects, server-watch, server-crds, server-updates. The name build, alone:
+    /// reconcile, reconcile-shards, libc (musl and glibc), server, server-objects, server-watch, server-crds, server-updates. The name build, alone:
     /// compile times of an operator outside of the workspace, and the size of one for an image
     names: Vec<String>,
     /// Seed of the generated objects

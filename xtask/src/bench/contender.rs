@@ -8,13 +8,22 @@ use crate::{Result, project};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Contender {
     Ours,
+    /// Our program, linked with musl and mimalloc.
+    Musl,
+    /// Our program, linked with musl and its allocator.
+    MuslAllocator,
     Go,
     KubeRs,
 }
 
+/// The programs with musl, below the folder of compiled code: with mimalloc, and with musl's allocator.
+const MUSL_PROGRAMS: [&str; 2] = ["release/bench-musl", "release/bench-musl-allocator"];
+
 /// The programs of the contenders; `None` if one could not be built.
 pub(crate) struct Programs {
     ours: PathBuf,
+    musl: Option<PathBuf>,
+    musl_allocator: Option<PathBuf>,
     go: Option<PathBuf>,
     kube_rs: Option<PathBuf>,
 }
@@ -31,7 +40,12 @@ impl Programs {
         let go = || optional("client-go and controller-runtime", go(&benches.join("peers/go")));
         let kube_rs = if needed(Contender::KubeRs) { kube_rs() } else { None };
         let go = if needed(Contender::Go) { go() } else { None };
-        Ok(Self { ours, go, kube_rs })
+        let musl = |contender| {
+            let built = || optional("musl", musl(&benches, contender == Contender::Musl));
+            if needed(contender) { built() } else { None }
+        };
+        let (musl, musl_allocator) = (musl(Contender::Musl), musl(Contender::MuslAllocator));
+        Ok(Self { ours, musl, musl_allocator, go, kube_rs })
     }
 
     /// Returns the programs of the last build.
@@ -42,6 +56,8 @@ impl Programs {
         };
         Self {
             ours: target(&benches).join("release/bench"),
+            musl: there("", MUSL_PROGRAMS[0]),
+            musl_allocator: there("", MUSL_PROGRAMS[1]),
             go: there("peers/go", "peer-go"),
             kube_rs: there("peers/kube-rs", "release/peer-kube-rs"),
         }
@@ -51,6 +67,8 @@ impl Programs {
     pub(crate) fn counted() -> Result<Self> {
         Ok(Self {
             ours: cargo(&project::root().join("benches"), "bench", "counted")?,
+            musl: None,
+            musl_allocator: None,
             go: None,
             kube_rs: None,
         })
@@ -59,6 +77,8 @@ impl Programs {
     pub(crate) fn program(&self, contender: Contender) -> Option<&Path> {
         match contender {
             Contender::Ours => Some(&self.ours),
+            Contender::Musl => self.musl.as_deref(),
+            Contender::MuslAllocator => self.musl_allocator.as_deref(),
             Contender::Go => self.go.as_deref(),
             Contender::KubeRs => self.kube_rs.as_deref(),
         }
@@ -84,6 +104,23 @@ fn cargo(folder: &Path, binary: &str, profile: &str) -> Result<PathBuf> {
     build.args(["build", "--quiet", "--profile", profile, "--bin", binary]).current_dir(folder);
     succeed(build.env("CARGO_TARGET_DIR", &target))?;
     Ok(target.join(profile).join(binary))
+}
+
+/// Builds our program as `windlass image build` builds a static program.
+fn musl(benches: &Path, with_mimalloc: bool) -> Result<PathBuf> {
+    let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    let compiler = format!("CC_{}", triple.replace('-', "_"));
+    let target = target(benches);
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--release", "--bin", "bench", "--target", &triple]).current_dir(benches);
+    if with_mimalloc {
+        build.args(["--features", "mimalloc"]);
+    }
+    succeed(build.env("CARGO_TARGET_DIR", &target).env(compiler, "musl-gcc"))?;
+    // The next build has the same path.
+    let program = target.join(MUSL_PROGRAMS[usize::from(!with_mimalloc)]);
+    std::fs::copy(target.join(&triple).join("release/bench"), &program)?;
+    Ok(program)
 }
 
 fn go(folder: &Path) -> Result<PathBuf> {

@@ -17,6 +17,9 @@ const LIST: &str = "client-go LIST";
 const WATCH_LIST: &str = "client-go WatchList";
 const KUBE: &str = "kube-rs";
 const PRUNED: &str = "kube-rs pruned";
+const GLIBC: &str = "glibc";
+const MUSL: &str = "musl, mimalloc";
+const MUSL_ALLOCATOR: &str = "musl, its allocator";
 const CLIENT_GO: &str = "client-go";
 const RUNTIME: &str = "controller-runtime";
 const PRIORITY: &str = "priority queue";
@@ -255,6 +258,47 @@ pub(crate) const GROUPS: &[Group] = &[
             peak("reconcile.peak", (OURS, KUBE, KUBE), Report),
             first_reconcile("reconcile.first", (OURS, RUNTIME, RUNTIME)),
             first_reconcile("reconcile.first", (OURS, KUBE, KUBE)),
+        ],
+    },
+    Group {
+        name: "libc-events",
+        about: "100k changes of custom resources through a predicate into a queue, with the C libraries of images",
+        feed: Some(feed("databases", 100_000, 100_000)),
+        count: None,
+        runs: &[
+            run(GLIBC, Contender::Ours, &["informer"]),
+            run(MUSL, Contender::Musl, &["informer"]),
+            run(MUSL_ALLOCATOR, Contender::MuslAllocator, &["informer"]),
+        ],
+        rows: &[
+            events("libc-events", (MUSL, GLIBC, GLIBC), Times(0.9)),
+            events("libc-events", (MUSL, MUSL_ALLOCATOR, MUSL_ALLOCATOR), Report),
+            processor_each("libc-events.processor", (MUSL, GLIBC, GLIBC)),
+            processor_each("libc-events.processor", (MUSL, MUSL_ALLOCATOR, MUSL_ALLOCATOR)),
+            time("libc-events.sync", (MUSL, GLIBC, GLIBC), Report),
+            peak("libc-events.peak", (MUSL, GLIBC, GLIBC), Report),
+        ],
+    },
+    Group {
+        name: "libc-reconcile",
+        about: "the operator of the group reconcile, with the C libraries of images",
+        feed: None,
+        count: Some(("objects", 10_000)),
+        runs: &[
+            operate(GLIBC, Contender::Ours),
+            operate(MUSL, Contender::Musl),
+            operate(MUSL_ALLOCATOR, Contender::MuslAllocator),
+        ],
+        rows: &[
+            reconciles("libc-reconcile.again", "round_rate", (MUSL, GLIBC, GLIBC), Times(0.9)),
+            reconciles("libc-reconcile.again", "round_rate", (MUSL, MUSL_ALLOCATOR, MUSL_ALLOCATOR), Report),
+            of_reconcile("libc-reconcile.create.processor", "processor_each", (MUSL, GLIBC, GLIBC), Report),
+            of_reconcile(
+                "libc-reconcile.create.processor",
+                "processor_each",
+                (MUSL, MUSL_ALLOCATOR, MUSL_ALLOCATOR),
+                Report,
+            ),
         ],
     },
     Group {

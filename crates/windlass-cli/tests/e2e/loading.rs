@@ -138,5 +138,5 @@ fn an_engine_that_is_not_installed_is_named() {
     let output = machine.load(&["--k3d"]);
     assert!(!output.status.success());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("cannot run k3d") && said.contains("install k3d"), "{said}");
+    assert!(said.contains("cannot run k3d") && said.contains("put k3d on the PATH"), "{said}");
 }

@@ -24,7 +24,7 @@ mkdir -p "$compiled" && compiled=$(cd "$compiled" && pwd)
 folder=$(mktemp -d)
 cp "$programs/windlass" "$folder/windlass"
 export PATH=$folder:$PATH WINDLASS_CHECKOUT=$checkout CARGO_TARGET_DIR=$compiled
-export KUBECONFIG=$folder/kubeconfig WINDLASS_IMAGES=$folder/images
+export KUBECONFIG=$folder/kubeconfig XDG_CACHE_HOME=$folder/cache
 export HELM_CACHE_HOME=$folder/helm HELM_CONFIG_HOME=$folder/helm HELM_DATA_HOME=$folder/helm
 cluster=
 finish() {

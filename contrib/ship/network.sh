@@ -24,7 +24,7 @@ unshare --user --map-root-user --net true 2>/dev/null || skip "this machine allo
 programs=${CARGO_TARGET_DIR:-$checkout/target}/debug
 folder=$(mktemp -d)
 cp "$programs/windlass" "$folder/windlass"
-export PATH=$folder:$PATH KUBECONFIG=$folder/kubeconfig WINDLASS_IMAGES=$folder/images
+export PATH=$folder:$PATH KUBECONFIG=$folder/kubeconfig XDG_CACHE_HOME=$folder/cache
 cluster=
 finish() {
     if [ -n "$cluster" ]; then kill "$cluster" 2>/dev/null && wait "$cluster" 2>/dev/null || true; fi

@@ -218,7 +218,7 @@ impl Api {
             uri: request.uri(),
             headers: request.headers(),
             body: request.body(),
-            unread: Mutex::new(unread),
+            unread: Mutex::new(unread.map(RequestBody::stream)),
             warnings,
         };
         let is_write = !matches!(call.route.verb, "get" | "list" | "watch");

@@ -1,4 +1,4 @@
-//! The body of a response.
+//! The body of a response, and of a request that is not received yet.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -7,6 +7,16 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures::Stream;
 use http_body::{Frame, SizeHint};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Empty};
+
+/// The body of a request, as the body arrives.
+pub(crate) type UnreadBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Returns a body without bytes.
+pub(crate) fn unread_nothing() -> UnreadBody {
+    Empty::new().map_err(|never: Infallible| match never {}).boxed_unsync()
+}
 
 /// The body of a response: bytes in memory, or a stream.
 pub struct Body(Kind);

@@ -9,10 +9,10 @@ use serde_json::Value;
 use windlass_schema::go_quote;
 
 use crate::auth::Identity;
+use crate::body::UnreadBody;
 use crate::managed_fields::{self, FieldManager};
 use crate::resource::{Resource, ServedResources};
 use crate::route::{Query, Route};
-use crate::serve::RequestBody;
 use crate::state::State;
 use crate::store::View;
 use crate::strategy::StrategyContext;
@@ -29,7 +29,7 @@ pub(crate) struct Call<'a> {
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a Bytes,
     /// The body of a request to a `proxy`, which is not received here.
-    pub(crate) unread: Mutex<Option<RequestBody>>,
+    pub(crate) unread: Mutex<Option<UnreadBody>>,
     /// Sentences for `Warning` headers.
     pub(crate) warnings: Vec<String>,
 }

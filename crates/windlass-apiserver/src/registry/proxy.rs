@@ -13,7 +13,7 @@ use windlass_schema::go_quote;
 
 use super::Call;
 use super::connect::{object, text};
-use crate::body::Body;
+use crate::body::{Body, unread_nothing};
 use crate::nodes::{Connection, Pod};
 use crate::store::ResourceId;
 use crate::upgrade::Upgrade;
@@ -109,7 +109,7 @@ async fn pass_on(
     let target = headers::target(subpath, path.ends_with('/'), call.uri.query());
     let prefix = headers::prefix(path, subpath);
     let body = call.unread.lock().take();
-    let mut request = Request::new(body.unwrap_or_default().stream());
+    let mut request = Request::new(body.unwrap_or_else(unread_nothing));
     *request.method_mut() = method.clone();
     *request.uri_mut() = target.parse().map_err(|_| ApiError::bad_request("invalid path"))?;
     *request.headers_mut() = headers::of_request(call.headers, call.uri, upgrades.as_ref());

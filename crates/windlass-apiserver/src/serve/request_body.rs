@@ -4,12 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::{Bytes, BytesMut};
 use http_body::Body as _;
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Empty};
+use http_body_util::BodyExt;
 
+use crate::body::{UnreadBody, unread_nothing};
 use crate::wire::ApiError;
-
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The largest request body: 3 MiB, as in the real server.
 pub(crate) const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -17,22 +15,21 @@ pub(crate) const BODY_LIMIT: usize = 3 * 1024 * 1024;
 const RECEIVE_LIMIT: usize = 128 * 1024 * 1024;
 
 /// The body of a request. Dropping it unread refuses the rest of it.
-#[derive(Default)]
-pub(crate) struct RequestBody(Option<UnsyncBoxBody<Bytes, BoxError>>);
+pub(crate) struct RequestBody(Option<UnreadBody>);
 
 impl RequestBody {
     pub(super) fn new<B>(body: B) -> Self
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let body = (!body.is_end_stream()).then(|| body.map_err(Into::into).boxed_unsync());
         Self(body)
     }
 
     /// Returns the body as it arrives, without a limit.
-    pub(crate) fn stream(self) -> UnsyncBoxBody<Bytes, BoxError> {
-        self.0.unwrap_or_else(|| Empty::new().map_err(|never| match never {}).boxed_unsync())
+    pub(crate) fn stream(self) -> UnreadBody {
+        self.0.unwrap_or_else(unread_nothing)
     }
 
     /// Receives the whole body.

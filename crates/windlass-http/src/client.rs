@@ -241,13 +241,13 @@ impl Outcome {
     fn of(answer: Result<Response<Incoming>, TrySendError<Request<Body>>>, lease: Lease) -> Self {
         match answer {
             Ok(response) => Self::Answered(response.map(|body| ResponseBody::new(body, Some(lease)))),
-            Err(mut error) => match error.take_message() {
-                Some(request) => Self::Unprocessed(Some(request), error.into_error()),
-                None => {
-                    let error = error.into_error();
-                    if is_unprocessed(&error) { Self::Unprocessed(None, error) } else { Self::Failed(error) }
+            Err(mut error) => {
+                if let Some(request) = error.take_message() {
+                    return Self::Unprocessed(Some(request), error.into_error());
                 }
-            },
+                let error = error.into_error();
+                if is_unprocessed(&error) { Self::Unprocessed(None, error) } else { Self::Failed(error) }
+            }
         }
     }
 }

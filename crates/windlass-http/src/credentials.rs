@@ -129,7 +129,7 @@ impl Renewed {
                 *self.state.lock() = State { source, made_at: Instant::now(), refused: false };
             }
             Ok(Err(error)) => {
-                tracing::warn!(%error, "the credential plugin failed; the last credentials are used")
+                tracing::warn!(%error, "the credential plugin failed; the last credentials are used");
             }
             Err(_) => {}
         }

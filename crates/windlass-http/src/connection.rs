@@ -31,8 +31,8 @@ const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// A connection whose ping is not answered in this time is broken, as in client-go.
 const PING_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The bytes of one response that the server may send ahead of the reader. The limit of the connection is out of reach, so that a watch whose
-/// events nobody reads holds up no other watch.
+/// The bytes of one response that the server may send ahead of the reader. The limit of the connection is out of reach, so that a watch with
+/// a slow reader holds up no other watch.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 1 << 30;
 

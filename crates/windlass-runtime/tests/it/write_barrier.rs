@@ -223,7 +223,7 @@ async fn an_uncertain_create_belongs_to_its_owner() {
         .await;
     };
     stored(1).await;
-    // Both parents lose their secrets' watch events; one of them loses an answer, too.
+    // The secret is deleted, and the answer to the next create is lost.
     secrets(&client)
         .delete_collection(&DeleteParams::default(), &ListParams::default())
         .await

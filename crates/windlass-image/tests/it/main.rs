@@ -1,5 +1,5 @@
 //! Tests of images from the outside.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
 mod disk;
 mod faults;

@@ -1,5 +1,6 @@
 //! What requests write, seen from outside.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::print_stderr, reason = "a test that is skipped says why")]
 
 mod golden;
 mod memory;

@@ -47,6 +47,8 @@ pub struct RegistryServer {
 struct State {
     store: Store,
     uploads: Uploads,
+    /// Whether only requests that change nothing are answered.
+    read_only: bool,
 }
 
 impl RegistryServer {
@@ -55,7 +57,20 @@ impl RegistryServer {
         let cannot = |error| Error::Storage { doing: format!("cannot listen on {address}"), error };
         let listener = TcpListener::bind(address).await.map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
-        Ok(Self { listener, address, state: Arc::new(State { store, uploads: Uploads::default() }) })
+        let state = State { store, uploads: Uploads::default(), read_only: false };
+        Ok(Self { listener, address, state: Arc::new(state) })
+    }
+
+    /// Refuses all requests that would change the store.
+    #[must_use]
+    pub fn read_only(self) -> Self {
+        let Self { listener, address, state } = self;
+        let store = state.store.clone();
+        Self {
+            listener,
+            address,
+            state: Arc::new(State { store, uploads: Uploads::default(), read_only: true }),
+        }
     }
 
     /// Returns the address.
@@ -121,6 +136,9 @@ impl State {
             .to_owned();
         let path = request.uri().path().to_owned();
         let method = request.method().clone();
+        if self.read_only && !is_read(&method) {
+            return Err(Refusal::unsupported());
+        }
         let query = request.uri().query().unwrap_or_default().to_owned();
         let in_repository = |name: &str| Repository::new(&host, name);
         match Route::parse(&path).ok_or_else(Refusal::not_found)? {

@@ -204,3 +204,22 @@ async fn a_registry_without_a_listener_is_unavailable() {
     let pulled = client().digest(&"127.0.0.1:1/web".parse().unwrap()).await;
     assert!(matches!(pulled, Err(Error::Unavailable(_))), "{pulled:?}");
 }
+
+#[tokio::test]
+async fn a_registry_for_reading_serves_images_and_takes_none() {
+    let sandbox = Sandbox::new();
+    let image = sandbox.image("localhost/app:1", &[Layer::new().file("a", "b")]);
+    let server = RegistryServer::bind(sandbox.store.clone(), ([127, 0, 0, 1], 0).into()).await.unwrap();
+    let server = server.read_only();
+    let address = server.address();
+    tokio::spawn(server.run(std::future::pending()));
+    let name: Reference = format!("{address}/any@{}", image.digest()).parse().unwrap();
+    let pulled = Store::open(sandbox.folder.path().join("pulled")).unwrap();
+    let found = client().pull(&pulled, &name, &Platform::host(), &NoProgress).await.unwrap();
+    assert_eq!(found.digest(), image.digest());
+    let other = Sandbox::new();
+    let name: Reference = format!("{address}/other:1").parse().unwrap();
+    other.image(&name.to_string(), &[Layer::new().file("c", "d")]);
+    assert!(client().push(&other.store, &name, &name, &NoProgress).await.is_err());
+    assert!(sandbox.store.find(&name).unwrap().is_none());
+}

@@ -188,7 +188,7 @@ fn start_config(config: &windlass_image::Config) -> ImageConfig {
 }
 
 /// Reads `SIGTERM`, `TERM` or `15`.
-fn signal_number(text: &str) -> Option<i32> {
+pub(crate) fn signal_number(text: &str) -> Option<i32> {
     const NAMES: [(&str, i32); 10] = [
         ("HUP", 1),
         ("INT", 2),

@@ -4,6 +4,8 @@
 //! knows no Kubernetes object: the kubelet resolves environment variables, volumes and users first.
 #![forbid(unsafe_code)]
 
+#[cfg(all(target_os = "linux", feature = "cri"))]
+mod cri;
 mod error;
 #[cfg(target_os = "linux")]
 mod helper;
@@ -20,10 +22,14 @@ pub mod probe;
 mod program;
 mod runtime;
 mod session;
+#[cfg(target_os = "linux")]
+mod sockets;
 mod spec;
 #[cfg(unix)]
 pub mod volume;
 
+#[cfg(all(target_os = "linux", feature = "cri"))]
+pub use self::cri::{Cri, CriConfig};
 pub use self::error::{PullError, RuntimeError};
 #[cfg(target_os = "linux")]
 pub use self::helper::launch;

@@ -12,7 +12,9 @@ use crate::{
 
 /// Runs the programs of pods.
 ///
-/// All state of a `Runtime` ends with the process: no program, mount, namespace or listener outlives it, even after `kill -9`.
+/// All state of a `Runtime` ends with [`shut_down`](Self::shut_down), or at the latest with the process. After `kill -9` of the process, each
+/// runtime leaves something else behind: `Namespaces` files, until the next `Namespaces` starts in the same directory; `Plain` the programs;
+/// `Cri` the sandboxes with their containers, until the next `Cri` starts on the same container runtime.
 #[async_trait]
 pub trait Runtime: Send + Sync + 'static {
     /// Returns the scheme of the container IDs, such as `process` for `process://4f1c…`.
@@ -68,7 +70,7 @@ pub trait Runtime: Send + Sync + 'static {
     async fn connect(&self, sandbox: &SandboxId, port: u16) -> Result<TcpStream, RuntimeError>;
 
     /// Removes all sandboxes, and all files of the runtime. Called once, before the process ends: a runtime that is only dropped may
-    /// leave files to the next runtime.
+    /// leave sandboxes or files to the next runtime. The runtime may refuse all later calls.
     async fn shut_down(&self) {}
 
     /// Makes a UDP socket that is connected to a port in the sandbox. Only datagrams of that port are received.

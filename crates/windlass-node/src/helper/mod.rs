@@ -13,11 +13,11 @@
 pub(crate) mod channel;
 mod identity;
 mod mounts;
-mod netlink;
-mod network;
+pub(crate) mod netlink;
+pub(crate) mod network;
 mod process;
 pub(crate) mod protocol;
-mod sandbox;
+pub(crate) mod sandbox;
 mod server;
 mod stage;
 

@@ -68,7 +68,7 @@ pub(super) enum Via {
 
 /// A device of a new pair.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Device<'a> {
+pub(crate) struct Device<'a> {
     pub index: u32,
     pub name: &'a str,
 }

@@ -11,8 +11,8 @@ use std::os::fd::AsFd;
 use super::netlink::{Device, LOOPBACK, Netlink, Via};
 use super::protocol::{Doing, Refusal};
 
-/// The device of a pod. A high index is free in a new network, where some kernels create devices for tunnels.
-const POD_DEVICE: Device<'static> = Device { index: 1000, name: "eth0" };
+/// The only device of a pod. A high index is free in a new network, where some kernels create devices for tunnels.
+pub(crate) const ONLY_DEVICE: Device<'static> = Device { index: 1000, name: "eth0" };
 /// The index of the node's first device.
 const FIRST_DEVICE: u32 = 1000;
 /// The next hop of all routes of pods. No device has the address: frames to the node need no hardware address.
@@ -23,7 +23,7 @@ const FORWARDING: [&str; 2] = ["/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/i
 
 /// The network of the node.
 #[derive(Debug)]
-pub(super) struct NodeNetwork {
+pub(crate) struct NodeNetwork {
     netlink: Netlink,
     next_device: u32,
     ranges: BTreeSet<(IpAddr, u8)>,
@@ -31,14 +31,14 @@ pub(super) struct NodeNetwork {
 
 /// The node's side of a pod.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Attachment {
+pub(crate) struct Attachment {
     address: IpAddr,
     device: u32,
 }
 
 impl NodeNetwork {
-    /// Configures the network of this process.
-    pub(super) fn new() -> Result<Self, Refusal> {
+    /// Configures the network of this thread.
+    pub(crate) fn new() -> Result<Self, Refusal> {
         let netlink = Netlink::open().doing("open a netlink socket")?;
         netlink
             .check_pairs()
@@ -51,10 +51,11 @@ impl NodeNetwork {
         Ok(Self { netlink, next_device: FIRST_DEVICE, ranges: BTreeSet::new() })
     }
 
-    /// Connects the network of this process, a new network, to the node's network `node`.
-    pub(super) fn attach(
+    /// Connects the network of this thread, the network of a pod, to the node's network `node`. The pod gets the new device `near`.
+    pub(crate) fn attach(
         &mut self,
         node: impl AsFd,
+        near: Device<'_>,
         address: IpAddr,
         ranges: &[(IpAddr, u8)],
     ) -> Result<Attachment, Refusal> {
@@ -63,11 +64,11 @@ impl NodeNetwork {
         let device = self.next_device;
         self.next_device = device.checked_add(1).filter(|next| *next < 1 << 31).unwrap_or(FIRST_DEVICE);
         let far = Device { index: device, name: &format!("pod{device}") };
-        pod.create_pair(POD_DEVICE, far, node.as_fd()).doing("create the network devices of the pod")?;
-        pod.add_address(POD_DEVICE.index, address).doing("add the address of the pod")?;
+        pod.create_pair(near, far, node.as_fd()).doing("create the network devices of the pod")?;
+        pod.add_address(near.index, address).doing("add the address of the pod")?;
         for range in ranges.iter().filter(|(range, _)| range.is_ipv4() == address.is_ipv4()) {
             let gateway = if address.is_ipv4() { GATEWAY_4.into() } else { GATEWAY_6.into() };
-            let via = Via::Gateway { device: POD_DEVICE.index, gateway, source: address };
+            let via = Via::Gateway { device: near.index, gateway, source: address };
             pod.add_route(*range, via).doing("add the route of a range of addresses")?;
         }
         self.accept(ranges)?;
@@ -80,7 +81,7 @@ impl NodeNetwork {
 
     /// Forgets the address of a pod: connections to the address are refused from now on. The kernel removes the devices with the
     /// network of the pod.
-    pub(super) fn detach(&self, attachment: Attachment) {
+    pub(crate) fn detach(&self, attachment: Attachment) {
         // A later pod may have the address already.
         let _ = self.netlink.delete_route(host(attachment.address), Via::Device(attachment.device));
     }

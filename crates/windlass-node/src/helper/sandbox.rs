@@ -7,7 +7,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::system::sethostname;
 
-use super::network::{Attachment, NodeNetwork};
+use super::network::{Attachment, NodeNetwork, ONLY_DEVICE};
 use super::protocol::{Doing, Refusal, SandboxSetup, SocketKind};
 
 /// The names of the shared namespaces in `/proc/self/ns`.
@@ -45,7 +45,7 @@ impl Namespaces {
         let attachment = match network {
             Some(network) => {
                 settings();
-                Some(network.attach(&self.net, setup.address, &setup.ranges)?)
+                Some(network.attach(&self.net, ONLY_DEVICE, setup.address, &setup.ranges)?)
             }
             None => None,
         };
@@ -67,12 +67,7 @@ impl Namespaces {
         if !host_network {
             setns(&self.net, CloneFlags::CLONE_NEWNET).doing("enter the network of the sandbox")?;
         }
-        let family = if version_6 { AddressFamily::INET6 } else { AddressFamily::INET };
-        let kind = match kind {
-            SocketKind::Stream => SocketType::STREAM,
-            SocketKind::Datagram => SocketType::DGRAM,
-        };
-        socket_with(family, kind, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None).doing("create a socket")
+        socket(kind, version_6)
     }
 
     /// Moves this process into the namespaces.
@@ -95,8 +90,18 @@ pub(super) fn enter<F: AsFd>([net, ipc, uts]: [&F; 3], host_network: bool) -> Re
     setns(uts, CloneFlags::CLONE_NEWUTS).doing("enter the UTS namespace of the sandbox")
 }
 
+/// Creates a socket in the network of this thread.
+pub(crate) fn socket(kind: SocketKind, version_6: bool) -> Result<OwnedFd, Refusal> {
+    let family = if version_6 { AddressFamily::INET6 } else { AddressFamily::INET };
+    let kind = match kind {
+        SocketKind::Stream => SocketType::STREAM,
+        SocketKind::Datagram => SocketType::DGRAM,
+    };
+    socket_with(family, kind, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None).doing("create a socket")
+}
+
 /// Opens a namespace.
-pub(super) fn open(path: &str) -> Result<OwnedFd, Refusal> {
+pub(crate) fn open(path: &str) -> Result<OwnedFd, Refusal> {
     File::open(path).map(OwnedFd::from).doing(&format!("open {path}"))
 }
 

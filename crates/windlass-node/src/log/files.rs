@@ -18,7 +18,7 @@ pub(super) fn numbered(path: &Path, number: usize) -> PathBuf {
 }
 
 /// Renames each file to the next number and removes the oldest.
-pub(super) fn rotate(path: &Path) -> io::Result<()> {
+pub(crate) fn rotate(path: &Path) -> io::Result<()> {
     for number in (0..MOST_FILES - 1).rev() {
         match fs::rename(numbered(path, number), numbered(path, number + 1)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -10,7 +10,11 @@ mod tail;
 mod writer;
 
 pub use self::files::remove;
+#[cfg(all(target_os = "linux", feature = "cri"))]
+pub(crate) use self::files::rotate;
 pub use self::line::{LogLine, LogStream};
 pub use self::reader::{LogOptions, read};
 pub use self::tail::last_lines;
+#[cfg(all(target_os = "linux", feature = "cri"))]
+pub(crate) use self::writer::LARGEST;
 pub use self::writer::LogWriter;

@@ -12,7 +12,7 @@ use super::line::{LogLine, LogStream, timestamp};
 const LONGEST: usize = 16 << 10;
 
 /// The longest file, in bytes.
-const LARGEST: u64 = 10_000_000;
+pub(crate) const LARGEST: u64 = 10_000_000;
 
 /// Writes the output of a container to a log. At most 32 KiB of unfinished lines are in memory.
 #[derive(Debug)]

@@ -27,7 +27,8 @@ pub(super) fn create(directory: &Path, spec: &SandboxSpec) -> Result<(), Runtime
     fs::write(directory.join("resolv.conf"), resolver).map_err(io)
 }
 
-fn hosts(spec: &SandboxSpec) -> String {
+/// Returns the text of `/etc/hosts`.
+pub(crate) fn hosts(spec: &SandboxSpec) -> String {
     let mut text =
         "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
             .to_owned();

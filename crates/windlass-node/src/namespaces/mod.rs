@@ -22,6 +22,8 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream, UdpSocket};
 
 use self::cgroup::Cgroups;
 use self::container::Container;
+#[cfg(feature = "cri")]
+pub(crate) use self::files::hosts;
 use self::link::Link;
 use self::state::State;
 pub(crate) use self::state::remove_cgroups;
@@ -29,11 +31,8 @@ use crate::helper::protocol::{Mapping, Operation, Refusal, SandboxSetup, SocketK
 use crate::images::Images;
 use crate::{
     Command, ContainerId, ContainerSpec, Credential, Exit, Image, PullError, Runtime, RuntimeError,
-    SandboxId, SandboxSpec, Session,
+    SandboxId, SandboxSpec, Session, sockets,
 };
-
-/// The number of connections that wait to be accepted.
-const BACKLOG: u32 = 1024;
 
 /// The settings of [`Namespaces`].
 #[derive(Clone)]
@@ -225,7 +224,7 @@ fn own_ranges() -> Mapping {
 }
 
 /// Parses `10.0.0.0/16`.
-fn range(text: &str) -> Result<(IpAddr, u8), RuntimeError> {
+pub(crate) fn range(text: &str) -> Result<(IpAddr, u8), RuntimeError> {
     let parsed = text.split_once('/').and_then(|(address, prefix)| {
         let (address, prefix): (IpAddr, u8) = (address.parse().ok()?, prefix.parse().ok()?);
         (prefix <= if address.is_ipv4() { 32 } else { 128 }).then_some((address, prefix))
@@ -234,7 +233,7 @@ fn range(text: &str) -> Result<(IpAddr, u8), RuntimeError> {
 }
 
 /// Checks that an ID can be the name of a directory.
-fn check_id(id: &SandboxId) -> Result<(), RuntimeError> {
+pub(crate) fn check_id(id: &SandboxId) -> Result<(), RuntimeError> {
     let allowed = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
     if id.0.is_empty() || id.0.len() > 128 || id.0.starts_with('.') || !id.0.chars().all(allowed) {
         return Err(RuntimeError::Config(format!("{:?} is no ID of a sandbox", id.0)));
@@ -405,11 +404,8 @@ impl Runtime for Namespaces {
 
     async fn connect_udp(&self, sandbox: &SandboxId, port: u16) -> Result<UdpSocket, RuntimeError> {
         let own = self.sandbox(sandbox)?.spec.address;
-        let to = SocketAddr::new(own, port);
-        let io = |error| RuntimeError::Io { doing: format!("dial udp {to}"), error };
-        let socket = datagrams(self.socket(Some(sandbox), SocketKind::Datagram, own).await?).map_err(io)?;
-        socket.connect(to).await.map_err(io)?;
-        Ok(socket)
+        let socket = self.socket(Some(sandbox), SocketKind::Datagram, own).await?;
+        sockets::connect_udp(socket, SocketAddr::new(own, port)).await
     }
 
     fn network(&self) -> u64 {
@@ -417,25 +413,10 @@ impl Runtime for Namespaces {
     }
 
     async fn listen(&self, address: SocketAddr) -> Result<TcpListener, RuntimeError> {
-        let socket = self.socket(None, SocketKind::Stream, address.ip()).await?;
-        let socket = TcpSocket::from_std_stream(socket.into());
-        let listening = socket
-            .set_reuseaddr(true)
-            .and_then(|()| socket.bind(address))
-            .and_then(|()| socket.listen(BACKLOG));
-        listening.map_err(|error| RuntimeError::Io { doing: format!("listen on {address} for pods"), error })
+        sockets::listen(self.socket(None, SocketKind::Stream, address.ip()).await?, address)
     }
 
     async fn bind(&self, address: SocketAddr) -> Result<UdpSocket, RuntimeError> {
-        let socket = self.socket(None, SocketKind::Datagram, address.ip()).await?;
-        let bound = rustix::net::bind(&socket, &address).map_err(std::io::Error::from);
-        bound
-            .and_then(|()| datagrams(socket))
-            .map_err(|error| RuntimeError::Io { doing: format!("bind udp {address} for pods"), error })
+        sockets::bind(self.socket(None, SocketKind::Datagram, address.ip()).await?, address)
     }
-}
-
-/// Makes a UDP socket of a file descriptor that does not block.
-fn datagrams(socket: OwnedFd) -> std::io::Result<UdpSocket> {
-    UdpSocket::from_std(socket.into())
 }

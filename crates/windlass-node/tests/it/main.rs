@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 mod containers;
+#[cfg(feature = "cri")]
+mod cri;
 mod faults;
 mod fixture;
 mod images;

@@ -31,6 +31,12 @@ async fn pod(fixture: &Fixture, name: &str, address: &str) -> SandboxId {
 /// Starts a script with a log of its own. The script finds Perl if the machine has Perl.
 async fn start(fixture: &Fixture, pod: &SandboxId, text: &str) -> ContainerId {
     let log = fixture.folder.path().join("logs").join(format!("{}.log", pod.0));
+    let spec = ContainerSpec { log, mounts: with_perl(), ..fixture.script(text) };
+    fixture.runtime.start(pod, spec).await.unwrap()
+}
+
+/// The folders with the machine's Perl.
+pub(crate) fn with_perl() -> Vec<Mount> {
     let folders = [("/usr", "/usr"), ("/usr/lib", "/lib"), ("/usr/lib64", "/lib64")];
     let there = folders.iter().filter(|(source, _)| Path::new(source).exists());
     let mount = |(source, target): &(&str, &str)| Mount {
@@ -38,12 +44,11 @@ async fn start(fixture: &Fixture, pod: &SandboxId, text: &str) -> ContainerId {
         target: target.into(),
         read_only: true,
     };
-    let spec = ContainerSpec { log, mounts: there.map(mount).collect(), ..fixture.script(text) };
-    fixture.runtime.start(pod, spec).await.unwrap()
+    there.map(mount).collect()
 }
 
 /// A program that answers each datagram with a word. `None`, with the reason printed, if the machine has no Perl.
-fn datagram_server(port: u16, word: &str) -> Option<String> {
+pub(crate) fn datagram_server(port: u16, word: &str) -> Option<String> {
     if !Path::new("/usr/bin/perl").exists() {
         println!("skipped: there is no Perl");
         return None;

@@ -3,16 +3,20 @@
 # port-forward, two replicas, two hand-overs of leadership, missing rights, undeploy. Stops at the first step whose result is not the
 # expected one.
 #
-#   contrib/ship/walk.sh [--user UID] [--runtime plain] [FOLDER_OF_COMPILED_CODE]
+#   contrib/ship/walk.sh [--user UID] [--runtime plain | --runtime cri] [FOLDER_OF_COMPILED_CODE]
 #
 # With --user, the cluster and the registry run as this user; only root can ask for another user. With --runtime plain, the pods run as
-# processes, and the walk leaves out the second replica, which would need the ports of the first.
+# processes, and the walk leaves out the second replica, which would need the ports of the first. With --runtime cri, the pods run in the
+# containerd of containerd.sh, or in the container runtime that WINDLASS_TEST_CRI names; only root can do that.
 #
 # Needs kubectl, curl and git, and user namespaces unless the runtime is plain: without them the walk is skipped, with the reason. Docker,
 # kind and rights of an administrator are not needed.
 set -euo pipefail
 
 checkout=$(cd "$(dirname "$0")/../.." && pwd)
+case " $* " in *" --runtime cri "*)
+    if [ -z "${WINDLASS_TEST_CRI:-}" ]; then exec "$checkout/contrib/ship/containerd.sh" "$0" "$@"; fi
+esac
 compiled=$checkout/target/ship as_user=() user= runtime=auto
 skip() { echo "skipped: $*"; exit 0; }
 fail() { echo "failed: $*" >&2; exit 1; }
@@ -31,7 +35,12 @@ if [ "$runtime" = auto ]; then
     "${as_user[@]}" unshare --user --map-root-user --net true 2>/dev/null || skip "this machine allows no user namespaces"
 fi
 
-(cd "$checkout" && cargo build --quiet -p windlass-cli)
+features=() flags=(--runtime "$runtime")
+if [ "$runtime" = cri ]; then
+    [ -z "$user" ] || skip "a container runtime is used by root only"
+    features=(--features cri) flags+=(--runtime-endpoint "$WINDLASS_TEST_CRI")
+fi
+(cd "$checkout" && cargo build --quiet -p windlass-cli "${features[@]}")
 programs=${CARGO_TARGET_DIR:-$checkout/target}/debug
 folder=$(mktemp -d)
 export PATH=$programs:$PATH WINDLASS_CHECKOUT=$checkout CARGO_TARGET_DIR=$compiled
@@ -94,13 +103,13 @@ pushed=$(windlass image push "$image")
 git add --all && git -c user.email=walk@example.com -c user.name=walk commit --quiet --message walk
 
 said "cluster and deploy: the manager runs in a pod, and config/ is unchanged"
-start cluster --kubeconfig "$KUBECONFIG" --runtime "$runtime"
+start cluster --kubeconfig "$KUBECONFIG" "${flags[@]}"
 until_said "kubeconfig:" cat "$folder/cluster.log"
 if reason=$(grep "all pods are simulated" "$folder/cluster.log"); then skip "$reason"; fi
 windlass deploy --image "$image" --timeout 120 >"$folder/deploy.log" 2>&1 || fail "$(cat "$folder/deploy.log")"
 said "$(grep "is ready after" "$folder/deploy.log")"
 git diff --exit-code --stat -- config
-scheme=process && [ "$runtime" = auto ] || scheme=plain
+case $runtime in auto) scheme=process ;; cri) scheme=containerd ;; *) scheme=$runtime ;; esac
 until_said "$scheme://" manager get pods --output jsonpath='{..containerID}'
 until_said "starting workers" manager logs "$deployment"
 

@@ -50,6 +50,12 @@ impl NodeDirectory {
         self.own.path().join("kubeconfigs")
     }
 
+    /// Returns the directory of the files that a container runtime mounts into pods.
+    #[cfg(all(target_os = "linux", feature = "cri"))]
+    pub(super) fn sandboxes(&self) -> PathBuf {
+        self.own.path().join("sandboxes")
+    }
+
     /// Returns the directory that runtimes share.
     #[cfg(target_os = "linux")]
     pub(super) fn runtimes(&self) -> PathBuf {

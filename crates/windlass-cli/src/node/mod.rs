@@ -12,11 +12,11 @@ use windlass_dev::PodRunner;
 
 use self::directory::NodeDirectory;
 use self::runtime::RuntimeKind;
-use crate::error::Result;
+use crate::error::{Advice, Result};
 use crate::output::Output;
 
 /// The longest time until the programs of all pods have ended.
-const STOP: Duration = Duration::from_secs(5);
+const STOP: Duration = Duration::from_secs(30);
 
 /// The flags of the node.
 #[derive(Args, Debug)]
@@ -29,6 +29,10 @@ pub(crate) struct NodeArgs {
     /// How programs run
     #[arg(long, value_enum, default_value_t = RuntimeKind::Auto)]
     runtime: RuntimeKind,
+
+    /// The socket of the container runtime, for --runtime cri [default: unix:///run/containerd/containerd.sock]
+    #[arg(long, value_name = "ENDPOINT")]
+    runtime_endpoint: Option<String>,
 
     /// Let pods reach this port of 127.0.0.1, at host.windlass.internal. May be repeated
     #[arg(long, value_name = "PORT")]
@@ -63,9 +67,13 @@ pub(crate) struct Node {
 
 impl Node {
     /// Ends the programs of all pods, and removes the files of containers.
-    pub(crate) async fn stop(self) {
-        // Files that take longer are removed by the next node.
-        let _ = tokio::time::timeout(STOP, self.runner.pods.runtime().shut_down()).await;
+    pub(crate) async fn stop(self, out: &mut Output) {
+        let ended = tokio::time::timeout(STOP, self.runner.pods.runtime().shut_down()).await;
+        if ended.is_err() {
+            out.line(format_args!(
+                "the pods were not removed within {STOP:?}; the next cluster removes the rest"
+            ));
+        }
     }
 }
 
@@ -80,6 +88,12 @@ impl NodeArgs {
             Pods::All => PodMode::All,
             Pods::Simulate => return Ok(None),
         };
+        if self.runtime_endpoint.is_some() && self.runtime != RuntimeKind::Cri {
+            return Err(Advice::new(
+                "--runtime-endpoint has an effect with --runtime cri only",
+                "add --runtime cri",
+            ));
+        }
         let must_run = self.runtime != RuntimeKind::Auto || self.pods == Pods::All;
         match self.open(mode, out).await {
             Ok(node) => Ok(Some(node)),
@@ -94,10 +108,8 @@ impl NodeArgs {
 
     async fn open(self, mode: PodMode, out: &mut Output) -> Result<Node> {
         let directory = NodeDirectory::create()?;
-        let runtime = self
-            .runtime
-            .start(images::images(self.registry, self.image_limit << 30)?, &directory, out)
-            .await?;
+        let images = images::images(self.registry, self.image_limit << 30)?;
+        let runtime = self.runtime.start(images, self.runtime_endpoint, &directory, out).await?;
         let pods = RunningPods::new(runtime, directory.pods());
         let runner = PodRunner { pods, mode, host_ports: self.expose_host };
         Ok(Node { runner, _directory: directory })

@@ -18,6 +18,8 @@ pub(super) enum RuntimeKind {
     Namespaces,
     /// As processes, with the files and ports of this machine: one replica for each port
     Plain,
+    /// In containers of containerd or another container runtime of this machine, by its CRI socket
+    Cri,
 }
 
 impl RuntimeKind {
@@ -25,10 +27,12 @@ impl RuntimeKind {
     pub(super) async fn start(
         self,
         images: Arc<StoreImages>,
+        endpoint: Option<String>,
         directory: &NodeDirectory,
         out: &mut Output,
     ) -> Result<Arc<dyn Runtime>> {
         match self {
+            Self::Cri => in_containers(images, endpoint, directory).await,
             Self::Auto | Self::Namespaces => in_namespaces(images, directory, out).await,
             Self::Plain => {
                 out.line(format_args!(
@@ -61,4 +65,38 @@ async fn in_namespaces(
 #[expect(clippy::unused_async, reason = "as on Linux")]
 async fn in_namespaces(_: Arc<StoreImages>, _: &NodeDirectory, _: &mut Output) -> Result<Arc<dyn Runtime>> {
     Err("only Linux has namespaces; `--runtime plain` runs the programs of pods as processes".into())
+}
+
+/// The socket of containerd.
+#[cfg(all(target_os = "linux", feature = "cri"))]
+const CONTAINERD: &str = "unix:///run/containerd/containerd.sock";
+
+#[cfg(all(target_os = "linux", feature = "cri"))]
+async fn in_containers(
+    images: Arc<StoreImages>,
+    endpoint: Option<String>,
+    directory: &NodeDirectory,
+) -> Result<Arc<dyn Runtime>> {
+    use windlass_node::{Cri, CriConfig};
+
+    let config = CriConfig {
+        endpoint: endpoint.unwrap_or_else(|| CONTAINERD.to_owned()),
+        directory: directory.sandboxes(),
+        store: super::images::store()?,
+        images: StoreImages::clone(&images),
+    };
+    Ok(Arc::new(Cri::new(config).await?))
+}
+
+#[cfg(not(all(target_os = "linux", feature = "cri")))]
+#[expect(clippy::unused_async, reason = "as with the feature")]
+async fn in_containers(
+    _: Arc<StoreImages>,
+    _: Option<String>,
+    _: &NodeDirectory,
+) -> Result<Arc<dyn Runtime>> {
+    Err(crate::error::Advice::new(
+        "this windlass cannot use a container runtime",
+        "on Linux, install windlass with `cargo install windlass-cli --features cri`",
+    ))
 }

@@ -41,6 +41,9 @@ The programs of a pod run if its images are in the local store (windlass image) 
 is process://... All other pods are simulated: no image is pulled and no process runs, and the Event Simulated says why.
   kubelet.windlass.dev/run: process         run its programs, whatever --pods local finds; or simulate it
 
+With --runtime cri, programs run in the containers of a container runtime, as on a real node: the containerID is containerd://... Needs root,
+and a windlass that was built with the feature `cri`.
+
 Annotations of a simulated pod set what it does:
   kubelet.windlass.dev/start-after: 2s      time until its image is there
   kubelet.windlass.dev/ready-after: 1s      time from its start until it is ready
@@ -106,7 +109,7 @@ impl Cluster {
         };
         plane.stop().await;
         if let Some(node) = node {
-            node.stop().await;
+            node.stop(out).await;
         }
         result
     }

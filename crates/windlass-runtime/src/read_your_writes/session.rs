@@ -155,7 +155,7 @@ pub(crate) fn current_reconcile() -> Option<u64> {
     CURRENT.try_with(|session| session.0.reconcile).ok()
 }
 
-/// Notes that this reconcile has updated the status of an object, and that nobody else wrote the object in between.
+/// Notes that this reconcile has updated the status of an object, and that no other client wrote the object in between.
 pub(crate) fn note_status_update(uid: &str, from: &str, to: &str) {
     let version = StatusVersion { uid: uid.to_owned(), from: from.to_owned(), to: to.to_owned() };
     let _ = CURRENT.try_with(|session| session.0.status_updates.lock().push(version));

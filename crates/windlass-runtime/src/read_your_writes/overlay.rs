@@ -22,13 +22,17 @@ pub(crate) struct UnseenWrites {
     pending: Mutex<Pending>,
 }
 
+type Writes = HashMap<ObjectKey, Write, foldhash::fast::FixedState>;
+
 #[derive(Default)]
 struct Pending {
-    writes: HashMap<ObjectKey, Write, foldhash::fast::FixedState>,
+    writes: Writes,
     /// Finds the written objects of a list without a look at all writes.
     postings: Postings,
     /// The number of writes at which the writes that the cache has seen are swept out.
     sweep_at: usize,
+    /// The number of ended objects whose end the cache has seen.
+    ended: u64,
 }
 
 impl UnseenWrites {
@@ -119,53 +123,47 @@ impl UnseenWrites {
     pub(crate) fn list<E>(
         &self,
         query: &Query<'_>,
-        read: impl FnOnce() -> Result<Vec<RawObject>, E>,
+        read: impl Fn() -> Result<Vec<RawObject>, E>,
     ) -> Result<Vec<RawObject>, E> {
-        let written = self.written(query);
-        let mut objects = read()?;
-        // Objects of the cache that are newer than the write.
-        let mut newer = Vec::new();
-        let pending = self.pending.lock();
-        if !pending.writes.is_empty() {
-            objects.retain(|object| {
-                let Some((key, write)) = pending.of(object) else { return true };
-                let keep = !write.replaces(object) || write.is_forgotten(key, self.cache.as_ref());
-                if keep {
-                    newer.push(key.clone());
-                }
-                keep
+        loop {
+            let (mut written, ended) = self.written(query);
+            let mut objects = read()?;
+            let pending = self.pending.lock();
+            if pending.ended != ended {
+                // The cache may have lost an object since `objects` was read.
+                continue;
+            }
+            pending.lay_over(&mut objects, &mut written, self.cache.as_ref());
+            drop(pending);
+            let unread = written.into_iter().filter_map(|(key, write)| match write.state {
+                State::Alive(object) => Some((key, object)),
+                State::Gone => None,
             });
+            let held =
+                unread.filter(|(key, object)| self.matches(query, object) && self.is_held(key, object));
+            objects.extend(held.map(|(_, object)| object));
+            return Ok(objects);
         }
-        drop(pending);
-        let unread = written.into_iter().filter(|(key, _)| !newer.contains(key));
-        objects.extend(
-            unread
-                .filter(|(key, object)| self.matches(query, object) && self.is_held(key, object))
-                .map(|(_, object)| object),
-        );
-        Ok(objects)
     }
 
-    /// Returns the written objects that may match a query and that the cache has not seen. Called before the cache is read: the cache has
-    /// the writes that are left out here.
-    fn written(&self, query: &Query<'_>) -> Vec<(ObjectKey, RawObject)> {
+    /// Returns the written objects that may match a query and that the cache has not seen, and [`Pending::ended`]. Called before the cache is
+    /// read: the cache has the writes that are left out here.
+    fn written(&self, query: &Query<'_>) -> (Writes, u64) {
         let mut pending = self.pending.lock();
+        let mut written = Writes::default();
         if pending.writes.is_empty() {
-            return Vec::new();
+            return (written, pending.ended);
         }
-        let keys = pending.candidates(query, self.cache.as_ref());
         let cache = self.cache.as_ref();
-        keys.into_iter()
-            .filter_map(|key| {
-                let write = pending.writes.get(&key)?;
-                if write.is_seen(&key, cache) {
-                    pending.remove(&key, cache);
-                    return None;
-                }
-                let State::Alive(object) = &write.state else { return None };
-                Some((key, object.clone()))
-            })
-            .collect()
+        for key in pending.candidates(query, cache) {
+            let Some(write) = pending.writes.get(&key) else { continue };
+            if write.is_seen(&key, cache) {
+                pending.remove(&key, cache);
+            } else if !write.state.is_gone() {
+                written.insert(key, write.clone());
+            }
+        }
+        (written, pending.ended)
     }
 
     fn matches(&self, query: &Query<'_>, object: &RawObject) -> bool {
@@ -207,13 +205,31 @@ impl Pending {
     }
 
     fn remove(&mut self, key: &ObjectKey, cache: &dyn CacheView) {
-        if let Some(Write { state: State::Alive(object), .. }) = self.writes.remove(key) {
-            self.postings.remove(key, &object, cache);
+        match self.writes.remove(key) {
+            Some(Write { state: State::Alive(object), .. }) => self.postings.remove(key, &object, cache),
+            Some(Write { state: State::Gone, .. }) => self.ended += 1,
+            None => {}
         }
     }
 
-    fn of(&self, object: &RawObject) -> Option<(&ObjectKey, &Write)> {
-        self.writes.get_key_value(&NamespacedName::new(object.namespace(), object.name()))
+    /// Removes the objects of the cache that were written since, and adds them to `written`. Removes from `written` what the cache shows in a
+    /// newer form. Other tasks may have forgotten a write of `written` meanwhile, or may have written.
+    fn lay_over(&self, objects: &mut Vec<RawObject>, written: &mut Writes, cache: &dyn CacheView) {
+        if self.writes.is_empty() && written.is_empty() {
+            return;
+        }
+        objects.retain(|object| {
+            let name = NamespacedName::new(object.namespace(), object.name());
+            let write = self.writes.get_key_value(&name).or_else(|| written.get_key_value(&name));
+            let Some((key, write)) = write else { return true };
+            if !write.replaces(object) || write.is_forgotten(key, cache) {
+                written.remove(&name);
+                return true;
+            }
+            let (key, write) = (key.clone(), write.clone());
+            written.insert(key, write);
+            false
+        });
     }
 
     /// Returns the keys of the writes that may match a query.

@@ -338,7 +338,7 @@ fn a_cache_that_is_gone_is_not_followed() {
 
 /// The objects of a list that wants all, with `cached` in the cache.
 fn list(unseen: &UnseenWrites, cached: Vec<RawObject>) -> Vec<RawObject> {
-    let read = || Ok::<_, std::convert::Infallible>(cached);
+    let read = || Ok::<_, std::convert::Infallible>(cached.clone());
     unseen.list(&Query::new(), read).unwrap_or_default()
 }
 
@@ -504,4 +504,67 @@ fn a_list_takes_no_time_for_writes_of_other_owners() {
     };
     assert_eq!(looks(Query::new().owner("owner7")), 10);
     assert_eq!(looks(Query::new().index("app", "app7").namespace("default")), 10);
+}
+
+/// Lists while other tasks read, write and watch: `meanwhile` runs after the cache was read.
+fn listed_while(client: &Client, meanwhile: impl Fn()) -> Vec<String> {
+    let read = || {
+        let cached = client.cache.0.lock().objects.clone();
+        meanwhile();
+        Ok::<_, std::convert::Infallible>(cached)
+    };
+    let listed = client.unseen.list(&Query::new(), read).unwrap_or_default();
+    listed.iter().map(|object| format!("{}@{}", object.name(), object.revision())).collect()
+}
+
+fn read_pod(client: &Client, name: &str) {
+    let key = ObjectKey::new(Some("default"), name);
+    let cached = client.cache.0.lock().objects.iter().find(|object| object.key() == key).cloned();
+    client.unseen.get(&key, || cached);
+}
+
+#[test]
+fn an_object_that_is_written_during_a_list_stays_in_the_list() {
+    let (client, cache) = Client::new();
+    cache.sees(&pod("a", "u1", 10));
+    let write = || client.write("PUT", "/api/v1/namespaces/default/pods/a", &pod("a", "u1", 11));
+    assert_eq!(listed_while(&client, write), ["a@11"]);
+}
+
+#[test]
+fn a_write_that_the_watch_shows_during_a_list_is_listed_once() {
+    let (client, cache) = Client::new();
+    client.create(&pod("a", "u1", 10));
+    let read = || {
+        cache.sees(&pod("a", "u1", 10));
+        // Another task reads the pod, and the write is forgotten.
+        read_pod(&client, "a");
+        Ok::<_, std::convert::Infallible>(cache.0.lock().objects.clone())
+    };
+    let listed = client.unseen.list(&Query::new(), read).unwrap_or_default();
+    assert_eq!(listed.len(), 1);
+}
+
+#[test]
+fn a_write_that_the_watch_shows_after_the_cache_was_read_is_listed() {
+    let (client, cache) = Client::new();
+    cache.sees(&pod("a", "u1", 8));
+    client.write("PUT", "/api/v1/namespaces/default/pods/a", &pod("a", "u1", 10));
+    let shown = || {
+        cache.sees(&pod("a", "u1", 10));
+        read_pod(&client, "a");
+    };
+    assert_eq!(listed_while(&client, shown), ["a@10"]);
+}
+
+#[test]
+fn a_deletion_that_the_watch_shows_after_the_cache_was_read_is_not_listed() {
+    let (client, cache) = Client::new();
+    cache.sees(&pod("a", "u1", 10));
+    client.delete("a", &deleted("u1"));
+    let shown = || {
+        cache.loses("a", 11);
+        read_pod(&client, "a");
+    };
+    assert!(listed_while(&client, shown).is_empty());
 }

@@ -128,7 +128,10 @@ impl WriteLog {
             return None;
         }
         let named = path.name.map(|name| ObjectKey::new(path.namespace, name));
-        Some(Written { log: self.id(), followers, resource: Arc::new(resource), named, reply })
+        let before = named.as_ref().filter(|_| matches!(reply, Reply::OtherKind));
+        let before = before.map(|key| followers.iter().map(|follower| follower.cached(key)).collect());
+        let before = before.unwrap_or_default();
+        Some(Written { log: self.id(), followers, resource: Arc::new(resource), named, before, reply })
     }
 }
 

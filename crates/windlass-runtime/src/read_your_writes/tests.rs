@@ -568,3 +568,29 @@ fn a_deletion_that_the_watch_shows_after_the_cache_was_read_is_not_listed() {
     };
     assert!(listed_while(&client, shown).is_empty());
 }
+
+fn pod_list(pods: &[Value]) -> String {
+    json!({ "apiVersion": "v1", "kind": "PodList", "items": pods }).to_string()
+}
+
+/// A StatefulSet makes the evicted pod anew before the answer is read.
+#[test]
+fn the_successor_of_an_evicted_pod_is_read() {
+    let (client, cache) = Client::new();
+    cache.sees(&pod("a", "u1", 10));
+    let eviction = client.begin("POST", "/api/v1/namespaces/default/pods/a/eviction");
+    cache.sees(&pod("a", "u2", 12));
+    client.in_session(|| eviction.finish_read(pod_list(&[]).as_bytes()));
+    assert_eq!(client.names(), ["a@12"]);
+    assert!(client.all_seen(&client.session.take()));
+}
+
+#[test]
+fn a_list_of_a_server_that_ignores_field_selectors_has_the_written_object() {
+    let (client, cache) = Client::new();
+    cache.sees(&pod("a", "u1", 10));
+    cache.sees(&pod("b", "u2", 11));
+    let scale = client.begin("PATCH", "/api/v1/namespaces/default/pods/b/scale");
+    client.in_session(|| scale.finish_read(pod_list(&[pod("a", "u1", 10), pod("b", "u2", 12)]).as_bytes()));
+    assert_eq!(client.names(), ["a@10", "b@12"]);
+}

@@ -22,6 +22,8 @@ pub(crate) struct Written {
     pub(super) resource: Arc<GroupResource>,
     /// The key in the path; a create has none.
     pub(super) named: Option<ObjectKey>,
+    /// The uid and the resource version of the object in each cache, before a write whose reply is of another kind.
+    pub(super) before: Vec<Option<(String, u64)>>,
     pub(super) reply: Reply,
 }
 
@@ -95,7 +97,12 @@ impl Written {
     /// Records the object, which was [read again](Self::reads_again) after the write: a list of at most one object.
     pub(crate) fn finish_read(self, body: &[u8]) {
         let Ok(list) = serde_json::from_slice::<List<Box<RawValue>>>(body) else { return };
-        match list.items.first() {
+        // Some API servers ignore the field selector.
+        let is_written = |item: &&Box<RawValue>| {
+            let item = serde_json::from_str::<Item>(item.get());
+            item.is_ok_and(|item| item.metadata.key() == self.named)
+        };
+        match list.items.iter().find(is_written) {
             Some(item) => {
                 let kind = list.kind.strip_suffix("List").unwrap_or(&list.kind);
                 self.finish_object(item.get().as_bytes(), (&list.api_version, kind));
@@ -131,9 +138,10 @@ impl Written {
     /// Lets the next reconcile wait for the end of an object that a subresource has ended: an eviction, for instance.
     fn finish_absent(&self) {
         let Some(key) = &self.named else { return };
-        for follower in &self.followers {
-            let Some((uid, revision)) = follower.cached(key) else { continue };
-            let uid: Arc<str> = uid.into();
+        // By now, a cache may hold another object of the name.
+        for (follower, before) in self.followers.iter().zip(&self.before) {
+            let Some((uid, revision)) = before else { continue };
+            let (uid, revision): (Arc<str>, _) = (uid.as_str().into(), *revision);
             follower.note(
                 key,
                 Write { uid: uid.clone(), revision, state: State::Gone, noted_at: 0, is_shown: true },

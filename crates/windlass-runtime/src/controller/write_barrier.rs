@@ -26,8 +26,8 @@ struct Last<Q> {
 enum Unseen {
     /// No reconcile waits for the writes.
     Remembered(Vec<WriteRef>),
-    /// A task waits for the writes, and adds the key to the queue afterwards.
-    Awaited,
+    /// A task waits for the writes, and adds the key to the queue afterwards, with the highest priority that the key had meanwhile.
+    Awaited(i32),
 }
 
 /// Whether a key may be reconciled.
@@ -67,7 +67,7 @@ impl<Q: Eq + Hash> WriteBarrier<Q> {
     }
 
     /// Returns whether a key may be reconciled. After [`Passage::Closed`], the caller [waits](Self::wait) for the writes.
-    pub(crate) fn passage(&self, key: &Q, caches: &[Arc<Caches>]) -> Passage
+    pub(crate) fn passage(&self, key: &Q, priority: i32, caches: &[Arc<Caches>]) -> Passage
     where
         Q: Clone,
     {
@@ -75,12 +75,13 @@ impl<Q: Eq + Hash> WriteBarrier<Q> {
         match last.writes.remove(key) {
             None => Passage::Open,
             Some(Unseen::Remembered(writes)) if self.have_seen(&writes, caches) => Passage::Open,
-            Some(unseen) => {
-                last.writes.insert(key.clone(), Unseen::Awaited);
-                match unseen {
-                    Unseen::Remembered(writes) => Passage::Closed(writes),
-                    Unseen::Awaited => Passage::Awaited,
-                }
+            Some(Unseen::Remembered(writes)) => {
+                last.writes.insert(key.clone(), Unseen::Awaited(priority));
+                Passage::Closed(writes)
+            }
+            Some(Unseen::Awaited(before)) => {
+                last.writes.insert(key.clone(), Unseen::Awaited(priority.max(before)));
+                Passage::Awaited
             }
         }
     }
@@ -110,8 +111,12 @@ impl<Q: Eq + Hash> WriteBarrier<Q> {
         }
     }
 
-    fn open(&self, key: &Q) {
-        self.last.lock().writes.remove(key);
+    /// Opens the barrier, and returns the priority of the key.
+    fn open(&self, key: &Q) -> Option<i32> {
+        match self.last.lock().writes.remove(key) {
+            Some(Unseen::Awaited(priority)) => Some(priority),
+            _ => None,
+        }
     }
 }
 
@@ -120,7 +125,7 @@ impl<Q: Eq + Hash> Last<Q> {
         let unseen = |write: &WriteRef| !caches.iter().all(|caches| caches.have_seen(write, limit));
         self.writes.retain(|_, writes| match writes {
             Unseen::Remembered(writes) => writes.iter().any(unseen),
-            Unseen::Awaited => true,
+            Unseen::Awaited(_) => true,
         });
         self.sweep_at = SWEEP.max(self.writes.len() * 2);
         self.writes.shrink_to(self.sweep_at);
@@ -131,17 +136,13 @@ impl<Q: QueueKey> Running<Q> {
     /// Returns the item if the caches have seen the last writes of the key. Otherwise a task puts the key back when they have, and the
     /// worker is free for other keys.
     pub(super) fn pass_barrier(self: &Arc<Self>, item: Item<Q>) -> Option<Item<Q>> {
-        let writes = match self.barrier.passage(item.key(), &self.caches) {
+        let writes = match self.barrier.passage(item.key(), item.priority(), &self.caches) {
             Passage::Open => return Some(item),
             Passage::Closed(writes) => Some(writes),
             Passage::Awaited => None,
         };
         if let Some(writes) = writes {
-            let awaited = AwaitedKey {
-                running: self.clone(),
-                key: item.key().clone(),
-                options: AddOptions::new().priority(item.priority()),
-            };
+            let awaited = AwaitedKey { running: self.clone(), key: item.key().clone() };
             let span = self.span(item.key());
             tokio::spawn(tracing::Instrument::instrument(
                 async move {
@@ -160,12 +161,26 @@ impl<Q: QueueKey> Running<Q> {
 struct AwaitedKey<Q: QueueKey> {
     running: Arc<Running<Q>>,
     key: Q,
-    options: AddOptions,
 }
 
 impl<Q: QueueKey> Drop for AwaitedKey<Q> {
     fn drop(&mut self) {
-        self.running.barrier.open(&self.key);
-        self.running.queue.add_with(self.key.clone(), self.options);
+        let priority = self.running.barrier.open(&self.key).unwrap_or_default();
+        self.running.queue.add_with(self.key.clone(), AddOptions::new().priority(priority));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An event with a high priority arrives while a key of a low priority waits.
+    #[test]
+    fn an_awaited_key_returns_with_its_highest_priority() {
+        let barrier = WriteBarrier::new(Duration::from_secs(1));
+        barrier.last.lock().writes.insert("a", Unseen::Awaited(-100));
+        assert!(matches!(barrier.passage(&"a", 0, &[]), Passage::Awaited));
+        assert!(matches!(barrier.passage(&"a", -50, &[]), Passage::Awaited));
+        assert_eq!(barrier.open(&"a"), Some(0));
     }
 }

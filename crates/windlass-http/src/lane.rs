@@ -38,6 +38,8 @@ struct State {
     attempts: u64,
     /// The last attempt, if the attempt failed.
     failure: Option<Error>,
+    /// The last attempt found a server without HTTP/2.
+    is_unsupported: bool,
 }
 
 /// The outcome of asking a lane for a stream.
@@ -73,7 +75,7 @@ impl Lane {
     }
 
     /// Opens a connection, unless another caller has opened a connection in the meantime. `attempts` is the number of attempts that the
-    /// caller knows: callers that wait for the same attempt get the same failure.
+    /// caller knows: callers that wait for the same attempt get the same failure, or the same refusal of HTTP/2.
     async fn open(self: Arc<Self>, attempts: u64) -> Result<Stream> {
         let _dialing = self.dialing.lock().await;
         let not_before = {
@@ -81,8 +83,13 @@ impl Lane {
             if let Some(lease) = state.lease(self.dialer.tls().generation()) {
                 return Ok(Stream::Http2(lease));
             }
-            if let Some(failure) = state.failure.as_ref().filter(|_| state.attempts > attempts) {
-                return Err(failure.clone());
+            if state.attempts > attempts {
+                if let Some(failure) = &state.failure {
+                    return Err(failure.clone());
+                }
+                if state.is_unsupported {
+                    return Ok(Stream::Unsupported);
+                }
             }
             state.redial.next_attempt()
         };
@@ -96,6 +103,7 @@ impl Lane {
             Ok(connection) => {
                 state.redial.succeeded();
                 state.failure = None;
+                state.is_unsupported = connection.is_none();
                 let Some(connection) = connection else { return Ok(Stream::Unsupported) };
                 self.runtime.spawn(drive(connection.shared().clone(), Arc::downgrade(&self)));
                 let lease = connection.lease();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::future::join_all;
 use hyper_util::rt::TokioIo;
 use kube_client::client::Body;
 use tokio::{
@@ -23,6 +24,17 @@ async fn a_server_without_http2_is_served_over_http1() {
     }
     assert_eq!(server.request().await.0, 2, "the first connection asked for HTTP/2");
     assert_eq!(server.count(), 2, "the connection is used again");
+}
+
+#[tokio::test]
+async fn requests_that_begin_at_once_ask_for_http2_once() {
+    let certificate = Certificate::new();
+    let tls = certificate.server_config(&["http/1.1"]);
+    let server = TestServer::serve(tls, 0, 100, |_, _| Reply::Text("ok")).await;
+    let client = client(certificate.config(server.address));
+    let texts = join_all((0..20).map(|_| exchange(&client, post("/objects")))).await;
+    assert!(texts.iter().all(|text| text == "ok"), "{texts:?}");
+    assert!(server.count() <= 21, "{} connections", server.count());
 }
 
 #[tokio::test]

@@ -47,6 +47,8 @@ pub struct HttpClient(Arc<Inner>);
 pub struct Options {
     /// The protocol of the connections. Default: HTTP/2 where the server offers HTTP/2.
     pub protocol: Protocol,
+    /// Whether a write that was sent ends when the caller drops the future. Default: the write runs to its end.
+    pub cancels_dropped_writes: bool,
 }
 
 /// The protocol of the connections.
@@ -66,6 +68,13 @@ impl Options {
         self.protocol = protocol;
         self
     }
+
+    /// Ends a write when the caller drops the future, for a caller that may lose the right to write: HTTP/2 resets the stream, and HTTP/1.1
+    /// closes the connection. The server may have carried the write out already.
+    pub fn cancels_dropped_writes(mut self, cancels: bool) -> Self {
+        self.cancels_dropped_writes = cancels;
+        self
+    }
 }
 
 struct Inner {
@@ -74,11 +83,19 @@ struct Inner {
     dialer: Arc<Dialer>,
     requests: Arc<Lane>,
     streams: Arc<Lane>,
-    http1: Http1Client<Http1Connector, Body>,
+    http1: Mutex<Http1Pool>,
     always_http1: bool,
+    cancels_dropped_writes: bool,
     /// The time at which the server refused HTTP/2.
     refused_http2: Mutex<Option<Instant>>,
     runtime: Handle,
+}
+
+/// The HTTP/1.1 connections.
+struct Http1Pool {
+    client: Http1Client<Http1Connector, Body>,
+    /// The generation of the certificates.
+    generation: u64,
 }
 
 /// The outcome of an exchange over HTTP/2.
@@ -105,9 +122,7 @@ impl HttpClient {
         let dialer = Arc::new(Dialer::new(&config)?);
         let lane = || Lane::new(dialer.clone(), url.clone(), target.server(), runtime.clone());
         let (requests, streams) = (lane(), lane());
-        let http1 = Http1Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .build(Http1Connector(dialer.clone()));
+        let http1 = Mutex::new(Http1Pool::new(&dialer));
         let always_http1 = options.protocol == Protocol::Http1 || !target.is_tls();
         Ok(Self(Arc::new(Inner {
             target,
@@ -117,6 +132,7 @@ impl HttpClient {
             streams,
             http1,
             always_http1,
+            cancels_dropped_writes: options.cancels_dropped_writes,
             refused_http2: Mutex::default(),
             runtime,
         })))
@@ -128,7 +144,8 @@ impl HttpClient {
     /// See [`Error`]. The statuses of HTTP are responses, not errors.
     pub async fn send(&self, mut request: Request<Body>) -> Result<Response<ResponseBody>> {
         let inner = &self.0;
-        let traits = Traits::of(&request);
+        let mut traits = Traits::of(&request);
+        traits.writes &= !inner.cancels_dropped_writes;
         inner.prepare(&mut request).await?;
         inner.check_files();
         let response = if traits.upgrades || inner.uses_http1() {
@@ -211,7 +228,12 @@ impl Inner {
         // Hyper sets the pseudo-header `:authority` from the URI.
         request.headers_mut().remove(header::HOST);
         let Some(sent) = lease.send(request) else { return Err(Error::stopped()) };
-        let exchange = async move { Outcome::of(sent.await, lease) };
+        let unanswered = lease.unanswered();
+        let exchange = async move {
+            let answer = sent.await;
+            unanswered.answered();
+            Outcome::of(answer, lease)
+        };
         if traits.writes {
             Ok(Unstoppable::new(Box::pin(exchange), || true, self.runtime.clone()).await)
         } else {
@@ -219,10 +241,19 @@ impl Inner {
         }
     }
 
+    /// Returns the pool of HTTP/1.1 connections. Connections of old certificates get no further requests.
+    fn http1(&self) -> Http1Client<Http1Connector, Body> {
+        let mut http1 = self.http1.lock();
+        if http1.generation != self.dialer.tls().generation() {
+            *http1 = Http1Pool::new(&self.dialer);
+        }
+        http1.client.clone()
+    }
+
     async fn send_http1(&self, mut request: Request<Body>, traits: Traits) -> Result<Response<ResponseBody>> {
         *request.version_mut() = Version::HTTP_11;
         let connection = traits.writes.then(|| capture_connection(&mut request));
-        let exchange = self.http1.request(request);
+        let exchange = self.http1().request(request);
         let answer = if let Some(connection) = connection {
             let is_sent = move || connection.connection_metadata().is_some();
             Unstoppable::new(Box::pin(exchange), is_sent, self.runtime.clone()).await
@@ -234,6 +265,15 @@ impl Inner {
             Err(error) if error.is_connect() => Err(Error::connect(self.target.server(), error)),
             Err(error) => Err(Error::exchange(error)),
         }
+    }
+}
+
+impl Http1Pool {
+    fn new(dialer: &Arc<Dialer>) -> Self {
+        let client = Http1Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .build(Http1Connector(dialer.clone()));
+        Self { client, generation: dialer.tls().generation() }
     }
 }
 

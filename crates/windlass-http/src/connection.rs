@@ -1,9 +1,10 @@
 //! One HTTP/2 connection.
 
 use std::{
+    future::poll_fn,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
     time::Duration,
@@ -21,9 +22,9 @@ use hyper::{
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube_client::client::Body;
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep, timeout};
 
-use crate::dialer::Stream;
+use crate::{dialer::Stream, error::BoxError};
 
 /// A silent server gets a ping after this time, as from client-go.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
@@ -35,6 +36,19 @@ const PING_TIMEOUT: Duration = Duration::from_secs(15);
 /// a slow reader holds up no other watch.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 1 << 30;
+
+/// The limit of streams before the server has told its own, which is in the first frame of the server.
+const UNKNOWN_LIMIT: usize = 1_000_003;
+
+/// The limit for the first frame of the server.
+const FIRST_FRAME_WITHIN: Duration = Duration::from_secs(10);
+
+/// The longest pause between two looks for the first frame.
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+
+/// A connection that has answered nothing for this time, while a caller gave up waiting, gets no further request. A network may swallow
+/// everything without an error, and the pings take longer to fail than a leader keeps its Lease.
+const SILENCE: Duration = Duration::from_secs(2);
 
 type Http2 = hyper::client::conn::http2::Connection<Stream, Body, TokioExecutor>;
 
@@ -52,6 +66,8 @@ pub(crate) struct Shared {
     http2: Mutex<Option<Http2>>,
     streams: AtomicUsize,
     last_used: Mutex<Instant>,
+    last_answer: Mutex<Instant>,
+    is_silent: AtomicBool,
 }
 
 /// The right to send one request on a connection. The stream counts as in use until the lease is dropped.
@@ -60,12 +76,20 @@ pub(crate) struct Lease {
     shared: Arc<Shared>,
 }
 
+/// The wait for the answer to a request.
+pub(crate) struct Unanswered {
+    shared: Arc<Shared>,
+    sent_at: Instant,
+    is_answered: bool,
+}
+
 impl Connection {
-    /// Begins HTTP/2 on a new connection. [`Shared::poll`] has to be polled.
-    pub(crate) async fn begin(stream: Stream, generation: u64) -> hyper::Result<Self> {
+    /// Begins HTTP/2 on a new connection, and waits for the first frame of the server. [`Shared::poll`] has to be polled afterwards.
+    pub(crate) async fn begin(stream: Stream, generation: u64) -> Result<Self, BoxError> {
         let mut builder = Builder::new(TokioExecutor::new());
         builder
             .timer(TokioTimer::new())
+            .initial_max_send_streams(UNKNOWN_LIMIT)
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .keep_alive_interval(PING_INTERVAL)
@@ -76,7 +100,10 @@ impl Connection {
             http2: Mutex::new(Some(http2)),
             streams: AtomicUsize::new(0),
             last_used: Mutex::new(Instant::now()),
+            last_answer: Mutex::new(Instant::now()),
+            is_silent: AtomicBool::new(false),
         };
+        timeout(FIRST_FRAME_WITHIN, shared.first_frame()).await??;
         Ok(Self { sender, shared: Arc::new(shared), generation })
     }
 
@@ -86,7 +113,8 @@ impl Connection {
 
     /// Returns true if the connection takes further requests.
     pub(crate) fn is_current(&self, generation: u64) -> bool {
-        self.generation == generation && !self.sender.is_closed()
+        let is_silent = self.shared.is_silent.load(Ordering::Relaxed);
+        self.generation == generation && !is_silent && !self.sender.is_closed()
     }
 
     /// Takes a stream, unless all streams that the server accepts are in use.
@@ -111,6 +139,23 @@ impl Shared {
         Poll::Ready(ended)
     }
 
+    /// Drives the connection until the server has told how many streams the server accepts.
+    async fn first_frame(&self) -> Result<(), BoxError> {
+        let mut pause = Duration::from_millis(1);
+        while self.http2.lock().as_ref().map(Http2::current_max_send_streams) == Some(UNKNOWN_LIMIT) {
+            // Hyper wakes nobody for the frame.
+            tokio::select! {
+                biased;
+                ended = poll_fn(|cx| self.poll(cx)) => {
+                    ended?;
+                    return Err("the server closed the connection".into());
+                }
+                () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the time since which no stream has been in use.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         (self.streams.load(Ordering::Acquire) == 0).then(|| *self.last_used.lock())
@@ -125,6 +170,29 @@ impl Lease {
     ) -> Option<impl Future<Output = Result<Response<Incoming>, TrySendError<Request<Body>>>> + use<>> {
         let mut sender = self.sender.take()?;
         Some(sender.try_send_request(request))
+    }
+
+    /// Begins the wait for the answer to a request.
+    pub(crate) fn unanswered(&self) -> Unanswered {
+        Unanswered { shared: self.shared.clone(), sent_at: Instant::now(), is_answered: false }
+    }
+}
+
+impl Unanswered {
+    /// Notes that the connection has answered, or has failed.
+    pub(crate) fn answered(mut self) {
+        *self.shared.last_answer.lock() = Instant::now();
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        let is_silent =
+            || self.sent_at.elapsed() >= SILENCE && *self.shared.last_answer.lock() < self.sent_at;
+        if !self.is_answered && is_silent() {
+            self.shared.is_silent.store(true, Ordering::Relaxed);
+        }
     }
 }
 

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use rustls::{RootCertStore, ServerConfig, server::WebPkiClientVerifier};
 
+use windlass_http::{HttpClient, Options, Protocol};
+
 use crate::server::{Certificate, Reply, TestServer, chain, client, exchange, get, soon, write};
 
 #[tokio::test]
@@ -62,5 +64,30 @@ async fn a_client_certificate_is_read_again_when_its_file_changes() {
     write(&folder, "tls.crt", &second.pem);
     write(&folder, "tls.key", &second.key);
     assert_eq!(exchange(&client, get("/next")).await, "ok");
+    assert_eq!(server.peer().await, second.parts().0[0].to_vec());
+}
+
+#[tokio::test]
+async fn a_new_client_certificate_is_used_over_http1_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (authority, first, second) = (Certificate::new(), Certificate::new(), Certificate::new());
+    let mut tls = with_clients(&authority, [&first, &second]);
+    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let mut server = TestServer::serve(tls, 0, 100, |connection, _| match connection {
+        1 => Reply::Unauthorized,
+        _ => Reply::Text("ok"),
+    })
+    .await;
+    let mut config = authority.config(server.address);
+    config.auth_info.client_certificate = Some(write(&folder, "tls.crt", &first.pem).display().to_string());
+    config.auth_info.client_key = Some(write(&folder, "tls.key", &first.key).display().to_string());
+    let client = HttpClient::new(config, Options::default().protocol(Protocol::Http1)).expect("a client");
+    assert_eq!(exchange(&client, get("/a")).await, "");
+    assert_eq!(server.peer().await, first.parts().0[0].to_vec());
+
+    write(&folder, "tls.crt", &second.pem);
+    write(&folder, "tls.key", &second.key);
+    // A refused request has the files read again, in the background.
+    soon(async { while exchange(&client, get("/b")).await != "ok" {} }).await;
     assert_eq!(server.peer().await, second.parts().0[0].to_vec());
 }

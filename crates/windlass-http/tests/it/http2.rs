@@ -12,6 +12,8 @@ use futures::future::join_all;
 use http_body_util::BodyExt;
 use tokio::{net::TcpListener, sync::Notify};
 
+use windlass_http::{HttpClient, Options};
+
 use crate::server::{Certificate, Reply, Seen, TestServer, chain, client, exchange, get, post, soon, watch};
 
 #[tokio::test]
@@ -44,6 +46,18 @@ async fn a_watch_beyond_the_servers_limit_opens_a_connection() {
     watches.pop();
     watches.push(watch(&client).await);
     assert_eq!(server.count(), 3, "a free stream is used again");
+}
+
+/// More watches at once than the server accepts: the client learns the limit with the connection.
+#[tokio::test]
+async fn watches_that_begin_at_once_are_all_answered() {
+    let certificate = Certificate::new();
+    let tls = certificate.server_config(&["h2"]);
+    let server = TestServer::serve(tls, 0, 2, |_, _| Reply::Open).await;
+    let client = client(certificate.config(server.address));
+    let watches = join_all((0..6).map(|_| watch(&client))).await;
+    assert_eq!(server.count(), 3);
+    drop(watches);
 }
 
 /// More requests at once than the server accepts, before the client knows the limit.
@@ -175,4 +189,41 @@ async fn a_server_that_does_not_shake_hands_is_given_up() {
     config.connect_timeout = Some(Duration::from_millis(100));
     let error = soon(client(config).send(get("/"))).await.expect_err("no handshake");
     assert!(error.is_connect(), "{}", chain(&error));
+}
+
+/// A write that the runtime gives up, because the replica has lost its Lease, must not arrive later.
+#[tokio::test]
+async fn a_dropped_write_is_reset_if_the_caller_asks_for_that() {
+    let certificate = Certificate::new();
+    let now = Arc::<Notify>::default();
+    let mut server = TestServer::start(&certificate, move |_, _| Reply::Later(now.clone())).await;
+    let options = Options::default().cancels_dropped_writes(true);
+    let client = HttpClient::new(certificate.config(server.address), options).expect("a client");
+    let sent = tokio::spawn({
+        let client = client.clone();
+        async move { client.send(post("/written")).await.map(drop) }
+    });
+    server.request().await;
+    sent.abort();
+    // Long before the limit of a write that runs to its end.
+    let reset = tokio::time::timeout(Duration::from_secs(30), server.next()).await;
+    assert_eq!(reset.ok(), Some(Seen::Reset("POST /written".to_owned())));
+}
+
+/// A connection through a network that swallows everything: the next request gets another connection, long before the pings fail.
+#[tokio::test]
+async fn a_connection_that_answered_nothing_for_seconds_gets_no_further_request() {
+    let certificate = Certificate::new();
+    let never = Arc::<Notify>::default();
+    let mut server = TestServer::start(&certificate, move |connection, _| match connection {
+        1 => Reply::Later(never.clone()),
+        _ => Reply::Text("ok"),
+    })
+    .await;
+    let client = client(certificate.config(server.address));
+    let limit = Duration::from_millis(2500);
+    assert!(tokio::time::timeout(limit, client.send(get("/lost"))).await.is_err(), "no answer");
+    server.request().await;
+    assert_eq!(exchange(&client, get("/next")).await, "ok");
+    assert_eq!(server.count(), 2);
 }

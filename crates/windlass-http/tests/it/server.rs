@@ -41,6 +41,8 @@ pub(crate) enum Reply {
     Cut,
     /// Answers when the test notifies the server.
     Later(Arc<Notify>),
+    /// Refuses the credentials (HTTP/1.1 only).
+    Unauthorized,
     /// Switches to another protocol (HTTP/1.1 only), and echoes.
     Echo,
 }
@@ -197,6 +199,10 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, setting: Setting, conne
 async fn serve_http2(stream: TlsStream<TcpStream>, setting: Setting, number: usize) {
     let mut builder = h2::server::Builder::new();
     builder.max_concurrent_streams(setting.max_streams);
+    if setting.max_streams < 100 {
+        // Far away: requests are there before the client knows the limit.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     let Ok(mut connection) = builder.handshake::<_, Bytes>(stream).await else { return };
     let mut tasks = JoinSet::new();
     while let Some(Ok((request, mut respond))) = connection.accept().await {
@@ -240,7 +246,7 @@ async fn serve_http2(stream: TlsStream<TcpStream>, setting: Setting, number: usi
                     }
                 });
             }
-            Reply::Echo => respond.send_reset(h2::Reason::HTTP_1_1_REQUIRED),
+            Reply::Echo | Reply::Unauthorized => respond.send_reset(h2::Reason::HTTP_1_1_REQUIRED),
         }
     }
 }
@@ -274,6 +280,7 @@ async fn serve_http1(stream: TlsStream<TcpStream>, setting: Setting, number: usi
                     let _ = setting.seen.send(Seen::Answered(line));
                     "later"
                 }
+                Reply::Unauthorized => return Response::builder().status(401).body(Full::new(Bytes::new())),
                 Reply::Text(text) => text,
                 _ => "other",
             };

@@ -168,7 +168,10 @@ impl ClientBuilder {
                 let namespace = config.default_namespace.clone();
                 let token = TokenFile::take(&mut config.auth_info)?;
                 let plugin = config.auth_info.exec.as_ref().and_then(|exec| exec.command.clone());
-                let options = Options::default().protocol(self.protocol.unwrap_or_else(usual_protocol));
+                // The writes of a reconcile that has lost the right to write must end; the runtime continues all others itself.
+                let options = Options::default()
+                    .protocol(self.protocol.unwrap_or_else(usual_protocol))
+                    .cancels_dropped_writes(true);
                 let client =
                     HttpClient::new(*config, options).map_err(|error| explain(error, plugin.as_deref()))?;
                 (Transport::Http(client), namespace, host, token)

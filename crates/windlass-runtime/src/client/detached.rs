@@ -44,6 +44,11 @@ impl Progress {
         self.is_sent.store(is_sent, Ordering::Relaxed);
     }
 
+    /// Returns true if the server may have the request.
+    pub(super) fn is_sent(&self) -> bool {
+        self.is_sent.load(Ordering::Relaxed)
+    }
+
     /// Returns true once the caller has dropped the exchange. A refused request is not sent again after that.
     pub(super) fn is_dropped(&self) -> bool {
         self.is_dropped.load(Ordering::Relaxed)
@@ -87,7 +92,7 @@ impl Drop for Detached {
     fn drop(&mut self) {
         let Some(exchange) = self.exchange.take() else { return };
         self.progress.is_dropped.store(true, Ordering::Relaxed);
-        if !self.progress.is_sent.load(Ordering::Relaxed) {
+        if !self.progress.is_sent() {
             return;
         }
         let (Some((session, in_flight)), Ok(runtime)) = (self.session.take(), Handle::try_current()) else {

@@ -87,13 +87,14 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// Runs the exchange, and reports an unknown outcome to the [`OnUnknownOutcome`] of the request.
+    /// Runs the exchange, and reports an unknown outcome to the [`OnUnknownOutcome`] of the request, even if the exchange is dropped.
     async fn run_write(self, request: Request<Body>) -> Result<Response<ResponseBody>, BoxError> {
         let on_unknown = request.extensions().get::<OnUnknownOutcome>().cloned();
+        let mut outcome = Outcome { on_unknown, progress: self.progress.clone() };
         let answer = self.run(request).await;
         let is_unknown = answer.as_ref().map_or(true, |response| response.status().is_server_error());
-        if let (true, Some(OnUnknownOutcome(report))) = (is_unknown, on_unknown) {
-            report();
+        if !is_unknown {
+            outcome.on_unknown = None;
         }
         answer
     }
@@ -209,6 +210,21 @@ impl Exchange {
         }
         let idle_limit = traits.limit(self.state.body_timeout);
         Ok(answer?.map(|body| ResponseBody::new(body, idle_limit)))
+    }
+}
+
+/// The outcome of a write, which is reported when dropped if the write was sent.
+struct Outcome {
+    /// `None` once the outcome is known.
+    on_unknown: Option<OnUnknownOutcome>,
+    progress: Arc<Progress>,
+}
+
+impl Drop for Outcome {
+    fn drop(&mut self) {
+        if let Some(OnUnknownOutcome(report)) = self.on_unknown.take().filter(|_| self.progress.is_sent()) {
+            report();
+        }
     }
 }
 

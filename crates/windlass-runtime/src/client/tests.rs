@@ -1,8 +1,19 @@
-use std::{ffi::OsString, path::Path, time::Duration};
+use std::{
+    ffi::OsString,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use kube_client::client::Body;
+use tokio::sync::Notify;
 
 use super::{
+    OnUnknownOutcome,
     config::ConfigSource,
     path::{ResourcePath, query_flag},
     retry::{Repeatable, RetryPolicy, retry_after},
@@ -193,6 +204,29 @@ async fn a_missing_cluster_is_told_with_the_places_that_were_tried() {
     std::fs::write(&broken, "clusters: [").expect("written");
     let error = load(&ConfigSource { kubeconfig: Some(broken), ..ConfigSource::default() }, &[]).await;
     assert!(error.is_err(), "{error:?}");
+}
+
+/// The right to write has ended, for instance: the server may have carried the write out all the same.
+#[tokio::test]
+async fn the_outcome_of_a_write_that_is_cancelled_is_unknown() {
+    let arrived = Arc::<Notify>::default();
+    let arrives = arrived.clone();
+    let silent = tower::service_fn(move |_: Request<Body>| {
+        arrives.notify_one();
+        std::future::pending::<Result<Response<Body>, std::convert::Infallible>>()
+    });
+    let client = super::in_process(silent).unwrap();
+    let reports = Arc::<AtomicUsize>::default();
+    let counted = reports.clone();
+    let report = OnUnknownOutcome(Arc::new(move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+    }));
+    let request = Request::post("/api/v1/namespaces/default/pods").extension(report);
+    tokio::select! {
+        _ = client.send(request.body(Body::empty()).unwrap()) => panic!("there is no answer"),
+        () = arrived.notified() => {}
+    }
+    assert_eq!(reports.load(Ordering::SeqCst), 1);
 }
 
 #[test]

@@ -11,13 +11,13 @@ use kube_client::{
     client::Body,
 };
 use serde_json::json;
-use tokio::time::Instant;
-use windlass_runtime::BoxError;
-use windlass_test::TestCluster;
+use tokio::{io::AsyncReadExt, net::TcpListener, time::Instant};
+use windlass_runtime::{BoxError, client::ClientBuilder};
+use windlass_test::{TestCluster, stretched};
 
 use crate::{
     fault::Faults,
-    fixture::{config_map, config_maps, create_config_map},
+    fixture::{SOON, config_map, config_maps, create_config_map},
 };
 
 #[tokio::test]
@@ -100,6 +100,27 @@ async fn a_body_that_stalls_is_an_error() {
     let watch = config_maps(&client).watch(&WatchParams::default(), "0").await.expect("it begins");
     let first = tokio::time::timeout(Duration::from_secs(3600), std::pin::pin!(watch).next()).await;
     assert!(first.is_err(), "a watch may be silent: {first:?}");
+}
+
+/// A write that the caller gives up, because the replica has lost its Lease for one, must not arrive later.
+#[tokio::test]
+async fn a_write_that_is_dropped_outside_of_a_reconcile_ends() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("it listens");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let config = kube_client::Config::new(url.parse().expect("a URL"));
+    let client = ClientBuilder::new(config).build().expect("a client");
+    let arrives = async {
+        let (mut server, _) = listener.accept().await.expect("a connection");
+        server.read_u8().await.expect("a request");
+        server
+    };
+    let mut server = tokio::select! {
+        _ = create(&client) => panic!("there is no answer"),
+        server = arrives => server,
+    };
+    let mut request = Vec::new();
+    let end = tokio::time::timeout(stretched(SOON), server.read_to_end(&mut request)).await;
+    assert!(end.is_ok(), "the connection is closed");
 }
 
 async fn create(client: &Client) -> kube_client::Result<ConfigMap> {

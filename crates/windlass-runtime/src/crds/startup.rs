@@ -130,8 +130,9 @@ impl StartupCrds {
                         more,
                         "the CRD in the cluster allows more than this program's, and stays"
                     );
+                    return Ok(());
                 }
-                Ok(())
+                self.add_conversion(name, &live.unwrap_or_default(), own.clone()).await
             }
             Decision::Refuse(changes) => Err(Error::terminal(refusal(&changes))),
         }
@@ -163,6 +164,30 @@ impl StartupCrds {
                 Err(error) => return Err(error),
             }
         }
+        Ok(())
+    }
+
+    /// Adds the conversion webhook to a CRD that has everything else, such as a CRD that kubectl has applied: without the webhook, the server
+    /// would drop fields of stored objects.
+    async fn add_conversion(&self, name: &str, live: &Value, mut own: Value) -> Result<()> {
+        if live["spec"]["conversion"]["strategy"] == "Webhook" {
+            return Ok(());
+        }
+        if let Err(error) = convert(&mut own, &self.webhooks) {
+            tracing::warn!(crd = name, %error, "the CRD in the cluster has no conversion webhook");
+            return Ok(());
+        }
+        let conversion = &own["spec"]["conversion"];
+        if conversion["strategy"] != "Webhook" {
+            return Ok(());
+        }
+        let version = &live["metadata"]["resourceVersion"];
+        let patch =
+            json!({ "metadata": { "resourceVersion": version }, "spec": { "conversion": conversion } });
+        let parameters =
+            PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        self.definitions.patch(name, &parameters, &Patch::Merge(patch)).await?;
+        tracing::info!(crd = name, "added the conversion webhook to the CRD");
         Ok(())
     }
 

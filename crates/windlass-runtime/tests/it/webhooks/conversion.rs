@@ -131,6 +131,29 @@ async fn a_conversion_that_is_registered_after_the_first_list_reaches_the_cache(
     drop(cluster);
 }
 
+/// kubectl has applied the derived CRD, which has no conversion.
+#[tokio::test]
+async fn an_operator_adds_the_conversion_to_a_crd_that_is_complete_otherwise() {
+    let cluster = Cluster::start().await;
+    let (client, port) = (cluster.client(), free_port().await);
+    let mut definition = bars::definition("v1", &Endpoint::url("https://127.0.0.1:1"));
+    definition.spec.conversion = None;
+    cluster.install(&definition).await;
+    let issued = SelfIssued::for_host("127.0.0.1", port).interval(Duration::from_millis(50));
+    let server = WebhookServer::new(bars::webhooks()).port(port).self_issued(issued);
+    let manager = Manager::new(client.clone()).crd(definition).apply_crds().webhooks(server);
+    let running = cluster.run(manager).await;
+    let created = eventually(SOON, || create_old(&client, "a", 5)).await;
+    assert_eq!(created.metadata.name.as_deref(), Some("a"));
+    eventually(SOON, || async {
+        let converted = bars(&client).get("a").await.map_err(|error| error.to_string())?;
+        if converted.spec.max == 5 { Ok(()) } else { Err(format!("max is {}", converted.spec.max)) }
+    })
+    .await;
+    running.stop().await.expect("a graceful stop");
+    drop(cluster);
+}
+
 #[tokio::test]
 async fn a_migration_rewrites_all_objects_and_removes_the_old_version() {
     let Setting { client, running, cluster } = setting("v1").await;

@@ -98,11 +98,11 @@ impl Written {
     pub(crate) fn finish_read(self, body: &[u8]) {
         let Ok(list) = serde_json::from_slice::<List<Box<RawValue>>>(body) else { return };
         // Some API servers ignore the field selector.
-        let is_written = |item: &&Box<RawValue>| {
+        let is_written = |item: &RawValue| {
             let item = serde_json::from_str::<Item>(item.get());
             item.is_ok_and(|item| item.metadata.key() == self.named)
         };
-        match list.items.iter().find(is_written) {
+        match list.items.iter().find(|item| is_written(item)) {
             Some(item) => {
                 let kind = list.kind.strip_suffix("List").unwrap_or(&list.kind);
                 self.finish_object(item.get().as_bytes(), (&list.api_version, kind));

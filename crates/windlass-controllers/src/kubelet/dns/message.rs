@@ -14,6 +14,9 @@ const SHORT: usize = 512;
 /// The longest answer to any datagram: longer datagrams are cut into fragments.
 const LONG: usize = 1232;
 
+/// The most records of a question: a client's options, and a signature.
+const MAX_RECORDS: u32 = 4;
+
 /// A question of a client.
 pub(super) struct Query<'a> {
     packet: Packet<'a>,
@@ -24,6 +27,9 @@ pub(super) struct Query<'a> {
 /// Reads a question. `Err` is the answer to a message that is no question that this server understands, or nothing if the message deserves
 /// no answer.
 pub(super) fn read(message: &[u8]) -> Result<Query<'_>, Option<Vec<u8>>> {
+    if !is_small(message) {
+        return Err(refuse(message, RCODE::FormatError));
+    }
     let Ok(packet) = Packet::parse(message) else { return Err(refuse(message, RCODE::NotImplemented)) };
     if packet.has_flags(PacketFlag::RESPONSE) {
         return Err(None);
@@ -45,6 +51,17 @@ pub(super) fn read(message: &[u8]) -> Result<Query<'_>, Option<Vec<u8>>> {
     };
     let name = question.qname.to_string();
     Ok(Query { packet, name, kind })
+}
+
+/// Returns whether the header of a message counts as few parts as the header of a question does. Thousands of names in one message, each
+/// a pointer to a long name, take long to read.
+fn is_small(message: &[u8]) -> bool {
+    let count = |position: usize| {
+        let bytes = message.get(position..position + 2).and_then(|bytes| bytes.try_into().ok());
+        bytes.map_or(0, u16::from_be_bytes)
+    };
+    let records = [6, 8, 10].map(|position| u32::from(count(position)));
+    count(4) <= 1 && records.iter().sum::<u32>() <= MAX_RECORDS
 }
 
 /// Refuses a message that cannot be read.
@@ -180,6 +197,14 @@ mod tests {
             let Err(Some(refusal)) = read(&whole[..length]) else { panic!("{length} bytes are read") };
             assert_eq!(Packet::parse(&refusal).unwrap().id(), 7);
         }
+        // A message with many questions is not read.
+        let mut many = whole.clone();
+        many[4..6].copy_from_slice(&2_u16.to_be_bytes());
+        let Err(Some(refusal)) = read(&many) else { panic!("two questions are read") };
+        assert_eq!(Packet::parse(&refusal).unwrap().rcode(), RCODE::FormatError);
+        many[4..6].copy_from_slice(&1_u16.to_be_bytes());
+        many[6..8].copy_from_slice(&9999_u16.to_be_bytes());
+        assert!(matches!(read(&many), Err(Some(_))));
         // No byte and no count makes the server panic.
         for position in 0..whole.len() {
             for value in [0, 1, 0x3f, 0x40, 0x80, 0xc0, 0xff] {

@@ -14,10 +14,10 @@ use super::DNS_SERVER;
 use super::message::{self, Query};
 use super::records::ServiceRecords;
 use super::upstream::{self, read_message, write_message};
-use super::zone::{Lookup, Record, Zone};
+use super::zone::{Lookup, Zone};
 use crate::kubelet::services::accept;
 
-/// The most questions over UDP that are answered at a time. Further questions are dropped, and asked again by the client.
+/// The most questions over UDP that wait for the machine's name servers. Further questions are dropped, and asked again by the client.
 const MAX_QUESTIONS: usize = 256;
 /// The most TCP connections.
 const MAX_CONNECTIONS: usize = 64;
@@ -50,11 +50,18 @@ impl NameServer {
                 tokio::time::sleep(RECEIVE_AGAIN).await;
                 continue;
             };
+            // Names of the cluster are answered, however many questions wait for the machine's name servers.
+            if let Alone::Done(answer) = self.answer_alone(&buffer[..length], true) {
+                if let Some(answer) = answer {
+                    let _ = socket.try_send_to(&answer, client);
+                }
+                continue;
+            }
             let Ok(permit) = Arc::clone(&free).try_acquire_owned() else { continue };
             let (server, socket, question) =
                 (Arc::clone(&self), Arc::clone(&socket), buffer[..length].to_vec());
             tokio::spawn(async move {
-                if let Some(answer) = server.answer(&question, true).await {
+                if let Some(answer) = server.answer_with_others(&question, true).await {
                     let _ = socket.send_to(&answer, client).await;
                 }
                 drop(permit);
@@ -89,32 +96,56 @@ impl NameServer {
 
     /// Answers a question. Returns `None` for a message that deserves no answer.
     async fn answer(&self, question: &[u8], is_datagram: bool) -> Option<Vec<u8>> {
+        match self.answer_alone(question, is_datagram) {
+            Alone::Done(answer) => answer,
+            Alone::Outside => self.answer_with_others(question, is_datagram).await,
+        }
+    }
+
+    /// Answers a question about the names of the cluster.
+    fn answer_alone(&self, question: &[u8], is_datagram: bool) -> Alone {
         let query = match message::read(question) {
             Ok(query) => query,
-            Err(refusal) => return refusal,
+            Err(refusal) => return Alone::Done(refusal),
         };
-        let found = self.zone.lock().unwrap_or_else(PoisonError::into_inner).lookup(&query.name, query.kind);
-        match found {
+        match self.lookup(&query) {
             Lookup::Found { records, follow: None } => {
-                query.reply(RCODE::NoError, &records, None, is_datagram)
+                Alone::Done(query.reply(RCODE::NoError, &records, None, is_datagram))
             }
-            Lookup::Found { records, follow: Some(target) } => {
-                follow(&query, &records, &target, is_datagram).await
-            }
-            Lookup::NoSuchName => query.reply(RCODE::NameError, &[], None, is_datagram),
-            Lookup::NotOurs => match upstream::ask(question, is_datagram).await {
-                Some(answer) => Some(answer),
-                None => query.reply(RCODE::ServerFailure, &[], None, is_datagram),
-            },
+            Lookup::NoSuchName => Alone::Done(query.reply(RCODE::NameError, &[], None, is_datagram)),
+            Lookup::Found { .. } | Lookup::NotOurs => Alone::Outside,
         }
+    }
+
+    /// Answers a question about other names, with the help of the machine's name servers.
+    async fn answer_with_others(&self, question: &[u8], is_datagram: bool) -> Option<Vec<u8>> {
+        let query = message::read(question).ok()?;
+        let (records, target) = match self.lookup(&query) {
+            Lookup::Found { records, follow } => (records, follow),
+            Lookup::NoSuchName => return query.reply(RCODE::NameError, &[], None, is_datagram),
+            Lookup::NotOurs => {
+                return match upstream::ask(question, is_datagram).await {
+                    Some(answer) => Some(answer),
+                    None => query.reply(RCODE::ServerFailure, &[], None, is_datagram),
+                };
+            }
+        };
+        // An alias, and the records of the alias's target as the machine's name servers know the target.
+        let further = match target.and_then(|target| query.about(&target)) {
+            Some(question) => upstream::ask(&question, is_datagram).await,
+            None => None,
+        };
+        query.reply(RCODE::NoError, &records, further.as_deref(), is_datagram)
+    }
+
+    fn lookup(&self, query: &Query<'_>) -> Lookup {
+        self.zone.lock().unwrap_or_else(PoisonError::into_inner).lookup(&query.name, query.kind)
     }
 }
 
-/// Answers with an alias, and with the records of the alias's target as the machine's name servers know the target.
-async fn follow(query: &Query<'_>, records: &[Record], target: &str, is_datagram: bool) -> Option<Vec<u8>> {
-    let further = match query.about(target) {
-        Some(question) => upstream::ask(&question, is_datagram).await,
-        None => None,
-    };
-    query.reply(RCODE::NoError, records, further.as_deref(), is_datagram)
+/// The answer of this server without other name servers.
+enum Alone {
+    Done(Option<Vec<u8>>),
+    /// Other name servers have to be asked.
+    Outside,
 }

@@ -100,7 +100,7 @@ impl Nodes for RunningNodes {
 
     async fn connect(&self, target: &Target) -> Option<io::Result<Connection>> {
         let of_pod = match &target.pod {
-            Some(pod) => self.pods.connect(&pod.uid, target.port).await,
+            Some(pod) => self.pods.connect_from_outside(&pod.uid, target.port).await,
             None => None,
         };
         let connected = match of_pod {

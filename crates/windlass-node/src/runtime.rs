@@ -69,6 +69,12 @@ pub trait Runtime: Send + Sync + 'static {
     /// the program listens on the pod's address only.
     async fn connect(&self, sandbox: &SandboxId, port: u16) -> Result<TcpStream, RuntimeError>;
 
+    /// Connects to a port at the address of the sandbox, as a connection from another pod: a program that listens on the loopback address
+    /// only refuses the connection. A runtime without addresses of sandboxes connects as [`connect`](Self::connect) does.
+    async fn connect_from_outside(&self, sandbox: &SandboxId, port: u16) -> Result<TcpStream, RuntimeError> {
+        self.connect(sandbox, port).await
+    }
+
     /// Removes all sandboxes, and all files of the runtime. Called once, before the process ends: a runtime that is only dropped may
     /// leave sandboxes or files to the next runtime. The runtime may refuse all later calls.
     async fn shut_down(&self) {}
@@ -80,6 +86,12 @@ pub trait Runtime: Send + Sync + 'static {
     /// [`bind`](Self::bind) are not reached any more, and the caller makes the sockets again.
     fn network(&self) -> u64 {
         0
+    }
+
+    /// Returns whether programs reach the sockets of [`listen`](Self::listen) and [`bind`](Self::bind) at the addresses asked for. Otherwise
+    /// programs learn other addresses when the programs start, so that a socket must be there before the program.
+    fn keeps_addresses(&self) -> bool {
+        true
     }
 
     /// Listens on an address of the node's network: programs of all sandboxes that connect to `address` are accepted here. Addresses of

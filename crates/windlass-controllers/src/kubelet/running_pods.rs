@@ -124,16 +124,30 @@ impl RunningPods {
         }))
     }
 
-    /// Connects to a port of a pod, as a connection from inside the pod.
+    /// Connects to a port of a pod, as a connection from inside the pod: `kubectl port-forward`.
     ///
     /// # Errors
     /// Nothing listens on the port, or the pod has no sandbox yet.
     pub async fn connect(&self, uid: &str, port: u16) -> Option<Result<TcpStream, RuntimeError>> {
-        let has_sandbox = self.pods().get(uid)?.has_sandbox;
-        if !has_sandbox {
-            return Some(Err(RuntimeError::NotFound("the sandbox of the pod".to_owned())));
-        }
-        Some(self.shared.runtime.connect(&SandboxId(uid.to_owned()), port).await)
+        Some(match self.sandbox(uid)? {
+            Ok(sandbox) => self.shared.runtime.connect(&sandbox, port).await,
+            Err(error) => Err(error),
+        })
+    }
+
+    /// Connects to a port at the address of a pod, as a connection from outside the pod.
+    ///
+    /// # Errors
+    /// As for [`connect`](Self::connect). A program that listens on the loopback address only is not reached.
+    pub async fn connect_from_outside(
+        &self,
+        uid: &str,
+        port: u16,
+    ) -> Option<Result<TcpStream, RuntimeError>> {
+        Some(match self.sandbox(uid)? {
+            Ok(sandbox) => self.shared.runtime.connect_from_outside(&sandbox, port).await,
+            Err(error) => Err(error),
+        })
     }
 
     /// Makes a UDP socket that is connected to a port of a pod.
@@ -141,11 +155,17 @@ impl RunningPods {
     /// # Errors
     /// The pod has no sandbox yet.
     async fn connect_udp(&self, uid: &str, port: u16) -> Option<Result<UdpSocket, RuntimeError>> {
+        Some(match self.sandbox(uid)? {
+            Ok(sandbox) => self.shared.runtime.connect_udp(&sandbox, port).await,
+            Err(error) => Err(error),
+        })
+    }
+
+    /// Returns the sandbox of a pod, or an error if the pod has no sandbox yet.
+    fn sandbox(&self, uid: &str) -> Option<Result<SandboxId, RuntimeError>> {
         let has_sandbox = self.pods().get(uid)?.has_sandbox;
-        if !has_sandbox {
-            return Some(Err(RuntimeError::NotFound("the sandbox of the pod".to_owned())));
-        }
-        Some(self.shared.runtime.connect_udp(&SandboxId(uid.to_owned()), port).await)
+        let missing = || RuntimeError::NotFound("the sandbox of the pod".to_owned());
+        Some(has_sandbox.then(|| SandboxId(uid.to_owned())).ok_or_else(missing))
     }
 
     fn running(&self, uid: &str, container: &str) -> Option<Result<ContainerId, RuntimeError>> {
@@ -263,7 +283,7 @@ impl PodNetwork {
     /// Nothing listens on the port.
     pub async fn connect(&self, address: IpAddr, port: u16) -> Option<Result<TcpStream, RuntimeError>> {
         match self.find(address)? {
-            Place::Pod(uid) => self.pods.connect(&uid, port).await,
+            Place::Pod(uid) => self.pods.connect_from_outside(&uid, port).await,
             Place::Machine => Some(dial((Ipv4Addr::LOCALHOST, port)).await),
         }
     }

@@ -205,6 +205,14 @@ impl Namespaces {
         let socket = link.ask(operation, Vec::new()).await?;
         socket.ok_or_else(|| RuntimeError::Start("the helper sent no socket".into()))
     }
+
+    /// Connects to an address in the network of a sandbox.
+    async fn dial(&self, sandbox: &SandboxId, address: IpAddr, port: u16) -> Result<TcpStream, RuntimeError> {
+        let to = SocketAddr::new(address, port);
+        let socket = self.socket(Some(sandbox), SocketKind::Stream, address).await?;
+        let connected = TcpSocket::from_std_stream(socket.into()).connect(to).await;
+        connected.map_err(|error| RuntimeError::Io { doing: format!("dial tcp {to}"), error })
+    }
 }
 
 /// Returns the mapping of this process's user namespace to itself for root, and the mapping of one user for others.
@@ -390,16 +398,19 @@ impl Runtime for Namespaces {
         let own = self.sandbox(sandbox)?.spec.address;
         let loopback: IpAddr =
             if own.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
-        let mut last = None;
-        for address in [loopback, own] {
-            let socket = self.socket(Some(sandbox), SocketKind::Stream, address).await?;
-            match TcpSocket::from_std_stream(socket.into()).connect(SocketAddr::new(address, port)).await {
-                Ok(stream) => return Ok(stream),
-                Err(error) => last = last.or(Some(error)),
-            }
+        match self.dial(sandbox, loopback, port).await {
+            Err(RuntimeError::Io { .. }) => self.dial(sandbox, own, port).await,
+            dialled => dialled,
         }
-        let error = last.unwrap_or_else(|| std::io::Error::from(std::io::ErrorKind::ConnectionRefused));
-        Err(RuntimeError::Io { doing: format!("dial tcp {}", SocketAddr::new(own, port)), error })
+    }
+
+    async fn connect_from_outside(&self, sandbox: &SandboxId, port: u16) -> Result<TcpStream, RuntimeError> {
+        let found = self.sandbox(sandbox)?;
+        if found.spec.host_network {
+            // The machine does not have the address of the sandbox.
+            return self.connect(sandbox, port).await;
+        }
+        self.dial(sandbox, found.spec.address, port).await
     }
 
     async fn connect_udp(&self, sandbox: &SandboxId, port: u16) -> Result<UdpSocket, RuntimeError> {

@@ -340,6 +340,10 @@ impl Runtime for Plain {
         Ok(socket)
     }
 
+    fn keeps_addresses(&self) -> bool {
+        false
+    }
+
     async fn listen(&self, address: SocketAddr) -> Result<TcpListener, RuntimeError> {
         let io = |error| RuntimeError::Io { doing: format!("answer for {address} on 127.0.0.1"), error };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(io)?;

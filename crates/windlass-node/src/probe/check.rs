@@ -61,7 +61,7 @@ pub async fn run(
     let checked = async {
         match check {
             Check::Http(probe) => http::check(runtime, sandbox, probe).await,
-            Check::Tcp { port } => match runtime.connect(sandbox, *port).await {
+            Check::Tcp { port } => match runtime.connect_from_outside(sandbox, *port).await {
                 Ok(_) => CheckResult::Success,
                 Err(error) => CheckResult::Failure(dial_error(&error, "", *port)),
             },

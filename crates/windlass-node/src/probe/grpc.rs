@@ -37,7 +37,7 @@ pub(super) async fn check(
 }
 
 async fn ask(runtime: &dyn Runtime, sandbox: &SandboxId, port: u16, service: &str) -> Result<u64, String> {
-    let stream = runtime.connect(sandbox, port).await.map_err(|error| {
+    let stream = runtime.connect_from_outside(sandbox, port).await.map_err(|error| {
         format!("error: failed to connect service at \":{port}\": {}", dial_error(&error, "", port))
     })?;
     let text = |error: hyper::Error| format!("error: health rpc probe failed: {error}");

@@ -36,7 +36,7 @@ pub(super) async fn check(runtime: &dyn Runtime, sandbox: &SandboxId, probe: &Ht
 
 async fn status(runtime: &dyn Runtime, sandbox: &SandboxId, probe: &HttpProbe) -> Result<u16, String> {
     let stream = runtime
-        .connect(sandbox, probe.port)
+        .connect_from_outside(sandbox, probe.port)
         .await
         .map_err(|error| dial_error(&error, &probe.host, probe.port))?;
     if !probe.tls {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
+use windlass_node::probe::{self, Check, CheckResult};
 use windlass_node::{ContainerId, ContainerSpec, Mount, Resolver, Runtime, SandboxId};
 use windlass_patience::stretched;
 
@@ -168,4 +169,38 @@ async fn the_name_servers_of_a_pod_are_in_its_file() {
     let (code, text) = fixture.run(&id, fixture.script("cat /etc/resolv.conf")).await;
     let expected = "nameserver 10.0.0.10\nsearch a.example example\noptions ndots:5\n";
     assert_eq!((code, text.as_str()), (0, expected));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_pods_and_probes_do_not_reach_the_loopback_address_of_a_pod() {
+    let Some(fixture) = fixture().await else { return };
+    let server = pod(&fixture, "server", "10.244.0.3").await;
+    let Some(script) = stream_server("10.244.0.3", 80) else { return };
+    let id = start(&fixture, &server, &script).await;
+    says(&fixture, &id, "nc -w 5 10.244.0.3 80", "hello").await;
+    fixture.runtime.connect_from_outside(&server, 80).await.unwrap();
+    fixture.runtime.connect(&server, 80).await.unwrap();
+
+    let Some(script) = stream_server("127.0.0.1", 81) else { return };
+    let id = start(&fixture, &server, &script).await;
+    says(&fixture, &id, "nc -w 5 127.0.0.1 81", "hello").await;
+    // `kubectl port-forward` reaches the program, as in a real cluster.
+    fixture.runtime.connect(&server, 81).await.unwrap();
+    let error = fixture.runtime.connect_from_outside(&server, 81).await.unwrap_err();
+    assert!(error.to_string().contains("dial tcp 10.244.0.3:81"), "{error}");
+    let check = Check::Tcp { port: 81 };
+    let probed = probe::run(&fixture.runtime, &server, &id, &check, stretched(Duration::from_secs(20))).await;
+    assert!(matches!(probed, CheckResult::Failure(_)), "{probed:?}");
+}
+
+/// A program that listens on one address, and says hello. `None`, with the reason printed, if the machine has no Perl.
+fn stream_server(address: &str, port: u16) -> Option<String> {
+    if !Path::new("/usr/bin/perl").exists() {
+        println!("skipped: there is no Perl");
+        return None;
+    }
+    let listen = format!("LocalAddr => '{address}', LocalPort => {port}, Listen => 9");
+    let server = format!("$s = IO::Socket::INET->new({listen})");
+    let answer = "while ($c = $s->accept) { print $c 'hello'; close $c }";
+    Some(format!("/usr/bin/perl -MIO::Socket::INET -e \"{server} or die $!; {answer}\"").replace('$', "\\$"))
 }

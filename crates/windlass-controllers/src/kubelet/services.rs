@@ -1,7 +1,8 @@
 //! Services for the programs of pods: a listener for each port of a Service, whose connections and datagrams are copied to an endpoint.
 //!
 //! The pods of the node share a network in which the runtime listens on the addresses of Services. This module connects to endpoints
-//! from outside. The listeners are opened when the first sandbox exists.
+//! from outside. The listeners are opened when the first sandbox exists. Nothing listens for a port without endpoints: connections are
+//! refused.
 
 mod backends;
 mod datagram;
@@ -154,8 +155,14 @@ impl ServiceProxy {
             .services
             .values()
             .flatten()
+            .filter(|(_, backends)| self.listens_for(backends))
             .map(|(port, backends)| (*port, Target::Endpoints(Arc::clone(backends))));
         names.into_iter().chain(of_machine).chain(of_services).collect()
+    }
+
+    /// Returns whether the node listens for a port with these endpoints.
+    fn listens_for(&self, backends: &Backends) -> bool {
+        !backends.is_empty() || !self.pods.runtime().keeps_addresses()
     }
 
     /// Listens on a port unless the node listens already.
@@ -202,21 +209,21 @@ impl ServiceProxy {
     /// Replaces the ports of a Service, and opens and closes listeners.
     async fn replace(&self, key: &ObjectKey, ports: BTreeMap<Port, Vec<SocketAddr>>) {
         let _listening = self.listening.lock().await;
-        let (gone, added) = self.update_table(key, ports);
+        let (gone, wanted) = self.update_table(key, ports);
         let (closed, is_active) = {
             let mut table = self.table();
             let closed = gone.iter().filter_map(|port| table.listeners.remove(port)).collect();
             (closed, table.network.is_some())
         };
         close(closed).await;
-        for (port, backends) in added.into_iter().filter(|_| is_active) {
+        for (port, backends) in wanted.into_iter().filter(|_| is_active) {
             if let Err(error) = self.listen(port, Target::Endpoints(backends)).await {
                 tracing::warn!(service = %key, address = %port.1, %error, "pods cannot reach a service");
             }
         }
     }
 
-    /// Returns the ports that are gone and the ports that are new.
+    /// Returns the ports for which the node listens no more, and the ports for which the node listens.
     fn update_table(
         &self,
         key: &ObjectKey,
@@ -224,18 +231,19 @@ impl ServiceProxy {
     ) -> (Vec<Port>, Vec<(Port, Arc<Backends>)>) {
         let mut table = self.table();
         let mut known = table.services.remove(key).unwrap_or_default();
-        let gone = known.keys().filter(|port| !ports.contains_key(port)).copied().collect();
+        let mut gone: Vec<Port> = known.keys().filter(|port| !ports.contains_key(port)).copied().collect();
         known.retain(|port, _| ports.contains_key(port));
-        let mut added = Vec::new();
+        let mut wanted = Vec::new();
         let mut has_endpoint = false;
         for (port, endpoints) in ports {
             has_endpoint |= !endpoints.is_empty();
-            let backends = known.entry(port).or_insert_with(|| {
-                let fresh = Arc::new(Backends::default());
-                added.push((port, Arc::clone(&fresh)));
-                fresh
-            });
+            let backends = known.entry(port).or_default();
             backends.set(endpoints);
+            if self.listens_for(backends) {
+                wanted.push((port, Arc::clone(backends)));
+            } else {
+                gone.push(port);
+            }
         }
         if key.namespace() == Some("default") && key.name() == "kubernetes" {
             self.is_ready.send_replace(has_endpoint);
@@ -243,7 +251,7 @@ impl ServiceProxy {
         if !known.is_empty() {
             table.services.insert(key.clone(), known);
         }
-        (gone, added)
+        (gone, wanted)
     }
 }
 

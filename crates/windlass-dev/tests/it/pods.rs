@@ -261,6 +261,13 @@ async fn a_pod_reaches_services_the_api_server_and_ports_of_the_machine() {
         found.ok_or_else(|| format!("nothing listens on {address}"))
     };
     eventually(|| async { ask(inside(format!("{cluster_ip}:80"))?).await }).await;
+    // A Service without endpoints refuses connections.
+    let empty =
+        json!({"metadata": {"name": "empty"}, "spec": {"clusterIP": "10.0.0.77", "ports": [{"port": 80}]}});
+    stage.create::<Service>(empty).await;
+    stage.create::<Pod>(pod("later", &json!({}))).await;
+    stage.becomes("later", is_ready).await;
+    inside("10.0.0.77:80".to_owned()).unwrap_err();
     ask(inside(format!("10.250.0.1:{}", beside.port())).unwrap()).await.unwrap();
     let api_server = inside("10.0.0.1:443".to_owned()).unwrap();
     // The server speaks TLS: it answers a line of text with an alert.

@@ -32,6 +32,10 @@ impl Backends {
         *self.endpoints.lock().unwrap_or_else(PoisonError::into_inner) = endpoints;
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Returns all endpoints, the endpoint whose turn it is first.
     fn in_turn(&self) -> Vec<SocketAddr> {
         let mut all = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -38,12 +38,14 @@ pub(crate) fn open(folder: Option<&Path>) -> Result<Store> {
     let folder = folder.map(Path::to_owned).or_else(Store::default_folder).ok_or_else(|| {
         Advice::new("there is no home for the store of images", "set HOME, or name a folder with --store")
     })?;
-    Ok(Store::open(folder)?)
+    // The processes that mount the images have another working directory.
+    Ok(Store::open(std::path::absolute(folder)?)?)
 }
 
 /// Opens the store that the environment names, or the store of the user.
 pub(crate) fn open_of_user() -> Result<Store> {
-    open(std::env::var_os(STORE).as_deref().map(Path::new))
+    let named = std::env::var_os(STORE).filter(|folder| !folder.is_empty());
+    open(named.as_deref().map(Path::new))
 }
 
 /// Prints the images of a store.

@@ -2,6 +2,7 @@
 
 mod directory;
 mod images;
+mod open_files;
 mod runtime;
 
 use std::time::Duration;
@@ -107,6 +108,7 @@ impl NodeArgs {
     }
 
     async fn open(self, mode: PodMode, out: &mut Output) -> Result<Node> {
+        open_files::raise();
         let directory = NodeDirectory::create()?;
         let images = images::images(self.registry, self.image_limit << 30)?;
         let runtime = self.runtime.start(images, self.runtime_endpoint, &directory, out).await?;

@@ -28,6 +28,7 @@ mod generating;
 mod installing;
 mod interruptions;
 mod loading;
+mod nodes;
 mod orphans;
 mod outputs;
 mod project;

@@ -47,10 +47,18 @@ impl State {
 }
 
 impl State {
-    /// Removes the directory and the control groups.
+    /// Removes the directory and the control groups. If a control group has processes, the list of the groups stays for the helper, which
+    /// ends the processes, and for the next runtime.
     pub(super) fn remove(&self) {
-        remove_cgroups(&self.path);
-        let _ = remove_tree(&self.path);
+        if remove_cgroups(&self.path) {
+            let _ = remove_tree(&self.path);
+            return;
+        }
+        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                let _ = remove_tree(&entry.path());
+            }
+        }
     }
 }
 
@@ -71,8 +79,8 @@ fn sweep(parent: &Path) {
     }
 }
 
-/// Removes the control groups that the runtime with the directory `path` has remembered.
-pub(crate) fn remove_cgroups(path: &Path) {
+/// Removes the control groups that the runtime with the directory `path` has remembered. Returns whether no group is left.
+pub(crate) fn remove_cgroups(path: &Path) -> bool {
     let groups = fs::read_to_string(path.join("cgroups")).unwrap_or_default();
     for group in groups.lines() {
         for child in fs::read_dir(group).into_iter().flatten().flatten() {
@@ -80,6 +88,7 @@ pub(crate) fn remove_cgroups(path: &Path) {
         }
         let _ = fs::remove_dir(group);
     }
+    groups.lines().all(|group| !Path::new(group).exists())
 }
 
 /// Removes a directory, also with subdirectories that have no permissions. A directory that does not exist is no error.

@@ -47,18 +47,9 @@ impl State {
 }
 
 impl State {
-    /// Removes the directory and the control groups. If a control group has processes, the list of the groups stays for the helper, which
-    /// ends the processes, and for the next runtime.
+    /// Removes the directory and the control groups.
     pub(super) fn remove(&self) {
-        if remove_cgroups(&self.path) {
-            let _ = remove_tree(&self.path);
-            return;
-        }
-        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                let _ = remove_tree(&entry.path());
-            }
-        }
+        remove_state(&self.path);
     }
 }
 
@@ -73,8 +64,21 @@ fn sweep(parent: &Path) {
     for path in entries.map(|entry| entry.path()) {
         let ours = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
         if ours && File::open(path.join("lock")).is_ok_and(|lock| lock.try_lock().is_ok()) {
-            remove_cgroups(&path);
-            let _ = remove_tree(&path);
+            remove_state(&path);
+        }
+    }
+}
+
+/// Removes the directory and the control groups of a runtime. While a control group has processes, the list of the groups stays for the
+/// helper, which ends the processes, and for the next runtime.
+fn remove_state(path: &Path) {
+    if remove_cgroups(path) {
+        let _ = remove_tree(path);
+        return;
+    }
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let _ = remove_tree(&entry.path());
         }
     }
 }

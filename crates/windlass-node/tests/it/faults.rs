@@ -13,7 +13,7 @@ use windlass_node::{
 };
 use windlass_patience::stretched;
 
-use crate::fixture::{fixture, image, launcher, sandbox_spec, spec};
+use crate::fixture::{Fixture, fixture, image, launcher, sandbox_spec, spec};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_specifications_have_a_reason_and_leave_nothing() {
@@ -288,6 +288,35 @@ async fn a_runtime_that_shuts_down_leaves_nothing() {
     assert!(matches!(fixture.runtime.wait(&id).await, Err(RuntimeError::NotFound(_))));
     assert_eq!(fs::read_dir(fixture.folder.path().join("state")).unwrap().count(), 0);
     assert_eq!(groups.iter().filter(|group| group.exists()).count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dropped_runtime_forgets_no_control_group() {
+    let Some(fixture) = fixture().await else { return };
+    let pod = fixture.sandbox("dropped").await;
+    let marker = format!("{}", 300_000 + std::process::id());
+    let limits = Limits { memory: Some(52_428_800), ..Limits::default() };
+    let spec = ContainerSpec { limits, ..fixture.script(&format!("echo ready; sleep {marker}")) };
+    fixture.runtime.start(&pod, spec).await.unwrap();
+    fixture.logged("ready").await;
+    let Fixture { runtime, folder } = fixture;
+    let groups = cgroups(folder.path());
+    drop(runtime);
+    // The helper and the next runtime remove the groups of programs that still run.
+    let forgotten = groups.iter().filter(|group| group.exists() && !cgroups(folder.path()).contains(group));
+    assert_eq!(forgotten.collect::<Vec<_>>(), Vec::<&PathBuf>::new());
+    let programs = with_text(&marker).iter().map(ToString::to_string).collect::<Vec<_>>();
+    Command::new("kill").arg("-9").args(programs).status().unwrap();
+    let start = Instant::now();
+    while groups.iter().any(|group| group.exists()) {
+        assert!(start.elapsed() < stretched(Duration::from_secs(10)), "{groups:?} are in use");
+        for group in &groups {
+            let children = fs::read_dir(group).into_iter().flatten().flatten();
+            children.for_each(|child| drop(fs::remove_dir(child.path())));
+            let _ = fs::remove_dir(group);
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 /// The processes whose command line has a text.

@@ -82,7 +82,7 @@ async fn in_containers(
     let config = CriConfig {
         endpoint: endpoint.unwrap_or_else(|| CONTAINERD.to_owned()),
         directory: directory.sandboxes(),
-        store: super::images::store()?,
+        store: crate::image::open_of_user()?,
         images: StoreImages::clone(&images),
     };
     Ok(Arc::new(Cri::new(config).await?))

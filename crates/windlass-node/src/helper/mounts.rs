@@ -237,13 +237,24 @@ fn link(descriptor: BorrowedFd<'_>) -> String {
 fn open(root: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let inside = path.strip_prefix("/").unwrap_or(path);
     let inside = if inside.as_os_str().is_empty() { Path::new(".") } else { inside };
-    openat2(
-        root,
-        inside,
-        flags | OFlags::CLOEXEC,
-        Mode::empty(),
-        ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS,
-    )
+    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    let attempt = || openat2(root, inside, flags | OFlags::CLOEXEC, Mode::empty(), resolve);
+    retried(attempt)
+}
+
+/// The most attempts to resolve a path with `..`.
+const MOST_ATTEMPTS: usize = 256;
+
+/// Repeats an attempt to resolve a path. For a path with `..`, the kernel answers `EAGAIN` if a mount or a rename, of any process of the
+/// machine, happened during the attempt (openat2(2)).
+fn retried<T>(mut attempt: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    for _ in 1..MOST_ATTEMPTS {
+        match attempt() {
+            Err(Errno::AGAIN) => std::thread::yield_now(),
+            result => return result,
+        }
+    }
+    attempt()
 }
 
 /// Opens a directory inside the root. Creates the directory if it does not exist.
@@ -339,4 +350,24 @@ fn inside(folder: &Path, target: &Path) -> PathBuf {
         }
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_that_another_process_disturbs_is_repeated() {
+        let mut attempts = 0;
+        let mut disturbed = |times: usize| {
+            attempts = 0;
+            retried(|| {
+                attempts += 1;
+                if attempts <= times { Err(Errno::AGAIN) } else { Ok(attempts) }
+            })
+        };
+        assert_eq!(disturbed(3), Ok(4));
+        assert_eq!(disturbed(usize::MAX), Err(Errno::AGAIN));
+        assert_eq!(retried(|| Err::<(), _>(Errno::NOENT)), Err(Errno::NOENT));
+    }
 }

@@ -143,7 +143,7 @@ impl Shared {
     async fn first_frame(&self) -> Result<(), BoxError> {
         let mut pause = Duration::from_millis(1);
         while self.http2.lock().as_ref().map(Http2::current_max_send_streams) == Some(UNKNOWN_LIMIT) {
-            // Hyper wakes nobody for the frame.
+            // Hyper wakes no task for the frame.
             tokio::select! {
                 biased;
                 ended = poll_fn(|cx| self.poll(cx)) => {

@@ -28,7 +28,7 @@ struct Report {
 pub(crate) fn run(Args {}: Args) -> Result {
     let packages = project::packages()?;
     let mut report = Report::default();
-    edges::check(&packages, &mut report);
+    edges::check(&packages, &mut report)?;
     for package in &packages {
         sources::check(package, &mut report)?;
         modules::check(package, &mut report)?;

@@ -3,6 +3,7 @@
 use std::{any::Any, time::Duration};
 
 use bytes::Bytes;
+use tokio::time::Instant;
 
 /// The longest time that the API server waits for a webhook.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -10,13 +11,16 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// The time that remains for the reply to travel.
 const MARGIN: Duration = Duration::from_millis(500);
 
-/// The time that a handler may take.
+/// The time by which a call must have ended: the body has arrived, and the handler has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Deadline(Duration);
+pub(crate) struct Deadline {
+    limit: Duration,
+    at: Instant,
+}
 
 impl Deadline {
     /// Reads the parameter `timeout`, by which the API server says how long it waits. Without it, or with another value than
-    /// 1 ms to 30 s, it is 30 s. A tenth of it, at most 500 ms, is left for the reply.
+    /// 1 ms to 30 s, it is 30 s. A tenth of it, at most 500 ms, is left for the reply. The time starts now.
     pub(crate) fn from_query(query: Option<&str>) -> Self {
         let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
         let timeout = pairs.into_iter().find(|(key, _)| key == "timeout").and_then(|(_, text)| {
@@ -24,16 +28,18 @@ impl Deadline {
             (timeout >= Duration::from_millis(1)).then_some(timeout.min(LONGEST))
         });
         let timeout = timeout.unwrap_or(LONGEST);
-        Self(timeout.saturating_sub(MARGIN.min(timeout / 10)))
+        let limit = timeout.saturating_sub(MARGIN.min(timeout / 10));
+        Self { limit, at: Instant::now() + limit }
     }
 
+    /// Returns the time between the start and the deadline.
     pub(crate) fn limit(self) -> Duration {
-        self.0
+        self.limit
     }
 
     /// Returns the output of a future, or `None` if it does not complete in time.
     pub(crate) async fn run<F: Future>(self, future: F) -> Option<F::Output> {
-        tokio::time::timeout(self.0, future).await.ok()
+        tokio::time::timeout_at(self.at, future).await.ok()
     }
 }
 
@@ -75,5 +81,13 @@ mod tests {
         assert_eq!(millis("timeout=0s"), 29_500);
         assert_eq!(millis("timeout=soon"), 29_500);
         assert_eq!(Deadline::from_query(None).limit().as_millis(), 29_500);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_parts_of_a_call_share_one_deadline() {
+        let deadline = Deadline::from_query(Some("timeout=10s"));
+        let slow = |seconds| tokio::time::sleep(Duration::from_secs(seconds));
+        assert_eq!(deadline.run(slow(6)).await, Some(()), "the body");
+        assert_eq!(deadline.run(slow(6)).await, None, "the handler");
     }
 }

@@ -283,12 +283,17 @@ pub struct Reply {
 impl Dispatcher {
     /// Answers a request. It never panics, and returns before the API server gives up.
     pub async fn answer(&self, request: Request<'_>) -> Reply {
+        let deadline = Deadline::from_query(request.query);
+        self.answer_by(deadline, request).await
+    }
+
+    /// As [`answer`](Self::answer), with a deadline that started when the request began to arrive.
+    pub(crate) async fn answer_by(&self, deadline: Deadline, request: Request<'_>) -> Reply {
         let Some(route) = self.0.routes.get(request.path) else {
             return plain(404, "404 page not found\n");
         };
         let start = Instant::now();
         let in_flight = self.0.metrics.begin(request.path);
-        let deadline = Deadline::from_query(request.query);
         let reply = match route {
             Route::Admission(admit) => self.admit(admit, &request, deadline).await,
             Route::Conversion(converters) => {

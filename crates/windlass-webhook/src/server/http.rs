@@ -60,7 +60,7 @@ pub(super) async fn answer(
     };
     let content_type = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let call = Call { path, query: head.uri.query(), content_type, body };
-    response(dispatcher.answer(call).await)
+    response(dispatcher.answer_by(deadline, call).await)
 }
 
 fn plain(code: u16, text: &str) -> Reply {

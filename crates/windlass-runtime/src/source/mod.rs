@@ -7,6 +7,8 @@ mod timer;
 #[cfg(test)]
 mod tests;
 
+use std::time::Duration;
+
 use futures::{
     Stream, StreamExt,
     future::{BoxFuture, FutureExt},
@@ -42,6 +44,12 @@ pub(crate) struct SourceContext<Q: QueueKey> {
     pub(crate) env: Env,
     /// Counts the events that are given up.
     pub(crate) unmapped_events: Counter,
+}
+
+/// Returns a duration that is longer by a fraction of itself.
+fn lengthened(duration: Duration, fraction: f64) -> Duration {
+    let more = Duration::try_from_secs_f64(duration.as_secs_f64() * fraction);
+    duration.saturating_add(more.unwrap_or(Duration::MAX))
 }
 
 impl<Q: QueueKey> Source<Q> {

@@ -6,7 +6,7 @@ use futures::{FutureExt, future::BoxFuture};
 use tokio::time::{sleep, timeout};
 use windlass_workqueue::LOW_PRIORITY;
 
-use super::{Source, SourceContext};
+use super::{Source, SourceContext, lengthened};
 use crate::{error::BoxError, handler::QueueKey, supervisor::panic_message};
 
 /// The longest pause after polls that fail, unless the interval is longer.
@@ -95,7 +95,7 @@ impl<Q: QueueKey, V: PartialEq + Send + Sync + 'static> Poller<Q, V> {
                     );
                 }
             }
-            sleep(polled.pause().mul_f64(1.0 + self.jitter * cx.env.fraction())).await;
+            sleep(lengthened(polled.pause(), self.jitter * cx.env.fraction())).await;
         }
     }
 

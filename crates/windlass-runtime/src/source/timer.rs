@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, sleep_until};
 
-use super::{Source, SourceContext};
+use super::{Source, SourceContext, lengthened};
 use crate::{
     error::{BoxError, Result},
     handler::{MapContext, QueueKey},
@@ -67,8 +67,10 @@ impl<Q: QueueKey> Timer<Q> {
                 }
                 None => {}
             }
-            let period = self.period.mul_f64(1.0 + self.jitter * cx.env.fraction());
-            next = (next + period).max(Instant::now());
+            let period = lengthened(self.period, self.jitter * cx.env.fraction());
+            // A clock without so late an instant means never.
+            let Some(tick) = next.checked_add(period) else { return };
+            next = tick.max(Instant::now());
         }
     }
 }

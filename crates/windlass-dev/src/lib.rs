@@ -30,7 +30,7 @@ pub use self::{
     control_plane::{ControlPlane, PodRunner},
     kubeconfig_file::{Unwritable, write as write_kubeconfig},
     kubectl_name::kubectl_name,
-    manifests::apply_manifests,
+    manifests::{apply_manifest, apply_manifests, read_manifests},
     shell_word::shell_word,
 };
 pub use windlass_runtime::crds::{REPLACED_CONVERSION, install_crds, install_definitions, set_conversion};

@@ -15,6 +15,7 @@ use windlass_runtime::client::{ClientBuilder, ConfigSource};
 use windlass_runtime::permission::Permissions;
 use windlass_runtime::{Error, Manager};
 
+use crate::ownership::AppliedObjects;
 use crate::rights::{Account, Login, RestrictedAccount, RestrictedManager};
 use crate::running::{Operators, RunningManager};
 use crate::wait::Wait;
@@ -378,6 +379,42 @@ impl TestCluster {
         K: Resource<DynamicType = ()> + 'static,
     {
         self.wait(Location::caller()).until_gone::<K>(key.to_string())
+    }
+
+    /// Checks that an operator takes no field from its user. The user applies `objects`, the documents of a YAML text, with the field manager
+    /// `helm` and a finalizer; the operator runs with its [declared rights](Self::run_restricted) until its objects change no more.
+    ///
+    /// Then the user must own all fields of `spec` and the finalizer, and alone; the user's next apply must not conflict; and an apply
+    /// without the finalizer must remove this finalizer and no other. Install the CRDs of the objects before.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass_runtime::{Action, Context, Controller, Manager, ObjectKey, Result};
+    /// # use windlass_test::TestCluster;
+    /// # async fn reconcile(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> { Ok(Action::done()) }
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let cluster = TestCluster::start().await;
+    /// let manager = Manager::new(cluster.client()).controller(Controller::of::<ConfigMap>(reconcile));
+    /// let sample = "{ apiVersion: v1, kind: ConfigMap, metadata: { name: sample } }";
+    /// cluster.check_ownership(manager, sample).await;
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    /// The user has lost a field: the message names the field and its owners. Or the operator failed.
+    #[track_caller]
+    pub fn check_ownership(&self, manager: Manager, objects: &str) -> impl Future<Output = ()> {
+        let caller = Location::caller();
+        async move {
+            let applied = AppliedObjects::apply(self.client(), objects, caller).await;
+            let operator = self.run_restricted(manager).await;
+            applied.wait_until_quiet().await;
+            let mut losses = applied.losses().await;
+            losses.extend(applied.release().await);
+            operator.stop().await.unwrap_or_else(|error| panic!("{caller}: the operator failed: {error}"));
+            applied.assert_none(&losses);
+        }
     }
 
     fn wait(&self, caller: &'static Location<'static>) -> Wait<'_> {

@@ -25,7 +25,7 @@
 //! ```
 //!
 //! [`TestCluster::run`] runs an operator's manager, [`TestCluster::run_restricted`] with exactly the rights that it declares, and
-//! [`eventually`] waits for anything else. [`Faults`] stand between a client and a server that misbehaves, and a [`Scenario`] runs an operator
+//! [`eventually`] waits for anything else. [`TestCluster::check_ownership`] checks that an operator takes no field from its user. [`Faults`] stand between a client and a server that misbehaves, and a [`Scenario`] runs an operator
 //! under faults again and again. A [`DevProgram`] is an operator's command `dev`.
 #![forbid(unsafe_code)]
 
@@ -36,6 +36,7 @@ mod eventually;
 mod faults;
 mod install;
 mod operator_log;
+mod ownership;
 mod reconcile_errors;
 mod rights;
 mod running;

@@ -2,6 +2,7 @@
 
 mod faults;
 mod output;
+mod ownership;
 mod rights;
 mod scenario;
 

@@ -27,3 +27,12 @@ async fn the_declared_rights_are_those_that_are_needed() {
 
     operator.stop_with_exact_rights().await.expect("a graceful stop");
 }
+
+/// With the field manager `helm`, for instance, by a user of Helm.
+#[tokio::test]
+async fn the_operator_takes_no_field_from_its_user() {
+    let cluster = TestCluster::with_controllers().await;
+    cluster.install_crd::<CustomPod>().await;
+    let manager = Manager::new(cluster.client()).controller(custom_pod::controller());
+    cluster.check_ownership(manager, include_str!("../../sample.yaml")).await;
+}

@@ -26,3 +26,11 @@ async fn the_declared_rights_are_those_that_are_needed() {
     assert!(rights.is_exact(), "{rights}");
     operator.stop().await.expect("a graceful stop");
 }
+
+/// With the field manager `helm`, for instance, by a user of Helm.
+#[tokio::test]
+async fn the_operator_takes_no_field_from_its_user() {
+    let cluster = TestCluster::with_controllers().await;
+    install(&cluster).await;
+    cluster.check_ownership(manager(cluster.client()), include_str!("../../sample.yaml")).await;
+}

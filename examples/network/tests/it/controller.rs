@@ -249,3 +249,10 @@ async fn an_id_of_a_foreign_network_in_the_status_takes_nothing_over() {
     assert_eq!(fixture.neutron.networks(&[]).await.expect("listed"), [foreign]);
     operator.stop().await.expect("a graceful stop");
 }
+
+/// With the field manager `helm`, for instance, by a user of Helm.
+#[tokio::test]
+async fn the_operator_takes_no_field_from_its_user() {
+    let fixture = Fixture::new().await;
+    fixture.cluster.check_ownership(fixture.manager(), include_str!("../../sample.yaml")).await;
+}

@@ -73,3 +73,10 @@ async fn events(client: &Client, kind: &str, name: &str) -> Vec<String> {
 fn election(identity: &str) -> LeaderElection {
     LeaderElection::new("pod-counter").identity(identity)
 }
+
+/// With the field manager `helm`, for instance, by a user of Helm.
+#[tokio::test]
+async fn the_controllers_take_no_field_from_their_user() {
+    let cluster = cluster().await;
+    cluster.check_ownership(manager(cluster.client()), include_str!("../../sample.yaml")).await;
+}

@@ -35,3 +35,12 @@ async fn the_declared_rights_are_those_that_are_needed() {
 
     operator.stop_with_exact_rights().await.expect("a graceful stop");
 }
+
+/// With the field manager `helm`, for instance, by a user of Helm.
+#[tokio::test]
+async fn the_operator_takes_no_field_from_its_user() {
+    let cluster = TestCluster::with_controllers().await;
+    cluster.install_crd::<Foo>().await;
+    let manager = Manager::new(cluster.client()).controller(controller());
+    cluster.check_ownership(manager, include_str!("../../sample.yaml")).await;
+}

@@ -10,7 +10,7 @@ use kube_client::Client;
 use kube_core::ApiResource;
 use parking_lot::{Mutex, RwLock};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use windlass_cache::{InformerCore, Selector, SourceId};
+use windlass_cache::{InformerCore, InformerMetrics, Selector, SourceId};
 
 use super::{
     WatchOptions,
@@ -20,7 +20,7 @@ use super::{
     shared::{Listener, SharedInformer, SharedWatch},
     undecodable::UndecodableObjects,
 };
-use crate::supervisor::Supervisor;
+use crate::{client::path::GroupResource, supervisor::Supervisor};
 
 /// Makes informers: one watch for each kind and selector, however many users ask for it. Cheap to clone.
 ///
@@ -37,6 +37,7 @@ struct Inner {
     state: Mutex<State>,
     tasks: TaskTracker,
     cancelled: CancellationToken,
+    ended: Mutex<BTreeMap<GroupResource, InformerMetrics>>,
 }
 
 #[derive(Default)]
@@ -61,6 +62,24 @@ struct WatchKey {
 pub(super) struct Release {
     factory: Weak<Inner>,
     key: WatchKey,
+}
+
+impl Release {
+    /// Keeps the counts of a watch that ends, so that the counters of its resource never fall.
+    pub(super) fn keep_counts(&self, resource: &ApiResource, counted: &InformerMetrics) {
+        let Some(factory) = self.factory.upgrade() else { return };
+        let mut ended = factory.ended.lock();
+        let sum = ended.entry(GroupResource::of(resource)).or_default();
+        sum.added += counted.added;
+        sum.updated += counted.updated;
+        sum.deleted += counted.deleted;
+        sum.lists += counted.lists;
+        sum.relists += counted.relists;
+        sum.failures += counted.failures;
+        sum.unreadable += counted.unreadable;
+        sum.index_panics += counted.index_panics;
+        sum.coalesced += counted.coalesced;
+    }
 }
 
 impl Drop for Release {
@@ -125,6 +144,7 @@ impl SharedInformerFactory {
                 state: Mutex::default(),
                 tasks: TaskTracker::new(),
                 cancelled: CancellationToken::new(),
+                ended: Mutex::default(),
             }),
         }
     }
@@ -210,6 +230,11 @@ impl SharedInformerFactory {
         self.inner.cancelled.cancel();
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
+    }
+
+    /// Returns the counts of the watches that have ended, by resource. Other metrics of these watches are zero.
+    pub(crate) fn ended(&self) -> BTreeMap<GroupResource, InformerMetrics> {
+        self.inner.ended.lock().clone()
     }
 
     /// Returns the informers that are in use.

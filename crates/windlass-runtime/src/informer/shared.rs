@@ -56,6 +56,9 @@ pub(super) struct SharedWatch {
 
 impl Drop for SharedWatch {
     fn drop(&mut self) {
+        if let Some(release) = self.release.get() {
+            release.keep_counts(&self.resource, &self.core.metrics());
+        }
         self.cancelled.cancel();
     }
 }

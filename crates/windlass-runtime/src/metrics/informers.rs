@@ -44,6 +44,10 @@ impl Collector for CacheMetrics {
                 let resource = GroupResource::of(informer.resource()).to_string();
                 resources.entry((resource, cluster.clone())).or_default().push(informer.metrics());
             }
+            // A counter that falls when a watch ends would look like a restart.
+            for (resource, counted) in factory.ended() {
+                resources.entry((resource.to_string(), cluster.clone())).or_default().push(counted);
+            }
         }
         let gauge = |read: fn(&InformerMetrics) -> usize| {
             let family = Family::<Labels, Gauge>::default();

@@ -1,17 +1,21 @@
-//! A controller as the manager holds it: prepared, started, run.
+//! A controller as the manager holds it until the controller has been prepared.
 
 use std::{sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 use kube_core::ApiResource;
 
-use super::{Controller, Running, shard::Shard};
+use super::{
+    Controller, Running,
+    shard::Shard,
+    work::{ControllerWork, Work},
+};
 use crate::{
     discovery,
     error::{Error, Result},
     handler::QueueKey,
     kind::Kind,
-    manager::{ManagerState, Shutdown},
+    manager::ManagerState,
     permission::{Permission, Permissions},
     watch::Watch,
 };
@@ -29,10 +33,8 @@ pub(crate) trait AnyController: Send {
     fn is_sharded(&self) -> bool;
     /// Requests the caches, before they are started.
     fn prepare<'a>(&'a mut self, shared: &'a Arc<ManagerState>) -> BoxFuture<'a, Result<()>>;
-    /// Starts to fill the queue, and waits until the first lists have ended. Does nothing a second time.
-    fn start_sources(&mut self) -> BoxFuture<'_, Result<()>>;
-    /// Reconciles until `shutdown`, then completes the reconciles under way.
-    fn run(self: Box<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<()>>;
+    /// Returns the work of the controller after [`prepare`](Self::prepare).
+    fn work(&self) -> Option<Arc<dyn ControllerWork>>;
 }
 
 impl<Q: QueueKey> AnyController for Controller<Q> {
@@ -90,35 +92,13 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
                 running.declare(watch).await?;
             }
             self.handle.connect(&running);
-            self.running = Some(running);
+            self.work = Some(Work::new(running, std::mem::take(&mut self.sources)));
             Ok(())
         })
     }
 
-    fn start_sources(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(async move {
-            let Some(running) = &self.running else { return Ok(()) };
-            running.start_watches().await?;
-            for source in self.sources.drain(..) {
-                running.follow(source);
-            }
-            running.join_group();
-            Ok(())
-        })
-    }
-
-    fn run(mut self: Box<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<()>> {
-        Box::pin(async move {
-            let started = shutdown.token().run_until_cancelled(self.start_sources()).await;
-            let Some(running) = self.running.take() else { return Ok(()) };
-            match started {
-                Some(Ok(())) => running.work(shutdown).await,
-                not_started => {
-                    running.stop_sources();
-                    not_started.unwrap_or(Ok(()))
-                }
-            }
-        })
+    fn work(&self) -> Option<Arc<dyn ControllerWork>> {
+        self.work.clone().map(|work| work as Arc<dyn ControllerWork>)
     }
 }
 
@@ -132,7 +112,7 @@ impl<Q: QueueKey> Controller<Q> {
                 self.name
             )));
         };
-        Ok(Some(Shard::new(gate.clone(), hash, self.each_key)))
+        Ok(Some(Shard::new(gate.clone(), hash, self.stored_keys)))
     }
 }
 

@@ -1,14 +1,17 @@
 //! Controllers: watches that fill a queue of keys, and workers that reconcile them.
 
 mod any_controller;
+mod current;
 mod handle;
 mod hot_loop;
 mod observer;
 mod outcome;
 mod permit;
+mod remembered_keys;
 mod rights;
 mod running;
 mod shard;
+mod work;
 mod worker;
 mod write_barrier;
 
@@ -19,13 +22,17 @@ use kube_core::{ApiResource, DynamicObject, Resource};
 use windlass_cache::{ObjectKey, RawObject};
 use windlass_workqueue::RateLimiter;
 
-use self::shard::{EachKey, ShardHash};
 pub(crate) use self::{
-    any_controller::AnyController, observer::Observer, outcome::Outcome, running::Running,
+    any_controller::AnyController, current::reconciles, observer::Observer, outcome::Outcome,
+    running::Running,
 };
 pub use self::{
     handle::{ControllerHandle, WatchId},
     observer::Reconciled,
+};
+use self::{
+    shard::{ShardHash, StoredKeys},
+    work::Work,
 };
 use crate::{
     context::{Context, ControllerContext},
@@ -77,11 +84,13 @@ pub struct Controller<Q: QueueKey = ObjectKey> {
     needs: Vec<Permission>,
     /// How keys are assigned to replicas, if they are split.
     shard_hash: Option<ShardHash<Q>>,
-    each_key: Option<EachKey<Q>>,
+    /// How keys are found in the caches of the controller's own kind.
+    stored_keys: Option<StoredKeys<Q>>,
     handle: ControllerHandle<Q>,
     /// A method that needs a primary kind, which the controller does not have: an error at the start.
     misused: Option<&'static str>,
-    running: Option<Arc<Running<Q>>>,
+    /// Set by [`prepare`](AnyController::prepare).
+    work: Option<Arc<Work<Q>>>,
 }
 
 /// A reconciler with its types erased: everything that calls it is compiled once.
@@ -164,7 +173,7 @@ impl Controller<ObjectKey> {
         let mut controller = Self::with_reconcile(kind.resource.kind.to_lowercase(), reconcile);
         controller.primary_watch = Some(Watch::primary_of(kind.clone()));
         controller.primary = Some(kind);
-        controller.each_key = Some(shard::each_object_key);
+        controller.stored_keys = Some(shard::OBJECT_KEYS);
         controller
     }
 
@@ -212,10 +221,10 @@ impl<Q: QueueKey> Controller<Q> {
             settings: Settings::default(),
             needs: Vec::new(),
             shard_hash: None,
-            each_key: None,
+            stored_keys: None,
             handle: ControllerHandle::new(),
             misused: None,
-            running: None,
+            work: None,
         }
     }
 

@@ -10,6 +10,7 @@ use std::{
 };
 
 use futures::FutureExt;
+use kube_core::ApiResource;
 use parking_lot::Mutex;
 use tokio::{
     sync::watch,
@@ -20,7 +21,7 @@ use windlass_cache::{Delta, Store};
 use windlass_workqueue::{AddOptions, LOW_PRIORITY, WorkQueue};
 
 use super::{
-    ErasedReconcile, Observer, Settings, WatchId, hot_loop::HotLoops, shard::Shard,
+    ErasedReconcile, Observer, Settings, WatchId, current::Identity, hot_loop::HotLoops, shard::Shard,
     write_barrier::WriteBarrier,
 };
 use crate::{
@@ -29,7 +30,7 @@ use crate::{
     error::{BoxError, Error, Result, chain},
     fence::Fence,
     handler::{EventHandler, Keys, MapContext, QueueKey},
-    informer::{DeltaHandler, HandlerOptions, HandlerRegistration, InformerError, SharedInformer},
+    informer::{HandlerOptions, HandlerRegistration, InformerError, SharedInformer},
     kind::Kind,
     manager::{ClusterState, ManagerState},
     metrics::OneController,
@@ -55,6 +56,7 @@ pub(crate) struct Running<Q: QueueKey> {
     pub(super) barrier: WriteBarrier<Q>,
     pub(super) hot_loops: HotLoops<Q>,
     pub(super) metrics: OneController,
+    pub(super) identity: Arc<Identity>,
     /// The leader's right to reconcile, if the controller runs on the leader only.
     pub(super) leader: Option<Fence>,
     /// The keys of this replica, if the replicas split them.
@@ -69,7 +71,9 @@ pub(crate) struct Running<Q: QueueKey> {
     pub(super) caches: Vec<Arc<Caches>>,
     /// Watches whose handler is not added yet: the queue fills only when the controller is to work, or to warm up.
     waiting: Mutex<Vec<(WatchId, Prepared<Q>)>>,
-    active: Mutex<BTreeMap<WatchId, ActiveWatch>>,
+    /// Watches whose first lists the start waits for.
+    starting: Mutex<Vec<WatchId>>,
+    active: Mutex<BTreeMap<WatchId, ActiveWatch<Q>>>,
     next_watch: AtomicU64,
     /// Cancelled to end the sources.
     sources_stop: CancellationToken,
@@ -80,16 +84,40 @@ pub(crate) struct Running<Q: QueueKey> {
 /// A watch with its informer, before its handler is added.
 struct Prepared<Q: QueueKey> {
     informer: SharedInformer,
-    enqueuer: Enqueuer<Q>,
+    enqueuer: Arc<Enqueuer<Q>>,
     options: HandlerOptions,
     declared: Option<Declaration>,
 }
 
 /// A watch with its handler. Dropping it removes the handler; the watch stops when its last user is gone.
-struct ActiveWatch {
+struct ActiveWatch<Q: QueueKey> {
     informer: SharedInformer,
+    enqueuer: Arc<Enqueuer<Q>>,
+    options: HandlerOptions,
     registration: HandlerRegistration,
     _declared: Option<Declaration>,
+}
+
+impl<Q: QueueKey> ActiveWatch<Q> {
+    fn new(prepared: Prepared<Q>) -> Self {
+        let Prepared { informer, enqueuer, options, declared } = prepared;
+        let registration = register(&informer, &enqueuer, options);
+        Self { informer, enqueuer, options, registration, _declared: declared }
+    }
+
+    /// Hands every object to the handler again, as at the start.
+    fn renew(&mut self) {
+        self.registration = register(&self.informer, &self.enqueuer, self.options);
+    }
+}
+
+fn register<Q: QueueKey>(
+    informer: &SharedInformer,
+    enqueuer: &Arc<Enqueuer<Q>>,
+    options: HandlerOptions,
+) -> HandlerRegistration {
+    let enqueuer = enqueuer.clone();
+    informer.add_handler(move |delta: &Delta| enqueuer.handle(delta), options)
 }
 
 /// Removes a watch again unless it is kept.
@@ -179,6 +207,7 @@ impl<Q: QueueKey> Running<Q> {
             reconcile,
             barrier: WriteBarrier::new(settings.write_wait),
             hot_loops: HotLoops::new(settings.slow_hot_loops),
+            identity: Identity::new(name, &manager.metrics),
             leader: settings.needs_leader.then(|| manager.leader.clone()),
             shard: OnceLock::new(),
             settings,
@@ -191,6 +220,7 @@ impl<Q: QueueKey> Running<Q> {
             manager: manager.clone(),
             caches,
             waiting: Mutex::default(),
+            starting: Mutex::default(),
             active: Mutex::default(),
             next_watch: AtomicU64::new(0),
             sources_stop: CancellationToken::new(),
@@ -209,6 +239,11 @@ impl<Q: QueueKey> Running<Q> {
 
     pub(super) fn supervisor(&self) -> Supervisor {
         self.manager.supervisor.clone()
+    }
+
+    /// Cancelled when the controller ends.
+    pub(super) fn stopping(&self) -> CancellationToken {
+        self.sources_stop.clone()
     }
 
     pub(super) fn observer(&self) -> Option<&Observer> {
@@ -244,13 +279,13 @@ impl<Q: QueueKey> Running<Q> {
             e => Error::setup(format!("controller {:?}: watching {}: {e}", self.name, kind.resource.kind)),
         })?;
         let declared = readable.then(|| Declaration::new(caches, name, &informer)).transpose()?;
-        let enqueuer = Enqueuer {
+        let enqueuer = Arc::new(Enqueuer {
             queue: self.queue.clone(),
             handler,
             common: self.predicates.clone(),
             own: predicates,
             cx: MapContext { caches: caches.clone() },
-        };
+        });
         Ok(Prepared { informer, enqueuer, options: HandlerOptions { resync }, declared })
     }
 
@@ -275,19 +310,42 @@ impl<Q: QueueKey> Running<Q> {
     /// Adds the handlers of all declared watches and waits until each has got its first list.
     pub(super) async fn start_watches(&self) -> Result<()> {
         let waiting: Vec<_> = std::mem::take(&mut *self.waiting.lock());
-        let mut ids = Vec::new();
         for (id, prepared) in waiting {
             self.activate(id, prepared);
-            ids.push(id);
+            self.starting.lock().push(id);
+        }
+        let starting = self.starting.lock().clone();
+        if starting.is_empty() {
+            return Ok(());
         }
         let begun = Instant::now();
         let kinds: Vec<_> =
             self.active.lock().values().map(|watch| watch.informer.resource().kind.clone()).collect();
         tracing::info!(controller = self.name, kinds = kinds.join(", "), "waiting for caches");
-        for id in ids {
-            self.wait_synced(id, begun).await?;
+        for id in &starting {
+            self.wait_synced(*id, begun).await?;
         }
+        self.starting.lock().retain(|id| !starting.contains(id));
         Ok(())
+    }
+
+    /// Hands every object of all watches to the handlers again, as at the start. [`start_watches`](Self::start_watches) then waits until the
+    /// handlers have got all objects.
+    pub(super) fn restart_watches(&self) {
+        let renewed = self.renew_watches(|_| true);
+        self.starting.lock().extend(renewed);
+    }
+
+    /// Hands every object of the chosen watches to the handlers again, as at the start. Returns the watches.
+    pub(super) fn renew_watches(&self, chosen: impl Fn(&ApiResource) -> bool) -> Vec<WatchId> {
+        let mut renewed = Vec::new();
+        for (id, watch) in self.active.lock().iter_mut() {
+            if watch.registration.has_synced() && chosen(watch.informer.resource()) {
+                watch.renew();
+                renewed.push(*id);
+            }
+        }
+        renewed
     }
 
     pub(super) async fn add_watch(&self, watch: Watch<Q>) -> Result<WatchId> {
@@ -310,11 +368,6 @@ impl<Q: QueueKey> Running<Q> {
         (!stores.is_empty()).then_some(stores)
     }
 
-    /// Hands all objects of all watches to the handlers again.
-    pub(super) fn resync(&self) {
-        self.active.lock().values().for_each(|watch| watch.registration.resync());
-    }
-
     pub(super) fn remove_watch(&self, id: WatchId) {
         let removed = self.active.lock().remove(&id);
         // Outside of the lock: ending a watch runs code of other parts.
@@ -322,9 +375,8 @@ impl<Q: QueueKey> Running<Q> {
     }
 
     fn activate(&self, id: WatchId, prepared: Prepared<Q>) {
-        let Prepared { informer, enqueuer, options, declared } = prepared;
-        let registration = informer.add_handler(enqueuer, options);
-        self.active.lock().insert(id, ActiveWatch { informer, registration, _declared: declared });
+        let watch = ActiveWatch::new(prepared);
+        self.active.lock().insert(id, watch);
     }
 
     /// Waits until the first list of a watch has ended, and says in the log what it waits for.
@@ -429,7 +481,7 @@ struct Enqueuer<Q: QueueKey> {
     cx: MapContext,
 }
 
-impl<Q: QueueKey> DeltaHandler for Enqueuer<Q> {
+impl<Q: QueueKey> Enqueuer<Q> {
     fn handle(&self, delta: &Delta) -> Result<(), BoxError> {
         if !self.common.iter().chain(&self.own).all(|predicate| predicate.matches(delta)) {
             return Ok(());

@@ -1,59 +1,76 @@
 //! The part of a sharded controller's keys that this replica works on.
 
-use std::{collections::VecDeque, panic::AssertUnwindSafe, sync::Arc};
+use std::sync::Arc;
 
-use futures::FutureExt;
-use hashbrown::{HashMap, HashSet};
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
 use parking_lot::Mutex;
 use tokio::time::{Duration, Instant};
 use windlass_cache::{ObjectKey, Store};
 use windlass_workqueue::WorkQueue;
 
-use super::Running;
+use super::{Running, remembered_keys::RememberedKeys};
 use crate::{
     handler::QueueKey,
     sharding::{Gate, KeyCounts, Permit, Rights, ShardedController, Verdict, hash},
+    supervisor::Recovery,
 };
 
 /// Returns the hash by which a key is assigned to a replica.
 pub(crate) type ShardHash<Q> = Arc<dyn Fn(&Q) -> u64 + Send + Sync>;
 
-/// Calls a function for the key of each object of the controller's own kind.
-pub(crate) type EachKey<Q> = fn(&Store, &mut dyn FnMut(Q));
+/// The keys of the objects in a store of the controller's own kind.
+pub(crate) struct StoredKeys<Q> {
+    /// Calls a function for the key of each object.
+    pub(super) each: fn(&Store, &mut dyn FnMut(Q)),
+    /// Returns whether a store has the object of a key.
+    pub(super) has: fn(&Store, &Q) -> bool,
+}
+
+impl<Q> Clone for StoredKeys<Q> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<Q> Copy for StoredKeys<Q> {}
 
 /// The sharding of one controller.
 pub(super) struct Shard<Q> {
     gate: Gate,
     hash: ShardHash<Q>,
-    each_key: Option<EachKey<Q>>,
+    stored: Option<StoredKeys<Q>>,
     aside: Mutex<Aside<Q>>,
 }
 
-/// Keys that had work to do and were another replica's. When they become this replica's, they are queued even if their object is gone from
-/// the cache.
+/// Keys that this replica may have to work on when other replicas leave, even if no cache has an object of the key.
 struct Aside<Q> {
-    waiting: HashSet<Q, foldhash::fast::FixedState>,
-    /// The keys of other replicas, each with the time at which it was put here.
-    foreign: HashMap<Q, Instant, foldhash::fast::FixedState>,
-    /// The keys of `foreign`, roughly the oldest first.
-    oldest: VecDeque<Q>,
+    /// Keys with work to do that wait for a hand-over.
+    waiting: HashSet<Q, FixedState>,
+    /// Keys with work to do that belonged to other replicas.
+    foreign: RememberedKeys<Q>,
+    /// Keys that this replica has worked on, and that have no object in a cache: keys of mappers, of sources and of the controller's handle.
+    uncached: RememberedKeys<Q>,
+    /// The number of forgotten keys at the last take-over.
+    known_forgotten: u64,
 }
 
-/// How long and how many keys of other replicas are remembered. A dead replica's keys move within this time.
+/// How long keys of other replicas are remembered at least. A dead replica's keys move within this time.
 const FOREIGN_TIME: Duration = Duration::from_mins(2);
-const FOREIGN_KEYS: usize = 10_000;
-/// So many of the oldest keys are looked at for each further key when as many keys as possible are remembered.
-const LOOKS: usize = 16;
 
 impl<Q: QueueKey> Shard<Q> {
-    pub(super) fn new(gate: Gate, hash: ShardHash<Q>, each_key: Option<EachKey<Q>>) -> Self {
-        let aside =
-            Aside { waiting: HashSet::default(), foreign: HashMap::default(), oldest: VecDeque::new() };
-        Self { gate, hash, each_key, aside: Mutex::new(aside) }
+    pub(super) fn new(gate: Gate, hash: ShardHash<Q>, stored: Option<StoredKeys<Q>>) -> Self {
+        let aside = Aside {
+            waiting: HashSet::default(),
+            foreign: RememberedKeys::new(FOREIGN_TIME),
+            uncached: RememberedKeys::new(Duration::ZERO),
+            known_forgotten: 0,
+        };
+        Self { gate, hash, stored, aside: Mutex::new(aside) }
     }
 
     /// Returns the right to work on a key; `None` if this replica may not. The key is remembered then.
-    pub(super) fn enter(&self, key: &Q) -> Option<Permit> {
+    fn enter(&self, key: &Q) -> Option<Permit> {
         match self.gate.enter((self.hash)(key)) {
             Ok(permit) => Some(permit),
             Err(verdict) => {
@@ -61,7 +78,7 @@ impl<Q: QueueKey> Shard<Q> {
                 if verdict == Verdict::Waiting {
                     aside.waiting.insert(key.clone());
                 } else {
-                    aside.remember(key.clone());
+                    aside.foreign.remember(key.clone(), Instant::now());
                 }
                 drop(aside);
                 // The rights may have grown in between, and with them the keys that were put aside been queued.
@@ -79,49 +96,45 @@ impl<Q: QueueKey> Shard<Q> {
         }
     }
 
-    /// Takes the keys that this replica may work on now.
-    fn take(&self, rights: &Rights) -> Vec<Q> {
-        let own = |key: &Q| rights.verdict((self.hash)(key)) == Verdict::Own;
+    /// Remembers a key that this replica works on, and that has no object in a cache.
+    fn remember_uncached(&self, key: &Q) {
+        self.aside.lock().uncached.remember(key.clone(), Instant::now());
+    }
+
+    /// Takes the remembered keys that this replica may work on now and could not before.
+    fn take(&self, before: &Rights, now: &Rights) -> Vec<Q> {
+        let verdict = |key: &Q| now.verdict((self.hash)(key));
         let mut aside = self.aside.lock();
-        let mut keys: Vec<Q> = aside.waiting.extract_if(|key| own(key)).collect();
-        keys.extend(aside.foreign.extract_if(|key, _| own(key)).map(|(key, _)| key));
-        // A key that waited may have become another replica's.
-        let moved: Vec<Q> =
-            aside.waiting.extract_if(|key| rights.verdict((self.hash)(key)) == Verdict::Foreign).collect();
-        moved.into_iter().for_each(|key| aside.remember(key));
-        let Aside { foreign, oldest, .. } = &mut *aside;
-        oldest.retain(|key| foreign.contains_key(key));
-        drop(aside);
-        keys.sort_unstable();
-        keys
-    }
-}
-
-impl<Q: QueueKey> Aside<Q> {
-    fn remember(&mut self, key: Q) {
-        let now = Instant::now();
-        if let Some(since) = self.foreign.get_mut(&key) {
-            *since = now;
-            return;
-        }
-        if self.foreign.len() >= FOREIGN_KEYS {
-            self.forget(now);
-        }
-        if self.foreign.len() < FOREIGN_KEYS {
-            self.oldest.push_back(key.clone());
-            self.foreign.insert(key, now);
-        }
-    }
-
-    /// Forgets some expired keys. The work does not depend on the number of remembered keys.
-    fn forget(&mut self, now: Instant) {
-        for _ in 0..LOOKS {
-            let Some(key) = self.oldest.pop_front() else { return };
-            match self.foreign.get(&key) {
-                Some(since) if now < *since + FOREIGN_TIME => self.oldest.push_back(key),
-                _ => drop(self.foreign.remove(&key)),
+        // The hash is a function of the user's, which may panic: no key is removed before all verdicts are known.
+        let decided: Vec<(Q, Verdict)> =
+            aside.waiting.iter().map(|key| (key.clone(), verdict(key))).collect();
+        let foreign: Vec<Q> =
+            aside.foreign.iter().filter(|key| verdict(key) == Verdict::Own).cloned().collect();
+        let gained =
+            |key: &&Q| verdict(key) == Verdict::Own && before.verdict((self.hash)(key)) != Verdict::Own;
+        let uncached: Vec<Q> = aside.uncached.iter().filter(gained).cloned().collect();
+        aside.foreign.remove(&foreign);
+        let mut keys = foreign;
+        keys.extend(uncached);
+        for (key, verdict) in decided.into_iter().filter(|(_, verdict)| *verdict != Verdict::Waiting) {
+            aside.waiting.remove(&key);
+            match verdict {
+                Verdict::Own => keys.push(key),
+                // A key that waited may have become another replica's.
+                _ => aside.foreign.remember(key, Instant::now()),
             }
         }
+        drop(aside);
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// Whether keys have been forgotten since the last call.
+    fn has_forgotten(&self) -> bool {
+        let mut aside = self.aside.lock();
+        let forgotten = aside.foreign.forgotten() + aside.uncached.forgotten();
+        std::mem::replace(&mut aside.known_forgotten, forgotten) != forgotten
     }
 }
 
@@ -136,20 +149,35 @@ impl<Q: QueueKey> Running<Q> {
         }
     }
 
+    /// Returns the right to work on a key; `None` if this replica may not work on the key.
+    pub(super) fn enter(&self, shard: &Shard<Q>, key: &Q) -> Option<Permit> {
+        let permit = shard.enter(key)?;
+        let is_cached = shard
+            .stored
+            .zip(self.primary_stores())
+            .is_some_and(|(stored, stores)| stores.iter().any(|store| (stored.has)(store, key)));
+        if !is_cached {
+            shard.remember_uncached(key);
+        }
+        Some(permit)
+    }
+
     /// The keys of the objects of the controller's own kind, in all clusters; `None` if it has no kind.
     fn cached_keys(&self, shard: &Shard<Q>) -> Option<Vec<Q>> {
-        let (each_key, stores) = (shard.each_key?, self.primary_stores()?);
+        let (stored, stores) = (shard.stored?, self.primary_stores()?);
         let mut keys = Vec::with_capacity(stores.iter().map(Store::len).sum());
-        stores.iter().for_each(|store| each_key(store, &mut |key| keys.push(key)));
+        stores.iter().for_each(|store| (stored.each)(store, &mut |key| keys.push(key)));
         Some(keys)
     }
 
-    async fn queue_gained(self: Arc<Self>, before: Arc<Rights>, now: Arc<Rights>) {
+    /// Queues the keys that this replica may work on now and could not before.
+    async fn queue_gained(&self, before: &Rights, now: &Rights) {
         let Some(shard) = self.shard() else { return };
-        shard.take(&now).into_iter().for_each(|key| self.queue.add(key));
+        shard.take(before, now).into_iter().for_each(|key| self.queue.add(key));
+        let has_forgotten = shard.has_forgotten();
         let Some(keys) = self.cached_keys(shard) else {
             // Without a kind of its own, the keys are known to the handlers only.
-            self.resync();
+            self.renew_watches(|_| true);
             return;
         };
         let mut gained = 0_usize;
@@ -164,19 +192,27 @@ impl<Q: QueueKey> Running<Q> {
             tokio::task::yield_now().await;
         }
         tracing::info!(controller = self.name, keys = gained, members = now.members(), "took over keys");
+        if has_forgotten {
+            // The handlers of other kinds know keys of objects that are in no cache.
+            let primary = self.primary.as_ref().map(|primary| &primary.resource);
+            self.renew_watches(|resource| Some(resource) != primary);
+        }
     }
 }
 
 impl<Q: QueueKey> ShardedController for Running<Q> {
     fn take_over(self: Arc<Self>, before: &Arc<Rights>, now: &Arc<Rights>) {
         let (before, now) = (before.clone(), now.clone());
-        tokio::spawn(async move {
-            let taken = AssertUnwindSafe(self.clone().queue_gained(before, now)).catch_unwind();
-            if taken.await.is_err() {
-                self.supervisor().count_panic("take-over of keys");
-                self.resync();
+        let task = format!("take-over of keys of controller {}", self.name);
+        let (supervisor, stopping) = (self.supervisor(), self.stopping());
+        let take_over = move |recovery: Recovery| {
+            let (this, before, now) = (self.clone(), before.clone(), now.clone());
+            async move {
+                this.queue_gained(&before, &now).await;
+                recovery.complete();
             }
-        });
+        };
+        tokio::spawn(supervisor.supervise(task, stopping, take_over));
     }
 
     fn name(&self) -> &str {
@@ -187,7 +223,9 @@ impl<Q: QueueKey> ShardedController for Running<Q> {
         let Some(shard) = self.shard() else { return KeyCounts::default() };
         let own = |key: &Q| rights.verdict((shard.hash)(key)) == Verdict::Own;
         let owned = self.cached_keys(shard).unwrap_or_default().iter().filter(|key| own(key)).count();
-        KeyCounts { owned, waiting: shard.aside.lock().waiting.len() }
+        let aside = shard.aside.lock();
+        let forgotten = aside.foreign.forgotten() + aside.uncached.forgotten();
+        KeyCounts { owned, waiting: aside.waiting.len(), forgotten }
     }
 }
 
@@ -196,33 +234,12 @@ pub(super) fn hash_of_text<Q: QueueKey>() -> ShardHash<Q> {
     Arc::new(|key| hash(&key.to_string()))
 }
 
-/// Calls a function for the key of each object in a store.
-pub(super) fn each_object_key(store: &Store, visit: &mut dyn FnMut(ObjectKey)) {
-    for object in store.list() {
-        visit(ObjectKey::new(object.namespace(), object.name()));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// At a start, each key belongs to another replica.
-    #[tokio::test(start_paused = true)]
-    async fn remembering_a_foreign_key_costs_the_same_however_many_are_remembered() {
-        let mut aside =
-            Aside { waiting: HashSet::default(), foreign: HashMap::default(), oldest: VecDeque::new() };
-        for key in 0..100_000_u32 {
-            aside.remember(key);
+/// The keys of objects.
+pub(super) const OBJECT_KEYS: StoredKeys<ObjectKey> = StoredKeys {
+    each: |store, visit| {
+        for object in store.list() {
+            visit(ObjectKey::new(object.namespace(), object.name()));
         }
-        assert_eq!((aside.foreign.len(), aside.oldest.len()), (FOREIGN_KEYS, FOREIGN_KEYS));
-        tokio::time::advance(FOREIGN_TIME / 2).await;
-        aside.remember(1);
-        tokio::time::advance(FOREIGN_TIME / 2).await;
-        for key in 200_000..210_000 {
-            aside.remember(key);
-        }
-        assert!(aside.foreign.contains_key(&1), "remembered again in between");
-        assert!(aside.foreign.contains_key(&209_000) && !aside.foreign.contains_key(&2));
-    }
-}
+    },
+    has: |store, key| store.get(key).is_some(),
+};

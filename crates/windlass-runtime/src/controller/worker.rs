@@ -1,6 +1,14 @@
 //! One key, one worker, one outcome.
 
-use std::{hash::BuildHasher, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    hash::BuildHasher,
+    panic::AssertUnwindSafe,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use futures::FutureExt;
 use prometheus_client::metrics::gauge::Gauge;
@@ -76,7 +84,7 @@ impl<Q: QueueKey> Running<Q> {
 
     /// Returns the item if this replica may reconcile its key now. The key of another replica is forgotten here.
     fn admit(self: &Arc<Self>, item: Item<Q>) -> Option<(Item<Q>, Permit)> {
-        let shard = match self.shard().map(|shard| shard.enter(item.key())) {
+        let shard = match self.shard().map(|shard| self.enter(shard, item.key())) {
             None => None,
             Some(Some(permit)) => Some(permit),
             Some(None) => {
@@ -110,8 +118,8 @@ impl<Q: QueueKey> Running<Q> {
     }
 
     async fn reconcile_one(&self, item: Item<Q>, mut permit: Permit) {
-        let item = RequeueOnPanic(Some(item));
-        let Some(in_work) = &item.0 else { return };
+        let item = InWork { item: Some(item), settled: AtomicBool::new(false) };
+        let Some(in_work) = &item.item else { return };
         let key = in_work.key().clone();
         let span = self.span(&key);
         async {
@@ -138,9 +146,13 @@ impl<Q: QueueKey> Running<Q> {
             self.barrier.raise(key.clone(), written, &self.caches);
             self.report(&key, &outcome);
             outcome.settle(in_work, &self.metrics);
+            item.settled.store(true, Ordering::Relaxed);
             drop(permit);
-            if revoked && let Some(shard) = self.shard() {
-                shard.put_back(key, &self.queue);
+            match self.shard() {
+                Some(shard) if revoked => shard.put_back(key, &self.queue),
+                // A leader that becomes a follower takes the key up in its next term.
+                None if revoked => self.queue.add_with(key, AddOptions::new().after(AFTER_ABORT)),
+                _ => {}
             }
         }
         .instrument(span)
@@ -156,7 +168,7 @@ impl<Q: QueueKey> Running<Q> {
     }
 
     async fn attempt(&self, key: Q) -> Outcome {
-        let reconcile = (self.reconcile)(key.clone(), self.context.clone());
+        let reconcile = self.identity.run((self.reconcile)(key.clone(), self.context.clone()));
         let reconcile = AssertUnwindSafe(reconcile).catch_unwind();
         let finished = match self.settings.reconcile_timeout {
             Some(limit) => match timeout(limit, reconcile).await {
@@ -229,7 +241,7 @@ async fn revoke(permit: &mut Permit, writes: &Session) {
     writes.revoke();
 }
 
-/// A worker that was restarted, and has waited this long for a key, works again. Longer than [`AFTER_PANIC`], so that the key with
+/// A worker that was restarted, and has waited this long for a key, works again. Longer than [`AFTER_ABORT`], so that the key with
 /// which it panicked comes before.
 const IDLE_IS_WELL: Duration = Duration::from_secs(3);
 
@@ -262,17 +274,21 @@ impl Drop for Busy<'_> {
     }
 }
 
-/// Requeues the key when a panic outside of the reconcile drops it: in the key's `Display`, or in a rate limiter.
-struct RequeueOnPanic<Q: QueueKey>(Option<Item<Q>>);
+/// A key in work. The key is requeued if the worker is dropped before the outcome is settled: by a panic outside of the reconcile (in the
+/// key's `Display`, or in a rate limiter), or because this replica becomes a follower.
+struct InWork<Q: QueueKey> {
+    item: Option<Item<Q>>,
+    settled: AtomicBool,
+}
 
-/// The delay after such a panic. The rate limiter is not asked: it may be what panicked.
-const AFTER_PANIC: Duration = Duration::from_secs(1);
+/// The delay after such an end. The rate limiter is not asked: the rate limiter may have panicked.
+const AFTER_ABORT: Duration = Duration::from_secs(1);
 
-impl<Q: QueueKey> Drop for RequeueOnPanic<Q> {
+impl<Q: QueueKey> Drop for InWork<Q> {
     fn drop(&mut self) {
-        if let Some(item) = self.0.take() {
-            if std::thread::panicking() {
-                item.requeue(AddOptions::new().after(AFTER_PANIC));
+        if let Some(item) = self.item.take() {
+            if !*self.settled.get_mut() {
+                item.requeue(AddOptions::new().after(AFTER_ABORT));
             }
             item.done();
         }

@@ -32,6 +32,9 @@ impl Timing {
         let Self { renew_deadline, retry_period, .. } = *self;
         // A Lease counts in seconds.
         let lease_duration = Duration::from_secs(self.lease_duration.as_secs());
+        if i32::try_from(lease_duration.as_secs()).is_err() {
+            return Err("lease_duration must have at most 2147483647 seconds, which the Lease can hold");
+        }
         if lease_duration <= renew_deadline {
             return Err("lease_duration, in whole seconds, must be longer than renew_deadline");
         }
@@ -82,7 +85,7 @@ pub(crate) enum Step {
     /// Replace the Lease, unless it has changed since it was read or written last. Report the result to
     /// [`Elector::wrote`].
     Update(Record),
-    /// The leadership is lost; the election has ended.
+    /// The leadership is lost. The election has ended, unless [`Elector::campaign_again`] begins it anew.
     Lost,
 }
 
@@ -264,6 +267,14 @@ impl Elector {
             renewed: Some(now.time),
             transitions,
         })
+    }
+
+    /// Lets a candidate that has lost the leadership campaign again: it reads the Lease at once.
+    pub(crate) fn campaign_again(&mut self) {
+        self.leading = false;
+        self.fresh = false;
+        self.unchanged = 0;
+        self.phase = Phase::Reading;
     }
 
     fn held_by_another(&self, now: Moment) -> bool {

@@ -18,7 +18,7 @@ use std::{
 use k8s_openapi::api::coordination::v1::Lease;
 use prometheus_client::metrics::{counter::Counter, gauge::Gauge};
 use tokio::{
-    sync::watch,
+    sync::{Notify, watch},
     task::JoinHandle,
     time::{Instant, sleep_until, timeout},
 };
@@ -43,7 +43,8 @@ use crate::{
 ///
 /// The algorithm and its times are client-go's, so replicas that use client-go may compete for the same Lease. A graceful
 /// stop releases the Lease, so that another replica need not wait. A replica that loses the Lease stops everything at once,
-/// and the manager's `run` fails: the process must end. Both are recorded as events on the Lease.
+/// and the manager's `run` fails: the process must end. With [`back_to_follower`](Self::back_to_follower), the process goes on instead.
+/// The begin and the end of a leadership are recorded as events on the Lease.
 #[derive(Clone, Debug)]
 pub struct LeaderElection {
     name: String,
@@ -52,6 +53,7 @@ pub struct LeaderElection {
     labels: BTreeMap<String, String>,
     timing: Timing,
     release_on_stop: bool,
+    back_to_follower: bool,
 }
 
 impl LeaderElection {
@@ -64,6 +66,7 @@ impl LeaderElection {
             labels: BTreeMap::new(),
             timing: Timing::default(),
             release_on_stop: true,
+            back_to_follower: false,
         }
     }
 
@@ -96,6 +99,25 @@ impl LeaderElection {
     pub fn release_on_stop(mut self, release: bool) -> Self {
         self.release_on_stop = release;
         self
+    }
+
+    /// Makes a replica that loses the Lease a follower, which campaigns again. Default: the manager ends with an error.
+    ///
+    /// Everything that only the leader runs is aborted: reconciles under way are dropped, and send no further request. Webhooks, caches
+    /// and all other parts go on. When the replica is elected again, its controllers reconcile every object, as after a start of the
+    /// process, and the runnables of [`Group::LeaderElected`](crate::manager::Group::LeaderElected) start again. Such runnables must be
+    /// [repeatable](crate::Runnable::repeatable): with others, the manager does not start.
+    ///
+    /// The manager still ends with an error if code of the leader blocks its thread for more than a second, because such code cannot be
+    /// aborted.
+    pub fn back_to_follower(mut self) -> Self {
+        self.back_to_follower = true;
+        self
+    }
+
+    /// Whether a replica that loses the Lease campaigns again.
+    pub(crate) fn returns_to_follower(&self) -> bool {
+        self.back_to_follower
     }
 
     /// The namespace of the Lease, if it is not the client's.
@@ -139,6 +161,7 @@ impl LeaderElection {
         shared.leader.close();
         let (tell, changes) = watch::channel(None);
         let may_release = Arc::new(AtomicBool::new(false));
+        let again = self.back_to_follower.then(Arc::<Notify>::default);
         let stop = CancellationToken::new();
         let campaign = Campaign {
             elector: Elector::new(identity.clone(), self.timing),
@@ -152,10 +175,11 @@ impl LeaderElection {
             tell,
             gauge,
             slow_path,
+            again: again.clone(),
             stop: stop.clone(),
         };
         tracing::info!(lease = %format_args!("{namespace}/{}", self.name), identity, "attempting to acquire leader lease");
-        Leadership { changes, stop, task: tokio::spawn(campaign.run()), may_release }
+        Leadership { changes, stop, task: tokio::spawn(campaign.run()), may_release, again }
     }
 }
 
@@ -174,6 +198,8 @@ pub(crate) struct Leadership {
     stop: CancellationToken,
     task: JoinHandle<()>,
     may_release: Arc<AtomicBool>,
+    /// Lets a replica that has lost the Lease campaign again, if the replica becomes a follower.
+    again: Option<Arc<Notify>>,
 }
 
 impl Leadership {
@@ -184,6 +210,14 @@ impl Leadership {
             Ok(()) => self.changes.borrow_and_update().unwrap_or(LeadershipChange::Lost),
             Err(_) => LeadershipChange::Lost,
         }
+    }
+
+    /// Lets the replica campaign again, after everything that only the leader runs has ended. Returns false if the election has ended
+    /// for good.
+    pub(crate) fn campaign_again(&self) -> bool {
+        let Some(again) = self.again.as_ref().filter(|_| !self.task.is_finished()) else { return false };
+        again.notify_one();
+        true
     }
 
     /// Ends the election. Releases the Lease if `release` is set and the election is configured so, which may take up to
@@ -221,6 +255,8 @@ struct Campaign {
     gauge: Gauge,
     /// Counts renewals for which the Lease had to be read.
     slow_path: Counter,
+    /// Notified when the replica may campaign again. Without it, a lost Lease ends the campaign.
+    again: Option<Arc<Notify>>,
     stop: CancellationToken,
 }
 
@@ -241,10 +277,12 @@ impl Campaign {
         loop {
             step = match step {
                 Step::Lost => {
-                    self.fence.close();
-                    self.record_event("stopped leading");
-                    self.tell.send_replace(Some(LeadershipChange::Lost));
-                    return;
+                    self.lose();
+                    let Some(again) = self.again.clone() else { return };
+                    again.notified().await;
+                    tracing::info!("attempting to acquire the leader lease again");
+                    self.elector.campaign_again();
+                    self.elector.next(self.now(), self.env.fraction())
                 }
                 Step::WaitUntil(elapsed) => {
                     sleep_until(self.begun + elapsed).await;
@@ -275,6 +313,14 @@ impl Campaign {
                 }
             }
         }
+    }
+
+    /// Takes the right of the leader away, and tells the manager.
+    fn lose(&self) {
+        self.fence.close();
+        self.gauge.set(0);
+        self.record_event("stopped leading");
+        self.tell.send_replace(Some(LeadershipChange::Lost));
     }
 
     fn after_write(&mut self, ok: bool) -> Step {

@@ -16,17 +16,15 @@ use futures::{
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use parking_lot::Mutex;
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::Instant,
-};
+use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    Change, Manager, ManagerState, RunContext, Shutdown, WebhookServerDeclaration,
+    Change, Manager, ManagerState, RunContext, WebhookServerDeclaration,
     http::{HealthEndpoints, MetricsEndpoint, serve},
     names::ControllerNames,
     runnable::{Ended, Group, Runnable, RunningGroup},
     secure_metrics::SecureMetrics,
+    terms::check_repeatable,
 };
 use crate::{
     controller::AnyController,
@@ -34,38 +32,36 @@ use crate::{
     error::{Error, Result},
     health::Health,
     informer::SharedInformerFactory,
-    leader_election::{Leadership, LeadershipChange},
+    leader_election::{LeaderElection, Leadership, LeadershipChange},
     sharding::{Sharded, Sharding},
 };
 
-/// The longest wait for the API server when the manager stops: for the release of the Lease.
-const RELEASE_LIMIT: Duration = Duration::from_secs(2);
-
-/// The longest wait for the API server when the manager stops: for events that are not written yet.
-const EVENTS_LIMIT: Duration = Duration::from_millis(1500);
-
 /// A running manager.
 pub(super) struct RunningManager {
-    state: Arc<ManagerState>,
-    groups: [RunningGroup; 4],
-    /// Runnables that start when this replica becomes the leader.
-    elected: Vec<Runnable>,
+    pub(super) state: Arc<ManagerState>,
+    pub(super) groups: [RunningGroup; 4],
+    /// Runnables that start when this replica becomes the leader. If a leader may become a follower, those of a leader too.
+    pub(super) elected: Vec<Runnable>,
     /// Controllers that ask the server about their kinds.
-    preparing: FuturesUnordered<Preparing>,
-    names: ControllerNames,
+    pub(super) preparing: FuturesUnordered<Preparing>,
+    pub(super) names: ControllerNames,
     /// Calls that wait until a part has stopped.
-    stopping: Vec<(String, oneshot::Sender<Result<()>>)>,
-    leading: bool,
-    ended: mpsc::UnboundedReceiver<Ended>,
-    leadership: Option<Leadership>,
-    sharded: Option<Sharded>,
-    grace: Option<Duration>,
-    stale_after: Option<Duration>,
-    health: Health,
+    pub(super) stopping: Vec<(String, oneshot::Sender<Result<()>>)>,
+    pub(super) leading: bool,
+    /// Whether a replica that loses the Lease campaigns again.
+    pub(super) returns_to_follower: bool,
+    /// A runnable of the leader that has started and cannot start again.
+    pub(super) once: Option<String>,
+    pub(super) ended: mpsc::UnboundedReceiver<Ended>,
+    pub(super) leadership: Option<Leadership>,
+    pub(super) sharded: Option<Sharded>,
+    pub(super) grace: Option<Duration>,
+    pub(super) stale_after: Option<Duration>,
+    pub(super) health: Health,
     /// Whether the caches have been declared and started.
-    started: Arc<AtomicBool>,
+    pub(super) started: Arc<AtomicBool>,
     /// The controllers in `preparing` by name, for readiness, and to abort the preparation of a controller that is stopped.
-    asking: Arc<Mutex<BTreeMap<String, AbortHandle>>>,
+    pub(super) asking: Arc<Mutex<BTreeMap<String, AbortHandle>>>,
 }
 
 /// An occurrence that a running manager reacts to.
@@ -118,6 +114,11 @@ impl RunningManager {
             names: ControllerNames::default(),
             stopping: Vec::new(),
             leading: false,
+            returns_to_follower: manager
+                .leader_election
+                .as_ref()
+                .is_some_and(LeaderElection::returns_to_follower),
+            once: None,
             ended,
             leadership: None,
             sharded: None,
@@ -196,6 +197,7 @@ impl RunningManager {
         if let Some(election) = &parts.election {
             election.check()?;
         }
+        check_repeatable(parts.election.as_ref(), &parts.runnables)?;
         if let Some(sharding) = &parts.sharding {
             sharding.check()?;
             let _ = self.state.sharding.set(sharding.gate(&self.state));
@@ -233,7 +235,7 @@ impl RunningManager {
             self.start_one(runnable);
         }
         for controller in prepared {
-            self.start_controller(controller);
+            self.start_controller(&*controller);
         }
         if let (Some(sharding), Some(gate)) = (parts.sharding, self.state.sharding.get()) {
             self.sharded = Some(sharding.start(gate.clone(), sharded, &self.state));
@@ -243,44 +245,6 @@ impl RunningManager {
             None => self.lead(),
         }
         Ok(())
-    }
-
-    /// Adds the readiness checks that every manager has.
-    fn add_checks(&self) {
-        let (state, started, asking) = (self.state.clone(), self.started.clone(), self.asking.clone());
-        // Readiness tells whether the caches were ever filled: one that is filled stays so.
-        let synced = Arc::new(AtomicBool::new(false));
-        self.health.add_ready("informer-sync", move || {
-            let result = if synced.load(Ordering::Acquire) {
-                Ok(())
-            } else if started.load(Ordering::Acquire) {
-                caches_filled(&asking.lock(), &state.unsynced())
-                    .inspect(|()| synced.store(true, Ordering::Release))
-            } else {
-                Err("the caches are not started".to_owned())
-            };
-            std::future::ready(result)
-        });
-        if let Some(limit) = self.stale_after {
-            let state = self.state.clone();
-            self.health.add_ready("watches", move || {
-                let stale = state.stale(limit);
-                std::future::ready(if stale.is_empty() {
-                    Ok(())
-                } else {
-                    Err(format!("failing: {}", stale.join(", ")))
-                })
-            });
-        }
-        let supervisor = self.state.supervisor.clone();
-        self.health.add_ready("tasks", move || {
-            let down = supervisor.down();
-            std::future::ready(if down.is_empty() {
-                Ok(())
-            } else {
-                Err(format!("down after a panic: {}", down.join(", ")))
-            })
-        });
     }
 
     /// Requests the caches of a controller. Returns the controller if that needs no answer of the server; otherwise it starts when the
@@ -301,32 +265,27 @@ impl RunningManager {
     }
 
     /// Starts a controller, now or when this replica becomes the leader.
-    fn start_controller(&mut self, controller: Box<dyn AnyController>) {
-        let name = controller.name().to_owned();
+    fn start_controller(&mut self, controller: &dyn AnyController) {
+        let name = controller.name();
+        let Some(work) = controller.work() else { return };
+        if controller.needs_leader() && controller.warms_up() {
+            let work = work.clone();
+            let warm_up = |cx: RunContext| async move {
+                let started = cx.shutdown.token().run_until_cancelled(work.start()).await;
+                started.unwrap_or(Ok(()))
+            };
+            self.start_one(Runnable::new(format!("warm-up of {name}"), warm_up).part_of(name));
+        }
         let group = if controller.needs_leader() { Group::LeaderElected } else { Group::Others };
-        let run = if controller.needs_leader() && controller.warms_up() {
-            let (warm, warmed) = oneshot::channel();
-            let warm_up = |cx: RunContext| async move { warm_up(controller, warm, &cx.shutdown).await };
-            self.start_one(Runnable::new(format!("warm-up of {name}"), warm_up).part_of(&name));
-            Runnable::new(name.clone(), |cx: RunContext| async move {
-                // Without a sender the warm-up has failed or was stopped, and the manager ends.
-                match before_shutdown(&cx.shutdown, warmed).await {
-                    Some(Ok(controller)) => controller.run(cx.shutdown).await,
-                    Some(Err(_)) | None => Ok(()),
-                }
-            })
-        } else {
-            Runnable::new(name.clone(), |cx: RunContext| controller.run(cx.shutdown))
-        };
-        self.start_one(run.part_of(&name).group(group));
+        let run = Runnable::repeatable(name, move |cx: RunContext| work.clone().run(cx.shutdown));
+        self.start_one(run.part_of(name).group(group));
     }
 
-    fn start_one(&mut self, runnable: Runnable) {
-        if runnable.group == Group::LeaderElected && !self.leading {
-            self.elected.push(runnable);
-            return;
+    pub(super) fn start_one(&mut self, runnable: Runnable) {
+        match runnable.group {
+            Group::LeaderElected => self.start_elected(runnable),
+            group => self.groups[group as usize].start(runnable, &self.state, self.grace),
         }
-        self.groups[runnable.group as usize].start(runnable, &self.state, self.grace);
     }
 
     fn change(&mut self, change: Change) {
@@ -344,7 +303,7 @@ impl RunningManager {
         let name = controller.name().to_owned();
         self.names.add(&name)?;
         match self.prepare(controller) {
-            Ok(Some(controller)) => self.start_controller(controller),
+            Ok(Some(controller)) => self.start_controller(&*controller),
             Ok(None) => {}
             Err(error) => {
                 self.names.remove(&name);
@@ -374,7 +333,7 @@ impl RunningManager {
     }
 
     /// Tells those who wait that a part has ended, if nothing of it runs any more.
-    fn part_ended(&mut self, part: &str) {
+    pub(super) fn part_ended(&mut self, part: &str) {
         let runs = self.groups.iter().any(|group| group.runs(part))
             || self.elected.iter().any(|runnable| runnable.part() == part);
         if runs {
@@ -385,14 +344,6 @@ impl RunningManager {
         }
         for (_, stopped) in self.stopping.extract_if(.., |(name, _)| name == part) {
             let _ = stopped.send(Ok(()));
-        }
-    }
-
-    /// Starts the runnables that only the leader runs.
-    fn lead(&mut self) {
-        self.leading = true;
-        for runnable in std::mem::take(&mut self.elected) {
-            self.start_one(runnable);
         }
     }
 
@@ -420,10 +371,10 @@ impl RunningManager {
                 Next::Prepared((controller, result)) => {
                     result?;
                     self.asking.lock().remove(controller.name());
-                    self.start_controller(controller);
+                    self.start_controller(&*controller);
                 }
                 Next::Leadership(LeadershipChange::Acquired) => self.lead(),
-                Next::Leadership(LeadershipChange::Lost) => return Err(Error::lost_leadership()),
+                Next::Leadership(LeadershipChange::Lost) => self.lose().await?,
                 Next::Ended(Ended { group, task, part, result: Ok(()), .. }) => {
                     self.groups[group as usize].remove(task);
                     self.part_ended(&part);
@@ -434,73 +385,16 @@ impl RunningManager {
             }
         }
     }
-
-    /// Stops everything in the reverse order. After a lost election nothing gets time to finish: another replica may lead
-    /// already.
-    async fn stop(mut self, result: Result<()>) -> Result<()> {
-        let lost = result.as_ref().is_err_and(Error::is_lost_leadership);
-        let budget = if lost { Some(Duration::ZERO) } else { self.grace };
-        let deadline = budget.and_then(|budget| Instant::now().checked_add(budget));
-        let elected = self.groups[Group::LeaderElected as usize].stop(deadline).await;
-        let mut late = elected.aborted;
-        if let Some(leadership) = self.leadership.take() {
-            // After the last write, so that two replicas never work at the same time; before the other groups, so that
-            // another replica can take over soon.
-            leadership.end(RELEASE_LIMIT, !elected.still_running).await;
-        }
-        let others = self.groups[Group::Others as usize].stop(deadline).await;
-        late.extend(others.aborted);
-        if let Some(sharded) = self.sharded.take() {
-            sharded.end(RELEASE_LIMIT, !others.still_running).await;
-        }
-        futures::future::join_all(
-            self.state.clusters().map(|(_, cluster)| cluster.events.shutdown(EVENTS_LIMIT)),
-        )
-        .await;
-        for informers in self.state.informers() {
-            informers.shutdown().await;
-        }
-        for group in [Group::Webhooks, Group::Http] {
-            late.extend(self.groups[group as usize].stop(deadline).await.aborted);
-        }
-        if late.is_empty() || lost {
-            return result;
-        }
-        result.and(Err(Error::setup(format!(
-            "not everything stopped within {:?}: {} ended by force",
-            budget.unwrap_or_default(),
-            late.join(", ")
-        ))))
-    }
 }
 
 struct Parts {
     metrics_address: Option<std::net::SocketAddr>,
     secure_metrics: Option<SecureMetrics>,
     health_address: Option<std::net::SocketAddr>,
-    election: Option<crate::leader_election::LeaderElection>,
+    election: Option<LeaderElection>,
     sharding: Option<Sharding>,
     controllers: Vec<Box<dyn AnyController>>,
     runnables: Vec<Runnable>,
-}
-
-/// Fails with the resources whose first list has not ended, and with the controllers that ask the server about their kinds.
-fn caches_filled(
-    asking: &BTreeMap<String, AbortHandle>,
-    unsynced: &[String],
-) -> std::result::Result<(), String> {
-    let mut reasons = Vec::new();
-    if !unsynced.is_empty() {
-        reasons.push(format!("the first list has not ended: {}", unsynced.join(", ")));
-    }
-    if !asking.is_empty() {
-        let names: Vec<&str> = asking.keys().map(String::as_str).collect();
-        reasons.push(format!(
-            "the server has not said which kinds these controllers watch: {}",
-            names.join(", ")
-        ));
-    }
-    if reasons.is_empty() { Ok(()) } else { Err(reasons.join("; ")) }
 }
 
 /// Waits for the next change of leadership; for ever, without an election.
@@ -509,28 +403,4 @@ async fn leadership_change(leadership: &mut Option<Leadership>) -> LeadershipCha
         Some(leadership) => leadership.changed().await,
         None => std::future::pending().await,
     }
-}
-
-/// Returns the output of a future, or `None` if the shutdown is requested before.
-async fn before_shutdown<F: Future>(shutdown: &Shutdown, future: F) -> Option<F::Output> {
-    tokio::select! {
-        biased;
-        () = shutdown.requested() => None,
-        output = future => Some(output),
-    }
-}
-
-/// Fills a controller's queue on every replica, and hands the controller on when its caches are filled.
-async fn warm_up(
-    mut controller: Box<dyn AnyController>,
-    warm: oneshot::Sender<Box<dyn AnyController>>,
-    shutdown: &Shutdown,
-) -> Result<()> {
-    match before_shutdown(shutdown, controller.start_sources()).await {
-        Some(started) => started?,
-        None => return Ok(()),
-    }
-    // The receiver is gone only when the manager stops.
-    let _ = warm.send(controller);
-    Ok(())
 }

@@ -54,8 +54,16 @@ pub struct Runnable {
     pub(super) needs_caches: bool,
     pub(super) needs: Vec<Permission>,
     pub(super) reads: Vec<CacheDeclaration>,
-    pub(super) run: Box<dyn FnOnce(RunContext) -> BoxFuture<'static, Result<(), BoxError>> + Send>,
+    run: Run,
 }
+
+/// The function of a runnable.
+enum Run {
+    Once(Box<dyn FnOnce(RunContext) -> RunFuture + Send>),
+    Repeatable(Arc<dyn Fn(RunContext) -> RunFuture + Send + Sync>),
+}
+
+type RunFuture = BoxFuture<'static, Result<(), BoxError>>;
 
 impl Runnable {
     /// Wraps a function. It runs on every replica unless [`group`](Self::group) says otherwise.
@@ -65,15 +73,61 @@ impl Runnable {
         Fut: Future<Output = Result<(), E>> + Send + 'static,
         E: Into<BoxError>,
     {
+        let run = move |cx| -> RunFuture { Box::pin(async move { run(cx).await.map_err(Into::into) }) };
+        Self::with(name.into(), Run::Once(Box::new(run)))
+    }
+
+    /// Wraps a function that can be called again: for each term of a leader that becomes a
+    /// [follower](crate::leader_election::LeaderElection::back_to_follower) between the terms.
+    ///
+    /// ```
+    /// use windlass_runtime::{Error, RunContext, Runnable, manager::Group};
+    ///
+    /// let report = Runnable::repeatable("report", |cx: RunContext| async move {
+    ///     tracing::info!("this replica leads");
+    ///     cx.shutdown().requested().await;
+    ///     Ok::<_, Error>(())
+    /// });
+    /// let report = report.group(Group::LeaderElected);
+    /// # drop(report);
+    /// ```
+    pub fn repeatable<F, Fut, E>(name: impl Into<String>, run: F) -> Self
+    where
+        F: Fn(RunContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), E>> + Send + 'static,
+        E: Into<BoxError>,
+    {
+        let run = move |cx| -> RunFuture {
+            let running = run(cx);
+            Box::pin(async move { running.await.map_err(Into::into) })
+        };
+        Self::with(name.into(), Run::Repeatable(Arc::new(run)))
+    }
+
+    fn with(name: String, run: Run) -> Self {
         Self {
-            name: name.into(),
+            name,
             group: Group::Others,
             part_of: None,
             needs_caches: true,
             needs: Vec::new(),
             reads: Vec::new(),
-            run: Box::new(move |cx| Box::pin(async move { run(cx).await.map_err(Into::into) })),
+            run,
         }
+    }
+
+    /// Returns a runnable for a further term of the leader; `None` if the function can be called only once.
+    pub(super) fn again(&self) -> Option<Self> {
+        let Run::Repeatable(run) = &self.run else { return None };
+        Some(Self {
+            name: self.name.clone(),
+            group: self.group,
+            part_of: self.part_of.clone(),
+            needs_caches: self.needs_caches,
+            needs: self.needs.clone(),
+            reads: self.reads.clone(),
+            run: Run::Repeatable(run.clone()),
+        })
     }
 
     /// Sets when it is started and stopped.
@@ -194,7 +248,10 @@ impl RunningGroup {
             if waits && !caches_synced(&label, &informers, &cx.shutdown).await {
                 return Ok(());
             }
-            run(cx).await
+            match run {
+                Run::Once(run) => run(cx).await,
+                Run::Repeatable(run) => run(cx).await,
+            }
         };
         let (ended, label, part_of) = (self.ended.clone(), name.clone(), part.clone());
         let (own, of_group) = (shutdown.clone(), self.shutdown.clone());
@@ -248,6 +305,11 @@ impl RunningGroup {
             }
             None => self.joined().await,
         }
+        self.abort().await
+    }
+
+    /// Aborts the members, without a request to stop before.
+    pub(super) async fn abort(&mut self) -> StoppedGroup {
         let aborted: Vec<String> = self.members.values().map(|member| member.name.clone()).collect();
         self.tasks.abort_all();
         let all_ended = async {
@@ -256,6 +318,11 @@ impl RunningGroup {
         };
         let still_running = timeout(ABORT_LIMIT, all_ended).await.is_err();
         StoppedGroup { aborted, still_running }
+    }
+
+    /// Returns an empty group that reports to the same manager.
+    pub(super) fn renewed(&self) -> Self {
+        Self::new(self.ended.clone())
     }
 
     async fn joined(&mut self) {

@@ -93,6 +93,11 @@ impl Metrics {
         add(&mut self.registry.lock());
     }
 
+    /// Whether both are clones of the metrics of one manager.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.registry, &other.registry)
+    }
+
     /// Says that the metrics of certificates are registered.
     pub(crate) fn set_certificates(&self, certificates: &CertificateMetrics) {
         // The first ones stay: their names can be registered once.

@@ -49,6 +49,8 @@ pub(crate) struct KeyCounts {
     pub(crate) owned: usize,
     /// The keys with work to do that wait for a hand-over.
     pub(crate) waiting: usize,
+    /// The keys of objects in no cache that were forgotten, because too many keys were remembered.
+    pub(crate) forgotten: u64,
 }
 
 impl Gate {
@@ -80,7 +82,10 @@ impl Gate {
     pub(crate) fn add(&self, controller: &Arc<impl ShardedController + 'static>) {
         let controller: Weak<dyn ShardedController> =
             Arc::downgrade(&(controller.clone() as Arc<dyn ShardedController>));
-        self.0.controllers.lock().push(controller);
+        let mut controllers = self.0.controllers.lock();
+        controllers.retain(|controller| controller.strong_count() > 0);
+        controllers.push(controller);
+        drop(controllers);
         self.0.ready.send_modify(|ready| *ready += 1);
     }
 

@@ -1,15 +1,18 @@
 //! The task that keeps this replica's Lease: carries out the steps of the membership.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use tokio::{task::JoinHandle, time::timeout};
+use tokio::{sync::Mutex, task::JoinHandle, time::timeout};
 
 use super::{
     gate::Gate,
     member_lease::MemberLeases,
     membership::{Step, WriteResult},
 };
-use crate::env::Env;
+use crate::{
+    env::Env,
+    supervisor::{Recovery, Supervisor},
+};
 
 /// When the first sharded controller has filled its caches, the others have this much time for theirs before the replica joins.
 const OTHERS_LIMIT: Duration = Duration::from_secs(30);
@@ -50,12 +53,17 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    pub(super) fn start(self) -> Sharded {
-        let gate = self.gate.clone();
-        Sharded { gate, task: tokio::spawn(self.run()) }
+    /// Starts the task. The task is restarted after a panic: the membership itself is in the gate.
+    pub(super) fn start(self, supervisor: &Supervisor) -> Sharded {
+        let (gate, keeper) = (self.gate.clone(), Arc::new(Mutex::new(self)));
+        let task = supervisor.spawn("sharding membership", move |recovery| {
+            let keeper = keeper.clone();
+            async move { keeper.lock().await.run(&recovery).await }
+        });
+        Sharded { gate, task }
     }
 
-    async fn run(mut self) {
+    async fn run(&mut self, recovery: &Recovery) {
         // A replica that cannot work yet takes no keys.
         self.gate.ready(self.controllers.min(1)).await;
         let _ = timeout(OTHERS_LIMIT, self.gate.ready(self.controllers)).await;
@@ -70,6 +78,7 @@ impl Keeper {
                 }
                 Step::Left => return,
             }
+            recovery.complete();
             let now = self.gate.rights().members();
             if now != members {
                 tracing::info!(member = self.gate.name(), members = now, "sharding members changed");

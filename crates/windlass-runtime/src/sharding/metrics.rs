@@ -4,7 +4,7 @@ use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeLabelSet},
     metrics::{
-        counter::ConstCounter,
+        counter::{ConstCounter, Counter},
         family::Family,
         gauge::{ConstGauge, Gauge},
     },
@@ -31,11 +31,13 @@ impl Collector for ShardingMetrics {
         let rights = self.0.rights();
         let (owned, waiting) =
             (Family::<ControllerLabel, Gauge>::default(), Family::<ControllerLabel, Gauge>::default());
+        let forgotten = Family::<ControllerLabel, Counter>::default();
         for controller in self.0.controllers() {
             let label = ControllerLabel { controller: controller.name().to_owned() };
             let counts: KeyCounts = controller.count(&rights);
             owned.get_or_create(&label).set(counts.owned as i64);
             waiting.get_or_create(&label).set(counts.waiting as i64);
+            forgotten.get_or_create(&label).inc_by(counts.forgotten);
         }
         encode_one(
             &mut encoder,
@@ -60,6 +62,12 @@ impl Collector for ShardingMetrics {
             "windlass_sharding_waiting_keys",
             "Number of keys with work to do that wait until their last owner gives them up",
             &waiting,
+        )?;
+        encode_one(
+            &mut encoder,
+            "windlass_sharding_forgotten_keys",
+            "Number of keys without an object in the cache that were forgotten, and may not be taken over from another replica",
+            &forgotten,
         )
     }
 }

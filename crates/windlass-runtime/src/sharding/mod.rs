@@ -193,6 +193,6 @@ impl Sharding {
             identity,
             self.timing.lease_duration,
         );
-        Keeper { gate, leases, env: state.env.clone(), controllers }.start()
+        Keeper { gate, leases, env: state.env.clone(), controllers }.start(&state.supervisor)
     }
 }

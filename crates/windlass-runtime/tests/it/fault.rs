@@ -23,6 +23,8 @@ struct Inner {
     /// Whether reads are allowed.
     readable: watch::Sender<bool>,
     answers: Mutex<VecDeque<Answer>>,
+    /// Requests to paths that contain one of these texts fail.
+    failing: Mutex<Vec<&'static str>>,
     lost: Mutex<Vec<(Method, &'static str)>>,
     /// False while answers to creates are held back.
     answers_flow: watch::Sender<bool>,
@@ -47,6 +49,7 @@ impl Faults {
             reachable: watch::channel(true).0,
             readable: watch::channel(true).0,
             answers: Mutex::default(),
+            failing: Mutex::default(),
             lost: Mutex::default(),
             answers_flow: watch::channel(true).0,
             stored: watch::channel(0).0,
@@ -112,6 +115,16 @@ impl Faults {
         self.0.answers.lock().push_back(Answer { method, path, response });
     }
 
+    /// Answers every request whose path contains `path` with a failure from now on.
+    pub(crate) fn fail(&self, path: &'static str) {
+        self.0.failing.lock().push(path);
+    }
+
+    /// Ends [`fail`](Self::fail).
+    pub(crate) fn heal(&self) {
+        self.0.failing.lock().clear();
+    }
+
     /// Lets the server carry out the next request of this method whose path contains `path`, and loses its answer.
     pub(crate) fn lose_answer(&self, method: Method, path: &'static str) {
         self.0.lost.lock().push((method, path));
@@ -149,6 +162,9 @@ impl Faults {
         self.0.reachable.subscribe().wait_for(|reachable| *reachable).await?;
         if let Some(response) = self.next_answer(&request) {
             return Ok(response);
+        }
+        if self.0.failing.lock().iter().any(|path| request.uri().path().contains(path)) {
+            return Ok(failure(500, "InternalError", None));
         }
         if request.method() == Method::GET && !*self.0.readable.borrow() {
             return Ok(failure(403, "Forbidden", None));

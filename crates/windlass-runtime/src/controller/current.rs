@@ -1,0 +1,32 @@
+//! The controller whose reconcile the current task runs.
+
+use std::sync::Arc;
+
+use crate::metrics::Metrics;
+
+tokio::task_local! {
+    static CURRENT: Arc<Identity>;
+}
+
+/// Tells the controllers of a process apart.
+pub(crate) struct Identity {
+    name: String,
+    /// Those of the manager of the controller.
+    metrics: Metrics,
+}
+
+impl Identity {
+    pub(super) fn new(name: &str, metrics: &Metrics) -> Arc<Self> {
+        Arc::new(Self { name: name.to_owned(), metrics: metrics.clone() })
+    }
+
+    /// Runs a reconcile of this controller.
+    pub(super) fn run<F: Future>(self: &Arc<Self>, reconcile: F) -> impl Future<Output = F::Output> {
+        CURRENT.scope(self.clone(), reconcile)
+    }
+}
+
+/// Whether the current task runs a reconcile of the controller with this name, in the manager with these metrics.
+pub(crate) fn reconciles(name: &str, metrics: &Metrics) -> bool {
+    CURRENT.try_with(|current| current.name == name && current.metrics.is_same(metrics)).unwrap_or(false)
+}

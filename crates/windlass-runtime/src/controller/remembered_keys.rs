@@ -1,0 +1,117 @@
+//! A bounded memory of keys.
+
+use std::collections::VecDeque;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use tokio::time::{Duration, Instant};
+
+use crate::handler::QueueKey;
+
+/// The most keys that are remembered.
+pub(super) const MOST: usize = 10_000;
+
+/// So many of the oldest keys are looked at for each further key when as many keys as possible are remembered.
+const LOOKS: usize = 16;
+
+/// Keys that may be needed later, at most [`MOST`]. A key may be forgotten when it has been remembered for a certain time.
+#[derive(Debug)]
+pub(super) struct RememberedKeys<Q> {
+    /// How long a key is kept at least, if there is room for the key.
+    time: Duration,
+    /// Each key with the time at which it was remembered last.
+    keys: HashMap<Q, Instant, FixedState>,
+    /// The same keys, roughly the oldest first.
+    oldest: VecDeque<Q>,
+    /// The number of keys that were forgotten, or not remembered for lack of room.
+    forgotten: u64,
+}
+
+impl<Q: QueueKey> RememberedKeys<Q> {
+    pub(super) fn new(time: Duration) -> Self {
+        Self { time, keys: HashMap::default(), oldest: VecDeque::new(), forgotten: 0 }
+    }
+
+    /// Remembers a key. The work does not depend on the number of remembered keys.
+    pub(super) fn remember(&mut self, key: Q, now: Instant) {
+        if let Some(since) = self.keys.get_mut(&key) {
+            *since = now;
+            return;
+        }
+        if self.keys.len() >= MOST {
+            self.forget_oldest(now);
+        }
+        if self.keys.len() < MOST {
+            self.oldest.push_back(key.clone());
+            self.keys.insert(key, now);
+        } else {
+            self.forgotten += 1;
+        }
+    }
+
+    /// Forgets some keys whose time has passed.
+    fn forget_oldest(&mut self, now: Instant) {
+        for _ in 0..LOOKS {
+            let Some(key) = self.oldest.pop_front() else { return };
+            match self.keys.get(&key) {
+                Some(since) if now < *since + self.time => self.oldest.push_back(key),
+                _ => {
+                    self.keys.remove(&key);
+                    self.forgotten += 1;
+                }
+            }
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Q> {
+        self.keys.keys()
+    }
+
+    /// Removes keys. Such keys do not count as forgotten.
+    pub(super) fn remove(&mut self, keys: &[Q]) {
+        for key in keys {
+            self.keys.remove(key);
+        }
+        let Self { keys, oldest, .. } = self;
+        oldest.retain(|key| keys.contains_key(key));
+    }
+
+    /// Returns the number of keys that were forgotten, or not remembered for lack of room.
+    pub(super) fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIME: Duration = Duration::from_mins(2);
+
+    #[test]
+    fn remembering_a_key_costs_the_same_however_many_are_remembered() {
+        let (mut keys, begun) = (RememberedKeys::new(TIME), Instant::now());
+        for key in 0..100_000_u32 {
+            keys.remember(key, begun);
+        }
+        assert_eq!((keys.keys.len(), keys.oldest.len(), keys.forgotten()), (MOST, MOST, 90_000));
+        keys.remember(1, begun + TIME / 2);
+        for key in 200_000..210_000 {
+            keys.remember(key, begun + TIME);
+        }
+        assert!(keys.keys.contains_key(&1), "remembered again in between");
+        assert!(keys.keys.contains_key(&209_000) && !keys.keys.contains_key(&2));
+    }
+
+    #[test]
+    fn without_a_time_the_oldest_keys_give_way() {
+        let (mut keys, now) = (RememberedKeys::new(Duration::ZERO), Instant::now());
+        for key in 0..20_000_u32 {
+            keys.remember(key, now);
+        }
+        assert!(keys.keys.contains_key(&19_999) && !keys.keys.contains_key(&0));
+        keys.remove(&[19_999]);
+        assert!(!keys.keys.contains_key(&19_999) && !keys.oldest.contains(&19_999));
+        assert!(keys.forgotten() >= 10_000, "{}", keys.forgotten());
+    }
+}

@@ -1,0 +1,63 @@
+//! The stop of a manager.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{
+    grace::Grace,
+    run::RunningManager,
+    runnable::{Group, StoppedGroup},
+};
+use crate::error::{Error, Result};
+
+/// The longest wait for the API server when the manager stops: for the release of the Lease.
+const RELEASE_LIMIT: Duration = Duration::from_secs(2);
+
+/// The longest wait for the API server when the manager stops: for events that are not written yet.
+const EVENTS_LIMIT: Duration = Duration::from_millis(1500);
+
+impl RunningManager {
+    /// Stops everything in the reverse order. After a lost election, the manager aborts everything at once: another replica may lead
+    /// already.
+    pub(super) async fn stop(mut self, result: Result<()>) -> Result<()> {
+        let lost = result.as_ref().is_err_and(Error::is_lost_leadership);
+        let grace = Grace::new(Instant::now(), if lost { Some(Duration::ZERO) } else { self.grace });
+        let elected = self.stop_group(Group::LeaderElected, grace).await;
+        let mut late = elected.aborted;
+        if let Some(leadership) = self.leadership.take() {
+            // After the last write, so that two replicas never work at the same time; before the other groups, so that
+            // another replica can take over soon.
+            leadership.end(RELEASE_LIMIT, !elected.still_running).await;
+        }
+        let others = self.stop_group(Group::Others, grace).await;
+        late.extend(others.aborted);
+        if let Some(sharded) = self.sharded.take() {
+            sharded.end(RELEASE_LIMIT, !others.still_running).await;
+        }
+        // Controllers that wait for the leadership end their watches.
+        self.elected.clear();
+        futures::future::join_all(
+            self.state.clusters().map(|(_, cluster)| cluster.events.shutdown(EVENTS_LIMIT)),
+        )
+        .await;
+        for informers in self.state.informers() {
+            informers.shutdown().await;
+        }
+        for group in [Group::Webhooks, Group::Http] {
+            late.extend(self.stop_group(group, grace).await.aborted);
+        }
+        if late.is_empty() || lost {
+            return result;
+        }
+        result.and(Err(Error::setup(format!(
+            "not everything stopped within {:?}: {} ended by force",
+            grace.limit().unwrap_or_default(),
+            late.join(", ")
+        ))))
+    }
+
+    async fn stop_group(&mut self, group: Group, grace: Grace) -> StoppedGroup {
+        self.groups[group as usize].stop(grace.deadline(group)).await
+    }
+}

@@ -1,0 +1,275 @@
+//! Replicas that become followers when they lose the Lease, in paused time.
+
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use http::Method;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::Client;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use windlass_runtime::{
+    Action, Context, Controller, Error, Manager, ObjectKey, RunContext, Runnable,
+    leader_election::LeaderElection, manager::Group,
+};
+use windlass_test::{TestCluster, eventually};
+
+use crate::{
+    fault::Faults,
+    fixture::{Running, SOON, create_config_map, expect_eq, metric, run, run_restricted},
+};
+
+/// The occurrences of a test, in order.
+#[derive(Clone, Default)]
+struct Notes(Arc<Mutex<Vec<String>>>);
+
+impl Notes {
+    fn add(&self, note: impl Into<String>) {
+        self.0.lock().push(note.into());
+    }
+
+    fn count(&self, wanted: &str) -> usize {
+        self.0.lock().iter().filter(|note| *note == wanted).count()
+    }
+
+    async fn wait(&self, wanted: &str, times: usize) {
+        let check = || match self.count(wanted) {
+            count if count >= times => Ok(()),
+            count => Err(format!("{wanted:?} {count} times, not {times}: {:?}", self.0.lock())),
+        };
+        eventually(SOON, || async { check() }).await;
+    }
+}
+
+/// A controller that writes down the keys that it reconciles.
+fn noting(replica: &'static str, notes: &Notes) -> Controller {
+    let notes = notes.clone();
+    Controller::of::<ConfigMap>(move |key: ObjectKey, _: Context<ConfigMap>| {
+        notes.add(format!("{replica} reconciles {}", key.name()));
+        async { Ok::<_, Infallible>(Action::done()) }
+    })
+}
+
+fn election(replica: &str) -> LeaderElection {
+    LeaderElection::new("operator").identity(replica).back_to_follower()
+}
+
+fn replica(client: Client, name: &'static str, notes: &Notes) -> Manager {
+    Manager::new(client).controller(noting(name, notes)).leader_election(election(name))
+}
+
+/// A runnable that writes down when it begins and when it is told to end.
+fn runnable(name: &'static str, group: Group, notes: &Notes) -> Runnable {
+    let notes = notes.clone();
+    let run = move |cx: RunContext| {
+        let notes = notes.clone();
+        async move {
+            notes.add(format!("{name} begins"));
+            cx.shutdown().requested().await;
+            notes.add(format!("{name} ends"));
+            Ok::<_, Error>(())
+        }
+    };
+    Runnable::repeatable(name, run).group(group)
+}
+
+/// Lets a leader lose the Lease, and waits until it has.
+async fn lose_lease(faults: &Faults, metrics: &windlass_runtime::Metrics) {
+    faults.fail("/leases");
+    leads(metrics, 0).await;
+}
+
+async fn leads(metrics: &windlass_runtime::Metrics, wanted: u64) {
+    let value = || metric(&metrics.render(), "leader_election_master_status{name=\"operator\"}");
+    eventually(SOON, || async { expect_eq(value(), wanted) }).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_loses_the_lease_follows_and_leads_again() {
+    let cluster = TestCluster::start().await;
+    create_config_map(&cluster.client(), "first").await;
+    let (faults, notes) = (Faults::before(cluster.client()), Notes::default());
+    let manager = replica(faults.client(), "a", &notes)
+        .add_runnable(runnable("of the leader", Group::LeaderElected, &notes))
+        .add_runnable(runnable("of every replica", Group::Others, &notes))
+        .add_runnable(runnable("webhooks", Group::Webhooks, &notes));
+    let (metrics, handle) = (manager.metrics().clone(), manager.handle());
+    let running = run_restricted(&cluster, &faults, manager).await;
+    notes.wait("a reconciles first", 1).await;
+    notes.wait("of the leader begins", 1).await;
+
+    lose_lease(&faults, &metrics).await;
+    create_config_map(&cluster.client(), "second").await;
+    tokio::time::sleep(Duration::from_mins(5)).await;
+    assert_eq!(notes.count("a reconciles second"), 0, "a follower reconciles nothing");
+    handle.add_runnable(runnable("later", Group::LeaderElected, &notes)).expect("it runs");
+
+    faults.heal();
+    notes.wait("a reconciles first", 2).await;
+    notes.wait("a reconciles second", 1).await;
+    notes.wait("of the leader begins", 2).await;
+    notes.wait("later begins", 1).await;
+    leads(&metrics, 1).await;
+    for part in ["of every replica", "webhooks"] {
+        assert_eq!(notes.count(&format!("{part} begins")), 1, "{part} went on");
+        assert_eq!(notes.count(&format!("{part} ends")), 0, "{part} went on");
+    }
+    let lists = "windlass_watch_lists_total{resource=\"configmaps\"}";
+    assert_eq!(metric(&metrics.render(), lists), 1, "the cache stayed up");
+
+    lose_lease(&faults, &metrics).await;
+    faults.heal();
+    notes.wait("a reconciles second", 2).await;
+    notes.wait("later begins", 2).await;
+    running.stop().await.expect("a graceful end");
+    assert_eq!(notes.count("of the leader ends"), 1, "a lost Lease gives no time to end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_takes_over_from_the_leader_that_took_over_from_it() {
+    let cluster = TestCluster::start().await;
+    create_config_map(&cluster.client(), "first").await;
+    let (faults, notes) = (Faults::before(cluster.client()), Notes::default());
+    let a = replica(faults.client(), "a", &notes);
+    let metrics = a.metrics().clone();
+    let a = run(a);
+    notes.wait("a reconciles first", 1).await;
+    let b = run(replica(cluster.client(), "b", &notes));
+    lose_lease(&faults, &metrics).await;
+    notes.wait("b reconciles first", 1).await;
+    faults.heal();
+    create_config_map(&cluster.client(), "second").await;
+    notes.wait("b reconciles second", 1).await;
+    assert_eq!(notes.count("a reconciles second"), 0);
+    b.stop().await.expect("a graceful end");
+    notes.wait("a reconciles first", 2).await;
+    notes.wait("a reconciles second", 1).await;
+    a.stop().await.expect("a graceful end");
+}
+
+/// The key of a source is known to nobody else.
+#[tokio::test(start_paused = true)]
+async fn a_reconcile_under_way_is_dropped_and_repeated_in_the_next_term() {
+    let cluster = TestCluster::start().await;
+    let (faults, begun) = (Faults::before(cluster.client()), Arc::new(AtomicUsize::new(0)));
+    let controller = {
+        let begun = begun.clone();
+        Controller::keyed::<()>("keyed", move |_: String, _: Context<()>| {
+            let first = begun.fetch_add(1, Ordering::SeqCst) == 0;
+            async move {
+                if first {
+                    std::future::pending::<()>().await;
+                }
+                Ok::<_, Infallible>(Action::done())
+            }
+        })
+    };
+    controller.handle().enqueue("order".to_owned());
+    let manager = Manager::new(faults.client()).controller(controller).leader_election(election("a"));
+    let metrics = manager.metrics().clone();
+    let running = run(manager);
+    let reconciles = |wanted| {
+        let begun = &begun;
+        eventually(SOON, move || async move { expect_eq(begun.load(Ordering::SeqCst), wanted) })
+    };
+    reconciles(1).await;
+    lose_lease(&faults, &metrics).await;
+    tokio::time::sleep(Duration::from_mins(5)).await;
+    reconciles(1).await;
+    faults.heal();
+    reconciles(2).await;
+    running.stop().await.expect("a graceful end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_warms_up_is_stopped_on_a_follower() {
+    let cluster = TestCluster::start().await;
+    create_config_map(&cluster.client(), "first").await;
+    let (faults, notes) = (Faults::before(cluster.client()), Notes::default());
+    let manager = Manager::new(faults.client())
+        .controller(noting("a", &notes).warm_up())
+        .leader_election(election("a"));
+    let (metrics, handle) = (manager.metrics().clone(), manager.handle());
+    let running = run(manager);
+    notes.wait("a reconciles first", 1).await;
+    lose_lease(&faults, &metrics).await;
+    handle.stop("configmap").await.expect("stopped");
+    let error = handle.stop("configmap").await.expect_err("it has ended");
+    assert_eq!(error.to_string(), "the manager has no part called \"configmap\"");
+    let unused = || match metric(&metrics.render(), "windlass_cache_backlog{resource=\"configmaps\"}") {
+        0 if faults.count(&Method::GET, "/configmaps") > 0 => Ok(()),
+        backlog => Err(backlog.to_string()),
+    };
+    eventually(SOON, || async { unused() }).await;
+    handle.add_controller(noting("new", &notes).warm_up()).await.expect("the name is free");
+    faults.heal();
+    notes.wait("new reconciles first", 1).await;
+    assert_eq!(notes.count("a reconciles first"), 1);
+    running.stop().await.expect("a graceful end");
+}
+
+/// Code that blocks its thread cannot be aborted: two replicas could work at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_whose_code_blocks_its_thread_ends() {
+    let cluster = TestCluster::start().await;
+    create_config_map(&cluster.client(), "first").await;
+    let (faults, begun) = (Faults::before(cluster.client()), Arc::new(Notify::new()));
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let released = Arc::new(Mutex::new(released));
+    let controller = {
+        let begun = begun.clone();
+        Controller::of::<ConfigMap>(move |_: ObjectKey, _: Context<ConfigMap>| {
+            let (begun, released) = (begun.clone(), released.clone());
+            async move {
+                begun.notify_one();
+                let _ = released.lock().recv_timeout(Duration::from_mins(1));
+                Ok::<_, Infallible>(Action::done())
+            }
+        })
+    };
+    let timing = windlass_runtime::leader_election::Timing {
+        lease_duration: Duration::from_secs(2),
+        renew_deadline: Duration::from_secs(1),
+        retry_period: Duration::from_millis(200),
+    };
+    let manager =
+        Manager::new(faults.client()).controller(controller).leader_election(election("a").timing(timing));
+    let running: Running = run(manager);
+    begun.notified().await;
+    faults.fail("/leases");
+    let error = running.ended().await.expect_err("it lost the lease");
+    assert!(error.is_lost_leadership(), "{error}");
+    drop(release);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runnable_of_the_leader_that_cannot_start_again_is_refused() {
+    let cluster = TestCluster::start().await;
+    let once =
+        || Runnable::new("report", |_: RunContext| async { Ok::<_, Error>(()) }).group(Group::LeaderElected);
+    let manager = Manager::new(cluster.client()).add_runnable(once()).leader_election(election("a"));
+    let error = run(manager).ended().await.expect_err("refused");
+    assert_eq!(
+        error.to_string(),
+        "the leader runs \"report\", which cannot start again when this replica is elected again; make it with \
+         `Runnable::repeatable`, or do not call `LeaderElection::back_to_follower`"
+    );
+
+    // If it is added later, the manager ends when the replica loses the Lease.
+    let (faults, notes) = (Faults::before(cluster.client()), Notes::default());
+    create_config_map(&cluster.client(), "first").await;
+    let manager = replica(faults.client(), "a", &notes);
+    let handle = manager.handle();
+    let running = run(manager);
+    notes.wait("a reconciles first", 1).await;
+    handle.add_runnable(once()).expect("it runs");
+    faults.fail("/leases");
+    let error = running.ended().await.expect_err("it lost the lease");
+    assert!(error.is_lost_leadership(), "{error}");
+}

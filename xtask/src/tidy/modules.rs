@@ -1,5 +1,6 @@
-//! Checks that the modules of a crate use only those that its root declares below them.
+//! Checks that the modules of a crate use only modules that the root of the crate declares further down.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::Report;
@@ -8,38 +9,95 @@ use super::sources::is_test;
 use crate::Result;
 use crate::project::Package;
 
-/// The crates whose modules are declared from the surface down.
-const LAYERED: &[&str] = &["windlass-apiserver"];
+/// Modules of one crate that may use each other until somebody separates them. The list only gets shorter.
+const KNOTS: &[(&str, &[&str])] = &[];
 
 pub(super) fn check(package: &Package, report: &mut Report) -> Result {
-    if !LAYERED.contains(&&*package.name) {
-        return Ok(());
-    }
     let source = package.folder().join("src");
-    let root = read(&source.join("lib.rs"))?;
-    let layers: Vec<&str> = declared(&root).collect();
+    let Some(root) =
+        ["lib.rs", "main.rs"].map(|name| source.join(name)).into_iter().find(|path| path.exists())
+    else {
+        return Ok(());
+    };
+    let layers = Layers::parse(&read(&root)?);
+    let (mut knotted, mut knots) = (Vec::new(), Vec::new());
+    for (_, modules) in KNOTS.iter().filter(|(name, _)| *name == package.name) {
+        knots.push(*modules);
+    }
     for path in rust_files(&source)?.into_iter().filter(|path| !is_test(path)) {
         let Some(module) = top_module(&source, &path) else { continue };
-        let Some(layer) = layers.iter().position(|declared| *declared == module) else { continue };
-        for used in used(&read(&path)?) {
-            if layers[..layer].contains(&&*used) {
-                report.errors.push(format!(
-                    "{}: `{module}` is declared below `{used}` in lib.rs and must not use it: move what both need \
-                     further down",
-                    shown(&path)
-                ));
+        for used in layers.used_above(&module, &read(&path)?) {
+            let is_knot = |knot: &&&[&str]| knot.contains(&module.as_str()) && knot.contains(&used);
+            match knots.iter().position(|knot| is_knot(&knot)) {
+                Some(knot) => knotted.push(knot),
+                None => report.errors.push(format!(
+                    "{}: `{module}` is declared below `{used}` in {} and must not use it: declare the modules in another \
+                     order, from the surface down; if `{used}` uses `{module}` too, move what both need further down",
+                    shown(&path),
+                    shown(&root),
+                )),
             }
         }
+    }
+    for (_, knot) in knots.iter().enumerate().filter(|(place, _)| !knotted.contains(place)) {
+        report.errors.push(format!(
+            "{}: the modules {} are in no knot any more; remove them from xtask/src/tidy/modules.rs",
+            package.name,
+            knot.join(", ")
+        ));
     }
     Ok(())
 }
 
-/// The modules that the root of a crate declares, in order.
-fn declared(root: &str) -> impl Iterator<Item = &str> {
-    root.lines().filter_map(|line| {
-        let line = line.strip_prefix("pub ").unwrap_or(line);
-        line.strip_prefix("mod ")?.strip_suffix(';')
-    })
+/// The modules that the root of a crate declares, and the names that the root re-exports from the modules.
+struct Layers {
+    modules: Vec<String>,
+    /// The module of each re-exported name.
+    exported: BTreeMap<String, String>,
+}
+
+impl Layers {
+    fn parse(root: &str) -> Self {
+        let root = code(root);
+        let modules: Vec<String> = root.lines().filter_map(declared).map(str::to_owned).collect();
+        let mut exported = BTreeMap::new();
+        for statement in root.split(';') {
+            let Some((_, tree)) = statement.rsplit_once("use ") else { continue };
+            for Import { path, name } in imports(tree) {
+                let mut path = path.iter().filter(|segment| !matches!(segment.as_str(), "self" | "crate"));
+                if let Some(module) = path.next().filter(|first| modules.contains(first))
+                    && *module != name
+                {
+                    exported.insert(name, module.clone());
+                }
+            }
+        }
+        Self { modules, exported }
+    }
+
+    /// Returns the modules that a file of `module` uses although the root declares them above `module`.
+    fn used_above(&self, module: &str, text: &str) -> Vec<&str> {
+        let layer = self.modules.iter().position(|declared| declared == module);
+        let above = &self.modules[..layer.unwrap_or(0)];
+        let used: Vec<String> = names_after_crate(&code(text));
+        let module_of = |name: &String| self.exported.get(name).unwrap_or(name).clone();
+        let used: Vec<String> = used.iter().map(module_of).collect();
+        above.iter().filter(|declared| used.contains(declared)).map(String::as_str).collect()
+    }
+}
+
+/// Returns the module that a line of a root declares.
+fn declared(line: &str) -> Option<&str> {
+    let line = ["pub(crate) ", "pub "].iter().find_map(|prefix| line.strip_prefix(prefix)).unwrap_or(line);
+    line.strip_prefix("mod ")?.strip_suffix(';')
+}
+
+/// Returns the text of a file without comment lines and without the unit tests at the end.
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    text.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .fold(String::new(), |text, line| text + line + "\n")
 }
 
 /// The module of a file that the root of the crate declares.
@@ -49,26 +107,66 @@ fn top_module(source: &Path, path: &Path) -> Option<String> {
     Some(name.strip_suffix(".rs").unwrap_or(name).to_owned())
 }
 
-/// The modules that a file names after `crate::`.
-fn used(text: &str) -> Vec<String> {
-    let mut used = Vec::new();
-    for (at, _) in text.match_indices("crate::") {
-        let rest = &text[at + "crate::".len()..];
-        match rest.strip_prefix('{') {
-            Some(list) => {
-                let list = list.split('}').next().unwrap_or_default();
-                used.extend(list.split(',').map(|item| word(item.trim_start())));
-            }
-            None => used.push(word(rest)),
-        }
-    }
-    used.sort();
-    used.dedup();
-    used
+/// Returns the names that follow `crate::` in a text.
+fn names_after_crate(text: &str) -> Vec<String> {
+    let trees = text.match_indices("crate::").map(|(at, found)| &text[at + found.len()..]);
+    let mut names: Vec<String> =
+        trees.flat_map(imports).filter_map(|import| import.path.into_iter().next()).collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
-fn word(text: &str) -> String {
-    text.chars().take_while(|character| character.is_alphanumeric() || *character == '_').collect()
+/// A path of a tree of imports, and the name under which the path is imported.
+#[derive(Debug, PartialEq, Eq)]
+struct Import {
+    path: Vec<String>,
+    name: String,
+}
+
+/// Returns the paths of the tree of imports at the start of a text: `a::{b, c::d as e}`.
+fn imports(text: &str) -> Vec<Import> {
+    let mut found = Vec::new();
+    branch(text.trim_start(), &mut Vec::new(), &mut found);
+    found
+}
+
+/// Reads one branch of a tree of imports, and returns the rest of the text.
+fn branch<'t>(text: &'t str, path: &mut Vec<String>, found: &mut Vec<Import>) -> &'t str {
+    if let Some(mut rest) = text.strip_prefix('{') {
+        loop {
+            rest = branch(rest.trim_start(), path, found).trim_start();
+            match rest.strip_prefix(',') {
+                Some(more) => rest = more,
+                None => return rest.strip_prefix('}').unwrap_or(rest),
+            }
+        }
+    }
+    let (segment, rest) = word(text);
+    if segment.is_empty() {
+        // A star, or type parameters.
+        found.push(Import { path: path.clone(), name: String::new() });
+        return text.strip_prefix('*').unwrap_or(text);
+    }
+    if let Some(rest) = rest.strip_prefix("::") {
+        path.push(segment.to_owned());
+        let rest = branch(rest, path, found);
+        path.pop();
+        return rest;
+    }
+    let (name, rest) = match rest.trim_start().strip_prefix("as ") {
+        Some(renamed) => word(renamed.trim_start()),
+        None => (segment, rest),
+    };
+    let path = path.iter().cloned().chain([segment.to_owned()]).collect();
+    found.push(Import { path, name: name.to_owned() });
+    rest
+}
+
+/// Splits the identifier off the start of a text.
+fn word(text: &str) -> (&str, &str) {
+    let end = text.find(|character: char| !character.is_alphanumeric() && character != '_');
+    text.split_at(end.unwrap_or(text.len()))
 }
 
 #[cfg(test)]
@@ -76,17 +174,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn used_modules_are_found_in_all_spellings() {
-        let text = "use crate::store::View;\nuse crate::{api, serve::Body};\nfn f() { crate::meta::name() }";
-        assert_eq!(used(text), ["api", "meta", "serve", "store"]);
+    fn used_names_are_found_in_all_spellings() {
+        let text = "use crate::store::View;\nuse crate::all::*;\n// crate::comment\nuse crate::{\n    api::{Get, List},\n    serve::Body,\n};\n\
+                    fn f() { crate::meta::name() }\n#[cfg(test)]\nmod tests {\n    use crate::fake;\n}\n";
+        assert_eq!(names_after_crate(&code(text)), ["all", "api", "meta", "serve", "store"]);
     }
 
     #[test]
     fn modules_are_those_of_the_root_in_its_order() {
-        let root = "mod server;\n// Words.\npub mod wire;\nuse x;\nmod store;\n";
-        assert_eq!(declared(root).collect::<Vec<_>>(), ["server", "wire", "store"]);
+        let root = "mod server;\n// Words.\npub mod wire;\nuse x;\n#[cfg(unix)]\npub(crate) mod store;\n";
+        assert_eq!(Layers::parse(root).modules, ["server", "wire", "store"]);
         let source = Path::new("src");
         assert_eq!(top_module(source, Path::new("src/registry/get.rs")).as_deref(), Some("registry"));
         assert_eq!(top_module(source, Path::new("src/meta.rs")).as_deref(), Some("meta"));
+    }
+
+    #[test]
+    fn a_module_must_not_use_modules_above_under_any_name() {
+        let layers = Layers::parse(
+            "mod server;\nmod api;\nmod store;\npub use self::{\n    api::{Get, verb::List as Listing},\n    server::Server,\n};\n",
+        );
+        let above = |module, text| layers.used_above(module, text).join(" ");
+        assert_eq!(above("server", "use crate::{api, store::View};"), "");
+        assert_eq!(above("store", "use crate::{Listing, api::Get};\n"), "api");
+        assert_eq!(above("store", "fn f(server: &crate::Server) {}\n"), "server");
+        assert_eq!(above("api", "fn f() { crate::store::open() }\n"), "");
     }
 }

@@ -29,8 +29,8 @@ use crate::{
     scan::{ScanError, Scanned},
 };
 
-/// Receives the notices of an informer's watches.
-pub type NoticeHandler = Arc<dyn Fn(&Notice) + Send + Sync>;
+/// Receives the notices of an informer's watches, each with its watch. A notice of an index has no watch.
+pub type NoticeHandler = Arc<dyn Fn(Option<SourceId>, &Notice) + Send + Sync>;
 
 /// The options of an informer.
 #[derive(Clone, Debug)]
@@ -211,7 +211,7 @@ impl InformerCore {
         let added = state.writer.add_index(name, function);
         let (handler, notices) = (state.notices.clone(), index_notices(&mut state.writer));
         drop(state);
-        report(handler, &notices);
+        report(handler, None, &notices);
         added
     }
 
@@ -276,7 +276,7 @@ impl InformerCore {
         let result = self.apply(&mut state, source, feed, &mut notices);
         let handler = state.notices.clone();
         drop(state);
-        report(handler, &notices);
+        report(handler, Some(source), &notices);
         result
     }
 
@@ -432,9 +432,9 @@ fn index_notices(writer: &mut Writer) -> Vec<Notice> {
     panics.map(|(index, object)| Notice::IndexPanicked { index, object }).collect()
 }
 
-fn report(handler: Option<NoticeHandler>, notices: &[Notice]) {
+fn report(handler: Option<NoticeHandler>, source: Option<SourceId>, notices: &[Notice]) {
     if let Some(handler) = handler {
-        notices.iter().for_each(|notice| handler(notice));
+        notices.iter().for_each(|notice| handler(source, notice));
     }
 }
 

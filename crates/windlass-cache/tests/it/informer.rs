@@ -407,7 +407,7 @@ async fn an_index_function_that_panics_gives_no_value_and_is_reported() {
     let informer = InformerCore::new(InformerOptions::default());
     let notices = Arc::new(Mutex::new(Vec::new()));
     let told = notices.clone();
-    informer.set_notice_handler(Arc::new(move |notice| told.lock().push(format!("{notice:?}"))));
+    informer.set_notice_handler(Arc::new(move |_, notice| told.lock().push(format!("{notice:?}"))));
     assert!(informer.add_index("early", IndexFn::new(fussy)));
     list(&informer, &[("bad", 1), ("good", 1)], 2);
     let panicked = |index: &str| format!("IndexPanicked {{ index: {index:?}, object: bad }}");
@@ -499,7 +499,7 @@ async fn an_index_function_that_calls_its_informer_panics_instead_of_waiting_for
     let informer = InformerCore::new(InformerOptions::default());
     let notices = Arc::new(Mutex::new(0));
     let count = notices.clone();
-    informer.set_notice_handler(Arc::new(move |_| *count.lock() += 1));
+    informer.set_notice_handler(Arc::new(move |_, _| *count.lock() += 1));
     let inner = informer.clone();
     let other = InformerCore::new(InformerOptions::default());
     let function = move |object: &RawObject| match object.name() {

@@ -212,12 +212,12 @@ impl SharedInformerFactory {
         self.informers().iter().filter(|informer| !informer.has_synced()).map(describe_unsynced).collect()
     }
 
-    /// Returns the resources with a filled cache and a watch that has been failing for `limit`, each with the last failure.
+    /// Returns the resources with a watch that has been failing for `limit`, each with the last failure.
     ///
-    /// A kind that the server no longer has is left out.
+    /// A kind that the server does not have is left out.
     pub(crate) fn stale(&self, limit: Duration) -> Vec<String> {
         let stale = |informer: &SharedInformer| {
-            let failing = informer.failing().filter(|_| informer.has_synced())?;
+            let failing = informer.failing()?;
             let is_stale = failing.duration() >= limit && !failing.kind_is_missing;
             let (plural, seconds) = (&informer.resource().plural, failing.duration().as_secs());
             is_stale.then(|| format!("{plural} for {seconds} s ({})", failing.last))
@@ -258,8 +258,8 @@ impl Inner {
             let (log, listeners, supervisor) = (log.clone(), listeners.clone(), self.supervisor.clone());
             let plural = resource.plural.clone();
             let task = format!("notice listener of {plural}");
-            Arc::new(move |notice| {
-                log.write(&plural, notice);
+            Arc::new(move |source, notice| {
+                log.write(&plural, source, notice);
                 // Cloned: a listener may add another one.
                 let listeners = listeners.read().clone();
                 for listener in listeners {

@@ -1,15 +1,16 @@
 //! The log lines of a watch.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use windlass_cache::Notice;
+use windlass_cache::{Notice, SourceId};
 
 /// Writes notices to the log. A failure that repeats is a warning once, and later at debug level.
 #[derive(Debug, Default)]
 pub(super) struct WatchLog {
-    failing: Mutex<Option<Failing>>,
+    /// The failing watches of the informer: one for each namespace, or one.
+    failing: Mutex<BTreeMap<Option<SourceId>, Failing>>,
 }
 
 /// The failures of a watch since the watch worked last.
@@ -31,26 +32,27 @@ impl Failing {
 }
 
 impl WatchLog {
-    /// Returns the failures, until the watch has recovered.
+    /// Returns the failures of the watch that has been failing for the longest time; `None` if all watches work.
     pub(super) fn failing(&self) -> Option<Failing> {
-        self.failing.lock().clone()
+        self.failing.lock().values().min_by_key(|failing| failing.since).cloned()
     }
 
     /// Remembers a failure, and returns whether the failure before was the same.
-    fn remember(&self, text: &str, kind_is_missing: bool) -> bool {
+    fn remember(&self, source: Option<SourceId>, text: &str, kind_is_missing: bool) -> bool {
         let mut failing = self.failing.lock();
-        let (since, repeated) = failing
-            .as_ref()
-            .map_or_else(|| (Instant::now(), false), |known| (known.since, known.last == text));
-        *failing = Some(Failing { since, last: text.to_owned(), kind_is_missing });
+        let known = failing.get(&source);
+        let (since, repeated) =
+            known.map_or_else(|| (Instant::now(), false), |known| (known.since, known.last == text));
+        failing.insert(source, Failing { since, last: text.to_owned(), kind_is_missing });
         repeated
     }
 
-    pub(super) fn write(&self, resource: &str, notice: &Notice) {
+    /// Writes a notice of one of the informer's watches.
+    pub(super) fn write(&self, resource: &str, source: Option<SourceId>, notice: &Notice) {
         match notice {
             Notice::Failed { error, retry_in } => {
                 let text = error.to_string();
-                if self.remember(&text, error.is_unknown_kind()) {
+                if self.remember(source, &text, error.is_unknown_kind()) {
                     tracing::debug!(resource, ?retry_in, "{text}");
                 } else if error.is_unknown_kind() {
                     tracing::info!(resource, ?retry_in, "{text}");
@@ -59,7 +61,7 @@ impl WatchLog {
                 }
             }
             Notice::Recovered => {
-                *self.failing.lock() = None;
+                self.failing.lock().remove(&source);
                 tracing::info!(resource, "watching again");
             }
             Notice::Unreadable(error) => tracing::warn!(resource, "{error}"),
@@ -71,5 +73,26 @@ impl WatchLog {
             }
             Notice::Relisting { reason } => tracing::info!(resource, reason, "listing again"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A watch of another namespace that recovers says nothing of a watch that fails.
+    #[tokio::test(start_paused = true)]
+    async fn the_watch_of_each_namespace_fails_and_recovers_alone() {
+        let log = WatchLog::default();
+        let [a, b] = [0, 1].map(|number| Some(SourceId(number)));
+        log.remember(a, "403", false);
+        tokio::time::advance(Duration::from_secs(60)).await;
+        log.remember(b, "500", false);
+        log.write("secrets", b, &Notice::Recovered);
+        assert!(log.remember(a, "403", false), "as before");
+        let duration = || log.failing().map(|failing| failing.duration().as_secs());
+        assert_eq!(duration(), Some(60));
+        log.write("secrets", a, &Notice::Recovered);
+        assert_eq!(duration(), None);
     }
 }

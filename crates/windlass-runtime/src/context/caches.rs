@@ -51,6 +51,10 @@ impl DeclaredCache {
         self.cache.informer.options().metadata_only
     }
 
+    fn api_version(&self) -> &str {
+        &self.cache.informer.resource().api_version
+    }
+
     fn is(&self, name: Option<&str>, informer: &SharedInformer) -> bool {
         self.name.as_deref() == name && self.cache.informer.is_same(informer)
     }
@@ -81,7 +85,10 @@ impl Caches {
         }
         let metadata_only = informer.options().metadata_only;
         let clashes = |known: &DeclaredCache| {
-            known.name.as_deref() == name && (name.is_some() || known.metadata_only() == metadata_only)
+            // Watches of two versions of a kind are told apart by the version.
+            known.name.as_deref() == name
+                && (name.is_some()
+                    || known.metadata_only() == metadata_only && known.api_version() == resource.api_version)
         };
         if declared.iter().any(clashes) {
             let (reader, kind) = (&self.reader, &resource.kind);
@@ -127,10 +134,13 @@ impl Caches {
         }
     }
 
+    /// Returns a cache of a kind: of the version of `resource`, or else of another version.
     fn find(&self, resource: &ApiResource, fits: impl Fn(&DeclaredCache) -> bool) -> Option<Arc<KindCache>> {
         let kinds = self.kinds.read();
-        let declared = kinds.get(&GroupResource::of(resource))?;
-        declared.iter().find(|known| fits(known)).map(|known| known.cache.clone())
+        let fitting =
+            || kinds.get(&GroupResource::of(resource)).into_iter().flatten().filter(|known| fits(known));
+        let of_version = fitting().find(|known| known.api_version() == resource.api_version);
+        of_version.or_else(|| fitting().next()).map(|known| known.cache.clone())
     }
 
     /// A lister of a kind that `C` names by itself.

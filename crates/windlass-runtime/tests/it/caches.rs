@@ -455,3 +455,43 @@ async fn a_dynamic_kind_is_reconciled() {
     .await;
     running.stop().await.expect("a graceful end");
 }
+
+/// A migration reads both versions of a kind.
+#[tokio::test]
+async fn two_versions_of_a_kind_are_read_apart() {
+    use k8s_openapi::api::autoscaling::{v1, v2};
+
+    let cluster = TestCluster::start().await;
+    create_namespaces(&cluster).await;
+    let spec = json!({ "maxReplicas": 3, "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": "web" } });
+    let scaler = json!({ "metadata": { "name": "web", "namespace": "a" }, "spec": spec });
+    let scaler: v2::HorizontalPodAutoscaler = serde_json::from_value(scaler).expect("an autoscaler");
+    let scalers: Api<v2::HorizontalPodAutoscaler> = Api::namespaced(cluster.client(), "a");
+    scalers.create(&PostParams::default(), &scaler).await.expect("created");
+    let faults = Faults::before(cluster.client());
+    let (cx, running) = context(&cluster, &faults, &[], |controller| {
+        controller.reads::<v1::HorizontalPodAutoscaler>().reads::<v2::HorizontalPodAutoscaler>()
+    })
+    .await;
+    let key = ObjectKey::namespaced("a", "web");
+    for version in ["v1", "v2"] {
+        let resource = ApiResource {
+            group: "autoscaling".to_owned(),
+            version: version.to_owned(),
+            api_version: format!("autoscaling/{version}"),
+            kind: "HorizontalPodAutoscaler".to_owned(),
+            plural: "horizontalpodautoscalers".to_owned(),
+        };
+        let found = cx
+            .lister_dynamic::<DynamicObject>(&resource)
+            .expect("declared")
+            .get(&key)
+            .expect("decodes")
+            .expect("there");
+        let types = found.types.clone().expect("types");
+        assert_eq!(types.api_version, resource.api_version);
+    }
+    let old = cx.lister::<v1::HorizontalPodAutoscaler>().expect("declared");
+    assert_eq!(old.get(&key).expect("decodes").expect("there").spec.max_replicas, 3);
+    running.stop().await.expect("a graceful end");
+}

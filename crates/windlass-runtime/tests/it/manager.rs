@@ -1,4 +1,5 @@
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -18,7 +19,9 @@ use tokio::{
 };
 use windlass_runtime::{
     Action, BoxError, Context, Controller, Error, Manager, ObjectKey, RateLimiter, RunContext, Runnable,
-    leader_election::LeaderElection, manager::Group,
+    leader_election::LeaderElection,
+    manager::Group,
+    source::{Poller, Timer},
 };
 use windlass_test::{TestCluster, eventually, stretched};
 
@@ -125,13 +128,18 @@ async fn the_longest_times_mean_never() {
         count.fetch_add(1, Ordering::SeqCst);
         async { Ok::<_, Error>(Action::done()) }
     })
-    .resync(Duration::MAX);
+    .resync(Duration::MAX)
+    .source(Timer::every(Duration::MAX, |_| Ok(vec![ObjectKey::namespaced("default", "timer")])).jitter(0.5))
+    .source(Poller::every(Duration::MAX, || async {
+        Ok::<BTreeMap<ObjectKey, u32>, Error>(BTreeMap::new())
+    }));
     let manager = Manager::new(client).controller(controller).graceful_shutdown_timeout(Some(Duration::MAX));
     let running = cluster.run_restricted(manager).await;
     eventually(SOON, || async {
-        if reconciled.load(Ordering::SeqCst) > 0 { Ok(()) } else { Err("not reconciled") }
+        if reconciled.load(Ordering::SeqCst) > 1 { Ok(()) } else { Err("not reconciled") }
     })
     .await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
     running.stop().await.expect("a graceful end");
 }
 

@@ -2,14 +2,17 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use k8s_openapi::{
     api::{
         coordination::v1::Lease,
-        core::v1::{ConfigMap, Namespace},
+        core::v1::{ConfigMap, Namespace, Secret},
     },
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
@@ -21,6 +24,7 @@ use parking_lot::Mutex;
 use tokio::{task::JoinHandle, time::Instant};
 use windlass_runtime::{
     Action, Context, Controller, Manager, ObjectKey, Result, Watch,
+    env::Env,
     leader_election::{LeaderElection, Timing},
     manager::Cluster,
     sharding::Sharding,
@@ -255,6 +259,87 @@ async fn the_keys_of_a_further_cluster_are_handed_over() -> Result<()> {
     .await;
     a.stop().await?;
     edge.end().await;
+    Ok(())
+}
+
+/// The keys of a mapper have no object of the controller's own kind.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_without_an_object_are_taken_over() -> Result<()> {
+    let world = World::start().await;
+    let by: Arc<Mutex<BTreeSet<(&str, ObjectKey)>>> = Arc::default();
+    let replica = |name: &'static str, action: Action| {
+        let by = by.clone();
+        let controller = Controller::of::<Secret>(move |key: ObjectKey, _: Context<Secret>| {
+            by.lock().insert((name, key));
+            async move { Ok::<_, std::convert::Infallible>(action) }
+        });
+        let controller = controller.watches::<ConfigMap>(|map, _| {
+            let name = map.metadata.name.as_deref().filter(|name| name.starts_with("object-"));
+            let key = name.map(|name| ObjectKey::new(map.metadata.namespace.as_deref(), name));
+            Ok(key.into_iter().collect())
+        });
+        let sharding = Sharding::new("shards").namespace(&world.namespace).identity(name).timing(timing());
+        let manager = Manager::new(world.client.clone()).namespaces([&world.namespace]);
+        run(manager.controller(controller.sharded()).sharding(sharding))
+    };
+    let keys_of = |name: &str| {
+        let by = by.lock();
+        by.iter().filter(|(replica, _)| *replica == name).map(|(_, key)| key.clone()).collect::<BTreeSet<_>>()
+    };
+    // The first replica ends its work on each key, and the second one has periodic work on its keys.
+    let a = replica("a", Action::done());
+    eventually(SOON, || async { expect_eq(keys_of("a").len(), OBJECTS) }).await;
+    let b = replica("b", again());
+    eventually(SOON, || async {
+        let keys = keys_of("b").len();
+        if keys > OBJECTS / 10 { Ok(()) } else { Err(format!("b has worked on {keys} keys")) }
+    })
+    .await;
+    by.lock().retain(|(replica, _)| *replica == "b");
+    b.stop().await?;
+    let moved = keys_of("b");
+    eventually(SOON, || async {
+        let lost = moved.difference(&keys_of("a")).count();
+        if lost == 0 { Ok(()) } else { Err(format!("{lost} of {} keys are lost", moved.len())) }
+    })
+    .await;
+    a.stop().await?;
+    world.end().await;
+    Ok(())
+}
+
+/// The clock of the program panics once, while the replica renews its Lease.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_panic_while_a_lease_is_renewed_ends_no_membership() -> Result<()> {
+    let world = World::start().await;
+    let panics = Arc::new(AtomicBool::new(false));
+    let clock = {
+        let panics = panics.clone();
+        move || {
+            assert!(!panics.swap(false, Ordering::SeqCst), "on purpose");
+            jiff::Timestamp::now()
+        }
+    };
+    let manager = world.replica("a", world.client.clone()).env(Env::new(1, clock));
+    let metrics = manager.metrics().clone();
+    let a = run(manager);
+    world.work.is_shared_by(&["a"]).await;
+    panics.store(true, Ordering::SeqCst);
+    let counted = || metric(&metrics.render(), "windlass_task_panics_total{task=\"sharding membership\"}");
+    eventually(SOON, || async { expect_eq(counted(), 1) }).await;
+    let version = || async {
+        let lease = world.leases().await.pop();
+        lease.and_then(|lease| lease.metadata.resource_version)
+    };
+    let before = version().await;
+    eventually(SOON, || async {
+        let now = version().await;
+        if now.is_some() && now != before { Ok(()) } else { Err("the Lease is not renewed") }
+    })
+    .await;
+    world.work.is_shared_by(&["a"]).await;
+    a.stop().await?;
+    world.end().await;
     Ok(())
 }
 

@@ -15,9 +15,10 @@ use windlass_runtime::client::{ClientBuilder, ConfigSource};
 use windlass_runtime::permission::Permissions;
 use windlass_runtime::{Error, Manager};
 
+use crate::operators::Operators;
 use crate::ownership::AppliedObjects;
 use crate::rights::{Account, Login, RestrictedAccount, RestrictedManager};
-use crate::running::{Operators, RunningManager};
+use crate::running::RunningManager;
 use crate::wait::Wait;
 use crate::{TestClock, eventually, install, operator_log};
 

@@ -36,6 +36,7 @@ mod eventually;
 mod faults;
 mod install;
 mod operator_log;
+mod operators;
 mod ownership;
 mod reconcile_errors;
 mod rights;

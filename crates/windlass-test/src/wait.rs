@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::eventually::keep_trying;
-use crate::running::Operators;
+use crate::operators::Operators;
 
 /// One object to wait for: where it is, how long to wait, and whose failure ends the wait early.
 pub(crate) struct Wait<'a> {

@@ -15,11 +15,15 @@
 
 mod error;
 mod reader;
+mod resource_path;
 
 pub mod env;
 
 mod fence;
+mod observer;
+mod shutdown;
 mod supervisor;
+mod webhook_declaration;
 
 pub mod client;
 pub mod read_your_writes;
@@ -45,7 +49,9 @@ pub mod permission;
 mod context;
 mod reconcile;
 
+mod cluster_state;
 mod controller;
+mod shared_state;
 
 pub mod conditions;
 pub mod events;
@@ -99,12 +105,13 @@ pub use self::{
     health::Check,
     kind::{AsObject, Object, ObjectKeyExt},
     lister::Lister,
-    manager::{Manager, RunContext, Runnable, ShownQueue, Shutdown},
+    manager::{Manager, RunContext, Runnable, ShownQueue},
     metrics::Metrics,
     objects::Objects,
     permission::{Permission, Permissions, Verb},
     predicate::Predicate,
     reconcile::{Action, Reconciler},
+    shutdown::Shutdown,
     watch::Watch,
     webhooks::{AdmissionContextExt, AdmissionWebhookExt},
 };

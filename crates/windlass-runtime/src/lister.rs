@@ -8,9 +8,18 @@ use windlass_cache::{Decoder, ObjectKey, Query, RawObject, Selector};
 use crate::{
     client::path::GroupResource,
     error::{Error, Result},
+    informer::SharedInformer,
     kind_cache::KindCache,
     objects::Objects,
 };
+
+impl SharedInformer {
+    /// Returns a typed view of the cache. It shows what the watch has seen, without the unseen writes that a
+    /// [`Context`](crate::Context) adds.
+    pub fn lister<K: DeserializeOwned + Send + Sync + 'static>(&self) -> Lister<K> {
+        Lister::new(Arc::new(KindCache::of_informer(self.clone())))
+    }
+}
 
 /// Reads a kind from its cache. Never waits, never asks the server. Cheap to clone.
 ///

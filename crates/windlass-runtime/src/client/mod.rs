@@ -17,7 +17,6 @@
 mod body;
 mod config;
 mod detached;
-pub(crate) mod path;
 pub(crate) mod request;
 mod retry;
 mod service;
@@ -38,11 +37,9 @@ use tokio::sync::Semaphore;
 use windlass_http::{HttpClient, Options};
 
 pub use self::{config::ConfigSource, retry::RetryPolicy, service::NoRetry};
-pub(crate) use self::{
-    detached::OnUnknownOutcome,
-    retry::{MAX_RETRY_AFTER, retry_after},
-};
+pub(crate) use self::{detached::OnUnknownOutcome, retry::retry_after};
 use self::{token_file::TokenFile, transport::Transport};
+pub(crate) use crate::resource_path as path;
 use crate::{
     env::Env,
     error::{BoxError, Error, Result, chain},

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, Method, StatusCode, header};
 
-/// The longest wait that a server can ask for. Longer ones are cut to this.
-pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
+use crate::error::MAX_RETRY_AFTER;
 
 /// How often a request is sent again, and after which time.
 #[derive(Clone, Copy, Debug)]

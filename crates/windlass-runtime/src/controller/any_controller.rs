@@ -15,8 +15,8 @@ use crate::{
     error::{Error, Result},
     handler::QueueKey,
     kind::Kind,
-    manager::ManagerState,
     permission::{Permission, Permissions},
+    shared_state::SharedState,
     watch::Watch,
 };
 
@@ -32,7 +32,7 @@ pub(crate) trait AnyController: Send {
     /// Whether replicas split its keys.
     fn is_sharded(&self) -> bool;
     /// Requests the caches, before they are started.
-    fn prepare<'a>(&'a mut self, shared: &'a Arc<ManagerState>) -> BoxFuture<'a, Result<()>>;
+    fn prepare<'a>(&'a mut self, shared: &'a Arc<SharedState>) -> BoxFuture<'a, Result<()>>;
     /// Returns the work of the controller after [`prepare`](Self::prepare).
     fn work(&self) -> Option<Arc<dyn ControllerWork>>;
 }
@@ -62,7 +62,7 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
         self.shard_hash.is_some()
     }
 
-    fn prepare<'a>(&'a mut self, shared: &'a Arc<ManagerState>) -> BoxFuture<'a, Result<()>> {
+    fn prepare<'a>(&'a mut self, shared: &'a Arc<SharedState>) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             if let Some(method) = self.misused {
                 return Err(Error::setup(format!(
@@ -104,7 +104,7 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
 
 impl<Q: QueueKey> Controller<Q> {
     /// The controller's share of the keys; `None` if they are not split.
-    fn shard(&self, shared: &ManagerState) -> Result<Option<Shard<Q>>> {
+    fn shard(&self, shared: &SharedState) -> Result<Option<Shard<Q>>> {
         let Some(hash) = self.shard_hash.clone() else { return Ok(None) };
         let Some(gate) = shared.sharding.get() else {
             return Err(Error::setup(format!(
@@ -121,7 +121,7 @@ async fn resolve_scope(
     primary: Option<Kind>,
     needed: bool,
     limit: Option<Duration>,
-    shared: &ManagerState,
+    shared: &SharedState,
 ) -> Result<Option<Kind>> {
     let Some(mut kind) = primary else { return Ok(None) };
     if kind.namespaced.is_none() && needed {

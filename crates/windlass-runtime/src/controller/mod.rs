@@ -4,7 +4,6 @@ mod any_controller;
 mod current;
 mod handle;
 mod hot_loop;
-mod observer;
 mod outcome;
 mod permit;
 mod remembered_keys;
@@ -22,13 +21,9 @@ use kube_core::{ApiResource, DynamicObject, Resource};
 use windlass_cache::{ObjectKey, RawObject};
 use windlass_workqueue::RateLimiter;
 
+pub use self::handle::{ControllerHandle, WatchId};
 pub(crate) use self::{
-    any_controller::AnyController, current::reconciles, observer::Observer, outcome::Outcome,
-    running::Running,
-};
-pub use self::{
-    handle::{ControllerHandle, WatchId},
-    observer::Reconciled,
+    any_controller::AnyController, current::reconciles, outcome::Outcome, running::Running,
 };
 use self::{
     shard::{ShardHash, StoredKeys},

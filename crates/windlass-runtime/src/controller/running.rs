@@ -21,10 +21,11 @@ use windlass_cache::{Delta, Store};
 use windlass_workqueue::{AddOptions, LOW_PRIORITY, WorkQueue};
 
 use super::{
-    ErasedReconcile, Observer, Settings, WatchId, current::Identity, hot_loop::HotLoops, shard::Shard,
+    ErasedReconcile, Settings, WatchId, current::Identity, hot_loop::HotLoops, shard::Shard,
     write_barrier::WriteBarrier,
 };
 use crate::{
+    cluster_state::ClusterState,
     context::{self, Caches},
     discovery,
     error::{BoxError, Error, Result, chain},
@@ -32,11 +33,12 @@ use crate::{
     handler::{EventHandler, Keys, MapContext, QueueKey},
     informer::{HandlerOptions, HandlerRegistration, InformerError, SharedInformer},
     kind::Kind,
-    manager::{ClusterState, ManagerState},
     metrics::OneController,
+    observer::Observer,
     permission::{Denial, Permissions},
     predicate::Predicate,
     reader::Reader,
+    shared_state::SharedState,
     source::{Source, SourceContext},
     supervisor::{Supervisor, panic_message},
     undecodable::UndecodableReporter,
@@ -64,7 +66,7 @@ pub(crate) struct Running<Q: QueueKey> {
     predicates: Arc<Vec<Predicate>>,
     /// The declared rights, to explain a denied request.
     declared: Permissions,
-    manager: Arc<ManagerState>,
+    manager: Arc<SharedState>,
     /// The contexts in the further clusters of the manager.
     further: BTreeMap<String, Arc<context::ControllerContext>>,
     /// The caches in all clusters.
@@ -163,7 +165,7 @@ impl<Q: QueueKey> Running<Q> {
         predicates: Vec<Predicate>,
         settings: Settings,
         declared: Permissions,
-        manager: &Arc<ManagerState>,
+        manager: &Arc<SharedState>,
     ) -> Arc<Self> {
         let mut queue = WorkQueue::builder(name).seed(manager.env.random());
         if let Some(limiter) = settings.rate_limiter.clone() {

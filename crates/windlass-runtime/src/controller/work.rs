@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
 use super::Running;
-use crate::{error::Result, handler::QueueKey, manager::Shutdown, source::Source};
+use crate::{error::Result, handler::QueueKey, shutdown::Shutdown, source::Source};
 
 /// A controller that has been prepared, with its key type erased.
 pub(crate) trait ControllerWork: Send + Sync {

@@ -19,13 +19,14 @@ use tokio::{
 use tracing::Instrument;
 use windlass_workqueue::{AddOptions, Item, WorkQueue};
 
-use super::{Outcome, Reconciled, Running, hot_loop::Pace, permit::Permit};
+use super::{Outcome, Running, hot_loop::Pace, permit::Permit};
 use crate::{
     client::path::GroupResource,
     error::{Error, Result, is_undecodable},
     handler::QueueKey,
-    manager::Shutdown,
+    observer::Reconciled,
     read_your_writes::Session,
+    shutdown::Shutdown,
     supervisor::Recovery,
 };
 

@@ -5,7 +5,7 @@ use windlass_webhook::{CertificateSource, certificates::Location};
 
 use crate::{
     error::{Error, Result},
-    manager::WebhookServerDeclaration,
+    webhook_declaration::WebhookServerDeclaration,
 };
 
 /// Adds the conversion that the operator declares for a CRD. A CRD without a declared conversion is not changed.

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     env::Env,
     error::{Error, Result},
-    manager::WebhookServerDeclaration,
+    webhook_declaration::WebhookServerDeclaration,
 };
 
 /// The pause after a failure; the pause doubles with each failure in a row.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kube_core::response::Status;
 
 use super::Error;
-use crate::client::path::GroupResource;
+use crate::resource_path::GroupResource;
 
 /// Returns the first result of `find` for an [`Error`] in the chain of causes.
 fn find_in_chain<T>(

@@ -10,10 +10,10 @@ use windlass_cache::ObjectKey;
 
 pub(crate) use self::chain::{chain, is_conflict, is_terminal, is_undecodable, requested_retry};
 pub use self::field_conflict::FieldConflict;
-use crate::{
-    client::{MAX_RETRY_AFTER, path::GroupResource},
-    reader::Reader,
-};
+use crate::{reader::Reader, resource_path::GroupResource};
+
+/// The longest wait that a server can ask for. Longer waits are cut to this.
+pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
 
 /// Any error. A reconciler may return each error type that converts into it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;

@@ -14,7 +14,8 @@ use super::{
 use crate::{
     client::path::GroupResource,
     error::{Error, Result},
-    informer::{Admission, SharedInformer, SharedInformerFactory, WatchOptions},
+    informer::{SharedInformer, SharedInformerFactory, WatchOptions},
+    read_your_writes::Admission,
 };
 
 /// The objects of the fake API server, and the caches that show them.

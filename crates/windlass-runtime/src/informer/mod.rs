@@ -33,6 +33,7 @@ mod driver;
 mod factory;
 mod feed;
 mod log;
+mod metrics;
 mod shared;
 mod undecodable;
 
@@ -44,7 +45,7 @@ pub use windlass_cache::{
     Transform, WatchError,
 };
 
-pub(crate) use self::options::Admission;
+pub(crate) use self::metrics::CacheMetrics;
 pub use self::{
     delivery::{DeltaHandler, HandlerResult},
     factory::{InformerError, SharedInformerFactory},

@@ -6,7 +6,7 @@ use windlass_cache::{
     Transform,
 };
 
-use crate::client::path::GroupResource;
+use crate::{read_your_writes::Admission, resource_path::GroupResource};
 
 /// What is watched of a kind, and how it is kept.
 ///
@@ -49,15 +49,6 @@ pub struct WatchOptions {
     pub indexes: Vec<(String, IndexFn)>,
     /// Timeouts, page size and back-off of the watch. Its `resource` is filled in.
     pub reflector: Option<ReflectorConfig>,
-}
-
-/// Whether a filtered cache holds an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Admission {
-    Held,
-    NotHeld,
-    /// A field selector decides, which only the server evaluates.
-    Unknown,
 }
 
 impl WatchOptions {

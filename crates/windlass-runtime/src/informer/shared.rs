@@ -8,7 +8,6 @@ use std::{
 
 use kube_core::ApiResource;
 use parking_lot::{Mutex, RwLock};
-use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use windlass_cache::{
@@ -16,21 +15,24 @@ use windlass_cache::{
 };
 
 use super::{
-    Admission, WatchOptions,
+    WatchOptions,
     delivery::{Delivery, DeltaHandler},
     driver::WatchSource,
     factory::Release,
     log::{Failing, WatchLog},
     undecodable::UndecodableObjects,
 };
-use crate::{kind_cache::KindCache, lister::Lister, read_your_writes::CacheView, supervisor::Supervisor};
+use crate::{
+    read_your_writes::{Admission, CacheView},
+    supervisor::Supervisor,
+};
 
 /// A callback for failures and other notices of a watch.
 pub(super) type Listener = Arc<dyn Fn(&Notice) + Send + Sync>;
 
 /// One watch of a kind with its cache. Cheap to clone.
 ///
-/// The watch lives as long as a clone, a [`Store`] or [`Lister`] of it, or a registered handler.
+/// The watch lives as long as a clone, a [`Store`] or [`Lister`](crate::Lister) of it, or a registered handler.
 #[derive(Clone)]
 pub struct SharedInformer {
     pub(super) watch: Arc<SharedWatch>,
@@ -67,12 +69,6 @@ impl SharedInformer {
     /// Returns the objects. Clones of the store keep the watch alive.
     pub fn store(&self) -> Store {
         self.watch.core.store().with_guard(self.watch.clone())
-    }
-
-    /// Returns a typed view of the cache. It shows what the watch has seen, without the unseen writes that a
-    /// [`Context`](crate::Context) adds.
-    pub fn lister<K: DeserializeOwned + Send + Sync + 'static>(&self) -> Lister<K> {
-        Lister::new(Arc::new(KindCache::of_informer(self.clone())))
     }
 
     /// Returns the resource that is watched.

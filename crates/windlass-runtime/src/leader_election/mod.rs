@@ -30,12 +30,12 @@ use self::{
     lease::LeaseLock,
 };
 use crate::{
+    cluster_state::ClusterState,
     env::{Env, host_name},
     error::{Error, Result},
     events::{EventType, Recorder},
     fence::Fence,
-    manager::ManagerState,
-    metrics::NameLabel,
+    metrics::{Metrics, NameLabel},
     permission::{Permission, Verb},
 };
 
@@ -151,27 +151,33 @@ impl LeaderElection {
         self.timing.check().or_else(bad)
     }
 
-    pub(crate) fn start(self, shared: &Arc<ManagerState>) -> Leadership {
-        let namespace = self.namespace.unwrap_or_else(|| shared.own.client.default_namespace().to_owned());
-        let identity = self.identity.unwrap_or_else(|| format!("{}_{}", host_name(), shared.env.uuid()));
-        let gauge = shared.metrics.leader.get_or_create_owned(&NameLabel { name: self.name.clone() });
+    /// Begins to campaign. `fence` is the right of the leader's reconciles to run.
+    pub(crate) fn start(
+        self,
+        cluster: &ClusterState,
+        env: &Env,
+        metrics: &Metrics,
+        fence: &Fence,
+    ) -> Leadership {
+        let namespace = self.namespace.unwrap_or_else(|| cluster.client.default_namespace().to_owned());
+        let identity = self.identity.unwrap_or_else(|| format!("{}_{}", host_name(), env.uuid()));
+        let gauge = metrics.leader.get_or_create_owned(&NameLabel { name: self.name.clone() });
         gauge.set(0);
-        let slow_path =
-            shared.metrics.leader_slow_path.get_or_create_owned(&NameLabel { name: self.name.clone() });
-        shared.leader.close();
+        let slow_path = metrics.leader_slow_path.get_or_create_owned(&NameLabel { name: self.name.clone() });
+        fence.close();
         let (tell, changes) = watch::channel(None);
         let may_release = Arc::new(AtomicBool::new(false));
         let again = self.back_to_follower.then(Arc::<Notify>::default);
         let stop = CancellationToken::new();
         let campaign = Campaign {
             elector: Elector::new(identity.clone(), self.timing),
-            lock: LeaseLock::new(shared.own.client.clone(), &namespace, &self.name, self.labels),
-            fence: shared.leader.clone(),
+            lock: LeaseLock::new(cluster.client.clone(), &namespace, &self.name, self.labels),
+            fence: fence.clone(),
             release_on_stop: self.release_on_stop,
             may_release: may_release.clone(),
-            recorder: shared.own.recorder.named(self.name.as_str()),
+            recorder: cluster.recorder.named(self.name.as_str()),
             begun: Instant::now(),
-            env: shared.env.clone(),
+            env: env.clone(),
             tell,
             gauge,
             slow_path,

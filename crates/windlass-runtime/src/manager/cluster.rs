@@ -1,18 +1,13 @@
 //! The clusters of a manager: its own, and further ones.
 
-use std::sync::Arc;
-
 use kube_client::Client;
 
-use super::Target;
+use super::{Manager, Target};
 use crate::{
-    client::{self, ClientState, ConfigSource},
+    client::ConfigSource,
     env::Env,
     error::{Error, Result},
-    events::{Broadcaster, EventsApi, Recorder},
-    informer::SharedInformerFactory,
-    read_your_writes::WriteLog,
-    supervisor::Supervisor,
+    shared_state::ConnectedCluster,
 };
 
 /// A cluster that a manager watches and writes to besides its own.
@@ -72,79 +67,18 @@ impl Cluster {
         self.namespaces = namespaces.into_iter().map(Into::into).collect();
         self
     }
-}
 
-/// A cluster of a running manager.
-pub(crate) struct ClusterState {
-    pub(crate) client: Client,
-    pub(crate) writes: WriteLog,
-    pub(crate) informers: SharedInformerFactory,
-    pub(crate) events: Broadcaster,
-    pub(crate) recorder: Recorder,
-    /// The namespaces that caches are limited to; none means all namespaces.
-    pub(crate) namespaces: Vec<String>,
-    state: Arc<ClientState>,
-}
-
-impl ClusterState {
-    pub(super) async fn own(
-        client: Client,
-        env: &Env,
-        supervisor: &Supervisor,
-        namespaces: Vec<String>,
-        events_api: EventsApi,
-    ) -> Result<Self> {
-        let events = Broadcaster::supervised(env.clone(), supervisor.clone());
-        Self::new(client, env, supervisor, namespaces, events, events_api).await
-    }
-
-    /// Connects to a further cluster. Its metrics are those of `own`, with another host.
-    pub(super) async fn further(
-        cluster: Cluster,
-        own: &Self,
-        env: &Env,
-        supervisor: &Supervisor,
-        events_api: EventsApi,
-    ) -> Result<Self> {
-        let Cluster { name, target, namespaces } = cluster;
-        let connected = async {
-            let client = super::Manager::connect(target, env).await?;
-            Self::new(client, env, supervisor, namespaces, own.events.sibling(), events_api).await
-        };
-        let further =
-            connected.await.map_err(|e| e.while_doing(format_args!("connecting to cluster {name:?}")))?;
-        further.state.share_metrics(&own.state);
-        Ok(further)
-    }
-
-    async fn new(
-        client: Client,
-        env: &Env,
-        supervisor: &Supervisor,
-        namespaces: Vec<String>,
-        events: Broadcaster,
-        events_api: EventsApi,
-    ) -> Result<Self> {
-        let (client, state) = client::adopt(client, env).await?;
-        events.start_recording_by(events_api, client.clone());
-        Ok(Self {
-            informers: SharedInformerFactory::supervised(client.clone(), env.random(), supervisor.clone()),
-            recorder: events.recorder("windlass"),
-            events,
-            writes: state.writes.clone(),
-            client,
-            namespaces,
-            state,
-        })
-    }
-
-    pub(super) fn register_metrics(&self, registry: &mut prometheus_client::registry::Registry) {
-        self.state.register_metrics(registry);
-        self.events.register_metrics(registry);
+    /// Connects to the cluster.
+    pub(super) async fn connect(self, env: &Env) -> Result<ConnectedCluster> {
+        let Self { name, target, namespaces } = self;
+        check_name(&name)?;
+        let client = Manager::connect(target, env).await;
+        let client = client.map_err(|e| e.while_doing(format_args!("connecting to cluster {name:?}")))?;
+        Ok(ConnectedCluster { name, client, namespaces })
     }
 }
 
 /// Refuses a name that a metric's label or an error message could not tell from another.
-pub(super) fn check_name(name: &str) -> Result<()> {
+fn check_name(name: &str) -> Result<()> {
     if name.is_empty() { Err(Error::setup("a cluster of the manager has an empty name")) } else { Ok(()) }
 }

@@ -13,9 +13,7 @@ mod run;
 mod run_context;
 mod runnable;
 mod secure_metrics;
-mod shutdown;
 mod signals;
-mod state;
 mod stop;
 mod terms;
 
@@ -30,18 +28,15 @@ use windlass_webhook::ServerDefaults;
 
 pub use self::{
     cluster::Cluster,
-    declarations::{ElectionDeclaration, MetricsDeclaration, WebhookServerDeclaration},
+    declarations::{ElectionDeclaration, MetricsDeclaration},
     run_context::{RunContext, ShownQueue},
     runnable::{Group, Runnable},
     secure_metrics::SecureMetrics,
-    shutdown::Shutdown,
 };
-pub(crate) use self::{cluster::ClusterState, state::ManagerState};
 use self::{names::Selection, run::RunningManager};
-pub use crate::controller::Reconciled;
 use crate::{
     client::{ClientBuilder, ConfigSource},
-    controller::{self, AnyController, Controller, Observer},
+    controller::{self, AnyController, Controller},
     env::Env,
     error::{BoxError, Error, Result},
     events::EventsApi,
@@ -49,9 +44,11 @@ use crate::{
     health::{Check, Health},
     leader_election::LeaderElection,
     metrics::Metrics,
+    observer::Observer,
     permission::Permission,
     sharding::Sharding,
 };
+pub use crate::{observer::Reconciled, shutdown::Shutdown, webhook_declaration::WebhookServerDeclaration};
 
 /// Runs controllers and the other parts of an operator.
 ///

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    Change, Manager, ManagerState, RunContext, WebhookServerDeclaration,
+    Change, Manager, RunContext,
     http::{HealthEndpoints, MetricsEndpoint, serve},
     names::ControllerNames,
     runnable::{Ended, Group, Runnable, RunningGroup},
@@ -34,11 +34,13 @@ use crate::{
     informer::SharedInformerFactory,
     leader_election::{LeaderElection, Leadership, LeadershipChange},
     sharding::{Sharded, Sharding},
+    shared_state::SharedState,
+    webhook_declaration::WebhookServerDeclaration,
 };
 
 /// A running manager.
 pub(super) struct RunningManager {
-    pub(super) state: Arc<ManagerState>,
+    pub(super) state: Arc<SharedState>,
     pub(super) groups: [RunningGroup; 4],
     /// Runnables that start when this replica becomes the leader. If a leader may become a follower, those of a leader too.
     pub(super) elected: Vec<Runnable>,
@@ -99,7 +101,11 @@ impl RunningManager {
         tokio::pin!(stop);
         let state = async {
             let client = Manager::connect(target, &env).await?;
-            ManagerState::new(client, env.clone(), metrics, namespaces, clusters, events_api, observer).await
+            let mut connected = Vec::new();
+            for cluster in clusters {
+                connected.push(cluster.connect(&env).await?);
+            }
+            SharedState::new(client, env.clone(), metrics, namespaces, connected, events_api, observer).await
         };
         let state = tokio::select! {
             biased;
@@ -200,7 +206,7 @@ impl RunningManager {
         check_repeatable(parts.election.as_ref(), &parts.runnables)?;
         if let Some(sharding) = &parts.sharding {
             sharding.check()?;
-            let _ = self.state.sharding.set(sharding.gate(&self.state));
+            let _ = self.state.sharding.set(sharding.gate(&self.state.env, &self.state.metrics));
         }
         self.add_checks();
         if let Some(address) = parts.metrics_address {
@@ -238,10 +244,14 @@ impl RunningManager {
             self.start_controller(&*controller);
         }
         if let (Some(sharding), Some(gate)) = (parts.sharding, self.state.sharding.get()) {
-            self.sharded = Some(sharding.start(gate.clone(), sharded, &self.state));
+            let (client, env, supervisor) = (&self.state.own.client, &self.state.env, &self.state.supervisor);
+            self.sharded = Some(sharding.start(gate.clone(), sharded, client, env, supervisor));
         }
         match parts.election {
-            Some(election) => self.leadership = Some(election.start(&self.state)),
+            Some(election) => {
+                let SharedState { own, env, metrics, leader, .. } = &*self.state;
+                self.leadership = Some(election.start(own, env, metrics, leader));
+            }
             None => self.lead(),
         }
         Ok(())

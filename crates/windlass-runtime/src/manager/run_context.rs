@@ -6,7 +6,6 @@ use kube_client::Client;
 use prometheus_client::metrics::counter::Counter;
 use windlass_workqueue::WorkQueue;
 
-use super::{ManagerState, Shutdown};
 use crate::{
     cache_declaration::CacheDeclaration,
     context::Caches,
@@ -18,13 +17,15 @@ use crate::{
     lister::Lister,
     metrics::Metrics,
     reader::Reader,
+    shared_state::SharedState,
+    shutdown::Shutdown,
     undecodable::UndecodableReporter,
 };
 
 /// The context of a runnable. Cheap to clone.
 #[derive(Clone)]
 pub struct RunContext {
-    pub(crate) state: Arc<ManagerState>,
+    pub(crate) state: Arc<SharedState>,
     pub(crate) shutdown: Shutdown,
     /// Reports as the runnable.
     pub(crate) recorder: Recorder,
@@ -37,7 +38,7 @@ impl RunContext {
     pub(super) fn new(
         runnable: &str,
         reads: &[CacheDeclaration],
-        state: &Arc<ManagerState>,
+        state: &Arc<SharedState>,
         shutdown: Shutdown,
     ) -> Result<Self> {
         let own = &state.own;
@@ -130,7 +131,7 @@ impl RunContext {
 #[must_use = "the metrics are shown until this is dropped"]
 pub struct ShownQueue {
     name: String,
-    state: Arc<ManagerState>,
+    state: Arc<SharedState>,
 }
 
 impl Drop for ShownQueue {

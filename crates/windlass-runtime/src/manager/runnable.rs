@@ -10,13 +10,15 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use super::{ManagerState, RunContext, Shutdown};
+use super::RunContext;
 use crate::{
     cache_declaration::CacheDeclaration,
     error::BoxError,
     informer::{SharedInformerFactory, WatchOptions},
     kind::Object,
     permission::Permission,
+    shared_state::SharedState,
+    shutdown::Shutdown,
     supervisor::panic_message,
 };
 
@@ -235,7 +237,7 @@ impl RunningGroup {
     }
 
     /// Starts a runnable. One that is stopped alone may take `grace` to end; then it is aborted.
-    pub(super) fn start(&mut self, runnable: Runnable, state: &Arc<ManagerState>, grace: Option<Duration>) {
+    pub(super) fn start(&mut self, runnable: Runnable, state: &Arc<SharedState>, grace: Option<Duration>) {
         let part = runnable.part().to_owned();
         let Runnable { name, run, needs_caches, reads, group, .. } = runnable;
         let shutdown = self.shutdown.child();

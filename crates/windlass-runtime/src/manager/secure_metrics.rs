@@ -16,8 +16,8 @@ use super::{
 };
 use crate::{
     error::{BoxError, Error, Result},
-    manager::ManagerState,
     permission::{Permission, Verb},
+    shared_state::SharedState,
 };
 
 /// The life of a certificate that the manager makes. It is replaced after two thirds of it.
@@ -84,7 +84,7 @@ impl SecureMetrics {
     }
 
     /// Listens, and returns the runnables that serve and that keep the certificate up to date.
-    pub(super) fn start(self, state: &ManagerState) -> Result<[Runnable; 2]> {
+    pub(super) fn start(self, state: &SharedState) -> Result<[Runnable; 2]> {
         let store = CertificateStore::default();
         let tls = server_config(&store, None, self.http2).map_err(|error| Error::setup(error.to_string()))?;
         let access = self.authorize.then(|| MetricsAccess::new(state.own.client.clone()));

@@ -1,6 +1,5 @@
 //! Metrics under the names of controller-runtime and client-go, and some of Windlass' own.
 
-mod informers;
 mod process;
 mod prometheus_text;
 mod queue;
@@ -18,7 +17,6 @@ use prometheus_client::{
 use windlass_webhook::certificates::CertificateMetrics;
 
 pub(crate) use self::{
-    informers::CacheMetrics,
     queue::QueueMetrics,
     reconcile::{OneController, ReconcileMetrics},
     rest_client::RestClientMetrics,

@@ -10,6 +10,7 @@
 //!
 //! The record belongs to the client, so writes through `Api<K>` count as well as those through the context.
 
+mod admission;
 mod answer;
 mod overlay;
 mod postings;
@@ -30,6 +31,7 @@ use parking_lot::RwLock;
 use serde::Deserialize;
 use windlass_cache::{ObjectKey, RawObject};
 
+pub(crate) use self::admission::Admission;
 use self::written::Reply;
 pub(crate) use self::{
     overlay::UnseenWrites,
@@ -40,7 +42,7 @@ pub(crate) use self::{
     },
     written::Written,
 };
-use crate::client::path::{GroupResource, ResourcePath, query_flag};
+use crate::resource_path::{GroupResource, ResourcePath, query_flag};
 
 /// Tells the writes of one client from those of another, which may talk to another cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

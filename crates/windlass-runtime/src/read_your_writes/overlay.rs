@@ -4,12 +4,13 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 use windlass_cache::{ObjectKey, Query, RawObject};
 
+use super::Admission;
 use super::{
     CacheView, State, Write, WriteRef,
     postings::{Postings, Term},
     seen::has_seen,
 };
-use crate::{informer::Admission, namespaced_name::NamespacedName};
+use crate::namespaced_name::NamespacedName;
 
 /// The least number of writes at which the writes that the cache has seen are swept out.
 const SWEEP: usize = 256;

@@ -2,7 +2,7 @@
 
 use windlass_cache::{ObjectKey, RawObject};
 
-use crate::informer::Admission;
+use super::Admission;
 
 /// The view of a cache that the record of unseen writes needs.
 pub(crate) trait CacheView: Send + Sync + 'static {

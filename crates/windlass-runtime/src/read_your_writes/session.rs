@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use windlass_cache::ObjectKey;
 
 use super::{LogId, UnseenWrites};
-use crate::client::path::GroupResource;
+use crate::resource_path::GroupResource;
 
 /// A write that a later reconcile waits for.
 #[derive(Clone)]

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::Admission;
 use super::{CacheView, Session, UnseenWrites, WriteLog, WriteRef, is_write};
-use crate::{client::path::GroupResource, informer::Admission};
+use crate::resource_path::GroupResource;
 
 /// A cache that the test fills.
 #[derive(Clone)]

@@ -13,7 +13,7 @@ use super::{
     answer::{Answer, Metadata},
     note,
 };
-use crate::client::path::{GroupResource, ResourcePath};
+use crate::resource_path::{GroupResource, ResourcePath};
 
 /// A write under way to a kind that some cache holds.
 pub(crate) struct Written {

@@ -57,9 +57,10 @@ mod rights;
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
+use kube_client::Client;
 
 pub(crate) use self::{
     gate::{Gate, KeyCounts, Permit, ShardedController},
@@ -74,11 +75,12 @@ use self::{
     metrics::ShardingMetrics,
 };
 use crate::{
-    env::host_name,
+    env::{Env, host_name},
     error::{Error, Result},
     leader_election::Timing,
-    manager::ManagerState,
+    metrics::Metrics,
     permission::{Permission, Verb},
+    supervisor::Supervisor,
 };
 
 /// The configuration of sharding. Replicas with the same name and namespace split the keys of their
@@ -173,26 +175,28 @@ impl Sharding {
     }
 
     /// Creates the gate of this replica. It lets nothing through until [`start`](Self::start).
-    pub(crate) fn gate(&self, state: &ManagerState) -> Gate {
+    pub(crate) fn gate(&self, env: &Env, metrics: &Metrics) -> Gate {
         let terms = Terms { timing: self.timing, hand_over_timeout: self.hand_over_timeout };
-        let gate = Gate::new(Membership::new(&self.name, terms, state.env.random()));
-        let metrics = ShardingMetrics(gate.clone());
-        state.metrics.register(|registry| registry.register_collector(Box::new(metrics)));
+        let gate = Gate::new(Membership::new(&self.name, terms, env.random()));
+        let collector = ShardingMetrics(gate.clone());
+        metrics.register(|registry| registry.register_collector(Box::new(collector)));
         gate
     }
 
     /// Joins the group when so many controllers are ready.
-    pub(crate) fn start(self, gate: Gate, controllers: usize, state: &Arc<ManagerState>) -> Sharded {
-        let namespace = self.namespace.unwrap_or_else(|| state.own.client.default_namespace().to_owned());
-        let identity = self.identity.unwrap_or_else(|| format!("{}_{}", host_name(), state.env.uuid()));
+    pub(crate) fn start(
+        self,
+        gate: Gate,
+        controllers: usize,
+        client: &Client,
+        env: &Env,
+        supervisor: &Supervisor,
+    ) -> Sharded {
+        let namespace = self.namespace.unwrap_or_else(|| client.default_namespace().to_owned());
+        let identity = self.identity.unwrap_or_else(|| format!("{}_{}", host_name(), env.uuid()));
         tracing::info!(group = %format_args!("{namespace}/{}", self.name), identity, "sharding");
-        let leases = MemberLeases::new(
-            state.own.client.clone(),
-            namespace,
-            self.name,
-            identity,
-            self.timing.lease_duration,
-        );
-        Keeper { gate, leases, env: state.env.clone(), controllers }.start(&state.supervisor)
+        let leases =
+            MemberLeases::new(client.clone(), namespace, self.name, identity, self.timing.lease_duration);
+        Keeper { gate, leases, env: env.clone(), controllers }.start(supervisor)
     }
 }

@@ -14,8 +14,9 @@ pub(crate) use self::reads::{WebhookCluster, reads_of};
 use self::{issuer::Issuer, reads::needs_of};
 use crate::{
     error::{Error, Result},
-    manager::{Group, Manager, RunContext, Runnable, WebhookServerDeclaration},
+    manager::{Group, Manager, RunContext, Runnable},
     supervisor::Recovery,
+    webhook_declaration::WebhookServerDeclaration,
 };
 
 type StartedCheck = Box<dyn Fn() -> Result<(), String> + Send + Sync>;

@@ -1,4 +1,4 @@
-//! The shutdown signal of a manager's parts.
+//! The signal by which the parts of an operator are told to stop.
 
 use tokio_util::{
     sync::CancellationToken,

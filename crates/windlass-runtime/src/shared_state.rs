@@ -1,4 +1,4 @@
-//! The state that all parts of a manager share.
+//! The state that the controllers and the other parts of an operator share.
 
 use std::{
     collections::BTreeMap,
@@ -8,21 +8,29 @@ use std::{
 
 use kube_client::Client;
 
-use super::cluster::{Cluster, ClusterState, check_name};
 use crate::{
-    controller::Observer,
+    cluster_state::ClusterState,
     env::Env,
     error::{Error, Result},
     events::EventsApi,
     fence::Fence,
-    informer::SharedInformerFactory,
-    metrics::{CacheMetrics, Metrics, QueueMetrics},
+    informer::{CacheMetrics, SharedInformerFactory},
+    metrics::{Metrics, QueueMetrics},
+    observer::Observer,
     sharding::Gate,
     supervisor::Supervisor,
 };
 
-/// The state that all parts of a manager share.
-pub(crate) struct ManagerState {
+/// A further cluster with its client.
+pub(crate) struct ConnectedCluster {
+    pub(crate) name: String,
+    pub(crate) client: Client,
+    /// The namespaces that caches are limited to; none means all namespaces.
+    pub(crate) namespaces: Vec<String>,
+}
+
+/// The state that the controllers and the other parts of an operator share.
+pub(crate) struct SharedState {
     /// The cluster of Leases, declared rights, and watches that name no other one.
     pub(crate) own: ClusterState,
     further: BTreeMap<String, ClusterState>,
@@ -38,23 +46,22 @@ pub(crate) struct ManagerState {
     pub(crate) observer: Option<Observer>,
 }
 
-impl ManagerState {
-    pub(super) async fn new(
+impl SharedState {
+    pub(crate) async fn new(
         client: Client,
         env: Env,
         metrics: Metrics,
         namespaces: Vec<String>,
-        clusters: Vec<Cluster>,
+        clusters: Vec<ConnectedCluster>,
         events_api: EventsApi,
         observer: Option<Observer>,
     ) -> Result<Arc<Self>> {
         let (queues, supervisor) = (QueueMetrics::default(), Supervisor::default());
         let own = ClusterState::own(client, &env, &supervisor, namespaces, events_api).await?;
         let mut further = BTreeMap::new();
-        for cluster in clusters {
-            let name = cluster.name.clone();
-            check_name(&name)?;
-            let state = ClusterState::further(cluster, &own, &env, &supervisor, events_api).await?;
+        for ConnectedCluster { name, client, namespaces } in clusters {
+            let state = ClusterState::further(client, &env, &supervisor, namespaces, &own, events_api).await;
+            let state = state.map_err(|e| e.while_doing(format_args!("connecting to cluster {name:?}")))?;
             if further.insert(name.clone(), state).is_some() {
                 return Err(Error::setup(format!("the manager has two clusters called {name:?}")));
             }

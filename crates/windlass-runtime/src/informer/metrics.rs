@@ -8,11 +8,8 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge},
 };
 
-use super::encode_one;
-use crate::{
-    client::path::GroupResource,
-    informer::{InformerMetrics, SharedInformerFactory},
-};
+use super::{InformerMetrics, SharedInformerFactory};
+use crate::{metrics::encode_one, resource_path::GroupResource};
 
 /// The metrics of all caches of the factories, read at each scrape. Caches of the same resource in a cluster count as one. The manager's
 /// own cluster has no name, and no label.

@@ -1,0 +1,81 @@
+//! The parts of an operator that belong to one cluster.
+
+use std::sync::Arc;
+
+use kube_client::Client;
+
+use crate::{
+    client::{self, ClientState},
+    env::Env,
+    error::Result,
+    events::{Broadcaster, EventsApi, Recorder},
+    informer::SharedInformerFactory,
+    read_your_writes::WriteLog,
+    supervisor::Supervisor,
+};
+
+/// A cluster at work: its client, caches, writes and events.
+pub(crate) struct ClusterState {
+    pub(crate) client: Client,
+    pub(crate) writes: WriteLog,
+    pub(crate) informers: SharedInformerFactory,
+    pub(crate) events: Broadcaster,
+    pub(crate) recorder: Recorder,
+    /// The namespaces that caches are limited to; none means all namespaces.
+    pub(crate) namespaces: Vec<String>,
+    state: Arc<ClientState>,
+}
+
+impl ClusterState {
+    pub(crate) async fn own(
+        client: Client,
+        env: &Env,
+        supervisor: &Supervisor,
+        namespaces: Vec<String>,
+        events_api: EventsApi,
+    ) -> Result<Self> {
+        let events = Broadcaster::supervised(env.clone(), supervisor.clone());
+        Self::new(client, env, supervisor, namespaces, events, events_api).await
+    }
+
+    /// A further cluster. Its metrics are those of `own`, with another host.
+    pub(crate) async fn further(
+        client: Client,
+        env: &Env,
+        supervisor: &Supervisor,
+        namespaces: Vec<String>,
+        own: &Self,
+        events_api: EventsApi,
+    ) -> Result<Self> {
+        let further =
+            Self::new(client, env, supervisor, namespaces, own.events.sibling(), events_api).await?;
+        further.state.share_metrics(&own.state);
+        Ok(further)
+    }
+
+    async fn new(
+        client: Client,
+        env: &Env,
+        supervisor: &Supervisor,
+        namespaces: Vec<String>,
+        events: Broadcaster,
+        events_api: EventsApi,
+    ) -> Result<Self> {
+        let (client, state) = client::adopt(client, env).await?;
+        events.start_recording_by(events_api, client.clone());
+        Ok(Self {
+            informers: SharedInformerFactory::supervised(client.clone(), env.random(), supervisor.clone()),
+            recorder: events.recorder("windlass"),
+            events,
+            writes: state.writes.clone(),
+            client,
+            namespaces,
+            state,
+        })
+    }
+
+    pub(crate) fn register_metrics(&self, registry: &mut prometheus_client::registry::Registry) {
+        self.state.register_metrics(registry);
+        self.events.register_metrics(registry);
+    }
+}

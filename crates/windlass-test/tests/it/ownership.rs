@@ -3,7 +3,7 @@
 use k8s_openapi::api::apps::v1::Deployment;
 use kube_core::{ResourceExt, params::Patch};
 use serde_json::json;
-use windlass_runtime::{Action, Context, Controller, Manager, ObjectKey, Permission, Result, Verb};
+use windlass_runtime::{Action, Context, Controller, Manager, ObjectKey, Permission, Verb};
 use windlass_test::TestCluster;
 
 const SAMPLE: &str = "

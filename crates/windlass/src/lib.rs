@@ -1,7 +1,7 @@
 //! Windlass: write Kubernetes operators in Rust.
 //!
-//! This crate is a facade: it re-exports what an operator needs, `kube` and `k8s_openapi` among it, so that one dependency names
-//! one set of versions. Most programs begin with the [`prelude`]:
+//! This crate is a facade: a dependency on this crate provides everything that an operator needs, including
+//! `kube` and `k8s_openapi`, in matching versions. Most programs begin with the [`prelude`]:
 //!
 //! ```no_run
 //! use k8s_openapi::api::core::v1::{ConfigMap, Pod};
@@ -19,8 +19,8 @@
 //! }
 //! ```
 //!
-//! A binary chooses the versions of Kubernetes' types and the TLS library, a library does not: enable one `v1_*` feature of
-//! `k8s-openapi`, and `rustls-tls` with `ring` of `kube`.
+//! A binary chooses the versions of Kubernetes' types and the TLS library, a library does not: enable one
+//! `v1_*` feature of `k8s-openapi`, and `rustls-tls` with `ring` of `kube`.
 //!
 //! The feature `cli`, on by default, adds [`Manager::from_args`](cli::FromArgs::from_args) and the command line behind it;
 //! see [`cli`].
@@ -91,7 +91,7 @@ pub mod prelude {
     };
 }
 
-/// Names for the output of macros. Not part of the public API: it changes without notice.
+/// Names for the output of macros. Not part of the public API: the module changes without notice.
 #[doc(hidden)]
 pub mod __private {
     pub use k8s_openapi;

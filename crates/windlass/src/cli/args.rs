@@ -21,7 +21,7 @@ use windlass_runtime::{
 #[derive(Args, Clone, Debug)]
 #[non_exhaustive]
 pub struct ManagerArgs {
-    /// File with flags, as YAML: leaderElect: true. Flags and environment variables go before it
+    /// File with flags, as YAML: leaderElect: true. Flags and environment variables override the file
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Kubeconfig file; default: KUBECONFIG, the pod's service account, or ~/.kube/config
@@ -36,7 +36,8 @@ pub struct ManagerArgs {
     /// Namespaces to watch, separated by commas; default: all
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
     pub namespace: Vec<String>,
-    /// Controllers to run, separated by commas: * for all, NAME for one, -NAME for all but one
+    /// Controllers to run, separated by commas: * selects all, NAME one controller, -NAME deselects a
+    /// controller
     #[arg(
         long,
         global = true,
@@ -50,23 +51,24 @@ pub struct ManagerArgs {
     #[arg(long, global = true, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
         action = ArgAction::Set)]
     pub apply_crds: Option<bool>,
-    /// Address of the metrics endpoint, such as :8080; 0 turns it off
+    /// Address of the metrics endpoint, such as :8080; 0 turns the endpoint off
     #[arg(long, global = true, value_name = "ADDRESS", default_value = "0")]
     pub metrics_bind_address: BindAddress,
-    /// Serve metrics over HTTPS, to clients that the API server permits to read them
+    /// Serve metrics over HTTPS, to clients with the right to read metrics on the API server
     #[arg(long, global = true, value_name = "BOOL", default_value_t = true, num_args = 0..=1, require_equals = true,
         default_missing_value = "true", action = ArgAction::Set)]
     pub metrics_secure: bool,
-    /// Folder with the certificate of the metrics endpoint; default: one that the operator makes and signs itself
+    /// Folder with the certificate of the metrics endpoint; default: the operator makes a self-signed
+    /// certificate
     #[arg(long, global = true, value_name = "FOLDER")]
     pub metrics_cert_path: Option<PathBuf>,
-    /// File with the certificate of the metrics endpoint, in its folder
+    /// Name of the certificate file in the folder of the metrics certificate
     #[arg(long, global = true, value_name = "NAME", default_value = "tls.crt")]
     pub metrics_cert_name: String,
-    /// File with the private key of the metrics endpoint, in its folder
+    /// Name of the private key file in the folder of the metrics certificate
     #[arg(long, global = true, value_name = "NAME", default_value = "tls.key")]
     pub metrics_cert_key: String,
-    /// Address of the health endpoints, such as :8081; 0 turns them off
+    /// Address of the health endpoints, such as :8081; 0 turns the endpoints off
     #[arg(long, global = true, value_name = "ADDRESS", default_value = "0")]
     pub health_probe_bind_address: BindAddress,
     /// Port of the webhook server
@@ -75,18 +77,19 @@ pub struct ManagerArgs {
     /// Folder with the certificate of the webhook server; default: k8s-webhook-server/serving-certs in the folder for temporary files
     #[arg(long, global = true, value_name = "FOLDER")]
     pub webhook_cert_path: Option<PathBuf>,
-    /// File with the certificate of the webhook server, in its folder
+    /// Name of the certificate file in the folder of the webhook certificate
     #[arg(long, global = true, value_name = "NAME", default_value = "tls.crt")]
     pub webhook_cert_name: String,
-    /// File with the private key of the webhook server, in its folder
+    /// Name of the private key file in the folder of the webhook certificate
     #[arg(long, global = true, value_name = "NAME", default_value = "tls.key")]
     pub webhook_cert_key: String,
-    /// Serve webhooks at the port and with the certificate of these flags, whatever the code says: `windlass dev` and `windlass run` set it
+    /// Override the code's port and certificate of the webhook server with these flags: `windlass dev` and
+    /// `windlass run` set the flag
     #[arg(long, global = true, value_name = "BOOL", default_value_t = false, num_args = 0..=1, require_equals = true,
         default_missing_value = "true", action = ArgAction::Set)]
     pub webhook_local: bool,
     /// Stop when standard input ends: `windlass dev` and `windlass run` set the flag, so that no operator outlives the command
-    // With the variable here, a program with a command line of its own obeys the commands, too.
+    // The environment variable also reaches an operator that parses the command line without this struct.
     #[arg(long, global = true, value_name = "BOOL", env = "WINDLASS_STOP_WITH_STDIN", hide_env = true, default_value_t = false,
         num_args = 0..=1, require_equals = true, default_missing_value = "true", action = ArgAction::Set)]
     pub stop_with_stdin: bool,
@@ -107,13 +110,13 @@ pub struct ManagerArgs {
     /// How long other replicas wait for a leader that does not renew the Lease
     #[arg(long, global = true, value_name = "DURATION", default_value = "15s", value_parser = duration)]
     pub leader_election_lease_duration: Duration,
-    /// How long the leader tries to renew the Lease before it gives up
+    /// How long the leader tries to renew the Lease before giving up
     #[arg(long, global = true, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub leader_election_renew_deadline: Duration,
     /// Time between two tries to acquire or renew the Lease
     #[arg(long, global = true, value_name = "DURATION", default_value = "2s", value_parser = duration)]
     pub leader_election_retry_period: Duration,
-    /// What to log: error, warn, info, debug, trace, or a filter in the syntax of RUST_LOG
+    /// Log level: error, warn, info, debug, trace, or a filter in the syntax of RUST_LOG
     #[arg(long, global = true, value_name = "FILTER", env = "RUST_LOG", default_value = "info")]
     pub log_level: String,
     /// Format of log lines
@@ -138,7 +141,7 @@ pub enum LogFormat {
 pub struct BindAddress(Option<SocketAddr>);
 
 impl BindAddress {
-    /// Returns the address, or `None` for `0`. `:8081` is `[::]:8081`, which stands for all addresses, of IPv4 too.
+    /// Returns the address, or `None` for `0`. `:8081` is `[::]:8081`: all addresses, including IPv4.
     pub fn address(self) -> Option<SocketAddr> {
         self.0
     }
@@ -162,7 +165,7 @@ impl FromStr for BindAddress {
     }
 }
 
-/// Parses a duration as Go writes it: `15s`, `1m30s`, `500ms`.
+/// Parses a duration in Go's form: `15s`, `1m30s`, `500ms`.
 fn duration(text: &str) -> Result<Duration, String> {
     let expected = || "expected a duration such as 15s, 1m30s or 500ms".to_owned();
     let duration: jiff::SignedDuration = text.parse().map_err(|_| expected())?;

@@ -19,18 +19,18 @@ use super::{
 pub trait FromArgs: Sized {
     /// Builds a manager as the command line says, and sets up logging. `--help` lists the flags and commands.
     ///
-    /// The manager's `run` obeys the command. If it fails, it logs the error and exits the process with status 1, so that
-    /// the error appears once, in the format of the log.
+    /// The manager's `run` obeys the command. If the command fails, `run` logs the error and exits the
+    /// process with status 1, so that the error appears only in the log.
     fn from_args() -> Self;
 
-    /// As [`from_args`](Self::from_args), with the flag `--version`, which prints `version`: `env!("CARGO_PKG_VERSION")` is the version of the
-    /// calling package.
+    /// Like [`from_args`](Self::from_args), with a flag `--version` that prints `version`. Pass
+    /// `env!("CARGO_PKG_VERSION")`, the version of the calling package.
     fn from_args_with_version(version: &'static str) -> Self;
 
     /// As [`from_args`](Self::from_args), with flags of the operator's own.
     ///
-    /// The doc comment of `A` is the program's description in `--help`. Give every flag a default or make it optional:
-    /// the command `crds` needs the flags, too.
+    /// The doc comment of `A` is the program's description in `--help`. Give every flag a default or make the
+    /// flag optional: the command `crds` parses the flags, too.
     fn from_args_with<A: Args>() -> (Self, A);
 
     /// Builds a manager from flags that the caller has parsed. Commands, logging and errors are the caller's.
@@ -85,13 +85,13 @@ fn from_line<A: Args>(version: Option<&'static str>) -> (Manager, A) {
 pub(super) enum Verb {
     /// Run the operator (the default)
     Run,
-    /// Run the operator on a Kubernetes control plane of its own, in this process
+    /// Run the operator on an embedded Kubernetes control plane, in this process
     Dev(DevArgs),
     /// Print the operator's CRDs as YAML
     Crds,
     /// Print the JSON schema of the file that --config reads
     ConfigSchema,
-    /// Print what the operator declares as JSON, for `windlass manifests`
+    /// Print the declarations of the operator as JSON, for `windlass manifests`
     #[command(hide = true)]
     Manifests,
 }
@@ -146,7 +146,7 @@ pub(super) struct Parsed<A> {
 }
 
 impl<A> Parsed<A> {
-    /// Refuses flags that name a cluster beside `dev`, which has its own.
+    /// Refuses flags that select a cluster together with `dev`, which starts an embedded cluster.
     fn refuse_other_clusters(&self) -> std::result::Result<(), clap::Error> {
         let ManagerArgs { kubeconfig, context, master, .. } = &self.manager;
         let flags = [
@@ -193,7 +193,7 @@ fn command<A: Args>() -> std::result::Result<Command, clap::Error> {
     let mut base =
         Command::new("operator").bin_name(name.clone()).display_name(name).disable_help_subcommand(true);
     refuse_clashes::<A>(&mut base)?;
-    // Flags that may come after a command, as the common ones may.
+    // Allow flags after a command, as for the common flags.
     let global = |arg: Arg| {
         let global = !arg.is_required_set() && !arg.is_positional();
         arg.global(global)
@@ -206,12 +206,13 @@ fn command<A: Args>() -> std::result::Result<Command, clap::Error> {
     Ok(command.mut_args(|arg| if own.contains(arg.get_id()) { arg } else { with_variable(arg) }))
 }
 
-/// What `--help` says of the other places that set flags.
+/// The part of `--help` about environment variables and the configuration file.
 const ELSEWHERE: &str = "\
 Flags without one of their own have an environment variable: WINDLASS_LEADER_ELECT=true sets --leader-elect.
 The file of --config has them in camelCase: leaderElect: true. A flag goes before its variable, a variable before the file.";
 
-/// Gives a flag an environment variable, if it has none. The namespaces have kubebuilder's.
+/// Gives a flag an environment variable, unless the flag has a variable. The variable of the namespaces is
+/// kubebuilder's.
 fn with_variable(arg: Arg) -> Arg {
     let Some(name) = arg.get_long().filter(|_| arg.get_env().is_none()).map(str::to_owned) else {
         return arg;
@@ -223,7 +224,7 @@ fn with_variable(arg: Arg) -> Arg {
     arg.env(variable).hide_env(true)
 }
 
-/// Refuses flags of the operator's own with the name of a common one.
+/// Refuses flags of the operator that have the name of a common flag.
 fn refuse_clashes<A: Args>(base: &mut Command) -> std::result::Result<(), clap::Error> {
     let flags = |command: Command| -> BTreeSet<String> {
         let flags = command.get_arguments().filter_map(|arg| {

@@ -1,11 +1,11 @@
-//! The file of `--config`: flags, in camelCase, with their values.
+//! The file of `--config`: values of flags, with the flags' names in camelCase.
 
 use std::{ffi::OsString, fmt::Display, path::Path};
 
 use clap::{Arg, ArgAction, Command, error::ErrorKind};
 use serde_json::{Map, Value, json};
 
-/// The name of the flag that names the file. The file cannot set it.
+/// The name of the flag with the path of the file. The file cannot set this flag.
 pub(super) const FLAG: &str = "config";
 
 /// The environment variable that names the file.
@@ -14,7 +14,7 @@ pub(super) const VARIABLE: &str = "WINDLASS_CONFIG";
 /// A configuration file: values that take the place of the defaults of flags.
 #[derive(Debug)]
 pub(super) struct ConfigFile {
-    /// Its path, for messages.
+    /// The path, for messages.
     name: String,
     values: Map<String, Value>,
 }
@@ -43,7 +43,7 @@ impl ConfigFile {
     /// Makes the values of the file the defaults of the command's flags.
     ///
     /// # Errors
-    /// A key is not that of a flag, or a flag does not accept its value.
+    /// A key is not the name of a flag, or a flag does not accept a value.
     pub(super) fn apply(&self, mut command: Command) -> Result<Command, clap::Error> {
         let mut line = vec![OsString::from("operator")];
         let mut defaults = Vec::new();
@@ -76,7 +76,7 @@ impl ConfigFile {
         })
     }
 
-    /// Returns the values of a key as texts: one, or those of a list.
+    /// Returns the values of a key as texts: the items of a list, or a single value.
     fn texts(&self, arg: &Arg, key: &str, value: &Value) -> Result<Vec<String>, clap::Error> {
         let text = |value: &Value| match value {
             Value::String(text) => Some(text.clone()),
@@ -176,7 +176,7 @@ fn is_list(arg: &Arg) -> bool {
     several || arg.get_value_delimiter().is_some() || matches!(arg.get_action(), ArgAction::Append)
 }
 
-/// The flags that a file may set, with their keys.
+/// Returns the flags that a file may set, with the key of each flag.
 fn flags(command: &Command) -> impl Iterator<Item = (String, &Arg)> {
     command.get_arguments().filter_map(|arg| {
         let name = arg.get_long().filter(|name| *name != FLAG)?;
@@ -210,7 +210,7 @@ fn words(arg: &Arg, texts: &[String]) -> Vec<OsString> {
     }
 }
 
-/// Whether a flag that no word of a command line sets accepts a value.
+/// Returns whether a flag accepts a value. The flag is not on the command line.
 fn is_accepted(arg: &Arg, text: &str) -> bool {
     match arg.get_action() {
         ArgAction::SetTrue | ArgAction::SetFalse => text.parse::<bool>().is_ok(),

@@ -13,7 +13,7 @@ use self::session::DevSession;
 /// The flags of `dev`.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub(super) struct DevArgs {
-    /// Port of 127.0.0.1 for the API server; 0 chooses a free one
+    /// Port of 127.0.0.1 for the API server; 0 chooses a free port
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
     /// File to write the kubeconfig of the control plane to
@@ -24,7 +24,7 @@ pub(super) struct DevArgs {
     apply: Vec<PathBuf>,
 }
 
-/// Runs the operator on a control plane of its own.
+/// Runs the operator on an embedded control plane.
 #[cfg(feature = "dev")]
 pub(super) async fn dev(args: DevArgs, manager: Manager) -> Result<()> {
     let operator = session::Declared::of(&manager);
@@ -80,7 +80,7 @@ mod session {
             Ok(Self { plane })
         }
 
-        /// Runs the operator until it ends.
+        /// Runs the operator to the end.
         pub(super) async fn run(mut self, manager: Manager) -> Result<()> {
             let running = manager.client(self.plane.client()).run();
             let result = tokio::select! {
@@ -93,11 +93,11 @@ mod session {
         }
     }
 
-    /// What an operator declares.
+    /// The declarations of an operator.
     pub(super) struct Declared {
         crds: Vec<CustomResourceDefinition>,
         samples: Vec<String>,
-        /// The kinds that it watches or defines, to try kubectl with.
+        /// The watched and defined kinds, for a kubectl command in the output.
         kinds: String,
     }
 

@@ -7,11 +7,12 @@ use tracing_subscriber::{EnvFilter, Layer, prelude::*};
 
 use super::{LogFormat, ManagerArgs, telemetry};
 
-/// Targets that add nothing to Windlass' own log lines. A filter that names one of them overrides this.
+/// Targets that add nothing to Windlass' own log lines. A filter that names a target overrides this filter.
 const SILENCED: &str = "kube_client::client::builder=off,tower::buffer=info";
 
 impl ManagerArgs {
-    /// Logs to stderr as the flags say. Does nothing if the program has set up logging already.
+    /// Logs to stderr with the level and format of the flags. Does nothing if the program has set up logging
+    /// already.
     ///
     /// Text is coloured only if stderr is a terminal and `NO_COLOR` is not set. With `--log-format json` every line is JSON:
     /// panics are logged, too.

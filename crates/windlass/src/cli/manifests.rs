@@ -19,7 +19,7 @@ use windlass_runtime::{
 
 use super::args::program_name;
 
-/// Writes what an operator declares as JSON.
+/// Writes the declarations of an operator as JSON.
 pub(super) fn write_inventory(manager: &Manager, out: &mut impl Write) -> Result<()> {
     let text = serde_json::to_string(&inventory(manager))?;
     match writeln!(out, "{text}") {
@@ -29,7 +29,7 @@ pub(super) fn write_inventory(manager: &Manager, out: &mut impl Write) -> Result
     }
 }
 
-/// Returns what an operator declares.
+/// Returns the declarations of an operator.
 pub(super) fn inventory(manager: &Manager) -> Inventory {
     Inventory {
         format: Inventory::FORMAT,
@@ -69,7 +69,7 @@ fn rights(permissions: &Permissions) -> Rights {
     }
 }
 
-/// The webhooks of all servers. The port and the certificates are those of the first one.
+/// Returns the webhooks of all servers. The port and the certificates are the first server's.
 fn webhooks(servers: &[WebhookServerDeclaration]) -> Option<WebhooksItem> {
     let first = servers.first()?;
     let (certificates, service) = match &first.certificates {

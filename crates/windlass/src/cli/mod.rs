@@ -11,15 +11,16 @@
 //! }
 //! ```
 //!
-//! | command | what it does |
+//! | command | effect |
 //! |---|---|
 //! | `run`, or none | runs the operator |
-//! | `dev` | runs it on a control plane of its own, in this process; needs the feature `dev` |
+//! | `dev` | runs the operator on an embedded control plane, in this process; needs the feature `dev` |
 //! | `crds` | prints the CRDs that were added with `Manager::crd`, as YAML |
 //! | `config-schema` | prints the JSON schema of the file that `--config` reads |
-//! | `manifests` | prints what the operator declares, its rights and webhooks among it, as JSON; `windlass manifests` reads it. Hidden in `--help` |
+//! | `manifests` | prints the operator's declarations, including rights and webhooks; `windlass manifests` reads the output. Hidden in `--help` |
 //!
-//! An operator with flags of its own derives `clap::Args` for them; the commands and the flags of [`ManagerArgs`] stay:
+//! An operator with its own flags derives `clap::Args` for a struct of flags; the commands and the flags of
+//! [`ManagerArgs`] stay:
 //!
 //! ```no_run
 //! use windlass::prelude::*;
@@ -40,10 +41,11 @@
 //! }
 //! ```
 //!
-//! An operator with a command line of its own flattens [`ManagerArgs`] into it, and calls
+//! An operator with its own command line flattens [`ManagerArgs`] into the command line, and calls
 //! [`ManagerArgs::init_logging`] and [`FromArgs::with_args`].
 //!
-//! With the feature `opentelemetry`, spans and metrics are sent to a collector, if the environment names one.
+//! With the feature `opentelemetry`, spans and metrics are sent to the collector that the environment
+//! variables name.
 
 mod args;
 mod command;

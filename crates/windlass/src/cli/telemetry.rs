@@ -19,10 +19,11 @@ mod present {
 
     use crate::cli::args::program_name;
 
-    /// What the environment asks for. One for the process, as its subscriber is.
+    /// The exporters of the environment variables. The process has at most one export, because a process has
+    /// one subscriber.
     static TELEMETRY: OnceLock<Option<Telemetry>> = OnceLock::new();
 
-    /// Returns a layer that takes the spans, and what is wrong with the environment.
+    /// Returns a layer that takes the spans, and a warning if an environment variable is wrong.
     pub(in crate::cli) fn layer<S>() -> (Option<impl Layer<S> + Send + Sync>, Option<String>)
     where
         S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
@@ -37,7 +38,8 @@ mod present {
         (telemetry.as_ref().and_then(Telemetry::layer), problem)
     }
 
-    /// Sends the metrics of the manager while it runs, and what is left when its other parts have stopped.
+    /// Sends the metrics of the manager while the manager runs, and the remaining metrics after all other
+    /// parts have stopped.
     pub(in crate::cli) fn export(manager: Manager) -> Manager {
         let Some(telemetry) = TELEMETRY.get().and_then(Option::as_ref) else { return manager };
         let metrics = manager.metrics().clone();

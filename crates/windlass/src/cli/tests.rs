@@ -387,7 +387,7 @@ fn clients_may_use_http2_unless_a_flag_forbids_it() {
     assert!(!parsed("--enable-http2=false").manager.webhook_defaults().http2);
 }
 
-/// Prints what the environment sets.
+/// Prints the values of the flags that environment variables set.
 #[test]
 #[ignore = "runs in a process of its own"]
 fn flags_from_the_environment() {

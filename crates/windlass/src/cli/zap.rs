@@ -24,7 +24,7 @@ pub struct ZapArgs {
     /// Format of log lines
     #[arg(long, global = true, hide = true, value_name = "FORMAT", value_enum)]
     pub zap_encoder: Option<ZapEncoder>,
-    /// What to log: debug, info, error, panic, or a number: 1 for debug, more for trace
+    /// Log level: debug, info, error, panic, or a number: 1 for debug, more for trace
     #[arg(long, global = true, hide = true, value_name = "LEVEL")]
     pub zap_log_level: Option<ZapLevel>,
     /// Without effect: errors are logged with their causes

@@ -1,4 +1,4 @@
-//! The attributes that the macro reads: its own, serde's and kube's.
+//! The attributes that the macro reads: the attributes of the macro, of serde and of kube.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::{Attribute, Error, Ident, LitStr, Meta, Path, Result, Type, spanned::Spanned as _};
@@ -12,11 +12,11 @@ pub(crate) struct TypeAttributes {
     /// The path of `windlass_apply`.
     pub(crate) krate: Option<Path>,
     pub(crate) case: Case,
-    /// What `#[kube(…)]` says, for the spec of a custom resource.
+    /// The content of `#[kube(…)]`, for the spec of a custom resource.
     pub(crate) kind: Option<KindAttributes>,
 }
 
-/// The kind whose spec is derived.
+/// The kind of a derived spec.
 pub(crate) struct KindAttributes {
     /// The name of the struct that kube makes.
     pub(crate) object: Ident,
@@ -66,7 +66,7 @@ impl TypeAttributes {
 }
 
 impl KindAttributes {
-    /// Returns the kind, or `None` if no attribute names one.
+    /// Returns the kind, or `None` without an attribute `#[kube(…)]`.
     fn of(attributes: &[Attribute]) -> Result<Option<Self>> {
         let (mut kind, mut object, mut namespaced, mut status) = (None, None, false, None);
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("kube")) {
@@ -133,7 +133,8 @@ struct Entry {
 }
 
 impl Entry {
-    /// The value as a string literal; that of `serialize`, if there is one for each direction.
+    /// The value as a string literal. If serializing and deserializing have different values, the value for
+    /// serializing.
     fn text(&self) -> Option<LitStr> {
         match self.value.as_slice() {
             [TokenTree::Punct(equals), value] if equals.as_char() == '=' => {

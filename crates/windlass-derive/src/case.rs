@@ -25,7 +25,7 @@ impl Case {
         })
     }
 
-    /// Renames a field, whose name is in snake case.
+    /// Renames a field. The name is in snake case.
     pub(crate) fn rename(self, field: &str) -> String {
         match self {
             Self::Snake => field.to_owned(),

@@ -12,7 +12,7 @@ use crate::{
     shape::Shape,
 };
 
-/// Setters that a kind has already, so that its spec's setters of the same name are left out.
+/// Setters that every configuration of a kind has. Setters of the spec with these names are left out.
 const TAKEN: [&str; 9] = [
     "annotation",
     "annotations",
@@ -34,7 +34,7 @@ struct Field {
     shape: Shape,
 }
 
-/// What the parts of the output share.
+/// The common input of all parts of the output.
 struct Output<'a> {
     krate: &'a Path,
     visibility: &'a Visibility,
@@ -87,7 +87,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     Ok(quote!(#part #kind))
 }
 
-/// A type that is sent as it is.
+/// Returns the implementation for a type that is sent unchanged.
 fn atomic(of: &Ident, krate: &Path) -> TokenStream {
     quote! {
         impl #krate::ApplyField for #of {
@@ -156,7 +156,7 @@ impl Output<'_> {
         }
     }
 
-    /// The setter of a field, which is at `place`.
+    /// Returns the setter of a field. The field is at `place`.
     fn setter(&self, field: &Field, place: &TokenStream) -> TokenStream {
         let (ident, docs) = (&field.ident, &field.docs);
         let docs = if docs.is_empty() { default_docs(field) } else { quote!(#(#docs)*) };
@@ -171,7 +171,7 @@ impl Output<'_> {
         }
     }
 
-    /// The configuration of the kind whose spec the type is.
+    /// Returns the configuration of a kind. The type is the spec of the kind.
     fn kind(&self, kind: &KindAttributes) -> TokenStream {
         let (krate, visibility, spec) = (self.krate, self.visibility, &self.configuration);
         let object = &kind.object;
@@ -247,7 +247,7 @@ impl Output<'_> {
     }
 }
 
-/// The parts of a kind's configuration that its status adds.
+/// The parts of a kind's configuration for the status.
 struct StatusParts {
     field: TokenStream,
     setter: TokenStream,
@@ -263,7 +263,7 @@ impl StatusParts {
                 pub status: ::core::option::Option<#configuration>,
             },
             setter: quote! {
-                /// Sets the whole status, which `apply_status` sends.
+                /// Sets the whole status. `apply_status` sends the status.
                 pub fn status(mut self, value: #configuration) -> Self {
                     self.status = ::core::option::Option::Some(value);
                     self

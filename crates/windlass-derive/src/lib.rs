@@ -13,9 +13,11 @@ mod tests;
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
 
-/// Makes the apply configuration of a type: a struct with the same fields, all optional, of which only those that were set are sent.
+/// Derives the apply configuration of a type: a struct with the same fields, all optional. Only fields that
+/// were set are sent.
 ///
-/// Derive it for the spec of a `#[derive(CustomResource)]`, for its status, and for every struct in them:
+/// Derive the trait for the spec and the status of a `#[derive(CustomResource)]`, and for every struct
+/// inside:
 ///
 /// ```ignore
 /// #[derive(CustomResource, ApplyConfiguration, Serialize, Deserialize, JsonSchema, Clone, Debug)]
@@ -35,24 +37,28 @@ use syn::{DeriveInput, parse_macro_input};
 /// cx.apply_status(&Website::apply("a", "default").status(WebsiteStatus::apply().ready_replicas(3))).await?;
 /// ```
 ///
-/// # What it makes
+/// # Output
 ///
-/// - `WebsiteSpecApplyConfiguration` with a public field and a setter for each field, and `WebsiteSpec::apply()`, which makes an empty
-///   one. A setter of a list or map adds to it.
-/// - For the struct with `#[kube(kind = "Website", …)]`: `WebsiteApplyConfiguration`, and `Website::apply(name, namespace)`, or
-///   `Website::apply(name)` for a kind without namespaces. It has `spec`, `status` and the setters of the spec.
-/// - An enum, a tuple struct, and a struct marked `#[apply(atomic)]` are sent as they are, as a whole. They implement `Serialize`.
+/// - `WebsiteSpecApplyConfiguration` with a public field and a setter for each field, and
+///   `WebsiteSpec::apply()`, which returns an empty configuration. A setter of a list or map adds to the list
+///   or map.
+/// - For the struct with `#[kube(kind = "Website", …)]`: `WebsiteApplyConfiguration`, and
+///   `Website::apply(name, namespace)`, or `Website::apply(name)` for a kind without namespaces. The
+///   configuration has `spec`, `status` and the setters of the spec.
+/// - An enum, a tuple struct, and a struct marked `#[apply(atomic)]` are sent as a whole, and implement
+///   `Serialize`.
 ///
 /// # Attributes
 ///
 /// | attribute | effect |
 /// |---|---|
-/// | `#[apply(atomic)]` on a field | the field is sent as a whole; its type implements `Serialize` and `Clone` |
-/// | `#[apply(atomic)]` on a type | the type is sent as a whole wherever it is a field |
+/// | `#[apply(atomic)]` on a field | the field is sent as a whole; the type implements `Serialize` and `Clone` |
+/// | `#[apply(atomic)]` on a type | fields of the type are sent as a whole |
 /// | `#[apply(crate = "…")]` on a type | the path of `windlass_apply`; default: `::windlass::apply` |
 /// | `#[serde(rename)]`, `rename_all`, `flatten`, `skip`, `skip_serializing` | as for serde |
 ///
-/// `#[serde(with)]` and `serialize_with` are errors: the configuration would send something else.
+/// `#[serde(with)]` and `serialize_with` are errors: the JSON of the configuration would differ from the JSON
+/// of the type.
 #[proc_macro_derive(ApplyConfiguration, attributes(apply, kube, serde))]
 pub fn apply_configuration(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
@@ -61,9 +67,10 @@ pub fn apply_configuration(input: TokenStream) -> TokenStream {
 
 /// Adds rules and descriptions to the schema of a CustomResourceDefinition: controller-gen's markers as attributes.
 ///
-/// Write `#[schema]` above `#[derive(…)]` with `JsonSchema` or `KubeSchema`, and `#[schema(…)]` at fields. A type without rules of its own has a bare
-/// `#[schema]`: without it, the compiler refuses the fields with `expected non-macro attribute, found attribute macro`. The attributes become
-/// `#[schemars(transform = …)]`, so the crate needs only `schemars`:
+/// Write `#[schema]` above `#[derive(…)]` with `JsonSchema` or `KubeSchema`, and `#[schema(…)]` at fields. A
+/// type without rules has a bare `#[schema]`: without the attribute on the type, the compiler refuses the
+/// attributes of the fields with `expected non-macro attribute, found attribute macro`. The attributes become
+/// `#[schemars(transform = …)]`: the crate needs only `schemars`:
 ///
 /// ```ignore
 /// use schemars::JsonSchema;
@@ -97,16 +104,16 @@ pub fn apply_configuration(input: TokenStream) -> TokenStream {
 /// |---|---|
 /// | `minimum`, `maximum = N`, `exclusive_minimum`, `exclusive_maximum`, `multiple_of = N` | bounds of a number |
 /// | `min_length`, `max_length = N`, `pattern = "…"` | rules for a string |
-/// | `min_items`, `max_items = N`, `items(…)` | rules for a list, and for its items |
+/// | `min_items`, `max_items = N`, `items(…)` | rules for a list, and for the items |
 /// | `min_properties`, `max_properties = N` | bounds of a map or struct |
 /// | `enum("a", "b")`, `format = "…"`, `type = "…"`, `nullable` | as in OpenAPI |
 /// | `default = JSON`, `example = JSON`, `title = "…"`, `external_docs(url = "…", description = "…")`, `no_description` | documentation |
 /// | `rule("CEL", message = "…", message_expression = "…", reason = "…", field_path = "…", optional_old_self = true)`, `immutable` | rules in CEL |
 /// | `exactly_one_of(a, b)`, `at_most_one_of(a, b)`, `at_least_one_of(a, b)` on a struct | how many of the fields are set |
 /// | `list_type = "atomic\|set\|map"`, `list_map_key("a", "b")`, `map_type`, `struct_type = "atomic\|granular"` | how server-side apply merges |
-/// | `preserve_unknown_fields`, `embedded_resource`, `int_or_string`, `schemaless` | what is not structural |
+/// | `preserve_unknown_fields`, `embedded_resource`, `int_or_string`, `schemaless` | exceptions from a structural schema |
 ///
-/// A name, a value or a combination that the API server would refuse is an error at its place:
+/// A name, value or combination that the API server would refuse is a compile error at the marker:
 ///
 /// ```ignore
 /// #[windlass_derive::schema]

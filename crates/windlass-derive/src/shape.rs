@@ -1,10 +1,11 @@
-//! What a field holds, as far as its type tells: the types of the field of the configuration and of its setter.
+//! The shape of a field, guessed from the name of the field's type: the types of the configuration's field
+//! and of the setter.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::{GenericArgument, Path, PathArguments, Type, spanned::Spanned as _};
 
-/// What a field holds.
+/// The shape of a field.
 pub(crate) enum Shape {
     Text,
     /// A number or a truth value.
@@ -12,7 +13,7 @@ pub(crate) enum Shape {
     List(Box<Self>),
     Map(Box<Self>),
     Boxed(Box<Self>),
-    /// Any other type, whose configuration is found by its trait.
+    /// Any other type. The trait gives the type of the configuration.
     Other(Type),
     /// A type that is sent as a whole.
     Atomic(Type),
@@ -89,7 +90,8 @@ impl Shape {
         }
     }
 
-    /// The statement that sets a field, which is a place of type `Option`, to the argument `value`.
+    /// Returns the statement that sets a field to the argument `value`. The field is a place of type
+    /// `Option`.
     pub(crate) fn assignment(&self, place: &TokenStream, krate: &Path) -> TokenStream {
         let converted = self.converted(krate);
         match self {
@@ -126,7 +128,7 @@ impl Shape {
     }
 }
 
-/// The last segment of the path of a type, with its type arguments.
+/// Returns the last segment of the path of a type, with the type arguments.
 fn last_segment(of: &Type) -> Option<(String, Vec<Type>)> {
     let Type::Path(path) = of else { return None };
     let segment = path.path.segments.last().filter(|_| path.qself.is_none())?;

@@ -10,7 +10,7 @@ use super::{
 
 /// Returns the statements that carry out markers on the members `schema`, a map.
 pub(super) fn statements(markers: &[Marker], fields: &[NamedField], schema: &TokenStream) -> TokenStream {
-    // What removes comes before what sets.
+    // Effects that remove keywords come before effects that set keywords.
     let removes = |marker: &&Marker| matches!(marker.effect, Effect::Schemaless | Effect::IntOrString);
     let (first, second): (Vec<_>, Vec<_>) = markers.iter().partition(removes);
     first.into_iter().chain(second).map(|marker| statement(marker, fields, schema)).collect()

@@ -1,4 +1,4 @@
-//! What markers must not say.
+//! Checks of markers: wrong types, contradictions and duplicates.
 
 use syn::{Error, GenericArgument, PathArguments, Result, Type};
 
@@ -7,7 +7,7 @@ use super::{
     marker::{Effect, Marker},
 };
 
-/// What a Rust type is in a schema, as far as its name tells.
+/// The type of a value in a schema, guessed from the name of the Rust type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Number,
@@ -30,7 +30,7 @@ impl Class {
         }
     }
 
-    /// What a keyword is for.
+    /// Returns the class of values that a keyword applies to.
     fn of_keyword(keyword: &str) -> Self {
         match keyword {
             "maximum" | "minimum" | "multipleOf" | "exclusiveMaximum" | "exclusiveMinimum" => Self::Number,
@@ -42,7 +42,7 @@ impl Class {
     }
 }
 
-/// Checks the markers of a field or, if there is no field, of a type. `fields` are those of the type, if it is a struct.
+/// Checks the markers of a field or, if there is no field, of a type. `fields` are the fields of a struct.
 pub(super) fn check(markers: &[Marker], field: Option<&Type>, fields: Option<&[NamedField]>) -> Result<()> {
     let (class, item) = field.map_or((Class::Unknown, None), class_of);
     let mut errors: Option<Error> = None;
@@ -80,7 +80,7 @@ fn check_items(markers: &[Marker], item: Option<&Type>) -> Result<()> {
     check(markers, item, None)
 }
 
-/// Returns what is wrong with a marker among others.
+/// Returns the error of a marker in a list of markers.
 fn wrong(marker: &Marker, all: &[Marker], index: usize, class: Class) -> Option<String> {
     let name = &marker.name;
     let number = |keyword: &str| all.iter().find_map(|marker| marker.number(keyword));
@@ -135,14 +135,14 @@ fn is_map_list(markers: &[Marker]) -> bool {
     })
 }
 
-/// Says that a minimum is above its maximum.
+/// Returns an error if a minimum is above the maximum.
 fn above_maximum(marker: &Marker, keyword: &str, number: impl Fn(&str) -> Option<f64>) -> Option<String> {
     let maximum = keyword.strip_prefix("min").and_then(|rest| number(&format!("max{rest}")))?;
     let own = marker.number(keyword)?;
     (own > maximum).then(|| format!("`{}` is above its maximum, {maximum}", marker.name))
 }
 
-/// What a type is, and the type of its items if it is a list.
+/// Returns the class of a type and, for a list, the type of the items.
 fn class_of(ty: &Type) -> (Class, Option<&Type>) {
     let Type::Path(path) = ty else { return (Class::Unknown, None) };
     let Some(last) = path.path.segments.last() else { return (Class::Unknown, None) };

@@ -1,23 +1,23 @@
-//! What a marker says.
+//! A marker and the effect of the marker on a schema.
 
 use proc_macro2::{Span, TokenStream};
 use syn::{Expr, Ident, LitStr};
 
-/// A marker, with the place of its name in the source.
+/// A marker, with the position of the name in the source.
 pub(crate) struct Marker {
     pub(crate) span: Span,
-    /// As it is written.
+    /// The name in the source.
     pub(crate) name: String,
     pub(crate) effect: Effect,
 }
 
-/// What a marker does to a schema.
+/// The effect of a marker on a schema.
 pub(crate) enum Effect {
     /// Sets a keyword to a value.
     Set(&'static str, Value),
-    /// Replaces what the type says by "an integer or a string".
+    /// Replaces the derived type by "an integer or a string".
     IntOrString,
-    /// Removes what the type says.
+    /// Removes the derived type.
     Schemaless,
     /// Removes the description.
     NoDescription,
@@ -44,13 +44,13 @@ pub(crate) enum Value {
 
 /// A rule in CEL.
 pub(crate) struct Rule {
-    /// The members of the rule, by their names in a schema.
+    /// The members of the rule, with the names of the members in a schema.
     pub(crate) texts: Vec<(&'static str, LitStr)>,
     pub(crate) optional_old_self: bool,
 }
 
 impl Marker {
-    /// Returns the number that it sets a keyword to.
+    /// Returns the number that the marker sets for a keyword.
     pub(crate) fn number(&self, keyword: &str) -> Option<f64> {
         match &self.effect {
             Effect::Set(name, Value::Number(_, number)) if *name == keyword => Some(*number),
@@ -58,7 +58,7 @@ impl Marker {
         }
     }
 
-    /// Whether it sets a keyword.
+    /// Returns whether the marker sets a keyword.
     pub(crate) fn sets(&self, keyword: &str) -> bool {
         matches!(&self.effect, Effect::Set(name, _) if *name == keyword)
     }

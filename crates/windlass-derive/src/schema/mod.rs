@@ -51,7 +51,8 @@ pub(crate) fn expand(arguments: TokenStream, input: TokenStream) -> Result<Token
     Ok(quote!(#input #functions))
 }
 
-/// Returns the type without its markers, and the errors: so the compiler says nothing about uses of the type.
+/// Returns the type without markers, together with the errors. The compiler therefore reports no errors about
+/// uses of the type.
 pub(crate) fn with_errors(input: TokenStream, error: &Error) -> TokenStream {
     let errors = error.to_compile_error();
     let Ok(mut input) = syn::parse2::<DeriveInput>(input) else { return errors };
@@ -61,7 +62,7 @@ pub(crate) fn with_errors(input: TokenStream, error: &Error) -> TokenStream {
     quote!(#input #errors)
 }
 
-/// A field of a struct, and its name in JSON.
+/// A field of a struct, with the name in JSON.
 pub(crate) struct NamedField {
     pub(crate) ident: String,
     pub(crate) json: String,
@@ -71,7 +72,7 @@ pub(crate) struct NamedField {
 fn field_names(input: &DeriveInput) -> Option<Vec<NamedField>> {
     let Data::Struct(data) = &input.data else { return None };
     let Fields::Named(fields) = &data.fields else { return None };
-    // What is wrong with these attributes is said by serde.
+    // serde reports wrong attributes.
     let of_type = TypeAttributes::of(&input.attrs).unwrap_or_default();
     let named = |field: &Field| {
         let ident = field.ident.as_ref()?.to_string();
@@ -91,7 +92,7 @@ fn fields_of(data: &mut Data) -> Vec<&mut Field> {
     }
 }
 
-/// Removes the attributes of this macro, and returns their markers.
+/// Removes the attributes of this macro, and returns the markers of the attributes.
 fn take_markers(attributes: &mut Vec<Attribute>) -> Result<Vec<Marker>> {
     let own = |attribute: &Attribute| attribute.path().is_ident(NAME);
     let mut markers = Vec::new();
@@ -131,7 +132,7 @@ impl Transforms {
         let mut statements = statements(markers, fields, &quote!(schema));
         let is_schemaless = markers.iter().any(|marker| matches!(marker.effect, Effect::Schemaless));
         if is_schemaless && !attributes.iter().any(|attribute| attribute.path().is_ident("doc")) {
-            // The description of the type goes with its schema.
+            // Remove the description of the type together with the rest of the schema.
             statements.extend(quote! { schema.remove("description"); });
         }
         self.functions.extend(quote! {
@@ -146,7 +147,7 @@ impl Transforms {
     }
 }
 
-/// Collects errors, so that all are said at once.
+/// Collects errors, to report all errors at once.
 #[derive(Default)]
 struct Errors(Option<Error>);
 

@@ -45,7 +45,7 @@ const FLAGS: [(&str, &str); 5] = [
     ("embedded_resource", "x-kubernetes-embedded-resource"),
 ];
 
-/// The markers with one of some words.
+/// The markers with a fixed set of values.
 const CHOICES: [(&str, &str, &[&str]); 3] = [
     ("list_type", "x-kubernetes-list-type", &["atomic", "set", "map"]),
     ("map_type", "x-kubernetes-map-type", &["atomic", "granular"]),
@@ -151,7 +151,7 @@ fn value(input: ParseStream<'_>) -> Result<Expr> {
     input.parse()
 }
 
-/// Parses `= ` and a value of JSON: an expression, or a list or an object as the macro `json` has them.
+/// Parses `= ` and a value of JSON: an expression, or a list or an object in the syntax of the macro `json`.
 fn json(input: ParseStream<'_>) -> Result<TokenStream> {
     input.parse::<Token![=]>()?;
     if input.peek(Bracket) || input.peek(Brace) {
@@ -188,7 +188,7 @@ fn number(input: ParseStream<'_>) -> Result<Value> {
     Ok(Value::Number(expression, number))
 }
 
-/// Parses `("a", "b")`, or `= "a"` for one.
+/// Parses `("a", "b")`, or `= "a"` for a single value.
 fn list<T: Parse>(input: ParseStream<'_>) -> Result<Vec<T>> {
     if input.peek(Token![=]) {
         input.parse::<Token![=]>()?;
@@ -257,7 +257,7 @@ fn immutable(ident: &Ident) -> Rule {
     }
 }
 
-/// The members of a rule: as they are written, and in a schema.
+/// The members of a rule: the name in a marker, and the name in a schema.
 const MEMBERS: [(&str, &str); 4] = [
     ("message", "message"),
     ("message_expression", "messageExpression"),

@@ -1,4 +1,5 @@
-//! The CEL rules of CustomResourceDefinitions, which the embedded API server stores and does not evaluate.
+//! The CEL rules of CustomResourceDefinitions: the embedded API server stores CEL rules and does not evaluate
+//! CEL rules.
 
 use std::fmt;
 
@@ -11,8 +12,8 @@ const KEYWORD: &str = "x-kubernetes-validations";
 /// The longest text of a rule in a message, in characters.
 const SHOWN: usize = 80;
 
-/// A CEL rule (`x-kubernetes-validations`) of a CustomResourceDefinition. The embedded API server does not evaluate CEL rules; the
-/// [`Display`](fmt::Display) form is a warning that says so.
+/// A CEL rule (`x-kubernetes-validations`) of a CustomResourceDefinition. The embedded API server does not
+/// evaluate CEL rules; the [`Display`](fmt::Display) form is a warning about the rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CelRule {
     crd: String,

@@ -28,20 +28,21 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 /// How a control plane runs the programs of pods.
 #[derive(Clone, Debug)]
 pub struct PodRunner {
-    /// The pods whose programs run.
+    /// The pods with programs.
     pub pods: RunningPods,
-    /// Which pods run. The others are simulated.
+    /// The choice of the pods whose programs run. All other pods are simulated.
     pub mode: PodMode,
     /// Ports on the loopback address of this machine that pods reach at `host.windlass.internal`.
     pub host_ports: Vec<u16>,
 }
 
-/// A control plane in this process. All of its state is in memory. Dropping it ends it; [`stop`](Self::stop) ends it gracefully.
+/// A control plane in this process. All state is in memory. Dropping the value aborts the control plane;
+/// [`stop`](Self::stop) shuts the control plane down gracefully.
 pub struct ControlPlane {
     server: Server,
     listening: Listening,
     controllers: Option<(oneshot::Sender<()>, JoinHandle<Result<()>>)>,
-    /// The threads of the controllers, if they have their own.
+    /// The threads of the controllers, if the controllers do not run on the caller's runtime.
     threads: Option<Threads>,
     /// Without a runner, all pods are simulated.
     runner: Option<PodRunner>,
@@ -49,9 +50,10 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts the API server on `port` of the loopback address. 0 chooses a free one.
+    /// Starts the API server on `port` of the loopback address. 0 chooses a free port.
     ///
-    /// Its pods have service accounts, which a controller creates: follow it by [`start_controllers`](Self::start_controllers).
+    /// A controller creates the service accounts of pods: call [`start_controllers`](Self::start_controllers)
+    /// next.
     ///
     /// # Errors
     /// The port is taken.
@@ -69,7 +71,7 @@ impl ControlPlane {
         Ok(Self { runner: Some(runner), ..plane })
     }
 
-    /// As [`start`](Self::start), for an API server without controllers: its pods have no service accounts.
+    /// Like [`start`](Self::start), for an API server without controllers: pods have no service accounts.
     ///
     /// # Errors
     /// The port is taken.
@@ -91,14 +93,14 @@ impl ControlPlane {
         })
     }
 
-    /// Starts the controllers of a cluster in the background, and one node that simulates its pods or, with a [`PodRunner`], runs the
-    /// programs of some.
+    /// Starts the controllers of a cluster in the background, and one node. The node simulates pods or, with
+    /// a [`PodRunner`], runs the programs of some pods.
     pub fn start_controllers(&mut self) {
         self.spawn_controllers(&Handle::current());
     }
 
-    /// As [`start_controllers`](Self::start_controllers), on threads of their own, which log to `log`: so that their lines are not mixed
-    /// with those of an operator in the same process.
+    /// Like [`start_controllers`](Self::start_controllers), on separate threads that log to `log`. The lines
+    /// are then not mixed with the lines of an operator in the same process.
     ///
     /// # Errors
     /// The threads cannot be started.
@@ -117,7 +119,7 @@ impl ControlPlane {
     }
 
     fn spawn_controllers(&mut self, runtime: &Handle) {
-        // The client's tasks belong to the runtime in which it is made.
+        // The client's tasks belong to the runtime that is entered when the client is made.
         let _entered = runtime.enter();
         let (stop, stopped) = oneshot::channel::<()>();
         let server = self.server.clone();
@@ -139,10 +141,10 @@ impl ControlPlane {
         self.controllers = Some((stop, running));
     }
 
-    /// Waits until pods can run: a node is ready, and the namespace `default` has its service account.
+    /// Waits until pods can run: a node is ready, and the namespace `default` has a service account.
     ///
     /// # Errors
-    /// It takes longer than 30 s. The error says what is missing.
+    /// The wait takes longer than 30 s. The error names the missing object.
     pub async fn wait_until_ready(&self) -> Result<()> {
         let begun = Instant::now();
         while let Err(missing) = can_run_pods(&self.client()).await {
@@ -158,7 +160,7 @@ impl ControlPlane {
     /// Waits until the controllers fail. Never returns if they were not started.
     ///
     /// # Errors
-    /// Why they failed.
+    /// The error of the failed controller.
     pub async fn controllers_failed(&mut self) -> Result<()> {
         match &mut self.controllers {
             Some((_, running)) => running.await.map_err(Error::other)?,
@@ -181,7 +183,7 @@ impl ControlPlane {
         self.listening.kubeconfig()
     }
 
-    /// Returns how long it took until the API server was ready.
+    /// Returns the time that the API server took to become ready.
     pub fn startup_time(&self) -> Duration {
         self.startup_time
     }
@@ -213,7 +215,7 @@ fn with_accounts() -> ServerBuilder {
     Server::builder().admission_plugin(AdmissionPlugin::ServiceAccount, true)
 }
 
-/// A runtime that may be dropped in another one.
+/// A runtime that may be dropped inside of an asynchronous context.
 struct Threads(Option<Runtime>);
 
 impl Drop for Threads {

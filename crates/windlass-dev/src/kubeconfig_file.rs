@@ -1,4 +1,4 @@
-//! Writes the kubeconfig atomically, readable by its owner only.
+//! Writes the kubeconfig atomically, readable only by the user.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ pub struct Unwritable {
 
 /// Writes `text` to `path` with mode 0600, and creates missing directories.
 ///
-/// A concurrent reader sees the old contents or the new ones, never a part.
+/// A concurrent reader sees either the old or the new content.
 ///
 /// # Errors
 /// The file or its directory cannot be written.
@@ -34,7 +34,8 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     if path.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
     }
-    // Others may write to the directory: the draft is a new file with a name that they cannot guess.
+    // Other users may have the right to write to the directory: the draft is a new file with an unpredictable
+    // name.
     let mut draft = tempfile::Builder::new()
         .prefix(&format!(".{}.", name.to_string_lossy()))
         .permissions(fs::Permissions::from_mode(0o600))

@@ -1,9 +1,9 @@
-//! What kubectl calls a resource.
+//! The name of a resource in kubectl commands.
 
 use windlass_schema::Catalog;
 
-/// Returns the shortest name by which kubectl finds a resource of the control plane: its plural, with the group if a
-/// built-in resource of another group has the same plural.
+/// Returns the shortest name by which kubectl finds a resource of the control plane: the plural, with the
+/// group if a built-in resource of another group has the same plural.
 ///
 /// ```
 /// use windlass_dev::kubectl_name;

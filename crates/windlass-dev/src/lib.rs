@@ -1,4 +1,5 @@
-//! A Kubernetes control plane in the process of an operator: what `windlass cluster` and an operator's command `dev` run.
+//! A Kubernetes control plane in the process of an operator. `windlass cluster` and an operator's command
+//! `dev` run the control plane.
 //!
 //! [`ControlPlane`] is an API server on the loopback address and the controllers of a cluster, with a kubeconfig for kubectl. For tests,
 //! `windlass-test` has a cluster that needs no port.

@@ -9,13 +9,14 @@ use kube_core::{DynamicObject, GroupVersionKind};
 use serde_json::Value;
 use windlass_runtime::{Error, Result, crds::FIELD_MANAGER};
 
-/// Applies the documents of a YAML text in their order, by server-side apply, and returns what was applied, as `pod/web`.
+/// Applies the documents of a YAML text in order, by server-side apply, and returns the names of the applied
+/// objects, such as `pod/web`.
 ///
-/// An object without a namespace is applied to the client's default namespace, if its kind is in namespaces.
+/// A namespaced object without a namespace is applied to the client's default namespace.
 ///
 /// # Errors
-/// The text is not YAML, a document is not an object with `apiVersion`, `kind` and `metadata.name`, or the server refused it. The documents
-/// before it are applied.
+/// The text is not YAML, a document is not an object with `apiVersion`, `kind` and `metadata.name`, or the
+/// server refused an object. The documents before the error are applied.
 pub async fn apply_manifests(client: &Client, yaml: &str) -> Result<Vec<String>> {
     let mut applied = Vec::new();
     for document in read_manifests(yaml)? {

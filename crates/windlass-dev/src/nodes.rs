@@ -1,4 +1,4 @@
-//! The nodes of a control plane, as its API server reaches them.
+//! The nodes of a control plane, for the API server.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,7 +14,7 @@ use windlass_apiserver::{
 use windlass_controllers::streams::{port_address, run_script};
 use windlass_node::{Exit, RuntimeError};
 
-/// The simulated node: annotations of a pod say what its streams do.
+/// The simulated node: annotations of a pod script the pod's streams.
 #[derive(Debug, Default)]
 pub(crate) struct SimulatedNodes;
 
@@ -50,7 +50,7 @@ impl Nodes for SimulatedNodes {
         let annotations = annotations(pod);
         let address = match port_address(&annotations, target.port) {
             Ok(address) => address,
-            // Nothing answers at the address of a simulated pod.
+            // No program listens at the address of a simulated pod.
             Err(error) if pod.object["status"]["podIP"] == target.address.to_string() => {
                 return Some(Err(io::Error::other(error.to_string())));
             }
@@ -73,7 +73,7 @@ fn simulate(container: &Container, words: Vec<String>, streams: Attach) -> Resul
     session.map(of_runtime).map_err(|error| node_error(&error))
 }
 
-/// Whether the status of the pod says that the container runs.
+/// Returns whether the pod's status reports a running container.
 fn is_running(container: &Container) -> bool {
     let status = &container.pod.object["status"];
     ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"].iter().any(|field| {
@@ -87,7 +87,7 @@ fn annotations(pod: &Pod) -> BTreeMap<String, String> {
     annotations.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }
 
-/// Turns the session of a runtime into one of the API server.
+/// Converts the session of a runtime into a session of the API server.
 pub(crate) fn of_runtime(session: windlass_node::Session) -> Session {
     let windlass_node::Session { stdin, stdout, stderr, resize, exit } = session;
     Session { stdin, stdout, stderr, resize: resize.map(sizes), exit: code(exit) }
@@ -114,7 +114,7 @@ fn sizes(
     sender
 }
 
-/// Turns the error of a runtime into one of the API server.
+/// Converts the error of a runtime into an error of the API server.
 pub(crate) fn node_error(error: &RuntimeError) -> NodeError {
     match error {
         RuntimeError::NotFound(_) | RuntimeError::Unsupported(_) => NodeError::Refused(error.to_string()),

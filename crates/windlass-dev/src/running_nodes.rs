@@ -129,7 +129,7 @@ fn boxed(stream: TcpStream) -> Connection {
     Box::new(stream)
 }
 
-/// Keeps the kind of the system's error, by which the server chooses the words of its answer.
+/// Keeps the kind of the system's error: the server chooses the message of the response by the kind.
 fn as_io(error: RuntimeError) -> io::Error {
     match error {
         RuntimeError::Io { error, .. } => error,

@@ -5,7 +5,8 @@ use std::path::Path;
 /// Characters beside letters and digits that have no meaning in a shell.
 const PLAIN: &str = "/._-+:@%,=";
 
-/// Returns a path as one word of a POSIX shell: in single quotes, if it has a space or another special character.
+/// Returns a path as a word of a POSIX shell. A path with a space or another special character is in single
+/// quotes.
 ///
 /// ```
 /// use windlass_dev::shell_word;

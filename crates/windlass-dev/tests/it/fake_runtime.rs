@@ -1,4 +1,4 @@
-//! A runtime without programs: a test says which images exist, what listens, and when a container ends.
+//! A runtime without programs: a test chooses the images, the listeners, and the end of each container.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -59,7 +59,7 @@ impl FakeRuntime {
         self.state.lock().unwrap()
     }
 
-    /// Returns the last container with this name, and its ID.
+    /// Returns the last container with this name, and the container's ID.
     pub(crate) fn container(&self, name: &str) -> Option<(String, FakeContainer)> {
         let state = self.state();
         let mut of_name: Vec<_> =

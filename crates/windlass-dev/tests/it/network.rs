@@ -56,7 +56,7 @@ async fn resolve(stage: &Stage, name: &str, kind: TYPE) -> Result<(RCODE, Vec<St
     ask(server, &question(name, kind)).await.map(|answer| read(&answer))
 }
 
-/// Waits until a name has these records.
+/// Waits until a name resolves to these records.
 async fn resolves(stage: &Stage, name: &str, kind: TYPE, records: &[&str]) {
     eventually(|| async {
         match resolve(stage, name, kind).await? {
@@ -134,7 +134,7 @@ async fn datagrams_to_a_service_reach_a_pod_and_come_back() {
             let _ = program.send_to(&[b"answer to ", &message[..length]].concat(), from).await;
         }
     });
-    // TCP and UDP on one port.
+    // TCP and UDP on the same port.
     let ports = json!([
         {"name": "udp", "port": 53, "targetPort": 5353, "protocol": "UDP"},
         {"name": "tcp", "port": 53, "targetPort": 5353, "protocol": "TCP"},

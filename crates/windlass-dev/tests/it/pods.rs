@@ -214,7 +214,7 @@ async fn a_pod_has_the_rights_of_its_account_until_they_end() {
     stage.plane.stop().await;
 }
 
-/// Answers every connection with its first line in capitals.
+/// Answers every connection with the first line in capitals.
 async fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -270,7 +270,7 @@ async fn a_pod_reaches_services_the_api_server_and_ports_of_the_machine() {
     inside("10.0.0.77:80".to_owned()).unwrap_err();
     ask(inside(format!("10.250.0.1:{}", beside.port())).unwrap()).await.unwrap();
     let api_server = inside("10.0.0.1:443".to_owned()).unwrap();
-    // The server speaks TLS: it answers a line of text with an alert.
+    // The server expects TLS, and answers a line of text with an alert.
     let mut stream = TcpStream::connect(api_server).await.unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
     let mut alert = Vec::new();
@@ -311,7 +311,7 @@ async fn the_api_server_reaches_logs_and_ports_of_a_pod() {
     let answer = stage.client.request_text(http::Request::get(path).body(Vec::new()).unwrap()).await.unwrap();
     assert_eq!(answer, "GET /healthz");
 
-    // A log that is followed ends with its container.
+    // A followed log ends when the container ends.
     let followed = LogParams { follow: true, timestamps: true, ..LogParams::default() };
     let api = stage.api::<Pod>();
     let (id, _) = stage.runtime.container("c").unwrap();
@@ -320,7 +320,7 @@ async fn the_api_server_reaches_logs_and_ports_of_a_pod() {
     stage.plane.stop().await;
 }
 
-/// Answers each request with its method and path.
+/// Answers each request with the method and path of the request.
 async fn http() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! A control plane with a scripted runtime, and waits for its objects.
+//! A control plane with a scripted runtime, and functions that wait for objects.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -84,7 +84,7 @@ impl Stage {
         .await;
     }
 
-    /// Waits for an Event about a pod with this reason, and returns its message.
+    /// Waits for an Event about a pod with this reason, and returns the message.
     pub(crate) async fn event(&self, pod: &str, reason: &str) -> String {
         eventually(|| async {
             let all =

@@ -19,12 +19,12 @@ use tokio::runtime::Handle;
 /// More of a reply is not read.
 const REPLY_LIMIT: usize = 1 << 20;
 
-/// How long one request may take, with its connection. Exporters have shorter limits by default.
+/// The time limit of a request, including the connection. Exporters have shorter limits by default.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A connection pool to a collector. Cheap to clone.
 ///
-/// It can be used on threads outside of the runtime: the requests are sent by a task.
+/// A collector can be used on threads outside of the runtime: a task sends the requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Collector {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
@@ -32,7 +32,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// Checks certificates against those of the file, or of the system.
+    /// Checks certificates against the authorities of the file, or of the system.
     pub(crate) fn new(authorities: Option<&Path>, runtime: Handle) -> Result<Self, std::io::Error> {
         let mut roots = RootCertStore::empty();
         match authorities {

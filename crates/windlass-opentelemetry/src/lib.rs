@@ -1,23 +1,26 @@
 //! Sends the spans and the metrics of an operator to an OpenTelemetry collector, by OTLP over HTTP.
 //!
-//! The environment variables of OpenTelemetry's specification say where to; without an endpoint, nothing is sent:
+//! The environment variables of OpenTelemetry's specification name the endpoints; without an endpoint, no
+//! telemetry is sent:
 //!
 //! | variable | default | meaning |
 //! |---|---|---|
 //! | `OTEL_EXPORTER_OTLP_ENDPOINT` | none | the collector's URL, such as `http://collector:4318`; `/v1/traces` and `/v1/metrics` are added |
-//! | `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, `…_METRICS_ENDPOINT` | from the one above | the URL for one kind, as it is |
-//! | `OTEL_TRACES_EXPORTER`, `OTEL_METRICS_EXPORTER` | `otlp` | `none` leaves out one kind |
+//! | `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, `…_METRICS_ENDPOINT` | from the variable above | the unchanged URL for traces or metrics |
+//! | `OTEL_TRACES_EXPORTER`, `OTEL_METRICS_EXPORTER` | `otlp` | `none` turns off traces or metrics |
 //! | `OTEL_EXPORTER_OTLP_HEADERS` | none | headers of each request: `authorization=Bearer%20…,x-team=ops` |
-//! | `OTEL_EXPORTER_OTLP_TIMEOUT` | 10,000 | milliseconds that one export may take |
+//! | `OTEL_EXPORTER_OTLP_TIMEOUT` | 10,000 | time limit of an export, in milliseconds |
 //! | `OTEL_EXPORTER_OTLP_CERTIFICATE` | the system's | a PEM file with the authorities that the collector's certificate is checked against |
 //! | `OTEL_METRIC_EXPORT_INTERVAL` | 60,000 | milliseconds between two exports of the metrics |
-//! | `OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG` | `parentbased_always_on` | which spans are sent: `traceidratio` and `0.1` for a tenth |
-//! | `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES` | the program's name | what the operator is called, and more about it |
-//! | `OTEL_SDK_DISABLED` | `false` | `true` sends nothing |
+//! | `OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG` | `parentbased_always_on` | the sampled share of spans: `traceidratio` and `0.1` for a tenth |
+//! | `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES` | the program's name | the operator's name and other attributes |
+//! | `OTEL_SDK_DISABLED` | `false` | `true` turns off all telemetry |
 //!
-//! Headers and timeout have a variable for each kind, too, as the endpoint has. The one protocol is `http/protobuf`.
+//! Headers and timeout also have variables for traces and for metrics, like the endpoint. The only protocol
+//! is `http/protobuf`.
 //!
-//! Windlass' command line does this behind the feature `opentelemetry` of the crate `windlass`. A program without it:
+//! Windlass' command line sets up the export if the feature `opentelemetry` of the crate `windlass` is on. A
+//! program without the command line:
 //!
 //! ```no_run
 //! use tracing_subscriber::prelude::*;
@@ -77,25 +80,25 @@ pub enum Error {
     Authorities {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error of the file.
         source: std::io::Error,
     },
-    /// The exporter of spans refused its settings.
+    /// The exporter of spans refused the settings.
     #[error("the exporter of spans cannot be set up")]
     Spans(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// There is no tokio runtime, whose tasks send the requests.
+    /// There is no tokio runtime. The exporter needs a runtime to send requests.
     #[error("telemetry needs a tokio runtime")]
     Runtime(#[from] tokio::runtime::TryCurrentError),
 }
 
-/// The export of one program's spans and metrics.
+/// The export of a program's spans and metrics.
 pub struct Telemetry {
     spans: Option<SdkTracerProvider>,
     metrics: Option<MetricExport>,
 }
 
 impl Telemetry {
-    /// Sets up what the environment asks for. `None` if that is nothing.
+    /// Sets up the exporters of the environment variables. Returns `None` if no exporter is configured.
     ///
     /// `service` names the program, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` does.
     ///
@@ -108,7 +111,7 @@ impl Telemetry {
 
     /// As [`from_env`](Self::from_env), with a function that returns the values of variables.
     ///
-    /// The sampler, the limits of spans and the resource are still those of the environment.
+    /// The sampler, the limits of spans and the resource still come from the environment.
     ///
     /// # Errors
     ///
@@ -136,7 +139,7 @@ impl Telemetry {
         Ok(Some(Self { spans, metrics }))
     }
 
-    /// Returns a layer that takes the spans: those of level INFO, and the requests to the API server.
+    /// Returns a layer that takes the spans of level INFO, and the spans of requests to the API server.
     pub fn layer<S>(&self) -> Option<impl Layer<S> + Send + Sync + use<S>>
     where
         S: tracing::Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
@@ -147,7 +150,8 @@ impl Telemetry {
         Some(layer.with_filter(exported()))
     }
 
-    /// Sends the metrics from time to time until `stop` completes; then sends them, and the spans that are left, a last time.
+    /// Sends the metrics periodically until `stop` completes, and then sends the metrics and the remaining
+    /// spans a last time.
     ///
     /// `render` writes all metrics as OpenMetrics text. A collector that does not answer is logged once, and tried again.
     pub async fn run(&self, render: impl Fn() -> String + Send, stop: impl Future<Output = ()> + Send) {
@@ -173,7 +177,7 @@ impl Telemetry {
     /// Sends the spans that have ended and were not sent yet.
     async fn flush_spans(&self) {
         let Some(spans) = self.spans.clone() else { return };
-        // It blocks until the exporter's thread is done.
+        // `force_flush` blocks until the exporter's thread is done.
         match tokio::task::spawn_blocking(move || spans.force_flush()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "the last spans were not sent"),
@@ -191,7 +195,7 @@ impl std::fmt::Debug for Telemetry {
     }
 }
 
-/// What is known of this process.
+/// Returns the attributes of this process.
 fn resource(service: &str) -> Resource {
     let named = Resource::builder().build();
     // Without a name from the environment the detectors say `unknown_service`.
@@ -221,7 +225,7 @@ fn span_provider(
     Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
 }
 
-/// Which spans and events are exported. What the exporter itself does is not among them.
+/// Returns a filter for the exported spans and events. Spans of the exporter's own requests are excluded.
 fn exported<S>() -> impl Filter<S> + Send + Sync + 'static
 where
     S: tracing::Subscriber,
@@ -239,7 +243,7 @@ struct MetricExport {
     interval: Duration,
     collector: Collector,
     messages: MetricMessages,
-    /// Whether the last export failed, so that the log says it once.
+    /// True if the last export failed. Only the first failure of a series is logged.
     failing: AtomicBool,
 }
 
@@ -272,7 +276,7 @@ impl MetricExport {
     }
 }
 
-/// Writes an error with what caused it.
+/// Returns an error together with the causes.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -14,7 +14,7 @@ use opentelemetry_proto::tonic::{
 
 use crate::open_metrics::{Family, Sample, families};
 
-/// Makes the messages of one process.
+/// Makes the messages of a process.
 pub(crate) struct MetricMessages {
     resource: Resource,
     /// When the counters were zero, in nanoseconds since 1970.
@@ -28,7 +28,8 @@ impl MetricMessages {
         Self { resource: Resource { attributes, ..Resource::default() }, start: nanoseconds(start) }
     }
 
-    /// Converts what a registry has written. Names are those of Prometheus' text format, so that both ways fill the same dashboards.
+    /// Converts the text of a registry. The metric names are the names of Prometheus' text format, so that
+    /// existing dashboards work.
     pub(crate) fn message(&self, text: &str, now: SystemTime) -> ExportMetricsServiceRequest {
         let times = Times { start: self.start, now: nanoseconds(now) };
         let metrics = families(text).iter().filter_map(|family| metric(family, times)).collect();
@@ -45,7 +46,7 @@ impl MetricMessages {
     }
 }
 
-/// From when until when something was counted, in nanoseconds since 1970.
+/// The start and end of a measurement, in nanoseconds since 1970.
 #[derive(Clone, Copy)]
 struct Times {
     start: u64,
@@ -57,7 +58,7 @@ fn nanoseconds(time: SystemTime) -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Converts a family. `None` if it has no values.
+/// Converts a family. Returns `None` for a family without values.
 fn metric(family: &Family<'_>, times: Times) -> Option<Metric> {
     let cumulative = AggregationTemporality::Cumulative as i32;
     let (ending, data) = match family.kind {
@@ -90,7 +91,7 @@ fn metric(family: &Family<'_>, times: Times) -> Option<Metric> {
     })
 }
 
-/// Returns a unit as UCUM writes it.
+/// Returns the UCUM code of a unit.
 fn unit(name: &str) -> &str {
     match name {
         "seconds" => "s",
@@ -99,7 +100,7 @@ fn unit(name: &str) -> &str {
     }
 }
 
-/// Converts the samples of a family whose names have this ending.
+/// Converts the samples of a family that have this name ending.
 fn numbers(family: &Family<'_>, ending: &str, times: Times) -> Vec<NumberDataPoint> {
     let of_ending = |sample: &&Sample<'_>| sample.name.strip_prefix(family.name) == Some(ending);
     let point = |sample: &Sample<'_>| {
@@ -118,10 +119,10 @@ fn number(text: &str) -> Option<Value> {
     text.parse().map(Value::AsInt).or_else(|_| text.parse().map(Value::AsDouble)).ok()
 }
 
-/// One histogram while its lines are read.
+/// A histogram while the lines are read.
 #[derive(Default)]
 struct Distribution {
-    /// Upper bounds, and how many values are not above them.
+    /// Upper bounds, and the number of values up to each bound.
     buckets: Vec<(f64, u64)>,
     sum: Option<f64>,
     count: u64,
@@ -147,7 +148,8 @@ fn histograms(family: &Family<'_>, times: Times) -> Vec<HistogramDataPoint> {
 }
 
 impl Distribution {
-    /// Counts each value once, in its own bucket. In the text, a bucket counts those of the lower ones, too.
+    /// Counts each value in exactly one bucket. In the text, a bucket includes the counts of the lower
+    /// buckets.
     fn point(self, labels: &[(&str, &str)], times: Times) -> HistogramDataPoint {
         let mut below = 0;
         let mut bucket_counts = Vec::with_capacity(self.buckets.len());
@@ -188,7 +190,7 @@ mod tests {
 
     use super::*;
 
-    /// Converts a text and returns its metrics.
+    /// Converts a text and returns the metrics.
     fn converted(text: &str) -> Vec<Metric> {
         let resource = opentelemetry_sdk::Resource::builder_empty().with_service_name("backup").build();
         let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1);

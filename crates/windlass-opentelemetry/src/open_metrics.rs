@@ -1,6 +1,6 @@
-//! Reads OpenMetrics text, which is what a registry of metrics writes.
+//! Parses OpenMetrics text, the output of a registry of metrics.
 
-/// Metrics of one name.
+/// The metrics with the same name.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Family<'a> {
     pub(crate) name: &'a str,
@@ -11,10 +11,10 @@ pub(crate) struct Family<'a> {
     pub(crate) samples: Vec<Sample<'a>>,
 }
 
-/// One line with a value.
+/// A line with a value.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Sample<'a> {
-    /// The family's name with an ending, `_bucket` for one.
+    /// The family's name with an ending, such as `_bucket`.
     pub(crate) name: &'a str,
     pub(crate) labels: Vec<(&'a str, String)>,
     pub(crate) value: &'a str,
@@ -68,7 +68,7 @@ fn sample(line: &str) -> Option<Sample<'_>> {
     Some(Sample { name, labels, value })
 }
 
-/// Reads `label="value",other="value"}`, and returns what follows.
+/// Parses `label="value",other="value"}`, and returns the rest of the line.
 fn labels(mut text: &str) -> Option<(Vec<(&str, String)>, &str)> {
     let mut labels = Vec::new();
     loop {
@@ -82,7 +82,7 @@ fn labels(mut text: &str) -> Option<(Vec<(&str, String)>, &str)> {
     }
 }
 
-/// Reads a value up to its closing quote, and returns what follows.
+/// Parses a value up to the closing quote, and returns the rest of the line.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut characters = text.char_indices();
@@ -135,7 +135,7 @@ mod tests {
             let escaped = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
             let text = format!("# TYPE a gauge\na{{b=\"{escaped}\"}} 1\n");
             let families = families(&text);
-            // A line separator other than \n is kept by `lines`, but for \r at the end of a line, which cannot be here.
+            // `lines` splits only at \n and at \r\n; \r at the end of a value cannot occur here.
             prop_assert_eq!(&families[0].samples[0].labels[0].1, &value);
         }
     }

@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 /// The time between two exports of metrics, by default.
 const METRIC_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The time that one export may take, by default.
+/// The default time limit of an export.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A variable that cannot be understood.
@@ -17,11 +17,12 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 pub struct SettingsError {
     /// The variable's name.
     pub variable: String,
-    /// What is wrong, and what is expected. It does not quote a header, which can be a secret.
+    /// The problem, and the expected value. The message never quotes a header, because headers can be
+    /// secrets.
     pub problem: String,
 }
 
-/// What is exported, and where to.
+/// The destinations and time limits of the export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settings {
     pub(crate) spans: Option<Destination>,
@@ -32,12 +33,12 @@ pub(crate) struct Settings {
     pub(crate) authorities: Option<PathBuf>,
 }
 
-/// Where one kind of telemetry is sent.
+/// The destination of traces or of metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Destination {
     pub(crate) endpoint: Uri,
     pub(crate) headers: HeaderMap,
-    /// The time that one export may take.
+    /// The time limit of an export.
     pub(crate) timeout: Duration,
 }
 
@@ -49,7 +50,7 @@ enum Signal {
 }
 
 impl Signal {
-    /// Its word in the names of variables.
+    /// Returns the signal's word in the names of variables.
     const fn word(self) -> &'static str {
         match self {
             Self::Spans => "TRACES",
@@ -64,9 +65,9 @@ impl Signal {
 }
 
 impl Settings {
-    /// Reads the settings; `variable` returns the value of a variable. An empty one counts as absent.
+    /// Reads the settings; `variable` returns the value of a variable. An empty value counts as absent.
     ///
-    /// Nothing is exported unless an endpoint is named.
+    /// Without an endpoint, no telemetry is exported.
     pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let environment = Environment(&|name: &str| variable(name).filter(|value| !value.trim().is_empty()));
         let disabled =
@@ -91,13 +92,13 @@ impl Environment<'_> {
         (self.0)(name)
     }
 
-    /// Returns the value for a signal, or else the one for all, with the variable's name.
+    /// Returns the value for a signal, or else the value for all signals, with the variable's name.
     fn of_signal(&self, signal: Signal, setting: &str) -> Option<(String, String)> {
         let names = [signal.variable(setting), format!("OTEL_EXPORTER_OTLP_{setting}")];
         names.into_iter().find_map(|name| self.get(&name).map(|value| (name, value)))
     }
 
-    /// Where a signal is sent. `None` if it is not exported.
+    /// Returns the destination of a signal. Returns `None` if the signal is not exported.
     fn destination(&self, signal: Signal) -> Result<Option<Destination>, SettingsError> {
         let Some(endpoint) = self.endpoint(signal)? else { return Ok(None) };
         let timeout = self.timeout(signal)?.unwrap_or(TIMEOUT);

@@ -1,4 +1,4 @@
-//! What a collector gets from an operator.
+//! The requests that a collector gets from an operator.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
@@ -19,10 +19,10 @@ use tracing_subscriber::prelude::*;
 use windlass_opentelemetry::Telemetry;
 use windlass_patience::stretched;
 
-/// A request: its path, its `x-team` header and its body.
+/// The path, `x-team` header and body of a request.
 type Seen = (String, String, Vec<u8>);
 
-/// Starts a collector that takes everything. Returns its URL, and what it gets.
+/// Starts a collector that accepts every request. Returns the URL, and the received requests.
 async fn collector() -> (String, mpsc::UnboundedReceiver<Seen>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

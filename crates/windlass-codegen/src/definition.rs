@@ -1,11 +1,11 @@
-//! What the generators read of a CustomResourceDefinition.
+//! The parts of a CustomResourceDefinition that the generators read.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A CustomResourceDefinition (`apiextensions.k8s.io/v1`), as far as code is generated from it.
+/// The parts of a CustomResourceDefinition (`apiextensions.k8s.io/v1`) for which code is generated.
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct Definition {
@@ -34,7 +34,7 @@ pub struct Metadata {
 pub struct Spec {
     /// The API group.
     pub group: String,
-    /// The names of the kind and its resource.
+    /// The names of the kind and the resource.
     pub names: Names,
     /// `Namespaced` or `Cluster`.
     pub scope: String,
@@ -42,7 +42,7 @@ pub struct Spec {
     pub versions: Vec<Version>,
 }
 
-/// The names of a kind and its resource.
+/// The names of a kind and the resource.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -69,13 +69,13 @@ pub struct Names {
 pub struct Version {
     /// The name, such as `v1alpha1`.
     pub name: String,
-    /// Whether the server serves it.
+    /// True if the API server serves the version.
     #[serde(default)]
     pub served: bool,
-    /// Whether objects are stored in it.
+    /// True if objects are stored in the version.
     #[serde(default)]
     pub storage: bool,
-    /// Whether the server warns of it.
+    /// True if the API server warns about uses of the version.
     #[serde(default)]
     pub deprecated: bool,
     /// The schema, under `openAPIV3Schema`.
@@ -93,7 +93,7 @@ impl Definition {
     /// Reads a definition from JSON; a YAML document has the same fields. Returns `None` for another kind of object.
     ///
     /// # Errors
-    /// It is a definition without one of its required fields, or of the removed version `v1beta1`.
+    /// The definition lacks a required field, or has the removed version `v1beta1`.
     pub fn parse(document: &Value) -> Result<Option<Self>, String> {
         if document["kind"] != "CustomResourceDefinition" {
             return Ok(None);
@@ -108,7 +108,7 @@ impl Definition {
         Definition::deserialize(document).map(Some).map_err(|error| format!("CRD {name}: {error}"))
     }
 
-    /// Whether objects are in namespaces.
+    /// Returns whether objects are in namespaces.
     pub fn is_namespaced(&self) -> bool {
         self.spec.scope == "Namespaced"
     }
@@ -121,7 +121,7 @@ impl Definition {
 }
 
 impl Version {
-    /// Whether it has the subresource of this name.
+    /// Returns whether the version has the subresource `name`.
     pub fn has_subresource(&self, name: &str) -> bool {
         !self.subresources[name].is_null()
     }

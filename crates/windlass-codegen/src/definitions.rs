@@ -1,4 +1,4 @@
-//! The CustomResourceDefinitions of an operator, as a cluster gets them.
+//! The CustomResourceDefinitions of an operator, for a cluster.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub enum DefinitionError {
         /// The version.
         version: String,
     },
-    /// The versions of a kind disagree about something that all share.
+    /// The versions of a kind disagree about a common property.
     #[error(
         "versions {one} and {other} of {name} have different {what}: make the `#[kube(..)]` attributes of both types equal"
     )]
@@ -34,7 +34,7 @@ pub enum DefinitionError {
         one: String,
         /// Another version.
         other: String,
-        /// What differs: `scope`, `names`.
+        /// The different property: `scope`, `names`.
         what: &'static str,
     },
     /// Several versions of a kind, or none, are stored.
@@ -44,7 +44,7 @@ pub enum DefinitionError {
     Storage {
         /// The name of the CustomResourceDefinition.
         name: String,
-        /// Which versions are stored: `has v1 and v2`.
+        /// The stored versions: `has v1 and v2`.
         found: String,
     },
     /// A definition cannot be written as JSON.
@@ -57,15 +57,17 @@ pub enum DefinitionError {
     },
 }
 
-/// Returns the definitions as a cluster gets them, sorted by name: one for each kind, with all versions of the kind.
+/// Returns the definitions for a cluster, sorted by name: one for each kind, with all versions of the kind.
 ///
-/// A derived definition has one version. A kind with several versions has as many definitions in `crds`.
+/// A derived definition has one version. For a kind with several versions, `crds` has one definition for each
+/// version.
 ///
 /// The schemas are equal to the schemas that [`manifests`](crate::manifests) writes: integers have
 /// [limits](crate::limit_integers) that an API server enforces, and the titles and descriptions that derive macros invent are removed.
 ///
 /// # Errors
-/// The versions of a kind differ in their scope or names, two definitions of one version differ, or not exactly one version is stored.
+/// The versions of a kind have different scopes or names, two definitions of one version differ, or not
+/// exactly one version is stored.
 ///
 /// ```
 /// use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -169,7 +171,7 @@ fn tidy_names(mut names: CustomResourceDefinitionNames) -> CustomResourceDefinit
     names
 }
 
-/// Checks that one version is stored.
+/// Checks that exactly one version is stored.
 fn check_storage(name: &str, crd: &CustomResourceDefinition) -> Result<(), DefinitionError> {
     let versions = crd.spec.versions.iter().filter(|version| version.storage);
     let stored: Vec<&str> = versions.map(|version| version.name.as_str()).collect();

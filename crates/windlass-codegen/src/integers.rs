@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// The keywords with a schema, with a list of them, and with a map of them.
+/// The keywords for a single schema, for a list of schemas, and for a map of schemas.
 const ONE: [&str; 3] = ["items", "additionalProperties", "not"];
 const LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 const MAPS: [&str; 2] = ["properties", "patternProperties"];
@@ -11,13 +11,15 @@ const MAPS: [&str; 2] = ["properties", "patternProperties"];
 const UNKNOWN: [&str; 10] =
     ["int", "int8", "int16", "int128", "uint", "uint8", "uint16", "uint32", "uint64", "uint128"];
 
-/// Gives the integers of a CustomResourceDefinition the limits of their Rust types, in a form that an API server enforces.
+/// Gives the integers of a CustomResourceDefinition the limits of the Rust types, in a form that an API
+/// server enforces.
 ///
-/// An API server knows the formats `int32` and `int64`. It warns of those that schemars writes for other types, such as `uint32`,
-/// and does not enforce them: it would store a number that the operator then cannot decode. These formats are replaced by
-/// `minimum` and `maximum`; narrower limits of the type's author stay.
+/// An API server knows only the formats `int32` and `int64`. schemars writes formats such as `uint32` for
+/// other types; an API server warns of such a format, does not enforce the format, and would store a number
+/// that the operator cannot decode. Such a format is replaced by `minimum` and `maximum`. Narrower limits of
+/// the type's author stay.
 ///
-/// A definition without a schema stays as it is.
+/// A definition without a schema stays unchanged.
 ///
 /// ```
 /// let mut crd = serde_json::json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": {
@@ -36,7 +38,7 @@ pub fn limit_integers(crd: &mut Value) {
     }
 }
 
-/// Calls the function for a schema and for each that it contains.
+/// Calls the function for a schema and for each schema inside.
 pub(crate) fn for_each_schema(
     schema: &mut Value,
     visit: &mut impl FnMut(&mut serde_json::Map<String, Value>),
@@ -64,8 +66,8 @@ pub(crate) fn for_each_schema(
 fn limit_integer(schema: &mut serde_json::Map<String, Value>) {
     let format = schema.get("format").and_then(Value::as_str);
     let Some(format) = format.filter(|format| UNKNOWN.contains(format)) else { return };
-    // schemars writes the limits of narrower types, and that no unsigned number is below 0. What is wider than 64 bits has
-    // no limit that an API server could hold.
+    // schemars already writes the limits of narrower types, and a minimum of 0 for unsigned types. An integer
+    // with more than 64 bits has no limit that an API server could hold.
     let maximum = (format == "uint32").then_some(u32::MAX);
     schema.remove("format");
     if let Some(maximum) = maximum {

@@ -1,4 +1,4 @@
-//! What an operator declares, as its command `manifests` prints it.
+//! The declarations of an operator. The operator's command `manifests` prints the declarations.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use k8s_openapi::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What an operator declares: the input of all generated manifests.
+/// The declarations of an operator: the input of all generated manifests.
 ///
-/// Every operator prints it as JSON with its hidden command `manifests`, without asking a cluster:
+/// Every operator prints the inventory as JSON with the hidden command `manifests`, and needs no cluster:
 ///
 /// ```
 /// let printed = r#"{"format": 1, "name": "web-operator", "controllers": [{"name": "website"}]}"#;
@@ -39,7 +39,7 @@ pub struct Inventory {
     pub election: Option<ElectionItem>,
     /// The metrics endpoint, if metrics are served.
     pub metrics: Option<MetricsItem>,
-    /// The port of the health endpoints, if they are served.
+    /// The port of the health endpoints, if the endpoints are served.
     pub health_port: Option<u16>,
     /// The webhooks, if there are any.
     pub webhooks: Option<WebhooksItem>,
@@ -51,7 +51,7 @@ pub struct Inventory {
 pub struct ControllerItem {
     /// Its name.
     pub name: String,
-    /// The kinds that it watches, in the order in which they were declared.
+    /// The watched kinds, in the order of declaration.
     pub watches: Vec<WatchItem>,
 }
 
@@ -69,7 +69,7 @@ pub struct WatchItem {
     pub plural: String,
 }
 
-/// Rules for roles, by the place where they hold.
+/// Rules for roles, by the scope of the rules.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Rights {
@@ -97,13 +97,13 @@ pub struct ElectionItem {
 pub struct MetricsItem {
     /// The port.
     pub port: u16,
-    /// Whether metrics are served over HTTPS.
+    /// True if metrics are served over HTTPS.
     pub secure: bool,
     /// The rights that only the endpoint needs.
     pub rights: Rights,
 }
 
-/// The webhooks and their server.
+/// The webhooks and the webhook server.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WebhooksItem {
@@ -113,9 +113,9 @@ pub struct WebhooksItem {
     pub certificates: CertificateOrigin,
     /// The service that a self-issued certificate names; `None` if any will do.
     pub service: Option<ServiceItem>,
-    /// The mutating webhooks. The service in their `clientConfig` is a placeholder; its path counts.
+    /// The mutating webhooks. The service in `clientConfig` is a placeholder; only the path counts.
     pub mutating: Vec<MutatingWebhook>,
-    /// The validating webhooks. The service in their `clientConfig` is a placeholder; its path counts.
+    /// The validating webhooks. The service in `clientConfig` is a placeholder; only the path counts.
     pub validating: Vec<ValidatingWebhook>,
     /// The kinds that are converted.
     pub conversions: Vec<ConversionItem>,
@@ -125,10 +125,10 @@ pub struct WebhooksItem {
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub enum CertificateOrigin {
-    /// From files that something else writes, such as a Secret of cert-manager.
+    /// From files of another program, such as a Secret of cert-manager.
     #[default]
     Files,
-    /// The operator issues it, and writes the authority where the webhooks are configured.
+    /// The operator issues the certificate, and writes the authority to the webhook configurations.
     SelfIssued,
 }
 
@@ -142,7 +142,7 @@ pub struct ServiceItem {
     pub name: String,
 }
 
-/// A kind that is converted between its versions.
+/// A kind with conversion between versions.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConversionItem {
@@ -152,11 +152,11 @@ pub struct ConversionItem {
     pub kind: String,
     /// The plural name of the resource.
     pub plural: String,
-    /// The versions, the hub among them.
+    /// The versions, including the hub.
     pub versions: Vec<String>,
-    /// The version that all others are converted through, and that is stored.
+    /// The storage version. All conversions go through this version.
     pub hub: String,
-    /// The path at which conversions are served.
+    /// The path of the conversion webhook.
     pub path: String,
 }
 
@@ -164,11 +164,11 @@ impl Inventory {
     /// The version of the format that this crate writes and reads.
     pub const FORMAT: u32 = 1;
 
-    /// Reads what an operator printed.
+    /// Parses the output of an operator.
     ///
     /// # Errors
     ///
-    /// The text is not an inventory, or one of another version.
+    /// The text is not an inventory, or the inventory of another version.
     pub fn parse(text: &str) -> Result<Self, String> {
         let inventory: Self =
             serde_json::from_str(text).map_err(|error| format!("not an inventory: {error}"))?;
@@ -185,7 +185,7 @@ impl Inventory {
 }
 
 impl Rights {
-    /// Whether there is no rule.
+    /// Returns whether there is no rule.
     pub fn is_empty(&self) -> bool {
         self.cluster.is_empty() && self.operator.is_empty() && self.namespaces.values().all(Vec::is_empty)
     }

@@ -1,12 +1,17 @@
-//! Generators: from what an operator declares to the files of its project. Each is a function; nothing is read or written here.
+//! Generators: from the declarations of an operator to the files of a project. Each generator is a function
+//! without I/O.
 //!
-//! - [`Inventory`]: what an operator declares. Its hidden command `manifests` prints it as JSON.
-//! - [`cluster_definitions`]: CustomResourceDefinitions as a cluster gets them; [`limit_integers`]: limits that an API server enforces.
+//! - [`Inventory`]: the declarations of an operator. The operator's hidden command `manifests` prints the
+//!   inventory as JSON.
+//! - [`cluster_definitions`]: CustomResourceDefinitions for a cluster; [`limit_integers`]: limits that an API
+//!   server enforces.
 //! - [`compatibility`]: the changes of a CustomResourceDefinition that break clients or stored objects.
-//! - [`client`]: clientset, informers, listers, apply configurations and registration of kinds, as code-generator makes them for Go.
+//! - [`client`]: clientset, informers, listers, apply configurations and registration of kinds, in the style
+//!   of Go's code-generator.
 //! - [`types`]: Rust types from the schema of a CRD.
 //! - [`bundle`]: a bundle for the Operator Lifecycle Manager; [`chart`]: a Helm chart. Both are made of the same model as the manifests.
-//! - [`manifests`]: CustomResourceDefinitions, roles, webhook configurations, the Deployment and kustomizations made of it.
+//! - [`manifests`]: CustomResourceDefinitions, roles, webhook configurations, the Deployment and
+//!   kustomizations.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "generate")]

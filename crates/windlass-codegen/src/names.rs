@@ -47,7 +47,8 @@ pub(crate) fn camel(name: &str) -> String {
     if matches!(out.as_str(), "Self") { format!("{out}_") } else { out }
 }
 
-/// Makes a legal name: one that begins with a letter, with an underscore after a word that Rust reserves.
+/// Makes a valid identifier: the first character is a letter, and an underscore follows a reserved word of
+/// Rust.
 fn legal(name: String) -> String {
     let blank = name.chars().all(|c| c == '_');
     match name.chars().next() {
@@ -58,7 +59,8 @@ fn legal(name: String) -> String {
     }
 }
 
-/// Returns the plural of a kind in the case of the kind, from the plural of its resource: `IPPool` and `ippools` are `IPPools`.
+/// Returns the plural of a kind in the case of the kind, from the plural of the resource: `IPPool` and
+/// `ippools` give `IPPools`.
 pub(crate) fn plural(kind: &str, resource: &str) -> String {
     let common = kind.chars().zip(resource.chars()).take_while(|(a, b)| a.to_ascii_lowercase() == *b).count();
     let (stem, ending): (String, String) =

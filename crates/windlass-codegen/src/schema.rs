@@ -1,4 +1,4 @@
-//! Schemas as controller-gen would write them.
+//! Schemas in the form of controller-gen.
 
 use serde_json::{Map, Number, Value};
 
@@ -9,11 +9,12 @@ const NO_DESCRIPTION: &str = "Auto-generated derived type for ";
 
 /// Prepares the schemas of a CustomResourceDefinition.
 ///
-/// - Integers have the limits of their Rust types.
+/// - Integers have the limits of the Rust types.
 /// - The title of an object is removed.
-/// - A kind without a description of its own (`#[kube(doc = "…")]`) has that of its spec: the doc comment of the struct.
-/// - Numbers without a fraction are written without one.
-/// - Empty descriptions are removed, and long ones are cut.
+/// - A kind without a description (`#[kube(doc = "…")]`) gets the description of the spec: the doc comment of
+///   the struct.
+/// - Numbers without a fraction are written as integers.
+/// - Empty descriptions are removed, and long descriptions are cut.
 pub(crate) fn prepare(crd: &mut Value, max_description: Option<usize>) {
     limit_integers(crd);
     let versions = crd["spec"]["versions"].as_array_mut();
@@ -29,7 +30,7 @@ pub(crate) fn prepare(crd: &mut Value, max_description: Option<usize>) {
     whole_numbers(crd);
 }
 
-/// Gives a kind without a description the description of its spec.
+/// Gives a kind without a description the description of the kind's spec.
 fn describe_kind(schema: &mut Map<String, Value>) {
     let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
     if !text.starts_with(NO_DESCRIPTION) {
@@ -41,7 +42,7 @@ fn describe_kind(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Writes the description of one schema as it shall be, if any.
+/// Removes an empty description of a schema, and cuts a long description.
 fn describe(schema: &mut Map<String, Value>, max: Option<usize>) {
     match schema.get("description").and_then(Value::as_str).map(|text| description(text, max)) {
         Some(Some(text)) => drop(schema.insert("description".to_owned(), Value::String(text))),

@@ -45,7 +45,7 @@ pub(crate) struct IPPoolSpec {
 /// The observed state.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug)]
 pub(crate) struct IPPoolStatus {
-    /// Who has which address.
+    /// The allocated addresses, with the owner of each address.
     pub(crate) allocated: Option<BTreeMap<String, String>>,
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// A difference, and its reason if one is known.
+/// A difference, with the reason if the reason is known.
 pub(crate) struct Difference {
     pub(crate) path: String,
     pub(crate) ours: Value,
@@ -53,13 +53,13 @@ fn in_order(items: &[Value], path: &str) -> Vec<Value> {
     items
 }
 
-/// Whether two values mean the same.
+/// Returns whether two values mean the same.
 fn same(ours: &Value, theirs: &Value) -> bool {
     let (own, their) = (ours.as_f64(), theirs.as_f64());
     ours == theirs || own.is_some() && own == their
 }
 
-/// Returns the reason of a difference, as docs/markers.md has it.
+/// Returns the reason that docs/markers.md gives for a difference.
 fn reason(difference: &Difference) -> Option<&'static str> {
     let Difference { path, ours, theirs, .. } = difference;
     let ends = |end: &str| path.ends_with(end);

@@ -1,4 +1,5 @@
-//! Prints definitions, or compares them with those that controller-gen made of the same types in Go: `cargo xtask controller-gen` runs it.
+//! Prints definitions, or compares the definitions with the output of controller-gen for the same types in
+//! Go. `cargo xtask controller-gen` runs this program.
 #![allow(clippy::print_stdout, reason = "it prints differences")]
 
 mod articles;
@@ -16,8 +17,8 @@ use windlass_codegen::{
 
 use self::difference::{Difference, differences};
 
-/// Prints the definitions. With an argument, a folder with definitions of controller-gen, prints the differences, and fails if one has no known
-/// reason.
+/// Prints the definitions. With an argument, a folder with definitions of controller-gen, prints the
+/// differences, and fails if a difference has no known reason.
 fn main() -> Result<(), Box<dyn Error>> {
     let Some(folder) = std::env::args_os().nth(1) else {
         let files = manifests()?.files().into_iter();

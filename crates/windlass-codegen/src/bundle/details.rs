@@ -38,7 +38,7 @@ impl Default for Details {
     }
 }
 
-/// Returns the first text of the base, which the person edits.
+/// Returns the first text of the base. The user edits the base afterwards.
 pub fn base(project: &str, display_name: &str) -> String {
     let base = json!({
         "apiVersion": "operators.coreos.com/v1alpha1",
@@ -74,7 +74,8 @@ pub fn replaced(earlier: &str, project: &str, version: &str) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// Returns the new text of the ClusterServiceVersion with the time of the earlier text, if nothing else differs. Otherwise returns `None`.
+/// Returns the new text of the ClusterServiceVersion with the time of the earlier text, if the texts are
+/// otherwise equal. Otherwise returns `None`.
 pub fn keep_created_at(earlier: &str, new: &str) -> Option<String> {
     let line = |text: &str| {
         text.lines().find(|line| line.trim_start().starts_with("createdAt:")).map(ToOwned::to_owned)

@@ -43,7 +43,7 @@ pub fn service_version_path(project: &str) -> String {
     format!("{FOLDER}/manifests/{project}.clusterserviceversion.yaml")
 }
 
-/// Returns the path of the base of the ClusterServiceVersion, which the person keeps.
+/// Returns the path of the base of the ClusterServiceVersion. The user owns the base.
 pub fn base_path(project: &str) -> String {
     format!("config/manifests/bases/{project}.clusterserviceversion.yaml")
 }
@@ -80,8 +80,9 @@ pub fn files(
     Ok(files)
 }
 
-/// Whether an object is in the bundle as a file of its own. OLM makes the service account, the bindings of the operator's rights, the
-/// Deployment, the service of the webhooks and the configurations from the ClusterServiceVersion.
+/// Returns whether an object is in the bundle as a separate file. OLM makes the service account, the bindings
+/// of the operator's rights, the Deployment, the service of the webhooks and the configurations from the
+/// ClusterServiceVersion.
 fn is_extra(object: &Value, inventory: &Inventory) -> bool {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     match object["kind"].as_str().unwrap_or_default() {
@@ -99,7 +100,8 @@ fn is_extra(object: &Value, inventory: &Inventory) -> bool {
     }
 }
 
-/// Returns an object without its namespace, which OLM chooses, and the name of its file.
+/// Returns an object without the namespace, because OLM chooses the namespace, and the name of the object's
+/// file.
 fn extra(object: &Value) -> (String, Value) {
     let mut object = object.clone();
     if let Some(metadata) = object["metadata"].as_object_mut() {
@@ -110,7 +112,7 @@ fn extra(object: &Value) -> (String, Value) {
     (format!("{name}_{version}_{}.yaml", text(&object["kind"]).to_lowercase()), object)
 }
 
-/// Returns the labels of a bundle: those of its annotations, and of its image.
+/// Returns the labels of a bundle, for the annotations and the image of the bundle.
 fn labels(options: &Options, details: &Details) -> BTreeMap<String, String> {
     let bundle = "operators.operatorframework.io.bundle";
     let mut labels = BTreeMap::from([

@@ -137,8 +137,8 @@ impl ServiceVersion<'_> {
         deployments.map(deployment).collect()
     }
 
-    /// Adapts a pod to OLM, which mounts the certificate of the webhook server by itself, and which names the watched namespaces in an
-    /// annotation.
+    /// Adapts a pod to OLM: OLM mounts the certificate of the webhook server, and writes the watched
+    /// namespaces to an annotation.
     fn adapt(&self, pod: &mut Value) {
         let is_certificate = |item: &Value| item["name"] == "webhook-certs";
         let remove = |list: &mut Value| {
@@ -155,7 +155,8 @@ impl ServiceVersion<'_> {
             .as_ref()
             .is_some_and(|webhooks| webhooks.certificates == CertificateOrigin::SelfIssued);
         if let Some(arguments) = container["args"].as_array_mut().filter(|_| is_self_issued) {
-            // The flag makes the operator take the certificate from the folder, whatever its code says.
+            // The flag overrides the code of the operator: the operator takes the certificate from the
+            // folder.
             arguments.push(json!(format!("--webhook-cert-path={CERTIFICATES}")));
             arguments.push(json!("--webhook-local=true"));
         }

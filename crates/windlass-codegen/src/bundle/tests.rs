@@ -81,7 +81,7 @@ fn the_service_version_has_what_the_operator_declares() {
               - description: The host.
                 displayName: Host
                 path: host
-              - description: "The number of servers: \"0\" turns it off."
+              - description: "The number of servers: \"0\" turns the website off."
                 displayName: Replicas
                 path: replicas
               version: v1

@@ -7,7 +7,8 @@ use crate::{Inventory, manifests::GENERATED};
 const SUFFIX: usize = "-controller-manager-metrics-service".len();
 const SERVICE_NAME: usize = 63;
 
-/// The expressions of one chart. Named templates are global to a release with subcharts, so that their names begin with the name of the chart.
+/// The expressions of a chart. Named templates are global to a release with subcharts: each name begins with
+/// the name of the chart.
 pub(super) struct Helpers {
     chart: String,
 }

@@ -11,10 +11,10 @@ use crate::{
     manifests::{CERTIFICATES, METRICS_ARGUMENT},
 };
 
-/// The environment variable of a namespaced operator, which no value may remove.
+/// The environment variable of a namespaced operator. No value may remove the variable.
 pub(super) const WATCH_NAMESPACE: &str = "WATCH_NAMESPACE";
 
-/// The Secret with the certificate, which cert-manager or a person writes.
+/// The Secret with the certificate. cert-manager or the user writes the Secret.
 const SECRET: &str = "webhook-server-cert";
 
 /// The fields of the pod that are values, with the path below `manager`.
@@ -32,13 +32,13 @@ pub(super) const POD_VALUES: [(&str, &str); 8] = [
 /// The fields of the container that are values of the same name below `manager`.
 pub(super) const CONTAINER_VALUES: [&str; 2] = ["resources", "securityContext"];
 
-/// Whether an object is the Deployment of the operator.
+/// Returns whether an object is the Deployment of the operator.
 pub(super) fn is_it(object: &Value) -> bool {
     object["kind"] == "Deployment" && object.pointer("/spec/template/spec/containers/0").is_some()
 }
 
-/// Replaces the fields of the Deployment that are values by marks. All other fields stay, those that a person has added to
-/// `config/manager/manager.yaml` by hand among them.
+/// Replaces the fields of the Deployment that are values by marks. All other fields stay, including fields
+/// that the user has added to `config/manager/manager.yaml`.
 pub(super) fn mark(model: &Model<'_>, deployment: &mut Value, marks: &mut Marks) {
     marks.extend(&mut deployment["metadata"]["labels"], items(".Values.manager.labels"));
     deployment["metadata"]["annotations"] = marks.add(with("annotations", ".Values.manager.annotations"));
@@ -121,7 +121,8 @@ fn arguments(model: &Model<'_>) -> Vec<String> {
         let folder = format!("- --webhook-cert-path={CERTIFICATES}");
         lines.extend(match certificate.origin {
             CertificateOrigin::Files => when(&model.helpers.on("webhook"), vec![folder]),
-            // The flag makes the operator take the certificate from the folder, whatever its code says.
+            // The flag overrides the code of the operator: the operator takes the certificate from the
+            // folder.
             CertificateOrigin::SelfIssued => {
                 when(&model.helpers.certified(), vec![folder, "- --webhook-local=true".to_owned()])
             }
@@ -182,7 +183,7 @@ fn certificate_volume(model: &Model<'_>) -> Vec<String> {
     from_secret(model, item(&volume))
 }
 
-/// Returns lines that refuse a namespace for which a self-issued certificate is not valid.
+/// Returns lines that refuse a namespace outside of the validity of a self-issued certificate.
 pub(super) fn namespace_check(model: &Model<'_>) -> String {
     let certificate = model.certificate.as_ref();
     let Some(namespace) = certificate.and_then(|certificate| certificate.namespace.as_ref()) else {

@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use crate::manifests::yaml::document_text;
 
-/// The beginning of a mark, which no field of an object has.
+/// The beginning of a mark. No field of an object begins with this text.
 const MARK: &str = "windlass-chart-mark-";
 
 /// The key of a mark that adds lines to a mapping.
 const MORE: &str = "zz-windlass-chart-more";
 
-/// The lines of a template, by the number of their mark.
+/// The lines of a template, by the number of the mark.
 #[derive(Default)]
 pub(super) struct Marks(Vec<Vec<String>>);
 
@@ -21,7 +21,7 @@ impl Marks {
         json!(format!("{MARK}{}", self.0.len() - 1))
     }
 
-    /// Adds lines to a mapping, behind its other keys.
+    /// Adds lines to a mapping, after the other keys.
     pub(super) fn extend(&mut self, mapping: &mut Value, lines: Vec<String>) {
         if !lines.is_empty() {
             mapping[MORE] = self.add(lines);
@@ -59,7 +59,7 @@ impl Marks {
 fn push_lines(text: &mut String, prefix: &str, lines: &[String]) {
     let indent = " ".repeat(prefix.len());
     for (index, line) in lines.iter().enumerate() {
-        // The first key of an item of a list has the dash before it.
+        // The dash of a list's item is before the first key.
         text.push_str(if index == 0 { prefix } else { &indent });
         text.push_str(&absolute_indent(line, prefix.len()));
         text.push('\n');

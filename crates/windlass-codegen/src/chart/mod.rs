@@ -33,10 +33,10 @@ use crate::{
     manifests::{Component, GENERATED, ManifestError, Manifests, Options, yaml::to_text},
 };
 
-/// The project name in rendered objects, which an expression replaces.
+/// The project name in rendered objects. An expression replaces the name.
 const PROJECT: &str = "windlass-chart-project";
 
-/// The namespace in rendered objects, which an expression replaces.
+/// The namespace in rendered objects. An expression replaces the namespace.
 const NAMESPACE: &str = "windlass-chart-namespace";
 
 /// The facts of a chart that the manifests do not have.
@@ -114,7 +114,7 @@ fn neutral_manifests(inventory: &Inventory, options: &Options) -> Result<Manifes
         }
     }
     if let Some(webhooks) = &mut inventory.webhooks {
-        // The chart has the objects of cert-manager in any case: a value turns them on.
+        // The chart always has the objects of cert-manager: a value turns the objects on.
         webhooks.certificates = CertificateOrigin::Files;
         if let Some(service) = &mut webhooks.service {
             NAMESPACE.clone_into(&mut service.namespace);
@@ -128,7 +128,8 @@ fn neutral_manifests(inventory: &Inventory, options: &Options) -> Result<Manifes
     Manifests::new(&inventory, neutral)
 }
 
-/// Returns the Deployment of the operator. A person may have replaced the Deployment by an object of another kind.
+/// Returns the Deployment of the operator. The user may have replaced the Deployment by an object of another
+/// kind.
 fn deployment(manifests: &Manifests) -> Value {
     let mut objects = manifests.parts().filter(|(folder, ..)| *folder == "manager");
     objects
@@ -160,13 +161,14 @@ fn template_folder(folder: &str) -> &str {
     }
 }
 
-/// A role for people, which no part of the operator needs.
+/// Returns whether a role is for people. No part of the operator needs such a role.
 fn is_helper_role(file: &str) -> bool {
     ["_admin_role.yaml", "_editor_role.yaml", "_viewer_role.yaml"].iter().any(|end| file.ends_with(end))
 }
 
 impl Model<'_> {
-    /// Returns the template of one object; `None` for the namespace, which `helm install --create-namespace` makes.
+    /// Returns the template of one object; `None` for the namespace, because `helm install
+    /// --create-namespace` makes the namespace.
     fn template(&self, folder: &str, object: &Value) -> Option<String> {
         if object["kind"] == "Namespace" {
             return None;
@@ -205,7 +207,7 @@ impl Model<'_> {
         Some(self.helpers.insert(&marks.text(&object)))
     }
 
-    /// Returns the lines of the annotation by which cert-manager writes the authority into an object.
+    /// Returns the lines of the annotation that makes cert-manager write the authority into an object.
     fn inject(&self, is_wanted: bool) -> Vec<String> {
         if !is_wanted || self.certificate.is_none() {
             return Vec::new();
@@ -252,7 +254,7 @@ impl Model<'_> {
         if folder == "manager" {
             body.insert_str(0, &manager::namespace_check(self));
         }
-        // A comment of the template: a part that is off renders nothing at all.
+        // A comment of the template: a part that is off renders an empty text.
         let first = format!("{{{{/* {GENERATED} */ -}}}}\n");
         match condition {
             Some(condition) => format!("{first}{{{{- if {condition} }}}}\n{body}{{{{- end }}}}\n"),

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::{NAMESPACE, PROJECT};
 use crate::manifests::Options;
 
-/// Returns the files that a person keeps by hand. A text that is the name of the project or of its namespace, or that begins with the name
-/// of the project and a dash, becomes the placeholder of that name.
+/// Returns the files that the user keeps by hand. A text that is the name of the project or the namespace, or
+/// that begins with the name of the project and a dash, becomes the placeholder of that name.
 pub(super) fn neutral(options: &Options) -> BTreeMap<String, Vec<Value>> {
     let mut files = options.own_files.clone();
     for object in files.values_mut().flatten() {

@@ -1,4 +1,4 @@
-//! Schema: `values.schema.json`, by which Helm checks the values of a person.
+//! Schema: `values.schema.json`. Helm checks the user's values with the schema.
 
 use serde_json::{Map, Value, json};
 

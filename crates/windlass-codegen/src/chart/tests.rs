@@ -72,7 +72,7 @@ fn comparable(objects: &[Value]) -> Vec<Value> {
 
 const NO_HELM: &str = "skipped: neither $HELM nor helm is installed";
 
-/// Compares what Helm renders with the manifests.
+/// Compares the output of Helm with the manifests.
 fn compare(inventory: &Inventory, options: &Options, set: &str) {
     let folder = written(&chart(inventory, options));
     let arguments = [

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use crate::definition::{Definition, Version};
 use crate::names;
 
-/// The annotation of a CRD that names the only verbs of its clients: Go's `+genclient:onlyVerbs`.
+/// The annotation of a CRD with the verbs of the CRD's clients: Go's `+genclient:onlyVerbs`.
 pub const ONLY_VERBS: &str = "codegen.windlass.dev/only-verbs";
 
-/// The annotation of a CRD that names verbs that its clients do not have: Go's `+genclient:skipVerbs`.
+/// The annotation of a CRD with the verbs that the CRD's clients lack: Go's `+genclient:skipVerbs`.
 pub const SKIP_VERBS: &str = "codegen.windlass.dev/skip-verbs";
 
 /// The kinds that clients are generated for, by group and version.
@@ -27,7 +27,7 @@ pub struct GroupVersion {
     pub version: String,
     /// The name of the group's module: `samplecrd` of `samplecrd.k8s.io`.
     pub module: String,
-    /// The feature of the crate that enables it.
+    /// The feature of the crate that enables the group and version.
     pub feature: Option<String>,
     /// Sorted by kind.
     pub kinds: Vec<Kind>,
@@ -42,13 +42,13 @@ pub struct Kind {
     pub resource: String,
     /// The singular of the resource.
     pub singular: String,
-    /// Whether objects are in namespaces.
+    /// True if objects are in namespaces.
     pub namespaced: bool,
     /// The path of the Rust type, such as `crate::v1::Network`.
     pub path: String,
-    /// The verbs of its client.
+    /// The verbs of the kind's client.
     pub verbs: BTreeSet<Verb>,
-    /// Whether the type derives `ApplyConfiguration`.
+    /// True if the type derives `ApplyConfiguration`.
     pub has_apply_configuration: bool,
 }
 
@@ -101,8 +101,8 @@ impl Verb {
 }
 
 impl Api {
-    /// Adds the versions of a definition that a server serves. `path` returns the path of the Rust type of a version, and whether it
-    /// derives `ApplyConfiguration`.
+    /// Adds the versions of a definition that a server serves. `path` returns the path of the Rust type of a
+    /// version, and whether the type derives `ApplyConfiguration`.
     ///
     /// # Errors
     /// An annotation names a verb that does not exist.
@@ -128,7 +128,7 @@ impl Api {
         Ok(())
     }
 
-    /// Returns the entry of a group and version, and makes it if there is none.
+    /// Returns the entry of a group and version. Adds a missing entry.
     pub fn group_version(&mut self, group: &str, version: &str) -> &mut GroupVersion {
         let found = self.versions.iter().position(|known| known.group == group && known.version == version);
         let place = found.unwrap_or_else(|| {
@@ -144,7 +144,8 @@ impl Api {
         &mut self.versions[place]
     }
 
-    /// Sorts groups, versions and kinds. Groups whose first labels are equal are named by their whole name.
+    /// Sorts groups, versions and kinds. Groups whose first labels are equal have modules with the whole
+    /// name.
     pub fn sort(&mut self) {
         self.versions.sort_by(|a, b| (&a.group, &a.version).cmp(&(&b.group, &b.version)));
         for version in &mut self.versions {
@@ -162,7 +163,7 @@ impl Api {
         }
     }
 
-    /// The kinds that can be listed and watched, so that they have listers and informers.
+    /// Returns the kinds with the verbs list and watch. Only these kinds have listers and informers.
     pub(super) fn cached(&self) -> Self {
         let mut cached = self.clone();
         for version in &mut cached.versions {
@@ -172,7 +173,7 @@ impl Api {
         cached
     }
 
-    /// The groups, each with its versions.
+    /// Returns the groups, with the versions of each group.
     pub(super) fn groups(&self) -> Vec<Vec<&GroupVersion>> {
         let mut groups: Vec<Vec<&GroupVersion>> = Vec::new();
         for version in &self.versions {
@@ -185,7 +186,8 @@ impl Api {
     }
 }
 
-/// Returns the module of a group, its first label: `samplecrd` of `samplecrd.k8s.io`, and `core` of the core group.
+/// Returns the module of a group: the first label of the group's name, such as `samplecrd` of
+/// `samplecrd.k8s.io`, and `core` for the core group.
 pub fn group_module(group: &str) -> String {
     match group.split('.').next().unwrap_or_default() {
         "" => "core".to_owned(),
@@ -211,12 +213,12 @@ impl Kind {
         names::plural(&self.name, &self.resource)
     }
 
-    /// The method that returns what belongs to the kind: `ip_pools`.
+    /// Returns the method for a kind: `ip_pools`.
     pub(super) fn method(&self) -> String {
         names::snake(&self.plural())
     }
 
-    /// Whether objects can be cached.
+    /// Returns whether objects can be cached.
     pub(super) fn is_listed(&self) -> bool {
         self.verbs.contains(&Verb::List) && self.verbs.contains(&Verb::Watch)
     }

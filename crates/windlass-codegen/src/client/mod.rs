@@ -1,7 +1,7 @@
-//! The clients of a project's kinds, as code-generator makes them for Go.
+//! The clients of a project's kinds, in the style of Go's code-generator.
 //!
-//! [`generate`] makes the modules of an [`Api`]: `clientset`, `informers`, `listers`, `applyconfiguration` and `register`. They stand on the crate
-//! `windlass-client`, so that they are short and can be read.
+//! [`generate`] makes the modules of an [`Api`]: `clientset`, `informers`, `listers`, `applyconfiguration`
+//! and `register`. The modules use the crate `windlass-client`, and are therefore short and readable.
 
 mod api;
 mod applyconfiguration;
@@ -21,36 +21,37 @@ pub use self::api::{Api, GroupVersion, Kind, ONLY_VERBS, SKIP_VERBS, Verb, group
 use self::render::Render;
 use crate::SourceFile;
 
-/// A part of what is generated. Each is a module.
+/// A module of the generated code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Piece {
     /// `applyconfiguration`: functions that begin an apply configuration.
     ApplyConfiguration,
     /// `clientset`: a typed client for each kind.
     Clientset,
-    /// `informers`: the shared informer factory. It needs `listers` and `register`.
+    /// `informers`: the shared informer factory. Needs `listers` and `register`.
     Informers,
     /// `listers`: typed reads from caches.
     Listers,
-    /// `register`: kinds and resources, with their mapping.
+    /// `register`: kinds and resources, and the mapping between kinds and resources.
     Register,
 }
 
-/// Where the generated modules are, and which paths they name.
+/// The place of the generated modules, and the paths in the generated code.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// The path of the module that holds the pieces, as code in the same crate names it: `crate::client`.
+    /// The path of the module that holds the pieces, for code in the same crate: `crate::client`.
     pub module: String,
     /// The path of the crate `windlass-client`.
     pub support: String,
-    /// The path of the module for code in other crates, such as `network_api::client`. Examples in the documentation use it.
+    /// The path of the module for code in other crates, such as `network_api::client`. Examples in the
+    /// documentation use this path.
     pub public: String,
     /// A second line of each file, in a comment.
     pub note: Option<String>,
 }
 
 impl Piece {
-    /// All pieces, in the order of their names.
+    /// All pieces, sorted by name.
     pub const ALL: [Self; 5] =
         [Self::ApplyConfiguration, Self::Clientset, Self::Informers, Self::Listers, Self::Register];
 
@@ -65,7 +66,7 @@ impl Piece {
         }
     }
 
-    /// The pieces that this one names in its code, and itself.
+    /// Returns this piece and the pieces that the generated code of this piece uses.
     pub fn with_needed(self) -> &'static [Self] {
         match self {
             Self::Informers => &[Self::Informers, Self::Listers, Self::Register],
@@ -89,7 +90,7 @@ impl Piece {
 
 /// Generates some pieces. The same input gives the same files, sorted by path.
 ///
-/// `existing` names the pieces that an earlier run has made and that stay: the root module declares them, too.
+/// `existing` names the pieces of an earlier run that stay. The root module declares these pieces, too.
 pub fn generate(
     api: &Api,
     target: &Target,

@@ -1,4 +1,4 @@
-//! What the generated files have in common.
+//! The common parts of the generated files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::{Api, GroupVersion, Kind, Target};
 use crate::SourceFile;
 
-/// Names that generated files use. A kind of such a name is imported under another one.
+/// Names in generated files. A kind with such a name is imported under a different name.
 const USED: &[&str] = &[
     "Arc",
     "Box",
@@ -61,7 +61,7 @@ impl<'a> Render<'a> {
         SourceFile::new(path, note + &body.replace("{windlass_client}", &self.target.support))
     }
 
-    /// The modules of the versions, by group, inside of one file.
+    /// Returns the modules of the versions, by group, inside of one file.
     pub(super) fn modules(&self, what: &str) -> String {
         let mut text = String::new();
         for group in self.api.groups() {
@@ -89,7 +89,7 @@ impl<'a> Render<'a> {
     }
 }
 
-/// The attribute for what belongs to any of some versions.
+/// Returns the attribute of an item that needs one of some versions.
 pub(super) fn feature(versions: &[&GroupVersion], indent: &str) -> String {
     let features: Option<Vec<String>> =
         versions.iter().map(|version| Some(format!("feature = {:?}", version.feature.as_ref()?))).collect();
@@ -100,7 +100,7 @@ pub(super) fn feature(versions: &[&GroupVersion], indent: &str) -> String {
     }
 }
 
-/// The imports of the types of some kinds, with one declaration for each module.
+/// Returns the imports of the types of some kinds, with one declaration for each module.
 pub(super) fn imports<'k>(kinds: impl Iterator<Item = &'k Kind>) -> String {
     let mut modules: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for kind in kinds {
@@ -120,7 +120,7 @@ pub(super) fn imports<'k>(kinds: impl Iterator<Item = &'k Kind>) -> String {
     text
 }
 
-/// An example in module documentation. It compiles with the features of the version.
+/// Returns an example for module documentation. The example compiles with the features of the version.
 pub(super) fn module_example(version: &GroupVersion, code: &str) -> String {
     let mut text = "//!\n//! ```no_run\n".to_owned();
     let lines = code.trim_end().lines().map(|line| line.replace("{windlass_client}", "windlass_client"));
@@ -139,7 +139,7 @@ fn doc_line(line: &str) -> String {
     if line.is_empty() { "//!\n".to_owned() } else { format!("//! {line}\n") }
 }
 
-/// The name under which a kind is imported.
+/// Returns the name under which a kind is imported.
 pub(super) fn type_name(kind: &Kind) -> String {
     if USED.contains(&kind.name.as_str()) { format!("{}Object", kind.name) } else { kind.name.clone() }
 }

@@ -31,7 +31,7 @@ use serde_json::Value;
 pub struct BreakingChange {
     /// The name of the CustomResourceDefinition.
     pub crd: String,
-    /// The version, if the change is in one.
+    /// The version, for a change in a single version.
     pub version: Option<String>,
     /// The path of the field, such as `.spec.replicas`, if the change is in the schema.
     pub path: String,
@@ -52,10 +52,12 @@ impl fmt::Display for BreakingChange {
     }
 }
 
-/// Compares the definitions of a release with newer ones, and returns the changes that break clients or stored objects, sorted.
+/// Compares the definitions of a release with newer definitions, and returns the changes that break clients
+/// or stored objects, sorted.
 ///
-/// Those are: a kind, a served or stored version, a field, a subresource or a selectable field that is gone; another scope or other names; a rule
-/// of a schema that is new or tighter; a field that is newly required and has no default. Objects that are no definitions are ignored.
+/// Breaking changes are: a kind, a served or stored version, a field, a subresource or a selectable field
+/// that is gone; another scope or other names; a rule of a schema that is new or tighter; a field that is
+/// newly required and has no default. Objects that are no definitions are ignored.
 pub fn breaking_changes(old: &[Value], new: &[Value]) -> Vec<BreakingChange> {
     let mut changes = Vec::new();
     for before in old.iter().filter(|object| is_definition(object)) {

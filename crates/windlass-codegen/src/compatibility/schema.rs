@@ -1,4 +1,4 @@
-//! Schemas: what the newer one refuses, or drops, and the older one did not.
+//! Schemas: values that the newer schema refuses or drops, and the older schema accepted.
 
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ fn word(value: &Value) -> String {
     }
 }
 
-/// Keywords with a number: whether a lower one refuses more.
+/// Keywords with a number: true if a lower number refuses more.
 const BOUNDS: [(&str, bool); 8] = [
     ("maximum", true),
     ("maxLength", true),
@@ -94,14 +94,14 @@ fn changed(keyword: &str, before: &Value, after: &Value, path: &str, found: &mut
     }
 }
 
-/// Keywords of which any other value may refuse more.
+/// Compares keywords that may refuse more with any other value.
 fn fixed_keywords(before: &Value, after: &Value, path: &str, found: &mut Found<'_>) {
     for keyword in ["pattern", "format", "x-kubernetes-map-type"] {
         if !after[keyword].is_null() && before[keyword] != after[keyword] {
             changed(keyword, before, after, path, found);
         }
     }
-    // Objects that were written without the field get another value when they are read.
+    // Objects that were written without the field change when the default changes.
     if !before["default"].is_null() && before["default"] != after["default"] {
         changed("default", before, after, path, found);
     }

@@ -29,7 +29,7 @@ fn shown(old: &Value, new: &Value) -> String {
         .join("\n")
 }
 
-/// The changes from one schema of the field `f` to another, and back.
+/// Returns the changes from a schema of the field `f` to another schema, and back.
 fn field(old: Value, new: Value) -> (String, String) {
     (shown(&crd(&old), &crd(&new)), shown(&crd(&new), &crd(&old)))
 }

@@ -1,4 +1,4 @@
-//! Whether the roles in `config/` grant what the operator declares.
+//! Compares the roles in `config/` with the rights that the operator declares.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub struct MissingRight {
     pub verb: String,
     /// The resource with its group, such as `deployments.apps/status`, or the path.
     pub target: String,
-    /// The name of the object, if the right is limited to one.
+    /// The name of the object, for a right on a single object.
     pub name: Option<String>,
     /// The namespace; `None` for all.
     pub namespace: Option<String>,
@@ -64,7 +64,7 @@ fn places<'a>(
         .chain(named)
 }
 
-/// One verb on one resource, object or path.
+/// A single verb on a single resource, object or path.
 struct Single<'a> {
     verb: &'a str,
     object: Object<'a>,
@@ -96,7 +96,7 @@ impl<'a> Single<'a> {
         singles
     }
 
-    /// Whether a rule grants it.
+    /// Returns whether a rule grants the verb.
     fn is_granted_by(&self, rule: &PolicyRule) -> bool {
         let has = |texts: &Option<Vec<String>>, text: &str| {
             texts.iter().flatten().any(|other| other == "*" || other == text)
@@ -134,7 +134,7 @@ impl<'a> Single<'a> {
     }
 }
 
-/// A resource with its group, as `kubectl` writes it.
+/// Returns a resource with the group, in the syntax of `kubectl`.
 fn in_group(group: &str, resource: &str) -> String {
     match (group, resource.split_once('/')) {
         ("", _) => resource.to_owned(),

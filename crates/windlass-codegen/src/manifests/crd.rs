@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions: one for each kind, with all its versions.
+//! CustomResourceDefinitions: one for each kind, with all versions of the kind.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, ServiceReference, WebhookClientConfig,
@@ -31,7 +31,7 @@ pub(super) fn folder(
     Ok(folder)
 }
 
-/// Merges the definitions of the versions of each kind, and adds their conversions.
+/// Merges the definitions of the versions of each kind, and adds the conversions.
 pub(super) fn merged(
     inventory: &Inventory,
     names: &Names,
@@ -50,7 +50,7 @@ pub(super) fn merged(
     Ok(merged)
 }
 
-/// Adds the conversion to the definition of a kind, if it has one.
+/// Adds the conversion to the definition of a kind with conversions.
 fn convert(
     crd: &mut CustomResourceDefinition,
     conversion: &ConversionItem,

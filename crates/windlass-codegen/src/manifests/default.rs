@@ -1,4 +1,4 @@
-//! `config/default`: what composes the others.
+//! `config/default`: the kustomization that composes the other folders.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::Inventory;
 
-/// The path of the kustomization that composes the others.
+/// The path of the kustomization that composes the other folders.
 pub(super) const PATH: &str = "config/default/kustomization.yaml";
 
 /// Returns the components that `config/default` lists.

@@ -1,8 +1,8 @@
-//! Contradictions in what an operator declares.
+//! Contradictions in the declarations of an operator.
 
 use crate::DefinitionError;
 
-/// A contradiction in what an operator declares.
+/// A contradiction in the declarations of an operator.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManifestError {
@@ -30,7 +30,7 @@ pub enum ManifestError {
         /// The version.
         version: String,
     },
-    /// A definition has a version that its converter does not know.
+    /// A definition has a version that the converter does not know.
     #[error(
         "{name} serves version {version}, which its converter does not know: add a spoke for it to the `Converter`"
     )]
@@ -40,13 +40,13 @@ pub enum ManifestError {
         /// The version.
         version: String,
     },
-    /// The operator certifies itself as a service of another namespace.
+    /// The operator issues a certificate for a service in another namespace.
     #[error(
         "the webhook server issues its certificate for the service {service}, but the operator is deployed to the namespace {namespace}: \
              write `SelfIssued::for_service({namespace:?}, ..)`, or give the other namespace"
     )]
     Service {
-        /// The service, with its namespace.
+        /// The service, with the namespace of the service.
         service: String,
         /// The namespace of the operator.
         namespace: String,

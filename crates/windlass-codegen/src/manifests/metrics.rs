@@ -1,4 +1,4 @@
-//! `config/metrics` and `config/prometheus`: the metrics endpoint, and who reads it.
+//! `config/metrics` and `config/prometheus`: the metrics endpoint, and the readers of the metrics.
 
 use k8s_openapi::{
     api::core::v1::{Service, ServicePort, ServiceSpec},
@@ -20,7 +20,7 @@ pub(super) const PORTS: &str = "/spec/template/spec/containers/0/ports/-";
 pub(super) const MOUNTS: &str = "/spec/template/spec/containers/0/volumeMounts/-";
 pub(super) const VOLUMES: &str = "/spec/template/spec/volumes/-";
 
-/// `config/metrics`: the argument that turns on the endpoint, and its service.
+/// Returns `config/metrics`: the argument that turns on the endpoint, and the service of the endpoint.
 pub(super) fn folder(inventory: &Inventory, names: &Names) -> Folder {
     let folder = Folder::component(Component::Metrics);
     let Some(metrics) = &inventory.metrics else { return folder };

@@ -1,8 +1,8 @@
 //! Manifests: from an [`Inventory`] to the files below `config/` and to `install.yaml`.
 //!
-//! One model is behind both: [`Manifests`] has a folder for each part of `config/`, as in a project of kubebuilder, and
-//! `install.yaml` has the objects of those folders that `config/default` composes. What real kustomize builds from
-//! `config/default` is the same.
+//! [`Manifests`] is the model of all files: a folder for each part of `config/`, as in a project of
+//! kubebuilder. `install.yaml` has the objects of the folders that `config/default` composes, exactly as
+//! kustomize builds `config/default`.
 //!
 //! ```
 //! use windlass_codegen::{Inventory, manifests::{Manifests, Options}};
@@ -50,18 +50,18 @@ use crate::Inventory;
 pub struct Manifests {
     folders: Vec<Folder>,
     names: Names,
-    /// The components that `config/default` lists, in its order.
+    /// The components that `config/default` lists, in the order of the list.
     components: Vec<Component>,
     options: Options,
 }
 
 impl Manifests {
-    /// Makes the manifests of what an operator declares.
+    /// Makes the manifests for the declarations of an operator.
     ///
     /// # Errors
     ///
-    /// Versions of a kind contradict each other: in their scope or names, or in which of them is stored; or a converted version has no
-    /// definition.
+    /// Versions of a kind contradict each other in scope, names or the stored version; or a converted version
+    /// has no definition.
     pub fn new(inventory: &Inventory, options: Options) -> Result<Self, ManifestError> {
         let names = options.names(inventory)?;
         let mut folders = vec![
@@ -92,7 +92,7 @@ impl Manifests {
         }
     }
 
-    /// Returns the files below `config/`, by path. Files that the user keeps by hand are not among them.
+    /// Returns the files below `config/`, by path, without the files that the user keeps by hand.
     pub fn files(&self) -> BTreeMap<String, String> {
         let mut files: BTreeMap<String, String> = self.folders.iter().flat_map(Folder::files).collect();
         files.insert(default::PATH.to_owned(), default::kustomization(&self.components));
@@ -100,7 +100,7 @@ impl Manifests {
         files
     }
 
-    /// Returns the objects that `config/default` composes, in the order in which kustomize builds them.
+    /// Returns the objects that `config/default` composes, in kustomize's order.
     pub fn objects(&self) -> Vec<Value> {
         tree::compose(&self.folders, &self.components)
     }
@@ -110,8 +110,8 @@ impl Manifests {
         to_text(&self.objects())
     }
 
-    /// Returns the rights that the operator declares, and that no role of [`objects`](Self::objects) grants: those that the user removed from
-    /// files that are kept by hand.
+    /// Returns the rights that the operator declares, and that no role of [`objects`](Self::objects) grants.
+    /// Such rights are missing if the user removed the rights from a file that is kept by hand.
     pub fn missing_rights(&self, inventory: &Inventory) -> Vec<MissingRight> {
         coverage::missing(inventory, &self.names, &self.objects())
     }

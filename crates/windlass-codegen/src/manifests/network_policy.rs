@@ -16,8 +16,9 @@ use super::{
 };
 use crate::Inventory;
 
-/// `config/network-policy`: namespaces with the label `metrics: enabled` reach the metrics, and all reach the webhooks, because the API server
-/// is in no namespace. The ports are those of the pod.
+/// Returns `config/network-policy`: namespaces with the label `metrics: enabled` reach the metrics. Every
+/// client reaches the webhooks, because the API server is in no namespace. The ports are the ports of the
+/// pod.
 pub(super) fn folder(inventory: &Inventory, names: &Names) -> Folder {
     let mut folder = Folder::component(Component::NetworkPolicy);
     if let Some(metrics) = &inventory.metrics {

@@ -40,7 +40,7 @@ pub(super) fn deployment_name(names: &Names) -> String {
     names.of("controller-manager")
 }
 
-/// The namespace. Its pods obey the strictest of the pod security standards.
+/// Returns the namespace. Pods in the namespace obey the strictest pod security standard.
 fn namespace(names: &Names) -> Value {
     let mut metadata = metadata(names, names.namespace.clone(), None);
     let labels = metadata.labels.get_or_insert_default();
@@ -87,7 +87,7 @@ fn pod(inventory: &Inventory, options: &Options, names: &Names) -> PodSpec {
         }),
         service_account_name: Some(account_name(names)),
         termination_grace_period_seconds: Some(STOP_SECONDS),
-        // Components add to it.
+        // Components add volumes.
         volumes: Some(Vec::new()),
         ..PodSpec::default()
     }
@@ -101,11 +101,11 @@ fn container(inventory: &Inventory, options: &Options) -> Container {
         command: Some(vec!["/manager".to_owned()]),
         args: Some(arguments(options)),
         env: options.namespaced.then(|| vec![own_namespace()]),
-        // A new manager is ready a second after it answers, and has a minute to answer.
+        // A new manager is ready a second after the first answer, and has a minute for the first answer.
         startup_probe: health.map(|port| Probe { failure_threshold: Some(60), ..probe("/healthz", port, 1) }),
         liveness_probe: health.map(|port| probe("/healthz", port, 20)),
         readiness_probe: health.map(|port| probe("/readyz", port, 1)),
-        // Components add to these two.
+        // Components add ports and mounts.
         ports: Some(Vec::new()),
         volume_mounts: Some(Vec::new()),
         resources: Some(ResourceRequirements {
@@ -123,7 +123,8 @@ fn container(inventory: &Inventory, options: &Options) -> Container {
     }
 }
 
-/// The arguments of the operator. Its own namespace is that of the pod, wherever an overlay puts it.
+/// Returns the arguments of the operator. The operator's namespace is the namespace of the pod, because an
+/// overlay may choose another namespace.
 fn arguments(options: &Options) -> Vec<String> {
     let own = format!("--namespace={}", options.namespace);
     let expanded = |argument: String| {

@@ -1,4 +1,4 @@
-//! What manifests need to know beside the inventory.
+//! The options of manifests that are not in the inventory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::error::ManifestError;
 use crate::Inventory;
 
-/// What manifests need to know beside the inventory.
+/// The options of manifests that are not in the inventory.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Options {
-    /// The name of the project, which all names begin with.
+    /// The name of the project: the beginning of all names.
     pub project: String,
     /// The namespace of the operator. Default: `<project>-system`.
     pub namespace: String,
@@ -19,14 +19,15 @@ pub struct Options {
     pub image: String,
     /// The name of the operator's role, behind the name of the project. Default: `manager-role`.
     pub role_name: String,
-    /// Whether the operator watches only the namespace that it runs in.
+    /// True if the operator watches only the operator's own namespace.
     pub namespaced: bool,
     /// The optional components of `config/default`. Default: metrics.
     pub components: BTreeSet<Component>,
-    /// Whether [`components`](Self::components) is all that `config/default` lists, because the user keeps that file by hand. Otherwise the
-    /// components that the operator needs are added.
+    /// True if [`components`](Self::components) is all that `config/default` lists, because the user keeps
+    /// that file by hand. Otherwise the components that the operator needs are added.
     pub exactly_these_components: bool,
-    /// The objects of files that the user keeps by hand, by path. They replace the generated ones in `install.yaml`.
+    /// The objects of files that the user keeps by hand, by path. The objects replace generated objects in
+    /// `install.yaml`.
     pub own_files: BTreeMap<String, Vec<Value>>,
     /// The longest description in a schema, in bytes; 0 removes all descriptions. Default: no limit.
     pub max_description: Option<usize>,
@@ -35,9 +36,9 @@ pub struct Options {
 /// A kustomize Component: a folder below `config/` that `config/default` lists if the operator has the feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Component {
-    /// The metrics endpoint and its service.
+    /// The metrics endpoint and the service of the endpoint.
     Metrics,
-    /// The webhook server, its service, and the configurations.
+    /// The webhook server, the service of the server, and the configurations.
     Webhook,
     /// The certificate of the webhook server, by cert-manager.
     CertManager,
@@ -48,11 +49,11 @@ pub enum Component {
 }
 
 impl Component {
-    /// All components, in the order in which `config/default` lists them.
+    /// All components, in the order of `config/default`.
     pub const ALL: [Self; 5] =
         [Self::Metrics, Self::Webhook, Self::CertManager, Self::Prometheus, Self::NetworkPolicy];
 
-    /// Returns the name of its folder below `config/`.
+    /// Returns the name of the component's folder below `config/`.
     pub fn folder(self) -> &'static str {
         match self {
             Self::Metrics => "metrics",
@@ -81,8 +82,8 @@ impl Options {
         }
     }
 
-    /// Returns the arguments with which the Deployment starts the operator, and with which the command `manifests` is asked: what these turn
-    /// on is in the inventory.
+    /// Returns the arguments of the operator in the Deployment. The command `manifests` is called with the
+    /// same arguments, because arguments can add to the inventory.
     pub fn arguments(&self) -> Vec<String> {
         let mut arguments = vec![
             "--leader-elect".to_owned(),
@@ -122,7 +123,7 @@ impl Options {
 /// The argument that turns on the metrics endpoint.
 pub(crate) const METRICS_ARGUMENT: &str = "--metrics-bind-address=:8443";
 
-/// The names of objects that others refer to.
+/// The names of objects in references.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     pub(super) project: String,

@@ -21,7 +21,8 @@ pub(super) const FOLDER: &str = "rbac";
 
 const API_GROUP: &str = "rbac.authorization.k8s.io";
 
-/// `config/rbac`: the service account, its roles, and a role of administrators, editors and viewers for each kind.
+/// Returns `config/rbac`: the service account, the roles of the service account, and a role of
+/// administrators, editors and viewers for each kind.
 pub(super) fn folder(inventory: &Inventory, options: &Options, names: &Names) -> Folder {
     let own = RoleSet::new(names, &options.role_name, &inventory.rights);
     let mut folder = Folder::new(FOLDER)
@@ -68,7 +69,8 @@ pub(super) fn metadata(names: &Names, name: String, namespace: Option<&str>) -> 
     }
 }
 
-/// The roles of one set of rights: a ClusterRole, a Role in the operator's namespace, and Roles in others.
+/// The roles for one set of rights: a ClusterRole, a Role in the operator's namespace, and Roles in other
+/// namespaces.
 struct RoleSet<'a> {
     names: &'a Names,
     /// With the name of the project.
@@ -141,7 +143,7 @@ impl<'a> RoleSet<'a> {
     }
 }
 
-/// The role of those who read the metrics, such as Prometheus.
+/// Returns the role of readers of the metrics, such as Prometheus.
 fn metrics_reader(names: &Names) -> Value {
     let rule = PolicyRule {
         non_resource_urls: Some(vec!["/metrics".to_owned()]),
@@ -155,14 +157,14 @@ fn metrics_reader(names: &Names) -> Value {
     })
 }
 
-/// What people may do with the objects of a kind: the end of the role's name, and the verbs.
+/// The rights of people on the objects of a kind: the end of the role's name, and the verbs.
 const HELPERS: [(&str, &[&str]); 3] = [
     ("admin", &["*"]),
     ("editor", &["create", "delete", "get", "list", "patch", "update", "watch"]),
     ("viewer", &["get", "list", "watch"]),
 ];
 
-/// The roles for people, with the names of their files.
+/// Returns the roles for people, with the names of the files.
 fn helper_roles(crds: &[CustomResourceDefinition], names: &Names) -> Vec<(String, Value)> {
     let mut kinds: Vec<(&str, &str, &str)> = crds
         .iter()

@@ -1,4 +1,4 @@
-//! Folders of kustomizations, and what they build.
+//! Folders of kustomizations, and the objects that kustomize builds.
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
@@ -17,12 +17,12 @@ pub(super) struct Folder {
     pub(super) name: &'static str,
     /// `None` for a part that `config/default` always has.
     pub(super) component: Option<Component>,
-    /// The names of files, and their objects.
+    /// The names and objects of files.
     pub(super) files: Vec<(String, Vec<Value>)>,
     pub(super) patches: Vec<Patch>,
 }
 
-/// A patch of a component to an object of another folder.
+/// A component's patch of an object in another folder.
 #[derive(Clone, Debug)]
 pub(super) struct Patch {
     pub(super) file: String,
@@ -31,7 +31,7 @@ pub(super) struct Patch {
     pub(super) change: Change,
 }
 
-/// What a patch does.
+/// The change of a patch.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     /// A JSON patch.
@@ -49,7 +49,7 @@ impl Folder {
         Self { component: Some(component), ..Self::new(component.folder()) }
     }
 
-    /// Adds a file, unless it has no object.
+    /// Adds a file with at least one object.
     pub(super) fn file(mut self, name: impl Into<String>, objects: Vec<Value>) -> Self {
         if !objects.is_empty() {
             self.files.push((name.into(), objects));
@@ -62,7 +62,7 @@ impl Folder {
         self
     }
 
-    /// Replaces the objects of files for which `own` has others.
+    /// Replaces the objects of the files that `own` returns objects for.
     pub(super) fn replace_objects(&mut self, own: impl Fn(&str) -> Option<Vec<Value>>) {
         for (name, objects) in &mut self.files {
             if let Some(others) = own(&format!("{ROOT}/{}/{name}", self.name)) {
@@ -71,7 +71,7 @@ impl Folder {
         }
     }
 
-    /// Returns the files with their paths.
+    /// Returns the paths and texts of the files.
     pub(super) fn files(&self) -> Vec<(String, String)> {
         let mut files: Vec<(String, String)> =
             self.files.iter().map(|(name, objects)| (name.clone(), to_text(objects))).collect();
@@ -97,7 +97,7 @@ impl Folder {
     }
 }
 
-/// Returns what kustomize builds from the folders that are no components, and from these components.
+/// Returns the objects that kustomize builds from all folders except components, and from these components.
 pub(super) fn compose(folders: &[Folder], components: &[Component]) -> Vec<Value> {
     let is_part = |folder: &&Folder| folder.component.is_none();
     let objects = |folder: &Folder| {
@@ -121,7 +121,7 @@ pub(super) fn compose(folders: &[Folder], components: &[Component]) -> Vec<Value
 }
 
 impl Patch {
-    /// The content of its file.
+    /// Returns the content of the patch's file.
     fn document(&self) -> Value {
         match &self.change {
             Change::Operations(operations) => serde_json::to_value(operations).unwrap_or_default(),
@@ -135,7 +135,7 @@ impl Patch {
 
     fn apply(&self, target: &mut Value) {
         match &self.change {
-            // A patch of an object that the user has changed may not fit; kustomize says so.
+            // A patch may not fit an object that the user has changed; kustomize reports the error.
             Change::Operations(operations) => drop(json_patch::patch(target, operations)),
             Change::Annotations(annotations) => {
                 json_patch::merge(target, &json!({ "metadata": { "annotations": annotations } }));
@@ -156,7 +156,7 @@ fn api_version(kind: &str) -> &'static str {
     }
 }
 
-/// The kinds that kustomize puts first and last, in its order.
+/// The kinds that kustomize puts first and last, in kustomize's order.
 const FIRST: [&str; 18] = [
     "Namespace",
     "ResourceQuota",

@@ -1,4 +1,5 @@
-//! `config/webhook` and `config/certmanager`: the configurations of webhooks, their service and its certificate.
+//! `config/webhook` and `config/certmanager`: the configurations of webhooks, the service and the certificate
+//! of the server.
 
 use json_patch::PatchOperation;
 use std::collections::BTreeMap;
@@ -24,15 +25,15 @@ use crate::{CertificateOrigin, ConversionItem, WebhooksItem};
 /// The folder in the container with the certificate.
 pub(crate) const CERTIFICATES: &str = "/tmp/k8s-webhook-server/serving-certs";
 
-/// The Secret with the certificate, which cert-manager writes.
+/// The Secret with the certificate. cert-manager writes the Secret.
 const SECRET: &str = "webhook-server-cert";
 
-/// Whether something else than the operator has to issue the certificate of the webhook server.
+/// Returns whether the certificate of the webhook server comes from outside of the operator.
 pub(super) fn needs_certificate(webhooks: &WebhooksItem) -> bool {
     webhooks.certificates == CertificateOrigin::Files
 }
 
-/// `config/webhook`: configurations, service, and what the Deployment needs for them.
+/// Returns `config/webhook`: configurations, service, and the patch of the Deployment.
 pub(super) fn folder(webhooks: &WebhooksItem, names: &Names) -> Folder {
     let configurations = [mutating(webhooks, names), validating(webhooks, names)];
     Folder::component(Component::Webhook)
@@ -102,7 +103,8 @@ fn service(webhooks: &WebhooksItem, names: &Names) -> Value {
     })
 }
 
-/// What the Deployment needs: the port, and the certificate if something else issues it.
+/// Returns the patch of the Deployment: the port, and the certificate if the certificate comes from outside
+/// of the operator.
 fn server(webhooks: &WebhooksItem) -> Vec<PatchOperation> {
     let port = json!({ "containerPort": webhooks.port, "name": "webhook-server", "protocol": "TCP" });
     let mut operations = vec![add(PORTS, port)];
@@ -117,7 +119,8 @@ fn server(webhooks: &WebhooksItem) -> Vec<PatchOperation> {
     operations
 }
 
-/// `config/certmanager`: a certificate that cert-manager issues, and whose authority it writes into the configurations.
+/// Returns `config/certmanager`: a certificate, and the annotations that make cert-manager write the
+/// authority to the configurations.
 pub(super) fn certificate_folder(webhooks: &WebhooksItem, names: &Names) -> Folder {
     let mut folder = Folder::component(Component::CertManager)
         .file("issuer.yaml", vec![issuer(names)])
@@ -170,7 +173,7 @@ fn certificate(names: &Names) -> Value {
     })
 }
 
-/// The annotation by which cert-manager writes the authority into an object.
+/// Returns a patch with the annotation that makes cert-manager write the authority into an object.
 fn inject(file: String, kind: &'static str, name: String, names: &Names) -> Patch {
     let certificate = format!("{}/{}", names.namespace, certificate_name(names));
     let annotations = BTreeMap::from([("cert-manager.io/inject-ca-from".to_owned(), certificate)]);

@@ -1,9 +1,10 @@
 //! Rust types from the schemas of CRDs.
 //!
-//! Each version of a kind becomes the structs of its spec and status, with kube's derive macro, and the structs and enums in them. What objects hold
-//! survives a round trip through the types: fields that a schema leaves open are kept as JSON. What has the same schema in several places of a group,
-//! such as the affinity of pods, is one type: a compiler that sees it once needs a fraction of the time and memory. Those of several versions are in
-//! the module `shared`, from which each version re-exports them.
+//! Each version of a kind becomes the structs of the spec and the status, with kube's derive macro, and the
+//! structs and enums inside. The content of objects survives a round trip through the types: fields that a
+//! schema leaves open are kept as JSON. Equal schemas in several places of a group, such as the affinity of
+//! pods, become a single type, because a compiler then needs a fraction of the time and memory. Types of
+//! several versions are in the module `shared`; each version re-exports the types.
 
 mod model;
 mod occurrences;
@@ -23,7 +24,7 @@ use crate::SourceFile;
 use crate::client::group_module;
 use crate::definition::{Definition, Version};
 
-/// Where the types go, and what they derive.
+/// The place of the types, and the derive macros of the types.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The folder of the files, with slashes. Empty: the types are at the root.
@@ -35,8 +36,8 @@ pub struct Options {
 /// The kinds of a group and version.
 type Kinds<'d> = Vec<(&'d Definition, &'d Version)>;
 
-/// Generates the types of all served versions: a file for each group and version, one for what the versions of a group share, and one that declares
-/// them.
+/// Generates the types of all served versions: a file for each group and version, a file for the types that
+/// the versions of a group share, and a file that declares the modules.
 pub fn generate(definitions: &[Definition], options: &Options) -> Vec<SourceFile> {
     let mut groups: BTreeMap<String, BTreeMap<String, Kinds<'_>>> = BTreeMap::new();
     for definition in definitions {

@@ -10,7 +10,7 @@ use super::shared::Shared;
 use crate::definition::{Definition, Version};
 use crate::names;
 
-/// Names that the files use for something else.
+/// Names that the files use otherwise.
 const TAKEN: &[&str] = &[
     "BTreeMap",
     "Box",
@@ -38,14 +38,14 @@ const TAKEN: &[&str] = &[
 /// The types of a group and version.
 pub(super) struct Model<'s> {
     pub(super) types: Vec<Type>,
-    /// Whether a type of several versions is named.
+    /// True if a type of several versions is named.
     pub(super) uses_shared: bool,
     shared: &'s mut Shared,
     names: BTreeSet<String>,
     occurrences: Occurrences,
     /// The names of the structs and enums that were declared.
     declared: BTreeMap<Identity, String>,
-    /// The kind whose types are added.
+    /// The kind of the current types.
     kind: String,
 }
 
@@ -54,12 +54,13 @@ pub(super) struct Type {
     pub(super) name: String,
     pub(super) doc: String,
     pub(super) body: Body,
-    /// The schema of a spec or a status, whose limits belong to the type. The limits of other types belong to the fields that have them.
+    /// The schema of a spec or a status, because the limits of a spec or status belong to the type. The
+    /// limits of all other types belong to fields.
     pub(super) part: Option<Value>,
 }
 
 pub(super) enum Body {
-    /// The spec of a kind: the derive macro makes the kind of it.
+    /// The spec of a kind. The derive macro derives the kind from the spec.
     Spec {
         kind: Box<Kind>,
         fields: Vec<Field>,
@@ -70,14 +71,14 @@ pub(super) enum Body {
         is_open: bool,
     },
     Enum(Vec<Variant>),
-    /// A kind whose objects have other fields than spec and status.
+    /// A kind with other fields than spec and status.
     Object {
         kind: Box<Kind>,
         fields: Vec<Field>,
     },
 }
 
-/// What the attributes of a kind say.
+/// The attributes of a kind.
 pub(super) struct Kind {
     pub(super) definition: Definition,
     pub(super) version: Version,
@@ -101,13 +102,14 @@ pub(super) struct Variant {
 }
 
 impl<'s> Model<'s> {
-    /// Makes the types of the kinds of a group and version. Those that other versions have are added to `shared`.
+    /// Makes the types of the kinds of a group and version. Types that several versions have are added to
+    /// `shared`.
     pub(super) fn of(kinds: &[(&Definition, &Version)], shared: &'s mut Shared) -> Self {
         let mut model = Self {
             types: Vec::new(),
             uses_shared: false,
             shared,
-            // The derive macro gives the kind its name.
+            // The derive macro declares the name of the kind.
             names: kinds.iter().map(|(definition, _)| definition.spec.names.kind.clone()).collect(),
             occurrences: Occurrences::of(kinds),
             declared: BTreeMap::new(),
@@ -159,7 +161,7 @@ impl<'s> Model<'s> {
             .insert(place, Type { name: spec_name, doc: documentation, body, part: Some(spec.clone()) });
     }
 
-    /// Adds a kind whose objects have other fields.
+    /// Adds a kind with other fields than spec and status.
     fn add_object(&mut self, definition: &Definition, version: &Version, schema: &Value) {
         let name = definition.spec.names.kind.clone();
         let place = self.types.len();
@@ -210,7 +212,7 @@ impl<'s> Model<'s> {
         }
     }
 
-    /// Returns the name of the type of a schema, which is declared at its first occurrence.
+    /// Returns the name of the type of a schema. Declares the type at the first occurrence of the schema.
     fn declare(&mut self, schema: &Value, path: &str, body: impl FnOnce(&mut Self, &str) -> Body) -> String {
         let identity = Identity::of(schema);
         if self.shared.has(&identity) {
@@ -248,7 +250,8 @@ impl<'s> Model<'s> {
         name
     }
 
-    /// Returns the path of a type that several kinds have, without the first of them. `None` if that name is taken.
+    /// Returns the path of a type that several kinds have, without the first kind. Returns `None` if the name
+    /// is taken.
     fn without_kind<'p>(&self, path: &'p str, identity: &Identity) -> Option<&'p str> {
         let rest = path.strip_prefix(self.kind.as_str())?;
         let is_used = self.names.contains(rest) || self.shared.uses(rest);
@@ -266,7 +269,7 @@ impl<'s> Model<'s> {
 }
 
 impl Field {
-    /// Whether the field has a value that means "nothing".
+    /// Returns whether the type of the field has an empty default value.
     pub(super) fn has_default(&self) -> bool {
         let plain = ["String", "i32", "i64", "f64", "bool", "Value"];
         self.optional
@@ -276,7 +279,7 @@ impl Field {
     }
 }
 
-/// Whether an object may have fields that the schema does not name.
+/// Returns whether an object may have fields that the schema does not name.
 fn is_open(schema: &Value) -> bool {
     let additional = &schema["additionalProperties"];
     schema["x-kubernetes-preserve-unknown-fields"] == true || additional.is_object() || *additional == true
@@ -310,20 +313,20 @@ fn upper(name: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + chars.as_str())
 }
 
-/// Returns the name, with a number if it is taken.
+/// Returns the name. If the name is taken, adds a number.
 fn unique(taken: &mut BTreeSet<String>, wanted: &str, separator: &str) -> String {
     let name = numbered(wanted, separator, |name| !taken.contains(name));
     taken.insert(name.clone());
     name
 }
 
-/// Returns the name, with the first number that makes it a free one.
+/// Returns the name with the first number that makes the name free.
 fn numbered(wanted: &str, separator: &str, is_free: impl Fn(&str) -> bool) -> String {
     let others = (2..).map(|number: u32| format!("{wanted}{separator}{number}"));
     std::iter::once(wanted.to_owned()).chain(others).find(|name| is_free(name)).unwrap_or_default()
 }
 
-/// Returns the name of a type, or another one if the files use it for something else.
+/// Returns the name of a type, or a different name if the files use the name otherwise.
 fn allowed(wanted: &str) -> String {
     if TAKEN.contains(&wanted) { format!("{wanted}Object") } else { wanted.to_owned() }
 }

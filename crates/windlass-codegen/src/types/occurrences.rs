@@ -1,4 +1,4 @@
-//! Where the same schema occurs, so that it becomes one type.
+//! The occurrences of equal schemas. Equal schemas become one type.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::shape::Shape;
 use crate::definition::{Definition, Version};
 
-/// The parts of a schema that make a type. Its other parts belong to the field.
+/// The parts of a schema that make a type. All other parts belong to the field.
 const PARTS: [&str; 6] = [
     "type",
     "properties",
@@ -17,7 +17,7 @@ const PARTS: [&str; 6] = [
     "x-kubernetes-preserve-unknown-fields",
 ];
 
-/// What two schemas have in common that make the same type.
+/// The parts that two schemas of the same type have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity(String);
 
@@ -49,7 +49,7 @@ impl Occurrences {
         self.0.into_keys()
     }
 
-    /// Adds what is in a schema of a kind.
+    /// Adds the structs and enums inside of a schema of a kind.
     fn add(&mut self, kind: &str, schema: &Value, depth: usize) {
         match Shape::of(schema, depth) {
             Shape::Plain(_) | Shape::Json => {}
@@ -62,13 +62,13 @@ impl Occurrences {
         }
     }
 
-    /// Adds what is in the fields of a schema.
+    /// Adds the structs and enums inside of the fields of a schema.
     fn add_fields(&mut self, kind: &str, schema: &Value, depth: usize) {
         let properties = schema["properties"].as_object().into_iter().flatten();
         properties.for_each(|(_, property)| self.add(kind, property, depth + 1));
     }
 
-    /// Whether a schema occurs in several kinds.
+    /// Returns whether a schema occurs in several kinds.
     pub(super) fn is_shared(&self, identity: &Identity) -> bool {
         self.0.get(identity).is_some_and(|kinds| kinds.len() > 1)
     }

@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::model::{Body, Field, Kind, Model, Type, Variant};
 use super::{Options, shared};
 
-/// What is not repeated of the schema of elements: words for people, and what makes no types.
+/// The keywords that are left out of the schema of elements: descriptions, and keywords without an effect on
+/// types.
 const LEFT_OUT: &[&str] = &[
     "allOf",
     "anyOf",
@@ -65,7 +66,7 @@ fn render(title: &str, types: &[Type], options: &Options) -> String {
     text + &body
 }
 
-/// Whether the text has a field of a type, or of a list or map of it.
+/// Returns whether the text has a field of a type, or of a list or map of the type.
 fn uses_type(text: &str, name: &str) -> bool {
     [format!(": {name},"), format!("<{name}>"), format!(", {name}>")].iter().any(|form| text.contains(form))
 }
@@ -111,7 +112,7 @@ fn declare(made: &Type, options: &Options) -> String {
     text + "}\n"
 }
 
-/// The derive macros, with `ApplyConfiguration` if it is wanted.
+/// Returns the derive macros, with `ApplyConfiguration` if the options ask for the macro.
 fn derives(list: &str, options: &Options) -> String {
     match &options.apply {
         None => format!("#[derive({list})]\n"),
@@ -155,7 +156,7 @@ fn declare_fields(text: &mut String, fields: &[Field], is_open: bool) {
     }
 }
 
-/// What the schema of a field says beside its type: limits, patterns, and how lists and maps are merged.
+/// Returns the attributes of a field beside the type: limits, patterns, and the merging of lists and maps.
 fn rules(field: &Field) -> String {
     let mut extensions = extensions(&field.schema);
     if field.rust_type == "String" && field.schema["format"].is_string() {
@@ -174,9 +175,10 @@ fn rules(field: &Field) -> String {
     attribute("    ", &extensions)
 }
 
-/// The schema of the elements of a list or map, if it says more than the types of Rust do.
+/// Returns the schema of the elements of a list or map, if the schema has more rules than the Rust type.
 ///
-/// An attribute belongs to a field: the elements are repeated in it. Those with types of their own are not.
+/// An attribute belongs to a field and therefore repeats the schema of the elements. Elements with named
+/// types are not repeated.
 fn elements(schema: &Value) -> Option<(&'static str, Value)> {
     let name = ["items", "additionalProperties"].into_iter().find(|name| schema[*name].is_object())?;
     let elements = &schema[name];
@@ -198,7 +200,7 @@ fn elements(schema: &Value) -> Option<(&'static str, Value)> {
 /// The same of a spec or a status.
 fn rules_of_part(schema: &Value) -> String {
     let mut extensions = extensions(schema);
-    // A field for all others says this.
+    // The field for all other members implies this extension.
     extensions.retain(|extension| !extension.starts_with("\"x-kubernetes-preserve-unknown-fields\""));
     attribute("", &extensions)
 }
@@ -315,7 +317,7 @@ fn resource(name: &str, kind: &Kind) -> String {
     )
 }
 
-/// Documentation lines. Nothing in them is code: indentation and fences are removed.
+/// Returns lines of documentation. Indentation and fences are removed: the text never contains code.
 fn doc(text: &str, indent: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {

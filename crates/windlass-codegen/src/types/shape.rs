@@ -1,11 +1,11 @@
-//! What a schema allows, as a Rust type.
+//! The values that a schema allows, as a Rust type.
 
 use serde_json::Value;
 
-/// The levels of nesting beyond which a value is kept as JSON.
+/// The level of nesting below which a value is kept as JSON.
 const DEEPEST: usize = 40;
 
-/// What a schema allows.
+/// The values that a schema allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape<'s> {
     /// A type that needs no definition.
@@ -65,7 +65,7 @@ impl<'s> Shape<'s> {
     }
 }
 
-/// Whether the schema is that of `metav1.Condition`.
+/// Returns whether the schema is that of `metav1.Condition`.
 fn is_condition(schema: &Value) -> bool {
     let known = ["lastTransitionTime", "message", "observedGeneration", "reason", "status", "type"];
     let properties = schema["properties"].as_object();

@@ -6,23 +6,23 @@ use super::model::Type;
 use super::occurrences::{Identity, Occurrences};
 use crate::definition::{Definition, Version};
 
-/// The module with these types, beside those of the versions.
+/// The module with these types, beside the modules of the versions.
 pub(super) const MODULE: &str = "shared";
 
 /// The types that several versions of a group have.
 #[derive(Default)]
 pub(super) struct Shared {
     pub(super) types: Vec<Type>,
-    /// What several versions have.
+    /// The schemas of several versions.
     identities: BTreeSet<Identity>,
     /// The names of the types that were declared.
     declared: BTreeMap<Identity, String>,
-    /// Names that a version uses for something else.
+    /// Names that a version uses otherwise.
     reserved: BTreeSet<String>,
 }
 
 impl Shared {
-    /// Finds what the versions of a group have in common.
+    /// Finds the schemas that the versions of a group have in common.
     pub(super) fn of<'k>(versions: impl Iterator<Item = &'k [(&'k Definition, &'k Version)]>) -> Self {
         let mut shared = Self::default();
         let mut seen = BTreeSet::new();
@@ -42,7 +42,7 @@ impl Shared {
         shared
     }
 
-    /// Whether several versions have a schema.
+    /// Returns whether several versions have a schema.
     pub(super) fn has(&self, identity: &Identity) -> bool {
         self.identities.contains(identity)
     }
@@ -62,12 +62,12 @@ impl Shared {
         self.reserved.insert(name.to_owned());
     }
 
-    /// Whether a type has the name.
+    /// Returns whether a type has the name.
     pub(super) fn uses(&self, name: &str) -> bool {
         self.declared.values().any(|used| used == name)
     }
 
-    /// Whether a new type can have the name.
+    /// Returns whether a new type can have the name.
     pub(super) fn is_free(&self, name: &str) -> bool {
         !self.reserved.contains(name) && !self.uses(name)
     }

@@ -22,7 +22,7 @@ pub fn scheme() -> Scheme {
     Scheme::new().add_known_types(KNOWN_TYPES)
 }
 
-/// Returns the mapping between kinds and resources, as it was when this file was generated.
+/// Returns the mapping between kinds and resources at the time when this file was generated.
 pub fn rest_mapper() -> RestMapper {
     RestMapper::from(&scheme())
 }

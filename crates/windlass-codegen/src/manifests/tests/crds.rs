@@ -58,7 +58,7 @@ fn the_versions_of_a_kind_are_one_definition() {
                         description: The host.
                         type: string
                       replicas:
-                        description: "The number of servers: \"0\" turns it off."
+                        description: "The number of servers: \"0\" turns the website off."
                         maximum: 4294967295
                         minimum: 0
                         type: integer

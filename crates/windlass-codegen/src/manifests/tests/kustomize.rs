@@ -1,4 +1,4 @@
-//! What kustomize builds from `config/default` is `install.yaml`.
+//! kustomize builds `install.yaml` from `config/default`.
 
 use std::{fs, path::Path, process::Command};
 
@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::{Component, Inventory, Options, everything, full, manifests, small};
 use crate::manifests::documents;
 
-/// Builds with `$KUSTOMIZE`, `kustomize` or `kubectl kustomize`; `None` if there is none of them.
+/// Builds with `$KUSTOMIZE`, `kustomize` or `kubectl kustomize`. Returns `None` if no such program is
+/// installed.
 fn build(folder: &Path) -> Option<Vec<Value>> {
     let own = std::env::var("KUSTOMIZE").unwrap_or_else(|_| "kustomize".to_owned());
     let output = Command::new(own)
@@ -45,7 +46,7 @@ fn compare(inventory: &Inventory, options: Options) {
     }
 }
 
-/// Texts that a reader of YAML may take for something else.
+/// Returns texts that a YAML parser may take for other types.
 fn odd_texts() -> Inventory {
     let mut inventory = small();
     let texts = [

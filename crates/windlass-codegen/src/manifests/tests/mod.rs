@@ -32,7 +32,7 @@ mod v1 {
     #[kube(scale(spec_replicas_path = ".spec.replicas", status_replicas_path = ".status.replicas"))]
     #[kube(selectable = ".spec.host", annotation("team", "web"))]
     pub(super) struct WebsiteSpec {
-        /// The number of servers: "0" turns it off.
+        /// The number of servers: "0" turns the website off.
         pub(super) replicas: u32,
         /// The host.
         #[serde(default)]

@@ -31,9 +31,10 @@ use windlass_client::{Client, DynamicObject, InformerFactory, Result, SharedInde
 /// Informers of the group `tsi.tiduyun.com`.
 pub mod tsi;
 
-/// Makes the informers of a program: one for each kind, however many users ask for it. Cheap to clone.
+/// Makes the informers of a program. All users of a kind share an informer. Cheap to clone.
 ///
-/// `start`, `wait_for_cache_sync`, `shutdown` and options are those of [`InformerFactory`], which it dereferences to.
+/// A factory dereferences to [`InformerFactory`], which has `start`, `wait_for_cache_sync`, `shutdown` and
+/// the options.
 #[derive(Clone, Debug)]
 pub struct SharedInformerFactory {
     factory: InformerFactory,

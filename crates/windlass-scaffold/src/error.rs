@@ -6,18 +6,18 @@ use std::path::PathBuf;
 /// A result with an [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a request is refused. Nothing has been written.
+/// The reason for a refused request. No file has been written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A name does not follow the rules of Kubernetes or Rust.
     #[error("{what} {name:?} {problem}")]
     Name {
-        /// What is named: `kind`, `group`, ….
+        /// The kind of name: `kind`, `group`, ….
         what: &'static str,
         /// The name.
         name: String,
-        /// What is wrong, and what to do.
+        /// The problem, and the advice.
         problem: String,
     },
     /// The request does not fit the project.

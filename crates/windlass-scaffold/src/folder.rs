@@ -6,12 +6,12 @@ use std::{fs, io};
 
 use crate::{Error, Result};
 
-/// What a plan reads. Paths are relative to the project, with `/`.
+/// The files that a plan reads. Paths are relative to the project, with `/`.
 pub trait Disk {
-    /// Returns the text of a file, or `None` if it does not exist.
+    /// Returns the text of a file, or `None` if the file does not exist.
     ///
     /// # Errors
-    /// It exists and is not a readable file with UTF-8 text.
+    /// The path exists and is not a readable file with UTF-8 text.
     fn read(&self, path: &str) -> Result<Option<String>>;
 
     /// Returns the paths of all files below a folder, sorted.
@@ -20,7 +20,7 @@ pub trait Disk {
     /// A folder cannot be read.
     fn list(&self, folder: &str) -> Result<Vec<String>>;
 
-    /// Whether version control has the file as it is.
+    /// Returns whether version control has the present content of the file.
     fn is_committed(&self, path: &str) -> bool;
 }
 
@@ -31,17 +31,17 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Returns the folder. It need not exist.
+    /// Returns the folder. The folder need not exist.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    /// Returns its path.
+    /// Returns the path of the folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Returns the path of a file in it.
+    /// Returns the path of a file in the folder.
     pub fn path(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
@@ -53,7 +53,8 @@ impl Folder {
         output.status.success().then_some(output.stdout)
     }
 
-    /// Returns the files of the project that differ from the last commit, or `None` if it is not in a git repository.
+    /// Returns the files of the project that differ from the last commit, or `None` if the folder is not in a
+    /// git repository.
     pub fn uncommitted(&self) -> Option<Vec<String>> {
         let listed =
             self.git(&["status", "--porcelain", "--no-renames", "-z", "--untracked-files=all", "--", "."])?;

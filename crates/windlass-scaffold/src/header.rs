@@ -1,4 +1,4 @@
-//! The license of a project, and the comment at the head of its Rust files.
+//! The license of a project, and the comment at the head of the project's Rust files.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub enum License {
 }
 
 impl License {
-    /// Returns the SPDX expression for `Cargo.toml`, if there is one.
+    /// Returns the SPDX expression for `Cargo.toml`, if the license has an SPDX expression.
     pub(crate) fn spdx(self) -> Option<&'static str> {
         (self == Self::Apache2).then_some("Apache-2.0")
     }
@@ -34,7 +34,7 @@ impl License {
     }
 }
 
-/// Returns the text as line comments. A text that is a comment already is left as it is.
+/// Returns the text as line comments. A text of comments is unchanged.
 fn comment(text: &str) -> String {
     let text = text.trim_end();
     if text.starts_with("//") || text.starts_with("/*") {

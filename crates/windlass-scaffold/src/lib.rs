@@ -1,7 +1,9 @@
-//! The life of an operator's project: what `windlass init`, `create`, `delete`, `edit` and `update` write.
+//! The life of an operator's project: the files that `windlass init`, `create`, `delete`, `edit` and `update`
+//! write.
 //!
-//! A [`Project`] is the contents of `windlass.toml`. A request, such as [`CreateApi`], turns it into the project that is wanted; a [`Plan`]
-//! compares the files of both with the folder and returns [`Writes`], which can be shown, compared and applied:
+//! A [`Project`] is the content of `windlass.toml`. A request, such as [`CreateApi`], turns a project into
+//! the wanted project; a [`Plan`] compares the files of both projects with the folder and returns [`Writes`],
+//! which can be shown, compared and applied:
 //!
 //! ```
 //! use windlass_scaffold::{CreateApi, Disk, Folder, Init, License, Plan, Project};

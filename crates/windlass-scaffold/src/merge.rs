@@ -1,4 +1,4 @@
-//! The three-way merge of a file: what was scaffolded, what the user made of it, and what would be scaffolded now.
+//! The three-way merge of a file: the scaffolded text, the user's text, and the new text of the template.
 
 use diffy::{ConflictStyle, MergeOptions};
 
@@ -11,7 +11,8 @@ pub(crate) enum Merged {
     Conflict(String),
 }
 
-/// Merges the changes from `base` to `ours`, the user's, with those from `base` to `theirs`, the template's.
+/// Merges the changes from `base` to `ours` (the user's text) with the changes from `base` to `theirs` (the
+/// template's text).
 pub(crate) fn three_way(base: &str, ours: &str, theirs: &str) -> Merged {
     if ours == base || ours == theirs {
         return Merged::Clean(theirs.to_owned());

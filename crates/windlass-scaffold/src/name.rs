@@ -1,11 +1,12 @@
-//! The rules for names: of Kubernetes, because the API server checks them, and of Rust, because they become modules and types.
+//! The rules for names: the rules of Kubernetes, because the API server checks names, and of Rust, because
+//! names become modules and types.
 
 use crate::{Error, Result};
 
 /// The longest label of a DNS name.
 const LABEL: usize = 63;
 
-/// Keywords of Rust, also those that are reserved.
+/// Keywords of Rust, including reserved keywords.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
     "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
@@ -14,7 +15,7 @@ const KEYWORDS: &[&str] = &[
     "where", "while", "yield",
 ];
 
-/// Types that a scaffolded file names without a path; a kind of the same name would hide them.
+/// Types that a scaffolded file names without a path; a kind with the same name would hide the type.
 const TAKEN: &[&str] = &[
     "Action",
     "Box",
@@ -36,7 +37,7 @@ const TAKEN: &[&str] = &[
     "Vec",
 ];
 
-/// Names that a package cannot have: cargo refuses them, or a dependency of every project has them.
+/// Names that a package cannot have: cargo refuses the name, or a dependency of every project has the name.
 const PACKAGES: &[&str] = &[
     "alloc",
     "build",
@@ -64,7 +65,7 @@ fn wrong<T>(what: &'static str, name: &str, problem: impl Into<String>) -> Resul
     Err(Error::Name { what, name: name.to_owned(), problem: problem.into() })
 }
 
-/// Whether a text is a DNS-1123 label: at most 63 of `a-z`, `0-9` and `-`, which is neither first nor last.
+/// Returns whether a text is a DNS-1123 label: at most 63 of `a-z`, `0-9` and `-`, without `-` at either end.
 pub fn is_label(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     !text.is_empty()
@@ -106,7 +107,7 @@ pub fn check_domain(name: &str) -> Result<()> {
     )
 }
 
-/// Checks a group as it is typed, without the domain.
+/// Checks a group in the user's form, without the domain.
 pub fn check_group(name: &str) -> Result<()> {
     if name.is_empty() {
         return Err(Error::Refused(
@@ -160,7 +161,7 @@ pub fn check_kind(name: &str) -> Result<()> {
     check_module("kind", name, &module(name))
 }
 
-/// Checks the plural of a kind, which is in the URL of its objects.
+/// Checks the plural of a kind. The plural is in the URL of objects.
 pub fn check_plural(name: &str) -> Result<()> {
     if is_label(name) {
         return Ok(());
@@ -235,7 +236,7 @@ pub fn module(name: &str) -> String {
     made
 }
 
-/// Returns the plural of a kind in lower case, as `#[derive(CustomResource)]` makes it: `bars`, `proxies`, `buses`.
+/// Returns the plural of a kind in lower case, like `#[derive(CustomResource)]`: `bars`, `proxies`, `buses`.
 pub fn plural(kind: &str) -> String {
     let word = kind.to_ascii_lowercase();
     if ["s", "x", "z", "ch", "sh"].iter().any(|end| word.ends_with(end)) {

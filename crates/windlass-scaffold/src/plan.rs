@@ -15,7 +15,7 @@ const BASE: &str = ".windlass/base";
 /// Files that a folder may have already, such as that of a new repository. They stay.
 const KEPT: &[&str] = &["AGENTS.md", "README.md", ".gitignore"];
 
-/// A plan: the project that is there, and the one that is wanted.
+/// A plan: the present project and the wanted project.
 #[derive(Clone, Debug)]
 pub struct Plan<'a> {
     before: Option<&'a Project>,
@@ -33,33 +33,34 @@ enum Header {
     Given(Option<String>),
 }
 
-/// What a plan leads to.
+/// The result of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
     /// The files to write and remove.
     pub writes: Writes,
-    /// Files with conflict marks, which the user has to resolve.
+    /// Files with conflict marks. The user has to resolve the conflicts.
     pub conflicts: Vec<String>,
-    /// Files that are left as they are, because what was scaffolded is not known any more, although the template has changed.
+    /// Files that stay unchanged although the template has changed, because the scaffolded text is not known
+    /// any more.
     pub unmerged: Vec<String>,
-    /// Files that the folder had before the project, and that stay as they are.
+    /// Files that the folder had before the project. The files stay unchanged.
     pub kept: Vec<String>,
 }
 
 impl<'a> Plan<'a> {
-    /// Returns a plan that adds and removes files. Existing files of the user are touched only where their template depends on what was
-    /// added or removed.
+    /// Returns a plan that adds and removes files. An existing file of the user changes only if the file's
+    /// template depends on an addition or removal.
     pub fn create(before: Option<&'a Project>, after: &'a Project) -> Self {
         Self { before, after, header: Header::OnDisk, force: false, merge: false }
     }
 
-    /// Returns a plan that also brings all existing files up to date with their templates.
+    /// Returns a plan that also merges new templates into all existing files.
     pub fn update(before: &'a Project, after: &'a Project) -> Self {
         Self { before: Some(before), after, header: Header::OnDisk, force: false, merge: true }
     }
 
-    /// Sets the comment at the head of Rust files. Without it, that of `hack/boilerplate.rs.txt` is used.
+    /// Sets the comment at the head of Rust files. The default is the comment of `hack/boilerplate.rs.txt`.
     #[must_use]
     pub fn header(mut self, header: Option<String>) -> Self {
         self.header = Header::Given(header);
@@ -118,7 +119,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Refuses a project with two files of one path: names that differ, but not as file names.
+    /// Refuses a project with two files at one path: different names can have equal file names.
     fn check_paths(wanted: &Files) -> Result<()> {
         let mut seen = BTreeMap::new();
         for file in wanted.values() {
@@ -143,7 +144,7 @@ impl Work<'_> {
         }
     }
 
-    /// Whether a file was never scaffolded: an earlier version of Windlass wrote the project.
+    /// Returns whether a file was never scaffolded: an earlier version of Windlass wrote the project.
     fn is_new(&self, known: &File) -> Result<bool> {
         Ok(!self.project.files.contains_key(&known.path) && self.disk.read(&known.path)?.is_none())
     }
@@ -161,7 +162,7 @@ impl Work<'_> {
         ))
     }
 
-    /// Returns the text that a file begins with: its template, or a copy of the file of another version.
+    /// Returns the first text of a file: the template, or a copy of the file of another version.
     fn first_text(&self, file: &File) -> Result<String> {
         let Some(copy) = &file.copy else { return Ok(file.text.clone()) };
         let original = self.disk.read(&copy.path)?.filter(|text| text.contains(&copy.from));
@@ -211,7 +212,7 @@ impl Work<'_> {
             }
         };
         if moved {
-            // An interrupted command may have moved it already.
+            // An interrupted command may have moved the file already.
             if self.disk.read(&file.path)?.is_some_and(|there| there != text) && !self.plan.force {
                 self.exist.push(file.path.clone());
                 return Ok(());
@@ -223,7 +224,7 @@ impl Work<'_> {
         self.record(file)
     }
 
-    /// Returns the text of a file as it was scaffolded, if it is known.
+    /// Returns the scaffolded text of a file, if the text is known.
     fn base(&self, known: &File) -> Result<Option<String>> {
         let Some(hash) = self.project.files.get(&known.path) else { return Ok(None) };
         let stored = self.disk.read(&format!("{BASE}/{}", known.path))?;
@@ -252,7 +253,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Remembers what was scaffolded.
+    /// Records the scaffolded text of a file.
     fn record(&mut self, file: &File) -> Result<()> {
         self.project.files.insert(file.path.clone(), digest(&file.text));
         self.outcome.writes.write(self.disk, format!("{BASE}/{}", file.path), &file.text)

@@ -1,4 +1,4 @@
-//! The state of a project, which `windlass.toml` holds.
+//! The state of a project: the content of `windlass.toml`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ const FORMAT: u32 = 1;
 
 const HEAD: &str = "# The state of this project, written by windlass. Change it with `windlass create`, `delete` and `edit`.\n";
 
-/// A project: what `windlass.toml` holds.
+/// A project: the content of `windlass.toml`.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
@@ -24,7 +24,7 @@ pub struct Project {
     pub(crate) version: u32,
     /// The version of Windlass that wrote the files last, and that the project depends on.
     pub windlass: String,
-    /// The domain, which ends the API group of each kind.
+    /// The domain: the end of the API group of each kind.
     pub domain: String,
     /// The name of the project and of the operator's package.
     pub project_name: String,
@@ -36,17 +36,17 @@ pub struct Project {
     pub owner: Option<String>,
     /// The license.
     pub license: License,
-    /// Whether files are in a folder for each group.
+    /// True if files are in a folder for each group.
     pub multigroup: bool,
-    /// Whether the operator watches one namespace, with a Role instead of a ClusterRole.
+    /// True if the operator watches a single namespace, with a Role instead of a ClusterRole.
     pub namespaced: bool,
     /// A checkout of Windlass to depend on, instead of the released crates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
-    /// What `windlass generate` has made in the api crate: modules of `api/src`.
+    /// The modules of `api/src` that `windlass generate` has made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub generate: Vec<String>,
-    /// The groups and versions that it was asked for, such as `foo:v1,v2`. Empty: all.
+    /// The groups and versions of the generated modules, such as `foo:v1,v2`. Empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub generate_for: Vec<String>,
     /// The image of the operator.
@@ -55,12 +55,12 @@ pub struct Project {
     /// The kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resource>,
-    /// The SHA-256 of each file of the user, as it was scaffolded.
+    /// The SHA-256 of the scaffolded text of each file of the user.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
 }
 
-/// Settings for the image of the operator, which the user writes: the table `[image]`.
+/// Settings for the image of the operator, written by the user: the table `[image]`.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[non_exhaustive]
@@ -71,7 +71,7 @@ pub struct ImageSettings {
 }
 
 impl ImageSettings {
-    /// Returns whether nothing is set.
+    /// Returns whether no setting is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -89,22 +89,22 @@ pub struct Resource {
     pub kind: String,
     /// The plural in lower case.
     pub plural: String,
-    /// Whether objects are in namespaces.
+    /// True if objects are in namespaces.
     pub namespaced: bool,
-    /// Whether the type is in the api crate of the project.
+    /// True if the type is in the api crate of the project.
     pub api: bool,
-    /// Whether the project has a controller for it.
+    /// True if the project has a controller for the kind.
     pub controller: bool,
-    /// Further controllers for it, by their names.
+    /// The names of further controllers for the kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub named_controllers: Vec<String>,
-    /// Whether this is the version in which objects are stored, of several.
+    /// True if this version of several is the storage version.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub storage: bool,
     /// Its webhooks.
     #[serde(default, skip_serializing_if = "Webhooks::is_empty")]
     pub webhooks: Webhooks,
-    /// Where the type is, if another crate has it.
+    /// The place of a type from another crate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<External>,
 }
@@ -116,27 +116,27 @@ pub struct Webhooks {
     /// A mutating webhook that sets defaults.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub defaulting: bool,
-    /// The path of that webhook, if it is not the usual one.
+    /// The path of the defaulting webhook, if the path is not the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub defaulting_path: Option<String>,
     /// A validating webhook.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub validation: bool,
-    /// The path of that webhook, if it is not the usual one.
+    /// The path of the validating webhook, if the path is not the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation_path: Option<String>,
-    /// The versions that are converted to and from this one, the hub.
+    /// The versions that are converted to and from this version, the hub.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub spokes: Vec<String>,
 }
 
 impl Webhooks {
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         !self.defaulting && !self.validation && !self.converts()
     }
 
-    /// Whether objects are converted between versions.
+    /// Returns whether objects are converted between versions.
     pub fn converts(&self) -> bool {
         !self.spokes.is_empty()
     }
@@ -181,7 +181,8 @@ impl Project {
     /// Reads the text of `windlass.toml`.
     ///
     /// # Errors
-    /// It is no TOML, a field is missing or unknown, a name is not valid, or a newer version of Windlass wrote it.
+    /// The text is not TOML, a field is missing or unknown, a name is not valid, or the text is from a newer
+    /// version of Windlass.
     pub fn parse(text: &str) -> Result<Self> {
         let project: Self = toml::from_str(text).map_err(|error| Error::State(error.to_string()))?;
         if project.version != FORMAT {
@@ -203,7 +204,7 @@ impl Project {
         Ok(format!("{HEAD}{text}"))
     }
 
-    /// Checks all names, because they become paths and code.
+    /// Checks all names, because names become paths and code.
     pub(crate) fn check(&self) -> Result<()> {
         name::check_project(&self.project_name)?;
         name::check_domain(&self.domain)?;
@@ -221,7 +222,7 @@ impl Project {
         Ok(())
     }
 
-    /// Whether the api crate has a module `client`, which `windlass generate` writes.
+    /// Returns whether `windlass generate` has added a module `client` to the api crate.
     pub(crate) fn has_client(&self) -> bool {
         self.generate.iter().any(|made| made == "client")
     }
@@ -251,7 +252,7 @@ impl Project {
         self.resources.iter().find(|resource| resource.is(group, version, kind))
     }
 
-    /// Returns the versions of a kind, in the order of their creation.
+    /// Returns the versions of a kind, in order of creation.
     pub fn versions<'a>(&'a self, group: &'a str, kind: &'a str) -> impl Iterator<Item = &'a Resource> {
         self.resources.iter().filter(move |resource| resource.group == group && resource.kind == kind)
     }
@@ -264,7 +265,7 @@ impl Project {
             .filter_map(move |(at, kind)| own().take(at).all(|other| !other.is_kind(kind)).then_some(kind))
     }
 
-    /// Returns the version in which objects of a kind are stored: the one that says so, or the first.
+    /// Returns the storage version of a kind: the version with `storage`, or else the first version.
     pub(crate) fn storage_version(&self, kind: &Resource) -> String {
         let mut versions = self.versions(&kind.group, &kind.kind).filter(|resource| resource.api);
         let first = versions.next().unwrap_or(kind);
@@ -274,7 +275,7 @@ impl Project {
 }
 
 impl Resource {
-    /// Whether this is the version of the kind.
+    /// Returns whether this is the version of the kind.
     pub fn is(&self, group: &str, version: &str, kind: &str) -> bool {
         self.group == group && self.version == version && self.kind == kind
     }
@@ -288,12 +289,12 @@ impl Resource {
         name::module(&self.kind)
     }
 
-    /// Whether the project has code for it.
+    /// Returns whether the project has code for the kind.
     pub(crate) fn is_used(&self) -> bool {
         self.api || self.controller || !self.named_controllers.is_empty() || !self.webhooks.is_empty()
     }
 
-    /// Returns the controllers: the module of each, and its name, if it has one of its own.
+    /// Returns the module and, for a named controller, the name of each controller.
     pub(crate) fn controllers(&self) -> impl Iterator<Item = (String, Option<&str>)> {
         let usual = self.controller.then(|| (self.module(), None));
         let named = self.named_controllers.iter().map(|name| (name::module(name), Some(name.as_str())));

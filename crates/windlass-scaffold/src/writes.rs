@@ -13,14 +13,14 @@ const HIDDEN: &str = ".windlass/";
 /// How the names of folders with drafts begin, below [`HIDDEN`].
 const STAGE: &str = "stage-";
 
-/// What happens to a file.
+/// The change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It is new.
+    /// The file is new.
     Create,
-    /// It gets another text.
+    /// The text changes.
     Change,
-    /// It goes away.
+    /// The file is removed.
     Remove,
 }
 
@@ -41,10 +41,10 @@ struct Change {
     after: Option<String>,
 }
 
-/// A set of files to write and to remove, below one folder.
+/// A set of files to write and to remove, below a folder.
 ///
-/// [`apply`](Self::apply) writes new texts beside the project first and then renames them into place, `windlass.toml` last: a file is never
-/// half-written, and a command that is interrupted can be given again.
+/// [`apply`](Self::apply) writes new texts beside the project first and then renames them into place,
+/// `windlass.toml` last: a file is never half-written, and an interrupted command can be repeated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Writes {
     changes: BTreeMap<String, Change>,
@@ -56,7 +56,7 @@ impl Writes {
         Self::default()
     }
 
-    /// Writes a file, unless it has this text already.
+    /// Writes a file, unless the file has this text already.
     ///
     /// # Errors
     /// The present file cannot be read.
@@ -71,7 +71,7 @@ impl Writes {
         Ok(())
     }
 
-    /// Removes a file, if it exists.
+    /// Removes a file, if the file exists.
     ///
     /// # Errors
     /// The present file cannot be read.
@@ -83,8 +83,8 @@ impl Writes {
         Ok(())
     }
 
-    /// Makes the generated files below `folder` exactly these. Each text has [`GENERATED`] in its first line, by which generated files are
-    /// recognised; all other files are the user's and stay.
+    /// Makes the generated files below `folder` exactly these files. Generated files have [`GENERATED`] in
+    /// the first line. All other files are the user's and stay.
     ///
     /// # Errors
     /// The user has a file of the same path, or a file cannot be read.
@@ -117,12 +117,12 @@ impl Writes {
         self.write(disk, path, text)
     }
 
-    /// Adds another set, whose files win.
+    /// Adds another set. Files of the other set win.
     pub fn extend(&mut self, other: Self) {
         self.changes.extend(other.changes);
     }
 
-    /// Whether there is nothing to do.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
@@ -137,7 +137,8 @@ impl Writes {
         self.changes.get(path)?.after.as_deref()
     }
 
-    /// Returns what happens to each file that a person knows, sorted by path. `windlass.toml` is listed if nothing else changes.
+    /// Returns the change of each file that the user knows, sorted by path. `windlass.toml` is listed if no
+    /// other file changes.
     pub fn actions(&self) -> impl Iterator<Item = (Action, &str)> {
         let known = || self.changes.iter().filter(|(path, _)| !path.starts_with(HIDDEN));
         let is_alone = known().all(|(path, _)| path == STATE);
@@ -151,7 +152,7 @@ impl Writes {
         })
     }
 
-    /// Returns the changes as a unified diff, without those of the machinery.
+    /// Returns the changes as a unified diff, without the files of the machinery.
     pub fn diff(&self) -> String {
         let mut text = String::new();
         for (path, change) in &self.changes {
@@ -175,7 +176,7 @@ impl Writes {
     /// Writes and removes the files, and removes the drafts of commands that were killed. Waits while another command writes to the folder.
     ///
     /// # Errors
-    /// A file cannot be written. Those that were renamed before it stay.
+    /// A file cannot be written. Files that were renamed before the error stay.
     pub fn apply(&self, folder: &Folder) -> Result<()> {
         let at = |path: &Path, source| Error::Io { path: path.to_owned(), source };
         let machinery = folder.path(HIDDEN);
@@ -221,7 +222,8 @@ impl Writes {
 
 /// Locks the folder of the machinery, and removes the drafts that killed commands left there. Returns the lock.
 ///
-/// Without a lock, because the file system has none, the drafts stay: they may be those of a command that runs.
+/// Without a lock, because the file system has no locks, the drafts stay: the drafts may belong to a running
+/// command.
 fn clear_drafts(machinery: &Path) -> io::Result<Option<fs::File>> {
     let lock = fs::File::open(machinery)?;
     if lock.lock().is_err() {
@@ -236,7 +238,7 @@ fn clear_drafts(machinery: &Path) -> io::Result<Option<fs::File>> {
     Ok(Some(lock))
 }
 
-/// Whether the first line says that the file is generated.
+/// Returns whether the first line says that the file is generated.
 fn is_generated(text: &str) -> bool {
     text.lines().next().is_some_and(|line| line.contains(GENERATED))
 }
@@ -246,7 +248,7 @@ fn write_text(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// Gives the new file the permissions of the old one.
+/// Gives the new file the permissions of the old file.
 fn keep_mode(target: &Path, draft: &Path) -> io::Result<()> {
     match fs::metadata(target) {
         Ok(old) => fs::set_permissions(draft, old.permissions()),

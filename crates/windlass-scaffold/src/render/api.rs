@@ -119,7 +119,7 @@ fn capitalized(article: &str) -> &'static str {
     if article == "an" { "An" } else { "A" }
 }
 
-/// Returns the path of a type, as the operator's crate writes it: `operator_demo_api::v1::Bar`.
+/// Returns the path of a type in the operator's crate: `operator_demo_api::v1::Bar`.
 pub(super) fn type_module(project: &Project, resource: &Resource) -> String {
     let api = project.api_package().replace('-', "_");
     format!("{api}::{}", folder(project, resource).replace('/', "::"))

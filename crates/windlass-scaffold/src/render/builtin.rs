@@ -1,6 +1,6 @@
-//! The built-in groups of Kubernetes: how they are typed, their API group, and their modules in `k8s-openapi`.
+//! The built-in groups of Kubernetes: the short name, the API group, and the modules in `k8s-openapi`.
 
-/// Group as it is typed, which is the module, too; API group; versions.
+/// Short name of the group (also the module), API group, versions.
 const GROUPS: &[(&str, &str, &[&str])] = &[
     ("admissionregistration", "admissionregistration.k8s.io", &["v1"]),
     ("apps", "apps", &["v1"]),
@@ -21,12 +21,12 @@ const GROUPS: &[(&str, &str, &[&str])] = &[
     ("storage", "storage.k8s.io", &["v1"]),
 ];
 
-/// Returns the groups, as they are typed.
+/// Returns the short names of the groups.
 pub(crate) fn groups() -> Vec<&'static str> {
     GROUPS.iter().map(|(typed, ..)| *typed).collect()
 }
 
-/// Returns the API group. A group that is typed in full, or is unknown, is returned as it is.
+/// Returns the API group. A full name, or an unknown group, is returned unchanged.
 pub(crate) fn group(typed: &str) -> &str {
     GROUPS.iter().find(|(short, ..)| *short == typed).map_or(typed, |(_, full, _)| full)
 }

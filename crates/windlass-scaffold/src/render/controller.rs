@@ -28,7 +28,7 @@ pub(super) fn files(project: &Project, made: &mut Made<'_>) {
     }
 }
 
-/// Returns the text of a controller, which has the name of its kind if it has none of its own.
+/// Returns the text of a controller. The default name is the name of the kind.
 fn text(project: &Project, resource: &Resource, name: Option<&str>) -> String {
     let kind = resource.kind.as_str();
     let (module, import) = (resource.module(), type_import(project, resource));
@@ -70,7 +70,7 @@ fn text(project: &Project, resource: &Resource, name: Option<&str>) -> String {
     let (body, test) = match (resource.api, &resource.external) {
         (true, _) => (OWN, OWN_TEST),
         (false, None) => (FOREIGN, BUILTIN_TEST),
-        // What an object of an unknown type must have is not known either.
+        // The required fields of an unknown type are not known.
         (false, Some(_)) => (FOREIGN, ""),
     };
     fill(&format!("{body}{test}"), &values)
@@ -94,10 +94,10 @@ fn foreign_controller(kind: &str, name: Option<&str>) -> String {
     line::chain(&format!("Controller::of::<{kind}>(reconcile)"), &name)
 }
 
-/// The longest name of a variable. Templates have it inside of lines.
+/// The longest name of a variable. The lines of the templates have room for this length.
 const LONGEST_VARIABLE: usize = 24;
 
-/// Returns the name of a variable for an object of a kind, whose module is given.
+/// Returns the name of a variable for an object of the kind with this module.
 pub(super) fn variable(module: &str) -> &str {
     if module.len() <= LONGEST_VARIABLE { module } else { "object" }
 }

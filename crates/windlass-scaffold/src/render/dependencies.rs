@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::Project;
 
-/// Crates, versions and features that every project has. A test compares the versions with those of Windlass.
+/// Crates, versions and features for every project. A test compares the versions with Windlass' own versions.
 const CRATES: &[(&str, &str, &str)] = &[
     ("k8s-openapi", "0.29", "default-features = false, features = [\"schemars\"]"),
     ("kube", "5.0", "default-features = false, features = [\"derive\"]"),
@@ -16,7 +16,7 @@ const CRATES: &[(&str, &str, &str)] = &[
     ("tracing", "0.1", ""),
 ];
 
-/// Returns the table `[workspace.dependencies]`, without its head.
+/// Returns the table `[workspace.dependencies]`, without the head.
 pub(super) fn table(project: &Project) -> String {
     let mut table = format!("{} = {{ path = \"api\", version = \"0.1.0\" }}\n", project.api_package());
     for name in ["windlass", "windlass-client", "windlass-derive", "windlass-test"] {
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn projects_depend_on_the_versions_that_windlass_is_built_with() {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
-        // Outside of the repository there is nothing to compare with.
+        // Outside of the repository, there is no manifest to compare with.
         let Ok(text) = std::fs::read_to_string(manifest) else { return };
         let workspace: toml::Table = text.parse().expect("TOML");
         let dependencies = &workspace["workspace"]["dependencies"];

@@ -53,12 +53,12 @@ fn webhook_modules(resource: &Resource) -> Vec<String> {
     fixed.chain(webhooks.spokes.iter().map(|spoke| format!("conversion_{spoke}"))).collect()
 }
 
-/// The lines of each folder's list of modules, by what they are sorted by.
+/// The lines of each folder's list of modules, sorted by key.
 #[derive(Default)]
 struct Lists(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Lists {
-    /// Adds a module, and the folders above it, as public ones.
+    /// Adds a public module, and the folders above the module.
     fn public(&mut self, root: &str, path: &str) {
         let mut folder = root.to_owned();
         for module in path.split('/') {
@@ -67,7 +67,7 @@ impl Lists {
         }
     }
 
-    /// As `public`, but what is in the module is in its folder.
+    /// Like `public`, but re-exports the content of the module in the folder.
     fn reexported(&mut self, root: &str, path: &str) {
         let (folders, module) = path.rsplit_once('/').unwrap_or(("", path));
         self.public(root, folders);
@@ -85,7 +85,7 @@ impl Lists {
             .or_insert_with(|| line.to_owned());
     }
 
-    /// Keeps rustfmt away from the files of a module, if its kind is too long for the lines of the templates.
+    /// Keeps rustfmt away from the files of a module, if the kind is too long for the lines of the templates.
     fn leave_alone(&mut self, root: &str, path: &str, kind: &str) {
         if !line::is_too_long(kind) {
             return;

@@ -6,10 +6,11 @@ const LINE: usize = 100;
 /// The width up to which rustfmt keeps the arguments of a call, or a chain of calls, on one line.
 const SHORT: usize = 60;
 
-/// The longest kind that the templates are broken for. Files of longer ones are marked, so that rustfmt leaves them alone.
+/// The longest kind for which the templates have line breaks. Files of longer kinds are marked, and rustfmt
+/// leaves marked files alone.
 const LONGEST_KIND: usize = 36;
 
-/// Whether rustfmt would break more lines of a kind's files than the templates do.
+/// Returns whether rustfmt would break more lines of a kind's files than the templates do.
 pub(super) fn is_too_long(kind: &str) -> bool {
     kind.len() > LONGEST_KIND
 }
@@ -56,7 +57,7 @@ pub(super) fn new_object(path: &str) -> String {
     format!("        let object = {path}::new(\n            \"example\",\n            {spec},\n        );")
 }
 
-/// Returns an expression of two calls in a row, which is the value of a function.
+/// Returns an expression of two chained calls, for the value of a function.
 pub(super) fn chain(first: &str, second: &str) -> String {
     let line = format!("    {first}{second}");
     if line.len() <= LINE { line } else { format!("    {first}\n        {second}") }
@@ -72,7 +73,7 @@ pub(super) fn install(kind: &str) -> String {
     format!("        cluster\n            .{call}\n            .await;")
 }
 
-/// Returns the body of `main`, which registers what a crate has and runs it.
+/// Returns the body of `main`: registers the parts of a crate, and runs the manager.
 pub(super) fn main_body(name: &str) -> String {
     let registered = format!("{name}::register(manager, &setup)?");
     if registered.len() + ".run().await".len() <= SHORT {

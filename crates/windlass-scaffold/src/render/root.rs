@@ -80,7 +80,7 @@ fn clients(api: &str) -> String {
     )
 }
 
-/// Returns what the packages have in common.
+/// Returns the common settings of the packages.
 fn package(project: &Project) -> String {
     let mut lines = vec![
         "version = \"0.1.0\"".to_owned(),
@@ -95,7 +95,7 @@ fn package(project: &Project) -> String {
     lines.join("\n")
 }
 
-/// Returns the lines by which a package takes them over.
+/// Returns the lines that inherit the common settings.
 pub(super) fn inherited(project: &Project) -> String {
     let mut fields = vec!["version", "edition", "rust-version"];
     fields.extend(project.license.spdx().map(|_| "license"));

@@ -1,6 +1,6 @@
 //! Texts with names in double braces: `{{kind}}`.
 
-/// Replaces each `{{name}}` by its value.
+/// Replaces each `{{name}}` by the value of the name.
 pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let mut made = String::with_capacity(template.len() * 2);
     let mut rest = template;
@@ -13,7 +13,7 @@ pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
         };
         match values.iter().find(|(known, _)| *known == name) {
             Some((_, value)) => made.push_str(value),
-            // Not a name of ours: the text is left as it is.
+            // Not a name of ours: the text stays unchanged.
             None => made.extend(["{{", name, "}}"]),
         }
         rest = behind;

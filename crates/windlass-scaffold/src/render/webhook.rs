@@ -78,7 +78,7 @@ fn validation(kind: &str) -> String {
     line::signature("pub async fn validate", &parameters, " -> Result<(), Denial>")
 }
 
-/// Returns a file without its tests: what an object of an external type must have is not known.
+/// Returns a file without tests: the required fields of an external type are not known.
 fn without_test(template: &str) -> &str {
     template.split_once("\n#[cfg(test)]").map_or(template, |(code, _)| code)
 }

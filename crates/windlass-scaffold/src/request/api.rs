@@ -3,7 +3,7 @@
 use super::{Gvk, shown};
 use crate::{Error, External, Project, Resource, Result, Webhooks, name, render};
 
-/// A request for a kind: its type, its controller, or both.
+/// A request for a kind: the type, a controller, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CreateApi {
     /// The group, without the domain.
@@ -14,15 +14,15 @@ pub struct CreateApi {
     pub kind: String,
     /// The plural; default: by the rules of English.
     pub plural: Option<String>,
-    /// Whether to create the type; default: yes, for kinds that are not built in or external.
+    /// True to create the type; default: true, except for built-in and external kinds.
     pub resource: Option<bool>,
-    /// Whether to create a controller; default: yes, unless another version of the kind has one.
+    /// True to create a controller; default: true, unless another version of the kind has a controller.
     pub controller: Option<bool>,
     /// The name of a further controller for the kind.
     pub controller_name: Option<String>,
-    /// Whether objects are in namespaces; default: yes, or as in the versions that exist.
+    /// True for namespaced objects; default: true, or the scope of existing versions.
     pub namespaced: Option<bool>,
-    /// Where the type is, if another crate has it.
+    /// The place of a type from another crate.
     pub external: Option<External>,
     /// Writes the files of a kind that exists again.
     pub force: bool,
@@ -31,10 +31,11 @@ pub struct CreateApi {
 impl CreateApi {
     /// Returns the project with the kind.
     ///
-    /// A kind that exists as it is asked for is left as it is.
+    /// A kind that exists with the requested settings is unchanged.
     ///
     /// # Errors
-    /// A name is not valid, the kind exists with other settings, or the project has another group already and is not multigroup.
+    /// A name is not valid, the kind exists with other settings, or the project has another group already and
+    /// is not multigroup.
     pub fn apply(&self, project: &Project) -> Result<Project> {
         let wanted = self.wanted(project)?;
         let mut made = project.clone();
@@ -51,7 +52,7 @@ impl CreateApi {
         Ok(made)
     }
 
-    /// Returns the project without what `--force` writes again.
+    /// Returns the project without the files that `--force` writes again.
     pub fn forced(&self, project: &Project) -> Project {
         let mut project = project.clone();
         if self.force {
@@ -70,7 +71,7 @@ impl CreateApi {
         name::check_plural(&plural)?;
         let external = self.external.clone().or_else(|| existing.and_then(|kind| kind.external.clone()));
         let foreign = external.is_some();
-        // Its type may be there already, and a controller be asked for.
+        // The type may exist already, and the request may add a controller.
         let has_type = existing.is_some_and(|kind| kind.api);
         let api = has_type || self.resource.unwrap_or(!foreign);
         if api && foreign {
@@ -118,7 +119,7 @@ impl CreateApi {
         })
     }
 
-    /// Returns the name of the controller that is asked for, if it is to have one.
+    /// Returns the name of the requested controller, if the controller has a name.
     fn named_controllers(&self) -> Result<Vec<String>> {
         let Some(name) = &self.controller_name else { return Ok(Vec::new()) };
         if self.controller == Some(false) {

@@ -3,7 +3,7 @@
 use super::{Gvk, shown};
 use crate::{Error, Project, Resource, Result};
 
-/// A request to remove a version of a kind, with its controller and webhooks.
+/// A request to remove a version of a kind, together with the controller and webhooks of the version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeleteApi {
     /// The kind.
@@ -14,7 +14,7 @@ impl DeleteApi {
     /// Returns the project without the kind.
     ///
     /// # Errors
-    /// The project does not have it, or another version is converted to or from it.
+    /// The project does not have the version, or another version is converted to or from the version.
     pub fn apply(&self, project: &Project) -> Result<Project> {
         let at = self.gvk.position(project)?;
         let removed = &project.resources[at];
@@ -54,7 +54,7 @@ impl DeleteWebhook {
     /// Returns the project without the webhooks; without any of the three, all of the kind.
     ///
     /// # Errors
-    /// The project does not have them.
+    /// The project does not have the webhooks.
     pub fn apply(&self, project: &Project) -> Result<Project> {
         let at = self.gvk.position(project)?;
         let mut made = project.clone();

@@ -3,12 +3,12 @@
 use super::shown;
 use crate::{Error, License, Project, Resource, Result, name};
 
-/// A request to change settings of the project. `None` leaves a setting as it is.
+/// A request to change settings of the project. `None` keeps a setting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Edit {
     /// A folder for each group.
     pub multigroup: Option<bool>,
-    /// One namespace instead of all.
+    /// True to watch a single namespace.
     pub namespaced: Option<bool>,
     /// The license.
     pub license: Option<License>,
@@ -34,7 +34,8 @@ impl Edit {
     /// Returns the changed project.
     ///
     /// # Errors
-    /// Nothing is to be changed, or the project has several groups and should have folders for one.
+    /// The request changes no setting, or the project has several groups and should have folders for one
+    /// group.
     pub fn apply(&self, project: &Project) -> Result<Project> {
         if *self == Self::default() {
             return Error::refused(
@@ -93,7 +94,7 @@ impl Hub {
     }
 }
 
-/// Moves the controllers, the webhooks and the conversions of a kind to its version at `hub`.
+/// Moves the controllers, webhooks and conversions of a kind to the version at index `hub`.
 fn move_to(project: &mut Project, hub: usize) -> Result<()> {
     let kind = project.resources[hub].clone();
     let others: Vec<usize> = (0..project.resources.len())

@@ -12,7 +12,7 @@ const DOMAIN: &str = "my.domain";
 pub struct Init {
     /// The domain; empty: `my.domain`.
     pub domain: String,
-    /// The name of the project; default: the name of its folder, in lower case.
+    /// The name of the project; default: the name of the folder, in lower case.
     pub name: Option<String>,
     /// The address of the repository, with or without a scheme.
     pub repo: Option<String>,
@@ -22,14 +22,14 @@ pub struct Init {
     pub license: License,
     /// A folder for each group.
     pub multigroup: bool,
-    /// One namespace instead of all.
+    /// True to watch a single namespace.
     pub namespaced: bool,
     /// A checkout of Windlass to depend on.
     pub path: Option<PathBuf>,
 }
 
 impl Init {
-    /// Returns the new project. `folder` is the name of its folder.
+    /// Returns the new project. `folder` is the name of the project's folder.
     ///
     /// # Errors
     /// The name or the domain is not valid.

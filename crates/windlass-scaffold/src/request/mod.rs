@@ -15,7 +15,7 @@ pub use self::{
 };
 use crate::{Error, Project, Resource, Result};
 
-/// A version of a kind, as it is typed.
+/// A version of a kind, in the user's form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gvk {
     /// The group, without the domain.

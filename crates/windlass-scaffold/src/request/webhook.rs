@@ -5,24 +5,24 @@ use windlass_schema::Catalog;
 use super::{CreateApi, Gvk, shown};
 use crate::{Error, External, Project, Resource, Result, Webhooks, name, render};
 
-/// A request for webhooks of a kind. Those that exist stay.
+/// A request for webhooks of a kind. Existing webhooks stay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CreateWebhook {
     /// The kind.
     pub gvk: Gvk,
     /// A webhook that sets defaults.
     pub defaulting: bool,
-    /// Its path; default: `/mutate-<group>-<version>-<kind>`.
+    /// The path; default: `/mutate-<group>-<version>-<kind>`.
     pub defaulting_path: Option<String>,
     /// A webhook that validates.
     pub validation: bool,
-    /// Its path; default: `/validate-<group>-<version>-<kind>`.
+    /// The path; default: `/validate-<group>-<version>-<kind>`.
     pub validation_path: Option<String>,
     /// Conversion between this version, the hub, and the spokes.
     pub conversion: bool,
-    /// The versions to convert; default: all others of the kind.
+    /// The versions to convert; default: all other versions of the kind.
     pub spokes: Vec<String>,
-    /// Where the type is, if another crate has it and the project does not have the kind yet.
+    /// The place of a type from another crate, for a kind that the project does not have yet.
     pub external: Option<External>,
 }
 
@@ -30,8 +30,8 @@ impl CreateWebhook {
     /// Returns the project with the webhooks.
     ///
     /// # Errors
-    /// The kind or a spoke is not in the project, a path is not valid, nothing is asked for, or another version of the kind has such a
-    /// webhook.
+    /// The kind or a spoke is not in the project, a path is not valid, the request names no webhook, or
+    /// another version of the kind has such a webhook.
     pub fn apply(&self, project: &Project) -> Result<Project> {
         let mut made = project.clone();
         let at = self.find_or_add(&mut made)?;
@@ -78,7 +78,7 @@ impl CreateWebhook {
         Ok(made)
     }
 
-    /// Returns the place of the kind in the project's list. A built-in kind, or one of another crate, is added if it is not there.
+    /// Returns the index of the kind in the project's list. Adds a missing built-in or external kind.
     fn find_or_add(&self, project: &mut Project) -> Result<usize> {
         let Gvk { group, version, kind } = &self.gvk;
         let found = self.gvk.position(project);
@@ -186,7 +186,7 @@ fn distance(one: &str, other: &str) -> usize {
     row[row.len() - 1]
 }
 
-/// Sets the path of a webhook, if one is given.
+/// Sets the path of a webhook, if a path is given.
 fn set(path: &mut Option<String>, given: Option<&String>) -> Result<()> {
     if let Some(given) = given {
         name::check_path(given)?;

@@ -8,7 +8,7 @@ use windlass_scaffold::{CreateApi, CreateWebhook, External, Init};
 
 use crate::{NO_LICENSE, Sandbox, api, bar, gvk};
 
-/// Compares the files of a project with a golden file. Of their hashes only the paths.
+/// Compares the files of a project with a golden file. The golden file lists only the paths of hashed files.
 #[track_caller]
 fn check(sandbox: &Sandbox, expected: ExpectFile) {
     let mut text = String::new();
@@ -26,7 +26,7 @@ fn check(sandbox: &Sandbox, expected: ExpectFile) {
     check_format(sandbox);
 }
 
-/// Checks that `cargo fmt` would change nothing. Passes without rustfmt.
+/// Checks that `cargo fmt` changes no file. Passes without rustfmt.
 #[track_caller]
 fn check_format(sandbox: &Sandbox) {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What requests write, seen from outside.
+//! The files that requests write.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::print_stderr, reason = "a test that is skipped says why")]
 
@@ -41,7 +41,7 @@ impl Sandbox {
         self.project = Project::parse(&self.disk.text("windlass.toml")).unwrap();
     }
 
-    /// Makes the project as it is wanted.
+    /// Applies a request to the project.
     pub(crate) fn become_(&mut self, after: Result<Project>) -> Result<()> {
         let outcome = Plan::create(Some(&self.project), &after?).run(&self.disk)?;
         self.apply(&outcome.writes);

@@ -52,7 +52,7 @@ impl Disk for Memory {
     }
 }
 
-/// What happens to which file, in a line each.
+/// Returns the change of each file, a line each.
 pub(crate) fn shown(writes: &Writes) -> Vec<String> {
     writes.actions().map(|(action, path): (Action, &str)| format!("{} {path}", action.done())).collect()
 }

@@ -1,4 +1,4 @@
-//! What is refused, and what may be repeated.
+//! Refused requests and repeated requests.
 
 use windlass_scaffold::{
     CreateApi, CreateWebhook, DeleteApi, DeleteWebhook, Edit, External, Hub, Init, Plan, Project,
@@ -235,7 +235,7 @@ fn a_kind_can_have_several_controllers() {
         sandbox.create(&CreateApi { controller_name: Some("Bar_1".into()), ..bar() }),
         "is not a DNS-1123 label",
     );
-    // Only the named one.
+    // Only the named controller.
     let only = CreateApi { controller_name: Some("foo-cleaner".into()), ..api("foo", "v1", "Baz") };
     sandbox.create(&only).unwrap();
     assert!(!sandbox.disk.files.contains_key("src/controllers/baz.rs"));
@@ -328,7 +328,7 @@ fn a_new_repository_may_have_a_readme_and_a_list_of_ignored_files() {
     assert_eq!(outcome.kept, [".gitignore", "README.md"]);
     disk.apply(&outcome.writes);
     assert_eq!((disk.text("README.md").as_str(), disk.text(".gitignore").as_str()), ("mine", "mine"));
-    // They are not merged later.
+    // The files are not merged later.
     let project = Project::parse(&disk.text("windlass.toml")).unwrap();
     let update = Plan::update(&project, &project).run(&disk).unwrap();
     assert!(update.writes.is_empty() && update.unmerged.is_empty());

@@ -74,7 +74,7 @@ fn folders_for_groups_move_the_users_code_and_its_imports() {
     assert!(back.contains("several groups (foo, other)"), "{back}");
 }
 
-/// A project of an older Windlass, whose template of a file was another one.
+/// Returns a project of an older Windlass with another template of a file.
 fn of_an_older_template(path: &str, text: &str) -> Sandbox {
     let mut sandbox = sandbox();
     let current = sandbox.disk.text(path);

@@ -22,7 +22,7 @@ if [ "$(basename "$0") $1 $2" = "windlass image push" ]; then
 fi
 "#;
 
-/// Returns the scripts of a workflow's steps, in their order.
+/// Returns the scripts of a workflow's steps, in order.
 fn steps(workflow: &str) -> Vec<String> {
     let mut steps = Vec::new();
     let mut lines = workflow.lines().peekable();

@@ -26,15 +26,16 @@ impl AddOptions {
         Self { priority: 0, after: None, rate_limited: false }
     }
 
-    /// Sets the priority. The default is 0; higher priorities are handed out first. When a key is added with two
-    /// priorities, the higher one wins. Use [`LOW_PRIORITY`](crate::LOW_PRIORITY) for initial lists and resyncs.
+    /// Sets the priority. The default is 0; higher priorities are handed out first. When a key is added with
+    /// two priorities, the higher priority wins. Use [`LOW_PRIORITY`](crate::LOW_PRIORITY) for initial lists
+    /// and resyncs.
     #[must_use]
     pub const fn priority(mut self, priority: i32) -> Self {
         self.priority = priority;
         self
     }
 
-    /// Delays the key by `delay`. When a key is added with two delays, the shorter one wins.
+    /// Delays the key by `delay`. When a key is added with two delays, the shorter delay wins.
     #[must_use]
     pub const fn after(mut self, delay: Duration) -> Self {
         self.after = Some(delay);

@@ -31,8 +31,8 @@ impl<K: Eq + Hash> Builder<K> {
         self
     }
 
-    /// Hands out one key in `turns` from a lower priority while a higher one has keys, so that no priority starves. The
-    /// default is 16; values are clamped to 2..=1024.
+    /// Hands out one key in `turns` from a lower priority while a higher priority has keys. Therefore no
+    /// priority starves. The default is 16; values are clamped to 2..=1024.
     pub fn ageing(mut self, turns: u32) -> Self {
         self.config.ageing = turns;
         self

@@ -27,7 +27,7 @@ fn add(queue: &Queue<u8>, state: &Arc<KeyState<u8>>, options: AddOptions) -> Wak
     queue.add_state(StripeIndex::default(), state, options, || NOW)
 }
 
-/// Takes and finishes all keys that are ready. Returns their number.
+/// Takes and finishes all keys that are ready. Returns the number of keys.
 fn work_off(queue: &Queue<u8>, now: Timestamp) -> usize {
     let mut worked = 0;
     while let Some(item) = queue.get(now) {
@@ -150,7 +150,7 @@ fn a_raise_and_a_claim_hand_the_key_out_once() {
                 assert_eq!(rest, 0);
                 let _ = queue.done(item, NOW);
             }
-            // The worker found the stale entry before the new one was pushed.
+            // The worker found the stale entry before the new entry was pushed.
             None => assert_eq!(rest, 1),
         }
         assert_empty(&queue);
@@ -261,7 +261,7 @@ fn take_or_sleep(sleepers: &Sleepers, work: &Work, wake: &loom::sync::Notify, wa
     }
 }
 
-/// Adds `adds` pieces of work, one after the other, for a worker that may sleep in between.
+/// Adds `adds` pieces of work in sequence, for a worker that may sleep in between.
 fn a_worker_gets(adds: usize) {
     loom::model(move || {
         let sleepers = Arc::new(Sleepers::new());
@@ -277,7 +277,7 @@ fn a_worker_gets(adds: usize) {
                 wake.notify();
             }
         }
-        // After a missed wake-up the worker would wait for ever, which loom reports.
+        // loom reports a missed wake-up: the worker would wait for ever.
         worker.join().unwrap();
     });
 }
@@ -296,7 +296,8 @@ fn a_woken_worker_sees_work_that_was_added_after_the_wake_up() {
 struct Deadlines {
     sleepers: Sleepers,
     timer: TimerWatch,
-    /// There is a deadline. In the queue it is written under the timers' lock and read without.
+    /// True if there is a deadline. The queue writes the deadline under the timers' lock and reads the
+    /// deadline without a lock.
     deadline: AtomicBool,
     /// A sleeping worker will be woken, and will take the timer.
     wake: AtomicBool,
@@ -315,7 +316,7 @@ impl Deadlines {
         })
     }
 
-    /// Puts a worker to sleep for good. Returns whether it watches the deadline.
+    /// Puts a worker to sleep for good. Returns whether the worker watches the deadline.
     fn sleep(&self) -> bool {
         std::mem::forget(self.sleepers.sleep());
         self.timer.take() && self.deadline.load(Ordering::Acquire)
@@ -337,7 +338,8 @@ impl Deadlines {
         }
     }
 
-    /// Returns whether, when all threads are done, the deadline is watched, or a worker will be woken to watch it.
+    /// Returns whether, after all threads are done, the deadline is watched, or a worker will be woken for
+    /// the deadline.
     fn is_watched(&self, by_sleeper: bool) -> bool {
         let moved = self.timer.is_taken() && self.deadline_moved.load(Ordering::Acquire);
         by_sleeper || moved || self.wake.load(Ordering::Acquire)

@@ -32,12 +32,13 @@ impl<K> Item<K> {
         self.in_flight().key()
     }
 
-    /// Returns the priority at which the key was queued. A retry should keep it.
+    /// Returns the priority at which the key was queued. A retry should keep the priority.
     pub fn priority(&self) -> i32 {
         self.in_flight().priority()
     }
 
-    /// Resets the failures of the key, as [`WorkQueue::forget`](crate::WorkQueue::forget) does. Call it after a success.
+    /// Resets the failures of the key, as [`WorkQueue::forget`](crate::WorkQueue::forget) does. Call `forget`
+    /// after a success.
     pub fn forget(&self) {
         self.in_flight().forget();
     }
@@ -47,8 +48,8 @@ impl<K> Item<K> {
         self.in_flight().num_requeues()
     }
 
-    /// Adds the key again, as [`WorkQueue::add_with`](crate::WorkQueue::add_with) does, without looking it up. It is handed
-    /// out after this item is done, and after the delay if there is one.
+    /// Adds the key again, as [`WorkQueue::add_with`](crate::WorkQueue::add_with) does, without a look-up.
+    /// The key is handed out after this item is done, and after a given delay.
     pub fn requeue(&self, options: AddOptions)
     where
         K: Hash,
@@ -56,8 +57,8 @@ impl<K> Item<K> {
         self.handle.requeue(self.in_flight(), options);
     }
 
-    /// Marks the work on the key as done, whatever its result. If the key was added since it was handed out, it is ready
-    /// again. Dropping the item does the same.
+    /// Marks the work on the key as done, with or without success. A key that was added since the hand-out is
+    /// ready again. Dropping the item does the same.
     pub fn done(self) {}
 }
 

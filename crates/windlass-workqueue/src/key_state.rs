@@ -1,4 +1,4 @@
-//! The state of one key, and its transitions.
+//! The state of one key, and the transitions of the state.
 
 mod state_word;
 
@@ -7,26 +7,26 @@ use crate::timestamp::Timestamp;
 use state_word::Activity;
 pub(crate) use state_word::{StateWord, Version};
 
-/// What an immediate add did to a key, and what the caller must do.
+/// The effect of an immediate add on a key, and the duty of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AddEffect {
-    /// The key was idle. The caller pushes it to the lane of `priority`.
+    /// The key was idle. The caller pushes the key to the lane of `priority`.
     Queued { priority: i32, version: Version },
-    /// The key was queued at the lower priority `from`, where its entry is now stale. The caller pushes it to the lane of
-    /// `priority`.
+    /// The key was queued at the lower priority `from`. The entry at that priority is now stale. The caller
+    /// pushes the key to the lane of `priority`.
     Raised { from: i32, priority: i32, version: Version },
-    /// The key is in flight and will be queued when its worker is done.
+    /// The key is in flight and will be queued when the worker is done.
     QueuedAfterDone,
     /// The key was already queued, or already dirty.
     Merged,
 }
 
-/// What the end of a key's work did to the key, and what the caller must do.
+/// The effect of the end of a key's work on the key, and the duty of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DoneEffect {
     /// The key is not queued.
     Idle,
-    /// The key was dirty. The caller pushes it to the lane of `priority`.
+    /// The key was dirty. The caller pushes the key to the lane of `priority`.
     Requeued { priority: i32, version: Version },
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum DoneEffect {
 #[repr(C)]
 pub(crate) struct KeyState<K> {
     word: AtomicU64,
-    /// When the key was queued or, if it is in flight, handed out. For the metrics.
+    /// The time at which the key was queued or, for a key in flight, handed out. For the metrics.
     since: PlainU64,
     /// Rate-limited adds since the last `forget`.
     failures: PlainU32,
@@ -94,8 +94,8 @@ impl<K> KeyState<K> {
         }
     }
 
-    /// Adds the key without a delay and clears its timer bit. The caller holds the timers' and the inbox's locks and has
-    /// removed the timer.
+    /// Adds the key without a delay and clears the timer bit. The caller holds the timers' and the inbox's
+    /// locks and has removed the timer.
     pub(crate) fn add_and_clear_delay(&self, priority: i32, now: Timestamp) -> AddEffect {
         let mut word = self.load();
         loop {
@@ -133,15 +133,16 @@ impl<K> KeyState<K> {
                 Ok(AddEffect::Merged)
             }
             Activity::Queued | Activity::InFlightDirty => {
-                // A write that changes nothing, for the reason given at `covers`.
+                // A write without a change, for the reason given at `covers`.
                 self.replace(word, word)?;
                 Ok(AddEffect::Merged)
             }
         }
     }
 
-    /// Marks the key as delayed, at the higher of the two priorities. Returns whether it had a timer before, or `None` if
-    /// the key is queued or dirty: a ready key never becomes delayed. The caller holds the timers' lock.
+    /// Marks the key as delayed, at the higher of the two priorities. Returns whether the key had a timer
+    /// before, or `None` if the key is queued or dirty: a ready key never becomes delayed. The caller holds
+    /// the timers' lock.
     pub(crate) fn delay(&self, priority: i32) -> Option<bool> {
         let mut word = self.load();
         loop {
@@ -237,22 +238,22 @@ impl<K> KeyState<K> {
         word.activity() == Activity::Idle && !word.is_delayed()
     }
 
-    /// Returns whether an immediate add at `priority` changes nothing.
+    /// Returns whether an immediate add at `priority` has no effect.
     ///
-    /// This is a read-modify-write, not a load: the worker that claims the key next must see what the caller wrote before
-    /// the add, and only a write to the word synchronises with that worker.
+    /// A read-modify-write, not a load: the worker that claims the key next must see the caller's writes
+    /// before the add, and only a write to the word synchronises with that worker.
     #[inline]
     pub(crate) fn covers(&self, priority: i32) -> bool {
         StateWord::from_bits(self.word.fetch_or(0, Ordering::AcqRel)).covers(priority)
     }
 
-    /// Returns when the key was handed out, if it is in flight.
+    /// Returns the time of the hand-out of a key in flight.
     pub(crate) fn in_flight_since(&self) -> Option<Timestamp> {
         let in_flight = matches!(self.load().activity(), Activity::InFlight | Activity::InFlightDirty);
         in_flight.then(|| self.since())
     }
 
-    /// Returns when the key was queued or, if it is in flight, handed out.
+    /// Returns the time at which the key was queued or, for a key in flight, handed out.
     #[inline]
     pub(crate) fn since(&self) -> Timestamp {
         Timestamp::from_nanos(self.since.load(Ordering::Relaxed))
@@ -276,7 +277,7 @@ impl<K> KeyState<K> {
         self.sequence.store(sequence, Ordering::Relaxed);
     }
 
-    /// Counts a failure and returns the number of failures before it.
+    /// Counts a failure and returns the number of earlier failures.
     pub(crate) fn fail(&self) -> u32 {
         self.failures
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_add(1)))
@@ -288,7 +289,7 @@ impl<K> KeyState<K> {
         self.failures_expire.store(expiry.as_nanos(), Ordering::Relaxed);
     }
 
-    /// Returns the failures that have been counted, whether or not they have expired.
+    /// Returns the counted failures, including expired failures.
     pub(crate) fn failures(&self) -> u32 {
         self.failures.load(Ordering::Relaxed)
     }
@@ -304,7 +305,7 @@ impl<K> KeyState<K> {
 
     /// Resets the failures.
     pub(crate) fn forget(&self) {
-        // In the common case, a success after a success, nothing is written.
+        // In the common case, a success after a success, no write is needed.
         if self.failures() != 0 {
             self.failures.store(0, Ordering::Relaxed);
         }

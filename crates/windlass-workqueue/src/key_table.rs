@@ -1,4 +1,4 @@
-//! The states of all keys, and their reclamation.
+//! The states of all keys, and the reclamation of states.
 
 use crate::key_state::KeyState;
 use crate::sync::{Arc, Mutex, Ordering, Padded, PlainUsize, fence};
@@ -10,17 +10,18 @@ use hashbrown::HashTable;
 use std::hash::{BuildHasher, Hash};
 use std::time::Duration;
 
-/// Shards, so that adders of different keys rarely contend for a lock.
+/// The number of shards. With many shards, adders of different keys rarely contend for a lock.
 const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
 
-/// A shard keeps up to this many states of idle keys, so that a key that comes back needs no allocation.
+/// The number of states of idle keys that a shard keeps. A key that comes back needs no allocation.
 const IDLE_KEYS: usize = 64;
 
 /// The states of all keys of a queue.
 ///
-/// When a worker is done with a key, the state is removed unless the shard is small. A state that another thread holds at
-/// that moment is removed by a sweep once the shard has grown; a state that remembers failures, by a sweep once these have
-/// expired. So the table does not grow with the number of keys ever added.
+/// When a worker is done with a key, the state is removed unless the shard is small. A state that another
+/// thread holds at that moment is removed by a sweep once the shard has grown; a state with failures, by a
+/// sweep after the failures have expired. The table therefore does not grow with the number of keys ever
+/// added.
 pub(crate) struct KeyTable<K> {
     hasher: RandomState,
     shards: Box<[Padded<Shard<K>>]>,
@@ -49,11 +50,11 @@ impl<K> KeyTable<K> {
     }
 
     fn shard(&self, hash: u64) -> &Shard<K> {
-        // The hash table uses the low and the top bits of the hash; use others.
+        // The hash table uses the low and the top bits of the hash; the shard uses other bits.
         &self.shards[(hash >> 24) as usize % SHARDS]
     }
 
-    /// Returns the state of `key`. Inserts an idle one if the key is unknown.
+    /// Returns the state of `key`. Inserts an idle state for an unknown key.
     pub(crate) fn get_or_insert(&self, key: K) -> Arc<KeyState<K>>
     where
         K: Eq + Hash,
@@ -126,7 +127,7 @@ impl<K> KeyTable<K> {
         shard.len.store(states.by_key.len(), Ordering::Relaxed);
     }
 
-    /// Returns the number of known keys, idle ones included.
+    /// Returns the number of known keys, including idle keys.
     pub(crate) fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.states.lock().by_key.len()).sum()
     }
@@ -175,13 +176,14 @@ impl<K> States<K> {
     }
 }
 
-/// Returns whether a state can be removed: there are no references but `holders`, the key is idle, and there are no failures
-/// to remember. The caller holds the shard's lock, without which no reference can be added.
+/// Returns whether a state can be removed: there are no references but `holders`, the key is idle, and there
+/// are no failures to remember. The caller holds the shard's lock, so that no thread can add a reference.
 fn is_garbage<K>(state: &Arc<KeyState<K>>, holders: usize, now: Timestamp) -> bool {
     if Arc::strong_count(state) != holders {
         return false;
     }
-    // Pairs with the release of the last dropped reference, whose owner may have changed the state.
+    // Pairs with the release of the last dropped reference. The owner of that reference may have changed the
+    // state.
     fence(Ordering::Acquire);
     state.is_idle() && state.failures_at(now) == 0
 }

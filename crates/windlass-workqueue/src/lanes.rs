@@ -20,18 +20,18 @@ pub(crate) struct Lanes<K> {
 struct Lane<K> {
     priority: i32,
     entries: VecDeque<Entry<K>>,
-    /// Entries of this priority that a raise made stale, less those that were dropped. Negative in a set of lanes that
-    /// dropped an entry which was counted in the other set.
+    /// The number of entries of this priority that a raise made stale, minus the dropped entries. Negative in
+    /// a set of lanes that dropped an entry which was counted in the other set.
     stale: i64,
 }
 
-/// A ready key. The entry is stale if `version` is no longer the key's current one.
+/// A ready key. The entry is stale if `version` is no longer the key's current version.
 struct Entry<K> {
     state: Arc<KeyState<K>>,
     version: Version,
 }
 
-/// Which lanes hold entries: priority 0, [`LOW_PRIORITY`], or any other.
+/// The lanes with entries: priority 0, [`LOW_PRIORITY`], or any other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LaneSet(u8);
 
@@ -89,12 +89,12 @@ impl<K> Lanes<K> {
         self.lane_of(priority).entries.push_back(Entry { state, version });
     }
 
-    /// Counts an entry of `priority` as stale, whichever set of lanes it is in.
+    /// Counts an entry of `priority` as stale, in either set of lanes.
     pub(crate) fn count_stale(&mut self, priority: i32) {
         self.lane_of(priority).stale += 1;
     }
 
-    /// Returns the lane of `priority`. Creates it if there is none.
+    /// Returns the lane of `priority`. Creates a missing lane.
     #[inline]
     fn lane_of(&mut self, priority: i32) -> &mut Lane<K> {
         match priority {
@@ -118,7 +118,7 @@ impl<K> Lanes<K> {
         self.normal.is_empty() && self.low.is_empty() && self.others.iter().all(Lane::is_empty)
     }
 
-    /// Returns whether new entries in `lanes` could change which entry is next.
+    /// Returns whether new entries in `lanes` could change the choice of the next entry.
     #[inline]
     pub(crate) fn depend_on(&self, lanes: LaneSet) -> bool {
         let normal = if self.normal.is_empty() { LaneSet::NORMAL } else { 0 };
@@ -126,7 +126,8 @@ impl<K> Lanes<K> {
         lanes.intersects(normal | low | LaneSet::OTHERS)
     }
 
-    /// Moves the entries of `newer`, which are in `lanes`, to the ends of these lanes.
+    /// Moves the entries of `newer` to the ends of the lanes in `lanes`. All entries of `newer` are in these
+    /// lanes.
     #[inline]
     pub(crate) fn append(&mut self, newer: &mut Self, lanes: LaneSet) {
         if lanes.intersects(LaneSet::NORMAL) {
@@ -148,8 +149,8 @@ impl<K> Lanes<K> {
         self.others.retain(|lane| !lane.is_unused());
     }
 
-    /// Claims the next key. Returns its state and priority, or `None` if the chosen lane held only stale entries: then the
-    /// caller tries again, as another lane may be next.
+    /// Claims the next key. Returns the state and priority of the key, or `None` if the chosen lane held only
+    /// stale entries: the caller then tries again, because another lane may be next.
     #[inline]
     pub(crate) fn pop(&mut self, ageing: &mut Ageing) -> Option<(Arc<KeyState<K>>, i32)> {
         if self.low.is_empty() && self.others.is_empty() {
@@ -225,7 +226,7 @@ impl<K> Lane<K> {
         self.entries.is_empty()
     }
 
-    /// Returns whether the lane equals a new one.
+    /// Returns whether the lane equals a new lane.
     fn is_unused(&self) -> bool {
         self.entries.is_empty() && self.stale == 0
     }
@@ -260,8 +261,8 @@ impl<K> Lane<K> {
     }
 }
 
-/// Chooses between the highest lane and the lower ones: one turn in `interval` goes to a lower lane, each of them in turn.
-/// A turn is a key handed out while more than one lane has entries.
+/// Chooses between the highest lane and the lower lanes: one turn in `interval` goes to the lower lanes, in
+/// rotation. A turn is a key handed out while more than one lane has entries.
 pub(crate) struct Ageing {
     interval: u32,
     turn: u32,
@@ -274,14 +275,14 @@ impl Ageing {
         Self { interval, turn: 0, counted: false }
     }
 
-    /// Starts a turn. It counts only if there is a choice in it.
+    /// Starts a turn. A turn counts only if there is a choice.
     #[inline]
     pub(crate) fn start_turn(&mut self) {
         self.counted = false;
     }
 
-    /// Returns the number of the lower lane that this turn goes to, or `None` for the highest lane. Repeated calls in one
-    /// turn return the same.
+    /// Returns the number of the lower lane that this turn goes to, or `None` for the highest lane. Repeated
+    /// calls in one turn return the same number.
     fn choose_lower(&mut self) -> Option<usize> {
         if !std::mem::replace(&mut self.counted, true) {
             self.turn = self.turn.wrapping_add(1);

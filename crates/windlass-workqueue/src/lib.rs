@@ -1,7 +1,7 @@
 //! The work queue of a controller: one entry per key, delays, back-off and priorities.
 //!
-//! A [`WorkQueue`] holds keys, not objects. A key that is added several times is queued once. A key in flight is never
-//! handed out a second time; if it is added meanwhile, it is queued when its worker is done.
+//! A [`WorkQueue`] holds keys, not objects. A key that is added several times is queued once. A key in flight
+//! is never handed out a second time; a key that is added while in flight is queued when the worker is done.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() {
@@ -38,17 +38,19 @@
 //! | `ShutDown`, `ShutDownWithDrain`, `ShuttingDown` | [`shut_down`](WorkQueue::shut_down), [`shut_down_with_drain`](WorkQueue::shut_down_with_drain), [`is_shut_down`](WorkQueue::is_shut_down) |
 //! | `Len` | [`len`](WorkQueue::len) |
 //!
-//! Two things differ. Failures that are not forgotten expire when the key stays idle (see [`RateLimiter::forget_after`]); in
-//! client-go they occupy memory for ever. And [`RateLimiter::default`] has a jitter, but no token bucket for all keys
-//! together; [`RateLimiter::client_go`] is client-go's default.
+//! Two things differ. Failures that are not forgotten expire when the key stays idle (see
+//! [`RateLimiter::forget_after`]); in client-go such failures occupy memory for ever. And
+//! [`RateLimiter::default`] has a jitter, but no token bucket for all keys together;
+//! [`RateLimiter::client_go`] is client-go's default.
 //!
 //! # Design
 //!
 //! - The state of a key is one atomic word. Adding a key that is already queued takes only the lock of the hash table's
 //!   shard.
-//! - Ready keys are in FIFO lanes, one for each priority, with ageing across lanes so that no priority starves. Adders fill
-//!   one set of lanes and workers empty another, which takes over the first when it is empty: so adders and workers rarely
-//!   contend, and each lock is held only while one entry is moved.
+//! - Ready keys are in FIFO lanes, one for each priority, with ageing across lanes, which prevents starvation
+//!   of low priorities. Adders fill one set of lanes and workers empty the other set; an empty worker set
+//!   takes over the adders' set. Adders and workers therefore rarely contend, and a lock is held only while
+//!   an entry is moved.
 //! - Delayed keys are in a timer core that reads no clock. The queue is a state machine that is told the time;
 //!   [`WorkQueue`] adds tokio's clock and the sleeping of workers.
 #![forbid(unsafe_code)]

@@ -11,25 +11,27 @@ const FIRST_BOUND_NANOS: u64 = 10;
 /// The number of counter stripes. Threads that use different stripes do not contend for cache lines.
 pub(crate) const STRIPES: usize = if cfg!(loom) { 1 } else { 16 };
 
-/// The metrics of a queue at one moment, for export under client-go's names.
+/// The metrics of a queue at a moment, for export under client-go's names.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Snapshot {
     /// `workqueue_depth`: the number of ready keys by priority, in descending order of priority. Priority 0 is always
     /// present.
     pub depth: Vec<(i32, usize)>,
-    /// `workqueue_adds_total`: adds that made a key ready, at once or when its worker was done. Adds that merged with
-    /// another do not count.
+    /// `workqueue_adds_total`: adds that made a key ready, at once or when the worker was done. Merged adds
+    /// do not count.
     pub adds: u64,
     /// `workqueue_retries_total`: rate-limited adds.
     pub retries: u64,
-    /// `workqueue_queue_duration_seconds`: how long keys were ready before they were handed out.
+    /// `workqueue_queue_duration_seconds`: the time that keys were ready before the hand-out.
     pub queue_duration: Histogram,
     /// `workqueue_work_duration_seconds`: how long keys were in flight.
     pub work_duration: Histogram,
-    /// `workqueue_unfinished_work_seconds`: how long the keys now in flight have been so, summed up.
+    /// `workqueue_unfinished_work_seconds`: the sum of the times that the keys now in flight have been in
+    /// flight.
     pub unfinished_work: Duration,
-    /// `workqueue_longest_running_processor_seconds`: how long the key longest in flight has been so.
+    /// `workqueue_longest_running_processor_seconds`: the longest time that a key now in flight has been in
+    /// flight.
     pub longest_running_processor: Duration,
 }
 
@@ -38,7 +40,7 @@ pub struct Snapshot {
 pub struct Histogram {
     /// The inclusive upper bound of each bucket in seconds, and the number of observations up to that bound.
     pub buckets: Vec<(f64, u64)>,
-    /// The number of all observations, including those above the last bound.
+    /// The number of all observations, including observations above the last bound.
     pub count: u64,
     /// The sum of all observations in seconds.
     pub sum: f64,
@@ -49,7 +51,8 @@ pub(crate) struct Counters {
     stripes: Box<[Padded<Stripe>]>,
 }
 
-/// The stripe that a caller counts in. Any is correct; callers on different threads should use different ones.
+/// The stripe that a caller counts in. Any stripe is correct; callers on different threads should use
+/// different stripes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StripeIndex(pub(crate) u8);
 
@@ -86,7 +89,7 @@ impl Counters {
         self.stripe(index).retries.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Records how long a key was ready before it was handed out.
+    /// Records the time that a key was ready before the hand-out.
     #[inline]
     pub(crate) fn observe_queued(&self, index: StripeIndex, time: Duration) {
         self.stripe(index).queued.observe(time);
@@ -128,8 +131,8 @@ impl AtomicHistogram {
     #[inline]
     fn observe(&self, time: Duration) {
         let nanos = Timestamp::from(time).as_nanos();
-        // A worker counts and then checks for a shut-down; a drain shuts down and then reads the counts. With `SeqCst` on
-        // all four, at least one of them sees the other.
+        // A worker counts and then checks for a shut-down; a drain shuts down and then reads the counts. With
+        // `SeqCst` on all four accesses, at least one side sees the other side.
         self.buckets[bucket_of(nanos)].fetch_add(1, Ordering::SeqCst);
         self.sum_nanos.fetch_add(nanos, Ordering::Relaxed);
     }

@@ -19,14 +19,14 @@ const NO_DEADLINE: u64 = u64::MAX;
 /// The least time between two sweeps for expired failures.
 const MIN_SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The settings of a queue; see [`Builder`](crate::WorkQueue::builder) for their meaning.
+/// The settings of a queue; [`Builder`](crate::WorkQueue::builder) explains each setting.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The delays of rate-limited adds.
     pub rate_limiter: RateLimiter,
     /// The seed of the jitter.
     pub seed: u64,
-    /// One key in this many is of a lower priority while a higher one has keys. Clamped to 2..=1024.
+    /// One key in this many is of a lower priority while a higher priority has keys. Clamped to 2..=1024.
     pub ageing: u32,
 }
 
@@ -44,11 +44,11 @@ pub enum Wake {
     None,
     /// A worker: a key has become ready.
     Worker,
-    /// The worker that waits for [`Queue::next_deadline`], which is now earlier.
+    /// The worker that waits for [`Queue::next_deadline`]. The deadline is now earlier.
     TimerWatcher,
 }
 
-/// A key that was handed out. It is not handed out again until it is passed to [`Queue::done`].
+/// A key that was handed out. The key is not handed out again before [`Queue::done`].
 #[must_use = "a key that is never done is never handed out again"]
 pub struct InFlight<K> {
     state: Arc<KeyState<K>>,
@@ -62,7 +62,7 @@ impl<K> InFlight<K> {
         &self.state.key
     }
 
-    /// Returns the priority at which the key was queued.
+    /// Returns the priority with which the key was queued.
     pub fn priority(&self) -> i32 {
         self.priority
     }
@@ -94,8 +94,8 @@ impl<K: std::fmt::Debug> std::fmt::Debug for InFlight<K> {
 
 /// The work queue as a state machine: it reads no clock, starts no task, and holds its locks only briefly.
 ///
-/// All methods may be called from any thread. `now` should not go backwards between calls; if it does, delays are off by
-/// that much.
+/// All methods may be called from any thread. `now` should not go backwards between calls; otherwise delays
+/// are wrong by the difference.
 pub struct Queue<K> {
     keys: KeyTable<K>,
     ready: ReadyQueue<K>,
@@ -129,7 +129,7 @@ impl<K> Queue<K> {
             .map_or(Wake::None, |state| self.add_state(StripeIndex::default(), &state, options, || now))
     }
 
-    /// Returns the state of `key`, to which [`add_state`](Self::add_state) applies, or `None` after the shut-down.
+    /// Returns the state of `key` for [`add_state`](Self::add_state), or `None` after the shut-down.
     pub(crate) fn state_of(&self, key: K) -> Option<Arc<KeyState<K>>>
     where
         K: Eq + Hash,
@@ -159,13 +159,13 @@ impl<K> Queue<K> {
     where
         K: Hash,
     {
-        // The most frequent add changes nothing, and needs neither a lock nor the time.
+        // The most frequent add has no effect, and needs neither a lock nor the time.
         let merges = !options.rate_limited && state.covers(options.priority);
         if merges || self.is_shut_down() {
             return Wake::None;
         }
         let now = clock();
-        // Keys that were due before this add go before it.
+        // Keys that were due before this add are ready earlier.
         let fired = self.fire_due_timers(now);
         let wake = self.add_now(stripe, state, options, now);
         if fired { Wake::Worker } else { wake }
@@ -199,7 +199,7 @@ impl<K> Queue<K> {
         }
     }
 
-    /// Counts a failure and returns the delay that follows from it, or `after` if that is shorter.
+    /// Counts a failure and returns the resulting delay, or `after` if `after` is shorter.
     #[cold]
     fn count_failure(
         &self,
@@ -245,7 +245,8 @@ impl<K> Queue<K> {
             match state.delay(priority) {
                 Some(false) => timers.set(state, deadline),
                 Some(true) => timers.bring_forward(state, deadline),
-                // The key is ready: at most its priority rises. If it has been handed out since, start over.
+                // The key is ready: at most the priority rises. If the key has been handed out since, start
+                // over.
                 None => match self.ready.add(state, |state| state.raise(priority)) {
                     Some(effect) => return effect.wake(),
                     None => continue,
@@ -270,7 +271,7 @@ impl<K> Queue<K> {
         Some((InFlight { state, priority, stripe }, more))
     }
 
-    /// Makes the keys ready whose delay has passed. Returns whether there were any.
+    /// Makes keys with an expired delay ready. Returns whether there were such keys.
     #[inline]
     fn fire_due_timers(&self, now: Timestamp) -> bool {
         let due = self.next_deadline.load(Ordering::Acquire) <= now.as_nanos();
@@ -285,7 +286,7 @@ impl<K> Queue<K> {
         let mut timers = self.timers.lock();
         while let Some(state) = timers.pop(now) {
             let priority = state.delayed_priority().unwrap_or_default();
-            // The caller wakes one worker for all of them; a worker that takes a key wakes the next.
+            // The caller wakes one worker for all keys; a worker that takes a key wakes the next worker.
             let _ = self.add_without_timer(&state, priority, now);
         }
         let _ = self.publish_next_deadline(&timers);
@@ -297,7 +298,7 @@ impl<K> Queue<K> {
         if next < before { Wake::TimerWatcher } else { Wake::None }
     }
 
-    /// Ends the work on a key. If the key was added since it was handed out, it is ready again.
+    /// Ends the work on a key. A key that was added since the hand-out is ready again.
     #[inline]
     pub fn done(&self, in_flight: InFlight<K>, now: Timestamp) -> Wake {
         let InFlight { state, stripe, .. } = in_flight;
@@ -347,7 +348,7 @@ impl<K> Queue<K> {
         self.timers.lock().len()
     }
 
-    /// Returns the number of keys that the queue has in memory, idle ones included.
+    /// Returns the number of keys that the queue has in memory, including idle keys.
     pub fn known_keys(&self) -> usize {
         self.keys.len()
     }

@@ -13,9 +13,10 @@ const MIN_DEFAULT_FORGET_AFTER: Duration = Duration::from_mins(1);
 
 /// Computes the delay of rate-limited adds.
 ///
-/// By default, the delay after the n-th consecutive failure of a key, counted from 0, is 5 ms × 2ⁿ, at most 1000 s. It is
-/// shortened by a random jitter of up to 10 %, so that keys that failed together do not come back together. The jitter
-/// depends only on the queue's seed, the key and n: the same run has the same delays.
+/// By default, the delay after the n-th consecutive failure of a key, counted from 0, is 5 ms × 2ⁿ, at most
+/// 1000 s. A random jitter shortens the delay by up to 10 %, so that keys that failed together do not come
+/// back together. The jitter depends only on the queue's seed, the key and n: the same run has the same
+/// delays.
 ///
 /// The failures of a key are reset by `forget`, and expire when the key stays idle; see
 /// [`forget_after`](Self::forget_after).
@@ -34,7 +35,8 @@ enum Delay {
 }
 
 impl RateLimiter {
-    /// Creates a limiter whose delay is `base` × 2ⁿ after n earlier consecutive failures, at most `max`. The jitter is 10 %.
+    /// Creates a limiter with a delay of `base` × 2ⁿ after n earlier consecutive failures, at most `max`. The
+    /// jitter is 10 %.
     pub fn exponential(base: Duration, max: Duration) -> Self {
         let forget_after = max.saturating_mul(2).max(MIN_DEFAULT_FORGET_AFTER);
         Self { delay: Delay::Exponential { base, max }, forget_after, jitter: DEFAULT_JITTER, bucket: None }
@@ -52,10 +54,12 @@ impl RateLimiter {
         Self::default().jitter(0.0).token_bucket(10.0, 100)
     }
 
-    /// Sets how long the failures of an idle key count after the end of its last delay. A key is idle while it is neither
-    /// queued, delayed nor in flight. So a key that fails for good and never comes back does not occupy memory for ever.
+    /// Sets the time after which the failures of an idle key expire, from the end of the last delay. A key is
+    /// idle while the key is neither queued, delayed nor in flight. A key that fails and never comes back
+    /// therefore does not occupy memory for ever.
     ///
-    /// The default is twice the longest exponential delay, at least a minute; for [`from_fn`](Self::from_fn) it is 2000 s.
+    /// The default is twice the longest exponential delay, at least a minute; for [`from_fn`](Self::from_fn)
+    /// 2000 s.
     #[must_use]
     pub fn forget_after(mut self, idle: Duration) -> Self {
         self.forget_after = idle;
@@ -69,8 +73,8 @@ impl RateLimiter {
         self
     }
 
-    /// Limits the failures of all keys together to `qps` per second with bursts of `burst`. A key is delayed by the longer
-    /// of this and its own delay.
+    /// Limits the failures of all keys together to `qps` per second with bursts of `burst`. A key waits for
+    /// the longer of the bucket's delay and the key's own delay.
     #[must_use]
     pub fn token_bucket(mut self, qps: f64, burst: u32) -> Self {
         self.bucket = Some((qps, burst));
@@ -139,8 +143,8 @@ fn exponential(base: Duration, max: Duration, failures: u32) -> Duration {
     u64::try_from(nanos).map_or(max, |nanos| Duration::from_nanos(nanos).min(max))
 }
 
-/// A token bucket with reservations, as in golang.org/x/time/rate: `burst` tokens at once, then `qps` per second. A
-/// reservation beyond that takes a token of the future, and waits for it.
+/// A token bucket with reservations, as in golang.org/x/time/rate: `burst` tokens at once, then `qps` per
+/// second. A further reservation takes a future token, and waits until the token's time.
 #[derive(Debug)]
 struct TokenBucket {
     qps: f64,
@@ -156,7 +160,7 @@ impl TokenBucket {
         Self { qps: qps.max(f64::MIN_POSITIVE), burst, tokens: burst, updated: Timestamp::ZERO }
     }
 
-    /// Takes a token and returns how long to wait for it.
+    /// Takes a token and returns the time until the token is available.
     fn reserve(&mut self, now: Timestamp) -> Duration {
         let elapsed = now.since(self.updated).as_secs_f64();
         self.updated = self.updated.max(now);

@@ -4,19 +4,19 @@ use crate::key_state::{AddEffect, KeyState, Version};
 use crate::lanes::{Ageing, LaneSet, Lanes};
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Padded, PlainU8};
 
-/// The ready keys in two halves with a lock each. Adders push to the inbox, workers pop from the outbox, and a worker that
-/// finds the outbox empty moves the whole inbox there. So adders and workers do not contend for the same cache lines with
-/// every key, which would cost more than everything else.
+/// The ready keys in two halves with a lock each. Adders push to the inbox, workers pop from the outbox, and
+/// a worker that finds the outbox empty moves the whole inbox there. Adders and workers therefore do not
+/// contend for the same cache lines with every key, which would be the largest cost.
 ///
-/// The order is strict: the keys of a priority are handed out in the order in which they became ready, and a higher
-/// priority is noticed at once. Where both locks are taken, the outbox's comes first.
+/// The order is strict: the keys of a priority are handed out in the order in which they became ready, and a
+/// higher priority is noticed at once. Code that takes both locks takes the outbox's lock first.
 ///
-/// Every add that changes a key is decided under the inbox's lock, and so is the shut-down: an add before it is seen by
-/// every worker that has seen the shut-down, and an add after it changes nothing.
+/// Every add that changes a key is decided under the inbox's lock. The shut-down happens under the same lock:
+/// a worker that has seen the shut-down sees every earlier add, and later adds have no effect.
 pub(crate) struct ReadyQueue<K> {
     inbox: Padded<Mutex<Inbox<K>>>,
-    /// The lanes in which the inbox has entries, as the bits of a [`LaneSet`]. Written under the inbox's lock and only when
-    /// it changes, which is not with every entry.
+    /// The lanes in which the inbox has entries, as the bits of a [`LaneSet`]. Written under the inbox's
+    /// lock, and only if the set changes, because most entries do not change the set.
     inbox_lanes: Padded<PlainU8>,
     /// The queue is shut down. Written under the inbox's lock.
     closed: AtomicBool,
@@ -29,7 +29,7 @@ struct Inbox<K> {
     queued: u64,
     /// Adds that made a key in flight dirty.
     queued_after_done: u64,
-    /// Dirty keys that were queued again when their worker was done.
+    /// Dirty keys that were queued again when the worker was done.
     requeued: u64,
 }
 
@@ -42,7 +42,7 @@ struct Outbox<K> {
 pub(crate) struct Claimed<K> {
     pub(crate) state: Arc<KeyState<K>>,
     pub(crate) priority: i32,
-    /// There is at least one more entry, which may be stale.
+    /// There is at least one more entry. The entry may be stale.
     pub(crate) more: bool,
 }
 
@@ -57,8 +57,8 @@ impl<K> ReadyQueue<K> {
         }
     }
 
-    /// Changes the state of a key by `add` and pushes the key if it becomes ready. Returns what `add` returned, or
-    /// [`AddEffect::Merged`] without a call of `add` after the shut-down.
+    /// Changes the state of a key with `add` and pushes the key if the key becomes ready. Returns the result
+    /// of `add`. After the shut-down, returns [`AddEffect::Merged`] without a call of `add`.
     #[inline]
     pub(crate) fn add(
         &self,
@@ -86,7 +86,7 @@ impl<K> ReadyQueue<K> {
         Some(effect)
     }
 
-    /// Pushes a dirty key whose worker is done, also after the shut-down.
+    /// Pushes a dirty key after the worker is done, also after the shut-down.
     pub(crate) fn requeue(&self, priority: i32, state: Arc<KeyState<K>>, version: Version) {
         let mut inbox = self.inbox.lock();
         inbox.requeued += 1;
@@ -99,7 +99,7 @@ impl<K> ReadyQueue<K> {
         self.announce(priority);
     }
 
-    /// Records that the inbox has something in the lane of `priority`. The caller holds the inbox's lock.
+    /// Records that the inbox has an entry in the lane of `priority`. The caller holds the inbox's lock.
     #[inline]
     fn announce(&self, priority: i32) {
         let before = LaneSet::from_bits(self.inbox_lanes.load(Ordering::Relaxed));
@@ -121,8 +121,8 @@ impl<K> ReadyQueue<K> {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// Claims the next key. Before it returns `None`, or a key without `more`, it has looked under both locks: an adder that
-    /// pushes afterwards sees everything that the caller did before.
+    /// Claims the next key. Looks under both locks before returning `None`, or a key without `more`: an adder
+    /// that pushes afterwards sees every earlier write of the caller.
     #[inline]
     pub(crate) fn pop(&self) -> Option<Claimed<K>> {
         let mut outbox = self.outbox.lock();
@@ -156,7 +156,7 @@ impl<K> ReadyQueue<K> {
     #[inline]
     fn fetch(&self, outbox: &mut Lanes<K>) {
         let mut inbox = self.inbox.lock();
-        // It is written only under the lock, so under the lock it is exact.
+        // The set is written only under the lock, and is therefore exact under the lock.
         let lanes = LaneSet::from_bits(self.inbox_lanes.load(Ordering::Relaxed));
         if lanes != LaneSet::default() {
             outbox.append(&mut inbox.lanes, lanes);
@@ -170,7 +170,7 @@ impl<K> ReadyQueue<K> {
         inbox.queued + inbox.requeued
     }
 
-    /// Returns how many adds made a key ready, at once or when its worker was done.
+    /// Returns the number of adds that made a key ready, at once or when the worker was done.
     pub(crate) fn total_adds(&self) -> u64 {
         let inbox = self.inbox.lock();
         inbox.queued + inbox.queued_after_done

@@ -1,7 +1,7 @@
 //! Synchronisation primitives, replaced by loom's under `--cfg loom`.
 //!
-//! The `Plain…` atomics are the standard ones in both cases. They are counters, or accessed only under a lock; no decision
-//! depends on their order, and modelling them would only multiply the interleavings.
+//! The `Plain…` atomics are std's atomics in both cases. Such an atomic is a counter, or accessed only under
+//! a lock; no decision depends on the order of accesses, and a model would only multiply the interleavings.
 
 pub(crate) use std::sync::atomic::{
     AtomicU8 as PlainU8, AtomicU32 as PlainU32, AtomicU64 as PlainU64, AtomicUsize as PlainUsize,
@@ -38,7 +38,7 @@ pub(crate) use modelled::*;
 #[cfg(not(loom))]
 pub(crate) use real::*;
 
-/// Gives a value its own cache lines, to avoid false sharing.
+/// Gives a value separate cache lines, to avoid false sharing.
 #[repr(align(128))]
 #[derive(Default)]
 pub(crate) struct Padded<T>(pub(crate) T);

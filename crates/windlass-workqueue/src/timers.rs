@@ -5,10 +5,10 @@ use crate::sync::Arc;
 use crate::timestamp::Timestamp;
 use std::collections::BTreeMap;
 
-/// At most one timer for each key. An earlier deadline replaces a later one, and an immediate add removes the timer. So a
-/// requeue after ten hours leaves nothing behind when a change comes first.
+/// At most one timer for each key. An earlier deadline replaces a later deadline, and an immediate add
+/// removes the timer. A requeue after ten hours therefore leaves no timer behind if a change comes first.
 pub(crate) struct Timers<K> {
-    /// By deadline; equal deadlines in the order in which they were set.
+    /// Timers by deadline; equal deadlines in order of insertion.
     by_deadline: BTreeMap<(Timestamp, u64), Arc<KeyState<K>>>,
     last_sequence: u64,
 }

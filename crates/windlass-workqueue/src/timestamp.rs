@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// A point in time, in nanoseconds since the queue was created. The caller of [`Queue`](crate::core::Queue) supplies it;
-/// a simulator may invent it. The range is 584 years.
+/// A point in time, in nanoseconds since the queue was created. The caller of [`Queue`](crate::core::Queue)
+/// supplies the timestamp; a simulator may invent timestamps. The range is 584 years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
 

@@ -18,13 +18,14 @@ use tokio::time::Instant;
 
 /// A work queue for any number of adders and workers. Clones are handles to the same queue.
 ///
-/// Adds never wait and may come from any thread. [`get`](Self::get) needs a tokio runtime with time enabled and follows
-/// its clock, paused or not. Give each worker its own clone: then workers do not contend for reference counts and counters.
+/// Adds never wait and may come from any thread. [`get`](Self::get) needs a tokio runtime with time enabled
+/// and follows the runtime's clock, paused or not. Give each worker a separate clone: workers then do not
+/// contend for reference counts and counters.
 pub struct WorkQueue<K> {
     handle: Arc<Handle<K>>,
 }
 
-/// One clone of a queue. Its items share its reference count and its counters.
+/// One clone of a queue. The items of the clone share a reference count and counters.
 pub(crate) struct Handle<K> {
     inner: Arc<Inner<K>>,
     stripe: StripeIndex,
@@ -42,7 +43,7 @@ struct Inner<K> {
     deadline_moved: Notify,
     /// Wakes drains when, after the shut-down, a worker is done and no key is ready.
     drained: Notify,
-    /// The number of handles ever created, from which each takes its stripe.
+    /// The number of handles ever created. Each handle takes a stripe from this number.
     handles: AtomicU8,
 }
 
@@ -77,8 +78,8 @@ impl<K: Eq + Hash> WorkQueue<K> {
         &self.inner().name
     }
 
-    /// Adds `key` at priority 0. Does nothing if the key is already queued, or after the shut-down. A key in flight is
-    /// queued when its worker is done.
+    /// Adds `key` at priority 0. Does nothing if the key is already queued, or after the shut-down. A key in
+    /// flight is queued when the worker is done.
     pub fn add(&self, key: K) {
         self.add_with(key, AddOptions::new());
     }
@@ -100,8 +101,8 @@ impl<K: Eq + Hash> WorkQueue<K> {
         }
     }
 
-    /// Adds the key that `key` equals, and returns it. A key that the queue knows is cloned; `key` is converted only if
-    /// the queue does not know it.
+    /// Adds the key that equals `key`, and returns that key. A known key is cloned; `key` is converted only
+    /// if the queue does not know the key.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -123,23 +124,24 @@ impl<K: Eq + Hash> WorkQueue<K> {
 
     /// Waits for the next key. Returns `None` once the queue is shut down and no key is ready.
     ///
-    /// Dropping the future loses no key. Each call consumes tokio's [cooperative budget](tokio::task::coop), so a worker
-    /// whose keys are always ready yields to other tasks.
+    /// Dropping the future loses no key. Each call consumes tokio's [cooperative budget](tokio::task::coop),
+    /// and a worker with ready keys at all times therefore yields to other tasks.
     pub async fn get(&self) -> Option<Item<K>> {
         tokio::task::consume_budget().await;
         match Handle::try_get(&self.handle) {
             Some(item) => Some(item),
-            // Boxed, because the future is large and a worker that need not wait would move it about.
+            // Boxed, because the future is large, and a worker that need not wait would move the large future
+            // about.
             None => Box::pin(Handle::wait(&self.handle)).await,
         }
     }
 
-    /// Returns the next key if one is ready.
+    /// Returns the next key if a key is ready.
     pub fn try_get(&self) -> Option<Item<K>> {
         Handle::try_get(&self.handle)
     }
 
-    /// Resets the failures of `key`: its next rate-limited add has the shortest delay.
+    /// Resets the failures of `key`: the next rate-limited add has the shortest delay.
     pub fn forget(&self, key: &K) {
         self.inner().queue.forget(key);
     }
@@ -169,8 +171,8 @@ impl<K: Eq + Hash> WorkQueue<K> {
         inner.drained.notify_waiters();
     }
 
-    /// Shuts down, and waits until no key is ready or in flight. Needs workers: without any it waits for ever if a key is
-    /// ready.
+    /// Shuts down, and waits until no key is ready or in flight. Needs workers: without workers, the call
+    /// waits for ever if a key is ready.
     pub async fn shut_down_with_drain(&self) {
         self.shut_down();
         loop {
@@ -245,7 +247,7 @@ impl<K> Handle<K> {
         let inner = &this.inner;
         let now = inner.now();
         let (in_flight, more) = inner.queue.take(this.stripe, now)?;
-        // A woken worker wakes the next one, so an adder need not wake one for each key.
+        // A woken worker wakes the next worker: an adder need not wake a worker for each key.
         if more {
             inner.wake(Wake::Worker, now);
         }
@@ -302,7 +304,7 @@ impl<K> Inner<K> {
         }
     }
 
-    /// Tells the worker that holds the timer of an earlier deadline, or wakes one to take it.
+    /// Notifies the worker that holds the timer of an earlier deadline, or wakes a worker for the timer.
     #[cold]
     fn wake_timer_watcher(&self) {
         if self.timer.is_taken() {

@@ -1,9 +1,10 @@
 //! The bit layout of a key's state word.
 
-/// Identifies one stay of a key in a lane. An entry whose version is not the key's current one is stale.
+/// Identifies one stay of a key in a lane. An entry with another version than the key's current version is
+/// stale.
 pub(crate) type Version = u32;
 
-/// Whether a key is queued or in flight. A delay is a separate bit.
+/// The activity of a key: idle, queued or in flight. A delay is a separate bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Activity {
     /// Neither queued nor in flight.
@@ -18,9 +19,9 @@ pub(crate) enum Activity {
 
 /// `priority (32) | version (29) | delayed (1) | activity (2)`.
 ///
-/// The priority is the one at which the key is queued, will be queued when its worker is done, or is delayed; at most one
-/// of the three applies at a time. Every transition increments the version, so that a compare-exchange cannot mistake an
-/// old state for a new one with the same fields.
+/// The priority of a key that is queued, will be queued when the worker is done, or is delayed. At most one
+/// of the three applies at a time. Every transition increments the version: a compare-exchange cannot mistake
+/// an old state for a new state with the same fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StateWord(u64);
 
@@ -59,7 +60,7 @@ impl StateWord {
         }
     }
 
-    /// Whether the key has a timer.
+    /// Returns whether the key has a timer.
     #[inline]
     pub(crate) const fn is_delayed(self) -> bool {
         self.0 & DELAYED != 0
@@ -75,13 +76,13 @@ impl StateWord {
         (self.0 >> PRIORITY_SHIFT).cast_signed() as i32
     }
 
-    /// Whether an immediate add at `priority` would change nothing.
+    /// Returns whether an immediate add at `priority` would have no effect.
     #[inline]
     pub(crate) const fn covers(self, priority: i32) -> bool {
         matches!(self.activity(), Activity::Queued | Activity::InFlightDirty) && self.priority() >= priority
     }
 
-    /// Returns the next word with another activity and without a timer.
+    /// Returns the next word with a new activity and without a timer.
     #[inline]
     pub(crate) const fn become_active(self, activity: Activity, priority: i32) -> Self {
         self.next(activity, false, priority)
@@ -93,7 +94,7 @@ impl StateWord {
         self.next(self.activity(), true, priority)
     }
 
-    /// Returns the next word when a worker is done: idle, with its timer if it has one.
+    /// Returns the next word when a worker is done: idle, with the timer of a delayed key.
     #[inline]
     pub(crate) const fn become_idle(self) -> Self {
         self.next(Activity::Idle, self.is_delayed(), self.priority())

@@ -3,10 +3,11 @@
 use std::time::Duration;
 use windlass_workqueue::{AddOptions, Item, WorkQueue};
 
-/// A worker that has taken this many keys before another task ran starves it.
+/// The number of keys that a worker may take before another task runs. More keys mean starvation.
 const STARVED: usize = 10_000;
 
-/// Works until another task shuts the queue down, and returns how many keys were taken before that task ran.
+/// Works until another task shuts the queue down, and returns the number of keys that were taken before that
+/// task ran.
 async fn taken_before_another_task_runs(queue: WorkQueue<u64>, again: impl Fn(&Item<u64>)) -> usize {
     let other = tokio::spawn({
         let queue = queue.clone();

@@ -1,4 +1,4 @@
-//! Random calls, one at a time, against a naive queue.
+//! Random calls, in sequence, compared with a naive queue.
 
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

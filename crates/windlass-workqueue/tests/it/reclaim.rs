@@ -48,7 +48,7 @@ fn failures_are_remembered() {
 
 #[test]
 fn keys_whose_failures_are_never_forgotten_leave_nothing_behind() {
-    // Failures expire after a minute, in which 6000 keys come and go.
+    // Failures expire after a minute, and 6000 keys come and go in a minute.
     let rate_limiter = RateLimiter::exponential(Duration::from_millis(1), Duration::from_secs(1));
     let queue = Queue::new(&Config { rate_limiter, ..Config::default() });
     for key in 0..KEYS / 2 {
@@ -58,6 +58,6 @@ fn keys_whose_failures_are_never_forgotten_leave_nothing_behind() {
             let _ = queue.done(item, now);
         }
     }
-    // The seed of the hashes decides which keys the sweep meets first.
+    // The seed of the hashes decides the order in which the sweep meets keys.
     assert!(queue.known_keys() < 30_000, "{} keys", queue.known_keys());
 }

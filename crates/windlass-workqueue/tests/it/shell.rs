@@ -77,7 +77,7 @@ async fn keys_due_at_the_same_time_wake_as_many_workers() {
     let workers: Vec<_> = (0..5)
         .map(|_| {
             let queue = queue.clone();
-            // Each keeps its key for a minute: five keys need five workers.
+            // Each worker keeps a key for a minute: five keys need five workers.
             tokio::spawn(async move {
                 let item = queue.get().await.unwrap();
                 tokio::time::sleep(Duration::from_mins(1)).await;
@@ -197,7 +197,7 @@ async fn the_token_bucket_delays_failures_beyond_its_burst() {
     for _ in 0..110 {
         queue.get().await.unwrap().done();
     }
-    // A burst of 100, each after its own 5 ms; then 10 a second.
+    // A burst of 100, each after 5 ms; then 10 a second.
     assert_eq!(began.elapsed().as_millis(), 1000);
 }
 

@@ -171,7 +171,8 @@ fn a_worker_is_woken_while_the_adding_task_goes_on() {
             }
         });
     }
-    // A task that this one wakes is scheduled on the same thread, after this one yields: which it does not.
+    // A task that this task wakes is scheduled on the same thread, after this task yields. This task never
+    // yields.
     let adder = runtime.spawn({
         let queue = queue.clone();
         async move {

@@ -89,7 +89,7 @@ pub struct ManagerArgs {
         default_missing_value = "true", action = ArgAction::Set)]
     pub webhook_local: bool,
     /// Stop when standard input ends: `windlass dev` and `windlass run` set the flag, so that no operator outlives the command
-    // The environment variable also reaches an operator that parses the command line without this struct.
+    // The variable is declared here, so that a program with its own command line obeys both commands, too.
     #[arg(long, global = true, value_name = "BOOL", env = "WINDLASS_STOP_WITH_STDIN", hide_env = true, default_value_t = false,
         num_args = 0..=1, require_equals = true, default_missing_value = "true", action = ArgAction::Set)]
     pub stop_with_stdin: bool,

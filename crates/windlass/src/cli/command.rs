@@ -208,8 +208,8 @@ fn command<A: Args>() -> std::result::Result<Command, clap::Error> {
 
 /// The part of `--help` about environment variables and the configuration file.
 const ELSEWHERE: &str = "\
-Flags without one of their own have an environment variable: WINDLASS_LEADER_ELECT=true sets --leader-elect.
-The file of --config has them in camelCase: leaderElect: true. A flag goes before its variable, a variable before the file.";
+Flags without a listed environment variable have a variable, too: WINDLASS_LEADER_ELECT=true sets --leader-elect.
+The file of --config has flags in camelCase: leaderElect: true. A flag overrides the variable, and a variable overrides the file.";
 
 /// Gives a flag an environment variable, unless the flag has a variable. The variable of the namespaces is
 /// kubebuilder's.

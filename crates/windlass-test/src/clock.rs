@@ -7,7 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 use windlass_runtime::env::Env;
 
-/// A wall clock that follows tokio's clock, which tests can pause, and that [`jump`](Self::jump) sets forward or back. Cheap to clone.
+/// A wall clock that follows tokio's clock. Tests can pause tokio's clock, and [`jump`](Self::jump) moves the
+/// wall clock forward or back. Cheap to clone.
 ///
 /// ```
 /// use jiff::{SignedDuration, Timestamp};

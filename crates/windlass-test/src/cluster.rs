@@ -22,7 +22,7 @@ use crate::running::RunningManager;
 use crate::wait::Wait;
 use crate::{TestClock, eventually, install, operator_log};
 
-/// How long a wait lasts unless the test chooses another limit.
+/// The default limit of a wait.
 const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
 /// The environment variable with the kubeconfig of a cluster for tests.
@@ -30,10 +30,12 @@ const KUBECONFIG: &str = "WINDLASS_TEST_KUBECONFIG";
 
 /// An API server in this process, with or without the controllers of a cluster.
 ///
-/// It needs a tokio runtime and stops when it is dropped. All methods panic on failure, with the reason: this is for tests.
+/// A cluster needs a tokio runtime, and stops when dropped. All methods panic on failure, with the reason,
+/// because a cluster is for tests.
 ///
-/// With the environment variable `RUST_LOG`, such as `RUST_LOG=info`, the first cluster of a process installs a `tracing` subscriber that
-/// writes to the output of the test, unless the test has installed a subscriber of its own.
+/// With the environment variable `RUST_LOG`, such as `RUST_LOG=info`, the first cluster of a process installs
+/// a `tracing` subscriber that writes to the output of the test, unless the test has already installed a
+/// subscriber.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::{ConfigMap, Pod};
@@ -78,12 +80,13 @@ pub struct TestCluster {
     listening: OnceCell<Listening>,
     operators: Operators,
     wait_limit: Duration,
-    /// Stops the built-in controllers when it is dropped.
+    /// Stops the built-in controllers when dropped.
     controllers: Option<RunningManager>,
 }
 
 impl TestCluster {
-    /// Starts the API server alone. No built-in controller reacts to what is written: nothing schedules pods or collects garbage.
+    /// Starts only the API server. No built-in controller reacts to writes: pods are not scheduled and
+    /// garbage is not collected.
     #[expect(clippy::unused_async, reason = "it needs a runtime, and may have to wait for something later")]
     pub async fn start() -> Self {
         Self::new()
@@ -92,12 +95,13 @@ impl TestCluster {
     /// Starts the API server and the built-in controllers: owned objects are garbage-collected, namespaces are finalized,
     /// and pods run on a simulated node.
     ///
-    /// Returns when the node is ready and the namespace `default` has its service account.
+    /// Returns when the node is ready and the namespace `default` has a service account.
     pub async fn with_controllers() -> Self {
         Self::new().with_manager(|controllers| controllers).await
     }
 
-    /// Starts the server and the controllers so that two runs with one seed, and with paused time, are the same.
+    /// Starts the server and the controllers for reproducible runs: two runs with one seed, and with paused
+    /// time, are the same.
     pub(crate) async fn seeded(clock: TestClock, seed: u64) -> Self {
         let env = clock.env(seed);
         Self::of(Server::builder().clock(clock).seed(seed))
@@ -105,10 +109,12 @@ impl TestCluster {
             .await
     }
 
-    /// Uses the cluster of the kubeconfig that the environment variable `WINDLASS_TEST_KUBECONFIG` names, which must have the rights of an
-    /// administrator; without the variable, starts one [with controllers](Self::with_controllers).
+    /// Uses the cluster of the kubeconfig in the environment variable `WINDLASS_TEST_KUBECONFIG`. The
+    /// kubeconfig must have the rights of an administrator. Without the variable, starts a cluster [with
+    /// controllers](Self::with_controllers).
     ///
-    /// A cluster that is not the test's own keeps what the test leaves in it. The program chooses a TLS library by a feature of `kube`.
+    /// A cluster of `WINDLASS_TEST_KUBECONFIG` keeps the objects of the test. The program chooses a TLS
+    /// library by a feature of `kube`.
     pub async fn from_env() -> Self {
         match std::env::var_os(KUBECONFIG).filter(|path| !path.is_empty()) {
             Some(path) => Self::external(path.into())
@@ -178,7 +184,7 @@ impl TestCluster {
         self
     }
 
-    /// Returns a client with the rights of an administrator. Its default namespace is `default`.
+    /// Returns a client with the rights of an administrator. The client's default namespace is `default`.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
@@ -196,7 +202,7 @@ impl TestCluster {
         self.server.as_ref().unwrap_or_else(|| panic!("the cluster of {KUBECONFIG} is not in this process"))
     }
 
-    /// Returns the TLS listener. The first call opens it at a free port of the loopback address.
+    /// Returns the TLS listener. The first call opens the listener at a free port of the loopback address.
     pub async fn listening(&self) -> &Listening {
         self.listening
             .get_or_init(|| async {
@@ -211,13 +217,13 @@ impl TestCluster {
         self.listening().await.kubeconfig().to_owned()
     }
 
-    /// Applies a CRD and waits until its resources are served.
+    /// Applies a CRD and waits until the resources of the CRD are served.
     #[track_caller]
     pub fn install(&self, definition: &CustomResourceDefinition) -> impl Future<Output = ()> {
         self.install_all([definition])
     }
 
-    /// Applies CRDs and waits until the resources of all of them are served. Those of the versions of a kind become one.
+    /// Applies CRDs and waits until all resources are served. Merges the CRDs of the versions of a kind.
     ///
     /// The API server in this process does not evaluate CEL rules (`x-kubernetes-validations`): a warning on stderr names each rule once.
     #[track_caller]
@@ -229,7 +235,7 @@ impl TestCluster {
         self.install_definitions(definitions, Location::caller())
     }
 
-    /// Applies the CRD of `K` and waits until its resources are served.
+    /// Applies the CRD of `K` and waits until the resources of the CRD are served.
     #[track_caller]
     pub fn install_crd<K: CustomResourceExt>(&self) -> impl Future<Output = ()> {
         self.install_definitions(vec![K::crd()], Location::caller())
@@ -248,8 +254,8 @@ impl TestCluster {
 
     /// Runs a manager in the background until the returned guard is stopped or dropped.
     ///
-    /// Give the manager this cluster's [`client`](Self::client). If it fails, the waits of this cluster panic with its
-    /// error at once, and so does the guard when it is dropped.
+    /// Give the manager this cluster's [`client`](Self::client). If the manager fails, the waits of this
+    /// cluster panic with the manager's error at once, and the guard panics when dropped.
     pub fn run(&self, manager: Manager) -> RunningManager {
         let running = RunningManager::start(manager);
         self.operators.add(&running);
@@ -259,7 +265,7 @@ impl TestCluster {
     /// Runs a manager as [`run`](Self::run) does, but as a service account with exactly the [rights that the manager
     /// declares](Manager::permissions). The server denies everything else.
     ///
-    /// The manager's client is replaced. It has a namespace of its own, in which its service account is.
+    /// The manager's client is replaced. The manager gets a new namespace with a service account.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -285,8 +291,9 @@ impl TestCluster {
         }
     }
 
-    /// Makes a service account with exactly the [rights that a manager declares](Manager::permissions), in a namespace of its own. Replicas of
-    /// that manager run with its [client](RestrictedAccount::client); for a single one, [`run_restricted`](Self::run_restricted) is shorter.
+    /// Makes a service account with exactly the [rights that a manager declares](Manager::permissions), in a
+    /// new namespace. Replicas of that manager run with the [client](RestrictedAccount::client) of the
+    /// account; for a single replica, [`run_restricted`](Self::run_restricted) is shorter.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -312,8 +319,8 @@ impl TestCluster {
         self.account_with(manager.permissions())
     }
 
-    /// Makes a service account with these rights, in a namespace of its own: for a further cluster of a manager, whose rights there are those of
-    /// [`Manager::permissions_in`].
+    /// Makes a service account with these rights, in a new namespace: for a further cluster of a manager. The
+    /// manager's rights on that cluster are [`Manager::permissions_in`].
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -355,13 +362,14 @@ impl TestCluster {
 
     /// Waits until the object exists and satisfies `condition`, and returns it.
     ///
-    /// The key is `namespace/name`, or a name: of a cluster-scoped object, or of one in the namespace `default`. The
-    /// object is read again and again, so a state that lasts a few milliseconds may be missed.
+    /// The key is `namespace/name`, or a name: of a cluster-scoped object, or of an object in the namespace
+    /// `default`. The wait polls the object, and may miss a state that lasts only a few milliseconds.
     ///
     /// # Panics
-    /// When the limit of [`wait_limit`](Self::wait_limit) passes: the message has the object's version, finalizers and
-    /// conditions, but none of its contents; the requests that [restricted](Self::run_restricted) managers were denied; and the last error of
-    /// each key whose last reconcile failed. When a manager of this cluster fails: with the manager's error.
+    /// When the limit of [`wait_limit`](Self::wait_limit) passes: the message has the object's version,
+    /// finalizers and conditions, but no content of the object; the requests that
+    /// [restricted](Self::run_restricted) managers were denied; and the last error of each key with a failed
+    /// last reconcile. When a manager of this cluster fails: with the manager's error.
     #[track_caller]
     pub fn wait_for<K>(&self, key: impl ToString, condition: impl Fn(&K) -> bool) -> impl Future<Output = K>
     where

@@ -17,7 +17,8 @@ const RUNS: &str = "The operator runs.";
 /// How long `dev` may take on an idle machine until the operator runs, and to end.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// An operator's program with the command `dev`, as a person types it. It has a control plane of its own, and is killed when it is dropped.
+/// An operator's program with the command `dev`, as on a terminal. The program starts an embedded control
+/// plane, and is killed when the value is dropped.
 ///
 /// ```no_run
 /// # async fn example() {
@@ -68,7 +69,7 @@ impl DevProgram {
         &self.said
     }
 
-    /// Returns a client of its control plane, with the rights of an administrator.
+    /// Returns a client of the program's control plane, with the rights of an administrator.
     pub fn client(&self) -> Client {
         self.client.clone()
     }

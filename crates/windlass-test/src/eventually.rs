@@ -10,16 +10,17 @@ use windlass_patience::stretched;
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// Calls `attempt` until it succeeds, and returns its value.
+/// Calls `attempt` until success, and returns the value.
 ///
-/// The first attempt starts at once; the pauses between attempts grow from 2 to 100 ms. `limit` is for an idle machine: it is
-/// [stretched](crate::stretched) by `WINDLASS_TEST_PATIENCE` and by the load of the machine. A pause counts with the length that was asked
-/// for, however late the machine ends it. An attempt that is still running at the end is cancelled. For one typed object,
+/// The first attempt starts at once; the pauses between attempts grow from 2 to 100 ms. `limit` is for an
+/// idle machine, and is [stretched](crate::stretched) by `WINDLASS_TEST_PATIENCE` and by the load of the
+/// machine. A pause counts with the requested length, even if the machine ends the pause late. An attempt
+/// that is still running at the end is cancelled. For one typed object,
 /// [`TestCluster::wait_for`](crate::TestCluster::wait_for) is shorter.
 ///
 /// # Panics
-/// When the limit passes. The message has the line of the caller and the error of the last attempt, so an attempt's
-/// error should say what is missing.
+/// When the limit passes. The message has the line of the caller and the error of the last attempt. The error
+/// of an attempt should name the missing object or field.
 ///
 /// ```
 /// # use std::time::Duration;

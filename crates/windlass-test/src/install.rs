@@ -15,7 +15,7 @@ use windlass_patience::stretched;
 /// The warnings that this process has printed.
 static WARNED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Applies the CRDs and waits until all of their resources are served.
+/// Applies the CRDs and waits until all resources are served.
 pub(crate) async fn install(
     client: Client,
     definitions: Vec<CustomResourceDefinition>,
@@ -33,7 +33,8 @@ pub(crate) async fn install(
 
 /// Prints a warning for each CEL rule in the CRDs, once in a process: the embedded API server does not evaluate the rule.
 ///
-/// Written to stderr without the print macros: the test harness hides their output if the test passes.
+/// Written to stderr without the print macros: the test harness hides the output of the macros if the test
+/// passes.
 pub(crate) fn warn_of_cel_rules(definitions: &[CustomResourceDefinition]) {
     let mut warned = WARNED.lock();
     for warning in cel_rules(definitions).iter().map(ToString::to_string) {

@@ -1,7 +1,8 @@
-//! Tests of operators on a control plane of their own.
+//! Tests of operators on an embedded control plane.
 //!
-//! A [`TestCluster`] is a Kubernetes API server in the test's process. It starts in milliseconds, belongs to the test's
-//! tokio runtime, and stops with it. Tests share nothing, so they can run in parallel.
+//! A [`TestCluster`] is a Kubernetes API server in the test's process. A cluster starts in milliseconds,
+//! belongs to the test's tokio runtime, and stops with the runtime. Tests share no state and can run in
+//! parallel.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::Pod;
@@ -24,9 +25,11 @@
 //! # }
 //! ```
 //!
-//! [`TestCluster::run`] runs an operator's manager, [`TestCluster::run_restricted`] with exactly the rights that it declares, and
-//! [`eventually`] waits for anything else. [`TestCluster::check_ownership`] checks that an operator takes no field from its user. [`Faults`] stand between a client and a server that misbehaves, and a [`Scenario`] runs an operator
-//! under faults again and again. A [`DevProgram`] is an operator's command `dev`.
+//! [`TestCluster::run`] runs an operator's manager, [`TestCluster::run_restricted`] with exactly the
+//! manager's declared rights, and [`eventually`] waits for any other condition.
+//! [`TestCluster::check_ownership`] checks that an operator takes no field from the user of the operator. [`Faults`] stand between a
+//! client and a server, and a [`Scenario`] runs an operator under faults many times. A [`DevProgram`] is an
+//! operator's command `dev`.
 #![forbid(unsafe_code)]
 
 mod clock;

@@ -8,7 +8,7 @@ use windlass_runtime::manager::Reconciled;
 /// The longest list of errors in a message.
 const SHOWN: usize = 20;
 
-/// The last error of each key whose last reconcile failed.
+/// The last errors of the keys with a failed last reconcile.
 #[derive(Default)]
 pub(crate) struct ReconcileErrors(Mutex<BTreeMap<ReconcileKey, String>>);
 

@@ -11,11 +11,12 @@ use crate::reconcile_errors::ReconcileErrors;
 
 /// A guard for a manager that [`TestCluster::run`](crate::TestCluster::run) started.
 ///
-/// Dropping it asks the manager to stop, without waiting for the end. Use [`stop`](Self::stop) in a test that asserts
-/// something about the end.
+/// Dropping the value asks the manager to stop, without waiting for the end. Use [`stop`](Self::stop) in a
+/// test that asserts something about the end.
 ///
 /// # Panics
-/// When it is dropped after the manager failed: with the manager's error. It does not panic if the test panics already.
+/// When the value is dropped after the manager failed: with the manager's error. The drop does not panic
+/// during another panic of the test.
 #[must_use = "the manager stops when this guard is dropped"]
 pub struct RunningManager {
     stop: Option<oneshot::Sender<()>>,
@@ -23,7 +24,7 @@ pub struct RunningManager {
     state: Arc<State>,
 }
 
-/// What the waits of a cluster know about a manager.
+/// The state of a manager for the waits of a cluster.
 #[derive(Default)]
 pub(crate) struct State {
     /// The error that ended the manager, as text.
@@ -57,13 +58,13 @@ impl RunningManager {
         &self.state
     }
 
-    /// Stops the manager gracefully and returns its result.
+    /// Stops the manager gracefully and returns the result of the manager.
     pub async fn stop(mut self) -> Result<()> {
         self.stop = None;
         self.result().await
     }
 
-    /// Waits until the manager ends without being asked to, and returns its result.
+    /// Waits until the manager ends without a request to stop, and returns the manager's result.
     pub async fn ended(mut self) -> Result<()> {
         self.result().await
     }

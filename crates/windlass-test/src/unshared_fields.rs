@@ -28,7 +28,7 @@ pub fn unshared_fields(one: &CustomResourceDefinition, other: &CustomResourceDef
     unshared
 }
 
-/// The fields of a version with their types.
+/// The fields of a version, with types.
 #[derive(Default)]
 struct Version {
     name: String,

@@ -14,7 +14,8 @@ use serde_json::Value;
 use crate::eventually::keep_trying;
 use crate::operators::Operators;
 
-/// One object to wait for: where it is, how long to wait, and whose failure ends the wait early.
+/// A wait for an object: the place of the object, the limit of the wait, and the managers that end the wait
+/// early on failure.
 pub(crate) struct Wait<'a> {
     pub(crate) client: Client,
     pub(crate) operators: &'a Operators,
@@ -95,7 +96,7 @@ where
     decoded.map_err(|error| format!("does not decode as {}: {}", K::kind(&()), without_value(&error)))
 }
 
-/// Drops the value that serde quotes: it may be a secret.
+/// Drops the value from serde's message: the value may be a secret.
 fn without_value(error: &impl Display) -> String {
     let text = error.to_string();
     match (text.starts_with("invalid "), text.rfind("expected ")) {
@@ -104,8 +105,8 @@ fn without_value(error: &impl Display) -> String {
     }
 }
 
-/// Describes an object's state without its contents: versions, deletion, finalizers, and the numbers, phase and
-/// conditions of its status.
+/// Describes an object's state without content: versions, deletion, finalizers, and the numbers, phase and
+/// conditions of the status.
 fn summary(object: &DynamicObject) -> String {
     let metadata = &object.metadata;
     let mut out = format!("at resourceVersion {}", metadata.resource_version.as_deref().unwrap_or("unknown"));

@@ -1,4 +1,4 @@
-//! The kinds of faults, and where they strike.
+//! The kinds of faults, and the requests that faults strike.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,24 +10,25 @@ use windlass_runtime::permission::{Access, Verb};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// 409 `Conflict`. Nothing is written.
+    /// 409 `Conflict`. The request is not carried out.
     Conflict,
-    /// 429 `TooManyRequests`, with `Retry-After` in whole seconds. Nothing is written.
+    /// 429 `TooManyRequests`, with `Retry-After` in whole seconds. The request is not carried out.
     TooManyRequests(Duration),
-    /// 500 `InternalError`. Nothing is written.
+    /// 500 `InternalError`. The request is not carried out.
     ServerError,
-    /// 403 `Forbidden`, as by RBAC. Nothing is written.
+    /// 403 `Forbidden`, like a refusal by RBAC. The request is not carried out.
     Forbidden,
-    /// 404 `NotFound`. Nothing is written.
+    /// 404 `NotFound`. The request is not carried out.
     NotFound,
-    /// 504 `Timeout` after 34 s, which is the limit of a real server for writes. If `committed`, the request was carried out.
+    /// 504 `Timeout` after 34 s, the limit of a real server for writes. If `committed`, the request was
+    /// carried out.
     Timeout {
-        /// Whether the request is carried out before its time-out.
+        /// True if the request is carried out before the time-out.
         committed: bool,
     },
     /// The connection breaks, without a reply. If `committed`, the request was carried out.
     Cut {
-        /// Whether the request is carried out before the connection breaks.
+        /// True if the request is carried out before the connection breaks.
         committed: bool,
     },
     /// A watch ends after this many events, without an error. Other requests are not affected.
@@ -40,27 +41,29 @@ pub enum Fault {
         /// The number of events before the break.
         after: usize,
     },
-    /// 410 `Expired`: a watch that resumes from a resource version is refused; another one ends with the error at its first event.
+    /// 410 `Expired`: a watch that resumes from a resource version is refused; any other watch ends with the
+    /// error at the first event.
     Expired,
-    /// A watch is this many events behind: each is delivered when so many more have come, or at the latest after 30 s. A list repeats
-    /// an earlier reply to the same request.
+    /// A watch is this many events behind: an event is delivered after this many later events, or at the
+    /// latest after 30 s. A list repeats an earlier reply to the same request.
     Stale {
         /// The number of events that are held back.
         events: usize,
     },
-    /// Another replica takes the Lease before it is renewed. Requests that update no Lease are not affected.
+    /// Another replica takes the Lease before the renewal. Only updates of Leases are affected.
     LeaseTaken,
     /// The operator's [clock](crate::TestClock) jumps. The request itself is carried out.
     ClockJump(SignedDuration),
-    /// The operator's process ends: no request of it is answered any more. If `committed`, this one was carried out.
+    /// The operator's process ends: the process gets no further responses. If `committed`, the request with
+    /// the fault was carried out.
     Crash {
-        /// Whether the request is carried out before the end.
+        /// True if the request is carried out before the end.
         committed: bool,
     },
 }
 
 impl Fault {
-    /// The fault at requests of one verb.
+    /// Returns a rule: this fault at requests with a verb.
     pub fn on(self, verb: Verb) -> FaultRule {
         FaultRule { verbs: Some(vec![verb]), ..self.on_any() }
     }
@@ -99,7 +102,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A fault with the requests that it strikes: by default the next one, once.
+/// A fault and the requests that the fault strikes: by default the next request, once.
 ///
 /// ```
 /// use windlass_runtime::permission::Verb;
@@ -120,13 +123,13 @@ pub struct FaultRule {
 }
 
 impl FaultRule {
-    /// Limits it to a resource, or with a slash to a subresource: `pods`, `pods/status`.
+    /// Limits the rule to a resource, or with a slash to a subresource: `pods`, `pods/status`.
     pub fn to(mut self, resource: impl Into<String>) -> Self {
         self.resource = Some(resource.into());
         self
     }
 
-    /// Limits it to the object of this name.
+    /// Limits the rule to the object with this name.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -160,7 +163,7 @@ impl FaultRule {
         Some(self.fault.clone())
     }
 
-    /// Whether it has struck as often as it was to.
+    /// Returns whether the fault has struck the wanted number of times.
     pub(crate) fn is_over(&self) -> bool {
         self.times == 0
     }

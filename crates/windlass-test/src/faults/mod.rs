@@ -1,4 +1,4 @@
-//! Fault injection: a client whose server, network and process misbehave as told, or by a seed.
+//! Fault injection: a client whose server, network and process misbehave, by rules or by a seed.
 
 mod fault;
 mod plan;
@@ -29,13 +29,13 @@ use self::reply::{AnyBody, failure, forbidden, full};
 use self::watch::{Flow, relay};
 use crate::TestClock;
 
-/// The time in which a real server gives up on a write.
+/// The time after which a real server gives up a write.
 const TIMEOUT: Duration = Duration::from_secs(34);
 
-/// The number of requests whose replies are kept, for stale lists.
+/// The number of replies that are kept for stale lists.
 const LISTS: usize = 64;
 
-/// A layer between a client and a server that injects faults. Cheap to clone: clones share their state.
+/// A layer between a client and a server that injects faults. Cheap to clone: clones share the state.
 ///
 /// Faults are scripted with [`inject`](Self::inject), or chosen by a [seed](Self::seeded).
 ///
@@ -67,7 +67,7 @@ struct Inner {
     server: Client,
     clock: Option<TestClock>,
     flow: channel::Sender<Flow>,
-    /// Whether requests are answered at all.
+    /// True if requests get responses.
     reachable: channel::Sender<bool>,
     /// The number of crashes: clients of earlier processes get no answer.
     process: channel::Sender<u64>,
@@ -87,14 +87,15 @@ struct State {
 }
 
 impl Faults {
-    /// Creates a layer before a server that injects nothing until it is told to.
+    /// Creates a layer before a server. The layer injects no fault until the first rule.
     pub fn new(server: Client) -> Self {
         Self::with_plan(server, None, None)
     }
 
     /// Creates a layer that injects faults chosen by a seed, until [`heal`](Self::heal).
     ///
-    /// The same requests in the same order meet the same faults. [`Scenario`](crate::Scenario) sees to it that they come in the same order.
+    /// The same requests in the same order meet the same faults. [`Scenario`](crate::Scenario) keeps the
+    /// order of requests the same.
     pub fn seeded(server: Client, seed: u64) -> Self {
         Self::with_plan(server, Some(seed), None)
     }
@@ -110,8 +111,8 @@ impl Faults {
         }))
     }
 
-    /// Returns a client that meets these faults. After a [crash](Fault::Crash), it is never answered again: the next process of the
-    /// operator gets a client of its own.
+    /// Returns a client that meets these faults. After a [crash](Fault::Crash), requests of the client never
+    /// end: the next process of the operator needs a new client.
     pub fn client(&self) -> Client {
         let (faults, process) = (self.clone(), *self.0.process.borrow());
         let namespace = self.0.server.default_namespace().to_owned();
@@ -122,7 +123,7 @@ impl Faults {
         Client::new(service, namespace)
     }
 
-    /// Adds a fault. Of several that match a request, the one that was added first strikes.
+    /// Adds a fault. If several faults match a request, the fault that was added first strikes.
     pub fn inject(&self, rule: FaultRule) {
         self.0.state.lock().rules.push(rule);
     }
@@ -132,7 +133,7 @@ impl Faults {
         self.0.flow.send_replace(Flow::Held);
     }
 
-    /// Delivers the events of watches again, those that were held back first.
+    /// Delivers the events of watches again, beginning with the events that were held back.
     pub fn release_watches(&self) {
         self.0.flow.send_replace(Flow::Faulty);
     }
@@ -143,7 +144,7 @@ impl Faults {
         self.hold_watches();
     }
 
-    /// Ends all faults: those under way, and those to come.
+    /// Ends all current and future faults.
     pub fn heal(&self) {
         let mut state = self.0.state.lock();
         state.rules.clear();
@@ -162,17 +163,18 @@ impl Faults {
         let _ = process.wait_for(|process| *process != current).await;
     }
 
-    /// Returns the requests that came, one a line, with the fault that each met and the code of its reply.
+    /// Returns the requests, one a line, with the fault and the status code of each request.
     pub fn trace(&self) -> Vec<String> {
         self.0.state.lock().trace.clone()
     }
 
-    /// Returns the faults that struck, with the requests that they struck.
+    /// Returns the faults that struck, with the request of each fault.
     pub fn injected(&self) -> Vec<String> {
         self.0.state.lock().injected.clone()
     }
 
-    /// Panics unless every fault that was added has struck as often as it was to: a test of a fault that never happened tests nothing.
+    /// Panics unless every added fault has struck the wanted number of times, because a test without the
+    /// fault proves no behaviour.
     #[track_caller]
     pub fn assert_all_struck(&self) {
         let state = self.0.state.lock();
@@ -329,7 +331,7 @@ impl Faults {
 }
 
 impl State {
-    /// Remembers a reply to a list. Returns the one before, to the same request.
+    /// Remembers a reply to a list. Returns the earlier reply to the same request.
     fn remember(
         &mut self,
         url: String,
@@ -348,7 +350,7 @@ impl State {
     }
 }
 
-/// Whether a watch begins with the present state, so that no history can be too old for it.
+/// Returns whether a watch begins with the present state. Such a watch never meets an expired history.
 fn is_watch_from_scratch(request: &Request<Body>) -> bool {
     let query = request.uri().query().unwrap_or_default();
     query.contains("sendInitialEvents=true") || !query.contains("resourceVersion=")

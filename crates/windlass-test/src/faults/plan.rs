@@ -10,7 +10,7 @@ use super::Fault;
 /// The probability that a request meets a fault.
 const RATE: f64 = 0.15;
 
-/// The most faults of one run, and the most crashes among them.
+/// The largest number of faults in a run, and of crashes.
 const FAULTS: usize = 40;
 const CRASHES: usize = 4;
 
@@ -27,7 +27,8 @@ impl Plan {
         Self { random: fastrand::Rng::with_seed(seed), faults: FAULTS, crashes: CRASHES }
     }
 
-    /// Chooses the fault of a request; `None`: it meets none. `resumes`: it continues from a resource version.
+    /// Returns the fault of a request, or `None` for no fault. `resumes` is true for a watch that continues
+    /// from a resource version.
     pub(super) fn choose(&mut self, access: &Access, resumes: bool) -> Option<Fault> {
         if self.faults == 0 || self.random.f64() >= RATE {
             return None;

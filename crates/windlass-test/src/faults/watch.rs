@@ -18,7 +18,7 @@ use super::reply::{AnyBody, status};
 /// The longest time that a stale watch holds an event back.
 const LONGEST_HOLD: Duration = Duration::from_secs(30);
 
-/// Whether watches deliver events.
+/// The state of event delivery to watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     /// As the faults say.
@@ -36,7 +36,7 @@ struct Relay {
     flow: watch::Receiver<Flow>,
     /// An incomplete line.
     partial: BytesMut,
-    /// Events that came and are not delivered yet, with the time at which they must be.
+    /// Events that are not delivered yet, with the latest time of delivery.
     held: VecDeque<(Instant, Bytes)>,
     delivered: usize,
     ended: bool,
@@ -95,7 +95,7 @@ impl Relay {
         }
     }
 
-    /// Ends the stream if its fault says so now. The inner `None` is an end without an error.
+    /// Ends the stream if the fault of the watch is due. The inner `None` is an end without an error.
     #[expect(clippy::option_option, reason = "the inner one is what a stream returns")]
     fn end_by_fault(&mut self) -> Option<Option<Result<Bytes, BoxError>>> {
         if *self.flow.borrow() == Flow::Healed {

@@ -31,7 +31,7 @@ pub(crate) enum Login<'a> {
     Token(&'a Config),
 }
 
-/// A service account in a namespace of its own.
+/// A service account in a separate namespace.
 pub(crate) struct Account {
     pub(crate) namespace: String,
     pub(crate) client: Client,
@@ -40,11 +40,11 @@ pub(crate) struct Account {
     roles: Vec<String>,
 }
 
-/// The name of the service account and of its roles in their namespaces.
+/// The name of the service account, and of the account's roles.
 const NAME: &str = "operator";
 
 impl Account {
-    /// Creates an account with rights, and waits until they are in effect.
+    /// Creates an account with rights, and waits until the rights are in effect.
     pub(crate) async fn create(
         admin: Client,
         login: Login<'_>,
@@ -126,7 +126,7 @@ impl Account {
             let missing = Namespace { metadata: named(namespace), ..Namespace::default() };
             namespaces.create(&params, &missing).await?;
         }
-        // The name of the account's namespace, so that two accounts may have roles in one namespace.
+        // The roles have the name of the account's namespace: two accounts may have roles in one namespace.
         let name = self.namespace.as_str();
         let role = Role { metadata: named(name), rules: Some(rules) };
         Api::<Role>::namespaced(self.admin.clone(), namespace).create(&params, &role).await?;
@@ -180,7 +180,7 @@ impl Account {
         allowed.then_some(()).ok_or_else(|| format!("the service account may not yet {right}"))
     }
 
-    /// Removes what was created, as far as the server lets it.
+    /// Deletes the created objects. Errors of the server are ignored.
     pub(crate) async fn remove(self) {
         let params = DeleteParams::default();
         let (admin, name) = (self.admin, self.namespace.as_str());
@@ -194,7 +194,7 @@ impl Account {
     }
 }
 
-/// A client of another server with a token.
+/// Returns a client of another server with a token.
 fn with_token(config: &Config, namespace: &str, token: &str) -> kube_client::Result<Client> {
     let mut config = config.clone();
     namespace.clone_into(&mut config.default_namespace);
@@ -203,7 +203,7 @@ fn with_token(config: &Config, namespace: &str, token: &str) -> kube_client::Res
     Client::try_from(config)
 }
 
-/// One right of each role: when it is in effect, the role is.
+/// Returns a right of each role. The role is in effect when that right is in effect.
 fn first_of_each_place(permissions: &Permissions) -> Vec<&Right> {
     let mut firsts: Vec<&Right> = Vec::new();
     for right in permissions.rights() {

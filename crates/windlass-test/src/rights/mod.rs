@@ -1,4 +1,4 @@
-//! Managers that run with the rights that they declare, and no others.
+//! Managers that run with exactly the declared rights.
 
 mod account;
 mod request_log;
@@ -16,30 +16,31 @@ use crate::running::RunningManager;
 
 /// A service account with exactly [the rights that a manager declares](Manager::permissions), for several replicas of that manager.
 ///
-/// [`TestCluster::restricted_account`](crate::TestCluster::restricted_account) makes it. It stays until the cluster ends, or until it is
-/// [removed](Self::remove).
+/// [`TestCluster::restricted_account`](crate::TestCluster::restricted_account) makes an account. The account
+/// stays until the cluster ends, or until [`remove`](Self::remove).
 pub struct RestrictedAccount {
     permissions: Permissions,
     account: Account,
     log: Arc<RequestLog>,
 }
 
-/// A manager that runs as a service account with exactly [the rights that it declares](Manager::permissions).
+/// A manager that runs as a service account with exactly [the declared rights](Manager::permissions).
 ///
-/// [`TestCluster::run_restricted`](crate::TestCluster::run_restricted) starts it. As [`RunningManager`], it stops when it is dropped.
+/// [`TestCluster::run_restricted`](crate::TestCluster::run_restricted) starts the manager. Like
+/// [`RunningManager`], a restricted manager stops when dropped.
 #[must_use = "the manager stops when this guard is dropped"]
 pub struct RestrictedManager {
     running: RunningManager,
     account: RestrictedAccount,
 }
 
-/// What a manager did with its rights. `Display` prints a list with the declarations to add and to remove.
+/// The use of a manager's rights. `Display` prints a list with the declarations to add and to remove.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RightsReport {
-    /// The rights that were denied, each with the declaration that would grant it.
+    /// The denied rights, each with the declaration that would grant the right.
     pub missing: Vec<String>,
-    /// The rights that no request needed, each with the parts that declare it.
+    /// The rights that no request needed, each with the parts that declare the right.
     pub unused: Vec<String>,
 }
 
@@ -48,7 +49,7 @@ impl RestrictedAccount {
         Self { permissions, account, log: Arc::default() }
     }
 
-    /// Returns a client for the manager. Its requests are recorded for the [report](Self::rights).
+    /// Returns a client for the manager. Requests of the client are recorded for the [report](Self::rights).
     pub fn client(&self) -> Client {
         RequestLog::record(&self.log, self.account.client.clone())
     }
@@ -57,12 +58,13 @@ impl RestrictedAccount {
         &self.log
     }
 
-    /// Returns the namespace of the account, which is that of its client and has its Leases.
+    /// Returns the namespace of the account: the default namespace of the client, and the namespace of the
+    /// Leases.
     pub fn namespace(&self) -> &str {
         &self.account.namespace
     }
 
-    /// Returns which rights were missing and which were not used until now, by all users of the [client](Self::client).
+    /// Returns the missing and the unused rights until now, of all users of the [client](Self::client).
     pub fn rights(&self) -> RightsReport {
         RightsReport::of(&self.permissions, &self.log, &self.account.namespace)
     }
@@ -74,7 +76,7 @@ impl RestrictedAccount {
         assert!(report.is_exact(), "the declared rights are not those that are needed\n{report}");
     }
 
-    /// Deletes the account, its roles and its namespace.
+    /// Deletes the account, the roles of the account and the namespace.
     pub async fn remove(self) {
         self.account.remove().await;
     }
@@ -91,22 +93,23 @@ impl RestrictedManager {
         &self.running
     }
 
-    /// Returns a client with the rights of the manager. Its requests are not part of the [report](Self::rights).
+    /// Returns a client with the rights of the manager. Requests of the client are not part of the
+    /// [report](Self::rights).
     pub fn client(&self) -> Client {
         self.account.account.client.clone()
     }
 
-    /// Returns the namespace that the manager runs in, which has its service account and its Leases.
+    /// Returns the namespace of the manager, with the service account and the Leases.
     pub fn namespace(&self) -> &str {
         self.account.namespace()
     }
 
-    /// Returns which rights were missing and which were not used until now.
+    /// Returns the missing and the unused rights until now.
     pub fn rights(&self) -> RightsReport {
         self.account.rights()
     }
 
-    /// Stops the manager gracefully and returns its result.
+    /// Stops the manager gracefully and returns the manager's result.
     pub async fn stop(self) -> Result<()> {
         let result = self.running.stop().await;
         self.account.remove().await;
@@ -124,7 +127,7 @@ impl RestrictedManager {
         async move {
             let Self { running, account } = self;
             let stopped = running.stop().await;
-            // The last requests are those of the stop.
+            // The last requests belong to the stop.
             let report = account.rights();
             account.remove().await;
             assert!(
@@ -145,7 +148,7 @@ impl RightsReport {
         Self { missing: log.missing(), unused: unused.collect() }
     }
 
-    /// Whether no right was missing and none was left unused.
+    /// Returns whether no right was missing and none was left unused.
     pub fn is_exact(&self) -> bool {
         self.missing.is_empty() && self.unused.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The requests of a client, as RBAC sees them.
+//! The requests of a client, in RBAC's terms.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use windlass_runtime::BoxError;
 use windlass_runtime::permission::{Access, Denial, Verb};
 
-/// Records which accesses a client used and which were denied.
+/// Records the used and the denied accesses of a client.
 #[derive(Default)]
 pub(crate) struct RequestLog {
     used: Mutex<BTreeSet<Access>>,
@@ -19,7 +19,7 @@ pub(crate) struct RequestLog {
 }
 
 impl RequestLog {
-    /// Wraps a client, whose requests are recorded in `log`.
+    /// Wraps a client, and records the client's requests in `log`.
     pub(super) fn record(log: &Arc<Self>, client: Client) -> Client {
         let (log, namespace) = (Arc::clone(log), client.default_namespace().to_owned());
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -33,7 +33,7 @@ impl RequestLog {
         self.used.lock().clone()
     }
 
-    /// Returns the rights that were denied, each with the declaration that would grant it.
+    /// Returns the denied rights, each with the declaration that would grant the right.
     pub(crate) fn missing(&self) -> Vec<String> {
         let denied = self.denied.lock();
         let line = |denial: &Denial| format!("{}: add .needs({})", denial.access(), denial.declaration());

@@ -1,4 +1,4 @@
-//! An operator under faults, many times, each time in another way.
+//! An operator under faults, many times, with different faults each time.
 
 mod replica;
 mod run;
@@ -16,16 +16,18 @@ pub use self::run::Run;
 /// The environment variable with the number of runs.
 const RUNS: &str = "WINDLASS_FAULT_RUNS";
 
-/// The environment variable with the only seed to run. Its trace is printed.
+/// The environment variable with the only seed to run. The trace of the run is printed.
 const SEED: &str = "WINDLASS_FAULT_SEED";
 
-/// An operator, the steps of its user, and the state in which everything must end.
+/// An operator, the steps of the operator's user, and a check of the end state.
 ///
-/// Each run has a cluster of its own in this process, with paused time. The operator meets [faults](crate::Faults::seeded) that are chosen by a
-/// seed, its crashes among them: it is started again on the same cluster. When the steps are done, all faults end, and the check must
-/// succeed within two hours of the paused time, and still succeed two minutes later.
+/// Each run has a new cluster in this process, with paused time. The operator meets
+/// [faults](crate::Faults::seeded) that the seed chooses. After a crash, the operator is started again on the
+/// same cluster. When the steps are done, all faults end, and the check must succeed within two hours of the
+/// paused time, and still succeed two minutes later.
 ///
-/// A run depends on its seed only: the same seed gives the same requests, faults and replies, in another process, too.
+/// A run depends only on the seed: the same seed gives the same requests, faults and replies, also in another
+/// process.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -72,7 +74,8 @@ type Step = Arc<dyn Fn(Client) -> BoxFuture<'static, ()> + Send + Sync>;
 type Check = Arc<dyn Fn(Client) -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
 impl Scenario {
-    /// Creates a scenario of the operator that `operator` makes of a client. It is called for each process of the operator.
+    /// Creates a scenario. `operator` makes the operator's manager from a client, and is called for each
+    /// process of the operator.
     pub fn new(operator: impl Fn(Client) -> Manager + Send + Sync + 'static) -> Self {
         let check: Check = Arc::new(|_| Box::pin(std::future::ready(Ok(()))));
         Self { operator: Arc::new(operator), crds: Vec::new(), steps: Vec::new(), check }
@@ -93,7 +96,7 @@ impl Scenario {
         self
     }
 
-    /// Sets the check of the end state. Its error says what is wrong.
+    /// Sets the check of the end state. The error of the check names the wrong object or field.
     pub fn check<Fut>(mut self, check: impl Fn(Client) -> Fut + Send + Sync + 'static) -> Self
     where
         Fut: Future<Output = Result<(), String>> + Send + 'static,
@@ -105,7 +108,7 @@ impl Scenario {
     /// Runs the scenario once with each seed, on all cores.
     ///
     /// # Panics
-    /// A run failed: the message has its seed, the reason and the faults.
+    /// A run failed: the message has the seed, the reason and the faults.
     #[track_caller]
     pub fn run_seeds(&self, seeds: impl IntoIterator<Item = u64>) {
         let caller = std::panic::Location::caller();
@@ -114,8 +117,9 @@ impl Scenario {
         }
     }
 
-    /// Runs the scenario with the seeds from 0 to `runs`, or as the environment says: with `WINDLASS_FAULT_RUNS` many seeds, or only with the
-    /// seed `WINDLASS_FAULT_SEED`, whose requests are printed.
+    /// Runs the scenario with the seeds from 0 to `runs`, or as the environment variables say: with
+    /// `WINDLASS_FAULT_RUNS` seeds, or only with the seed `WINDLASS_FAULT_SEED`. The single seed's requests
+    /// are printed.
     ///
     /// # Panics
     /// As [`run_seeds`](Self::run_seeds); or a variable is not a number.
@@ -171,6 +175,6 @@ fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text}: not a number")))
 }
 
-/// The longest that the check may take to succeed, and the time for which it must then hold.
+/// The limit until the check succeeds, and the time for which the check must then hold.
 const SETTLES: Duration = Duration::from_secs(2 * 3600);
 const HOLDS: Duration = Duration::from_secs(120);

@@ -1,4 +1,4 @@
-//! The process of an operator, which is started again when it ends.
+//! The process of an operator. The process is restarted after each end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,10 @@ pub(super) struct Replica {
 }
 
 impl Replica {
-    /// Runs the operator until `stop`. Returns how often it was started again.
+    /// Runs the operator until `stop`. Returns the number of restarts.
     ///
     /// # Errors
-    /// The operator failed when it was stopped.
+    /// The operator failed during the stop.
     pub(super) async fn run(self, stop: watch::Receiver<bool>) -> Result<u64, String> {
         let mut restarts = 0;
         loop {
@@ -42,7 +42,7 @@ impl Replica {
                 Some(result) if *stop.borrow() => {
                     return result.map(|()| restarts).map_err(|error| format!("the stop failed: {error}"));
                 }
-                // Lost leadership, or nothing that could be started without the server.
+                // The operator lost leadership, or could not start without the server.
                 Some(_) | None => sleep(RESTART).await,
             }
             restarts += 1;

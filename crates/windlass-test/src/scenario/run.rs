@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// The longest pause after a step, in milliseconds.
 const AFTER_STEP: u64 = 20_000;
 
-/// A run of a [`Scenario`]. `Display` prints its result and its faults.
+/// A run of a [`Scenario`]. `Display` prints the result and the faults.
 #[derive(Clone, Debug)]
 pub struct Run {
     seed: u64,
@@ -38,12 +38,12 @@ impl Run {
         self.seed
     }
 
-    /// Returns why the run failed, if it did.
+    /// Returns the reason of a failed run.
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 
-    /// Returns the faults that struck, with the requests that they struck.
+    /// Returns the faults that struck, with the request of each fault.
     pub fn faults(&self) -> &[String] {
         &self.faults
     }
@@ -53,12 +53,12 @@ impl Run {
         self.restarts
     }
 
-    /// Returns the requests of the operator with their replies, one a line.
+    /// Returns the requests of the operator with the replies, one a line.
     pub fn trace(&self) -> &[String] {
         &self.trace
     }
 
-    /// Returns a digest of the trace: equal runs have equal ones.
+    /// Returns a digest of the trace: equal runs have equal digests.
     pub fn fingerprint(&self) -> u64 {
         digest(self.trace.join("\n").as_bytes())
     }
@@ -90,7 +90,7 @@ impl fmt::Display for Run {
 }
 
 impl Scenario {
-    /// Runs the scenario with a seed, on a thread of its own.
+    /// Runs the scenario with a seed, on a new thread.
     pub fn run(&self, seed: u64) -> Run {
         let run = std::thread::scope(|scope| scope.spawn(|| self.run_here(seed)).join());
         run.unwrap_or_else(|panic| {
@@ -131,7 +131,7 @@ impl Scenario {
         Run { seed, failure, trace: faults.trace(), faults: faults.injected(), restarts }
     }
 
-    /// Waits until the check succeeds, and whether it still does a while later.
+    /// Waits until the check succeeds, and checks again a while later.
     async fn settled(&self, cluster: &TestCluster) -> Result<(), String> {
         let end = Instant::now() + SETTLES;
         let mut pause = Duration::from_millis(100);

@@ -30,7 +30,7 @@ async fn create(client: Client, name: &str) -> Result<(), Error> {
     configs(client).create(&PostParams::default(), &config(name)).await.map(drop).map_err(Error::from)
 }
 
-/// Creates a ConfigMap with a fault. Returns the error, and whether it was created.
+/// Creates a ConfigMap with a fault. Returns the error, and whether the ConfigMap was created.
 async fn create_with(fault: Fault) -> (Error, bool) {
     let cluster = TestCluster::start().await;
     let faults = Faults::new(cluster.client());
@@ -92,7 +92,8 @@ async fn a_fault_that_does_not_strike_fails_the_test() {
     faults.assert_all_struck();
 }
 
-/// Watches with a fault while four objects are created. Returns what arrived within a second, and how the watch ended.
+/// Watches with a fault while four objects are created. Returns the number of events within a second, and the
+/// end of the watch.
 async fn watch_with(fault: Fault) -> (usize, Option<Result<(), String>>) {
     let cluster = TestCluster::start().await;
     let faults = Faults::new(cluster.client());

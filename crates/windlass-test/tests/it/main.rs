@@ -1,4 +1,4 @@
-//! What a test of an operator can rely on.
+//! The guarantees of windlass-test for tests of operators.
 
 mod faults;
 mod output;

@@ -1,4 +1,4 @@
-//! Managers that run with the rights that they declare.
+//! Managers that run with exactly the declared rights.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;

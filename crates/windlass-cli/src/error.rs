@@ -17,7 +17,7 @@ pub(crate) struct Advice {
 }
 
 impl Advice {
-    /// Returns an error with a message, and with a sentence that says what to do.
+    /// Returns an error with a message, and with a sentence of advice.
     #[expect(clippy::new_ret_no_self, reason = "callers need the error of the command")]
     pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Error {
         Self { message: message.into(), hint: hint.into() }.into()

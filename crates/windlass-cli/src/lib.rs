@@ -1,8 +1,10 @@
 //! The `windlass` command.
 //!
-//! A library, so that it compiles while the code of its dependencies is still generated; `main.rs` links it.
+//! A library, because cargo compiles a library while the code of the dependencies is still generated;
+//! `main.rs` links the library.
 //!
-//! `verb/` has one file with the arguments of each subcommand. What a subcommand does is in a module beside it, or in the libraries.
+//! `verb/` has a file with the arguments of each subcommand. The work of a subcommand is in a module beside
+//! `verb/`, or in the libraries.
 #![forbid(unsafe_code)]
 
 mod demo;
@@ -35,13 +37,14 @@ use crate::verb::Verb;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Makes Kubernetes operators: from an empty folder to one that runs, on a control plane that is in this program.
+/// Makes Kubernetes operators: from an empty folder to a running operator, on a control plane that is part of
+/// this program.
 ///
-/// Nothing else has to be installed but Rust: no container engine, no kube-apiserver and no etcd.
+/// Only Rust has to be installed: no container engine, no kube-apiserver and no etcd.
 #[derive(Parser)]
 #[command(name = "windlass", version, after_help = FIRST_STEPS)]
 struct Command {
-    /// Log more, to stderr: -v for info, -vv for debug, -vvv for trace. RUST_LOG overrides it.
+    /// Log more, to stderr: -v for info, -vv for debug, -vvv for trace. RUST_LOG overrides the flag.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
 
@@ -61,7 +64,7 @@ enum ErrorForm {
 /// The name of the flag with the form of errors.
 const OUTPUT: &str = "output";
 
-/// The id of the flag: a verb may have another flag of the name.
+/// The id of the flag: a verb may have another flag with the same name.
 const ERROR_FORM: &str = "error-form";
 
 const FIRST_STEPS: &str = "\
@@ -82,7 +85,7 @@ Output goes to stdout, logs and errors to stderr. With --output json, the last l
 {\"error\":{\"message\":\"...\",\"causes\":[\"...\"],\"hint\":\"...\" or null,\"exitCode\":1}}
 Exit codes: 0 success, 1 failure (the reason is on stderr), 2 invalid arguments.";
 
-/// Runs the command that the arguments of this process name, and returns its exit code.
+/// Runs the command in the arguments of this process, and returns the exit code.
 #[must_use]
 pub fn main() -> ExitCode {
     // The parts of a node that enter the namespaces of a pod: before there is a second thread.
@@ -122,10 +125,10 @@ fn report(error: &Error, form: ErrorForm, exit_code: u8) {
     }
 }
 
-/// Prints why arguments are refused, or the help or version that they ask for.
+/// Prints the reason for refused arguments, or the requested help or version.
 fn refuse(error: clap::Error) -> ExitCode {
     let exit_code = u8::try_from(error.exit_code()).unwrap_or(FAILURE);
-    // The arguments are not parsed, so the form is looked up in the words.
+    // The arguments are not parsed yet: search the words for the form.
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let is_json = words.windows(2).any(|pair| pair == ["--output", "json"])
         || words.iter().any(|word| word == "--output=json");
@@ -139,7 +142,8 @@ fn refuse(error: clap::Error) -> ExitCode {
     ExitCode::from(exit_code)
 }
 
-/// Returns the command line. The flag `--output` is before the verb, and behind each verb without another flag of the name.
+/// Returns the command line. The flag `--output` is before the verb, and after each verb that has no other
+/// flag of the name.
 fn command() -> clap::Command {
     with_error_form(Command::command().arg(error_form_flag()))
 }

@@ -5,12 +5,12 @@ use std::{env, io};
 
 use tracing_subscriber::EnvFilter;
 
-/// Starts logging at the level that `-v` asks for: warnings without it. `RUST_LOG` overrides it.
+/// Starts logging at the level of `-v`. The default is warnings. `RUST_LOG` overrides the level.
 ///
 /// Colors are used only on a terminal, and not if `NO_COLOR` is set.
 pub(crate) fn start(verbose: u8) {
     let default = match verbose {
-        // The client logs each failed request as an error; the command says it.
+        // The client logs each failed request as an error; the command prints the error.
         0 => "warn,kube_client::client::builder=off",
         1 => "info",
         2 => "debug",

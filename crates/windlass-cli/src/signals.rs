@@ -11,7 +11,7 @@ use tokio::sync::watch;
 pub(crate) struct ShutdownSignal(watch::Receiver<bool>);
 
 impl ShutdownSignal {
-    /// Starts to listen for signals. From then on, they do not end the process by themselves.
+    /// Starts to listen for signals. From then on, signals do not end the process.
     ///
     /// # Errors
     /// The operating system refuses to install a signal handler.
@@ -39,7 +39,7 @@ impl ShutdownSignal {
 
     /// Waits for the first signal.
     pub(crate) async fn received(&self) {
-        // The task above owns the sender and never ends, so this cannot fail.
+        // The task above owns the sender and never ends: the wait cannot fail.
         let _ = self.0.clone().wait_for(|received| *received).await;
     }
 }

@@ -72,7 +72,7 @@ fn current(config: &Kubeconfig) -> Result<&Context> {
         .ok_or_else(|| "the kubeconfig has no current context".into())
 }
 
-/// Returns a kubeconfig with the current cluster of `admin` and one user.
+/// Returns a kubeconfig with the current cluster of `admin` and a user.
 fn for_user(
     admin: &Kubeconfig,
     name: &str,

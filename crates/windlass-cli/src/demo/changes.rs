@@ -15,12 +15,12 @@ use super::narrator::{CustomPodState, Narrator, PodState};
 /// The receiver of the lines.
 pub(super) type LineSender = mpsc::UnboundedSender<String>;
 
-/// Creates a channel for lines. It is unbounded: a demo has few changes.
+/// Creates a channel for lines. The channel is unbounded: a demo has few changes.
 pub(super) fn channel() -> (LineSender, mpsc::UnboundedReceiver<String>) {
     mpsc::unbounded_channel()
 }
 
-/// Returns a controller whose watches send lines. It reconciles nothing.
+/// Returns a controller whose watches send lines. The controller reconciles no object.
 pub(super) fn controller(lines: LineSender) -> Controller<&'static str> {
     let narrator = std::sync::Arc::new(Mutex::new(Narrator::default()));
     let nothing = async |_: &'static str, _: Context<()>| Ok::<_, windlass_runtime::Error>(Action::done());

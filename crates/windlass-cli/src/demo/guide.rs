@@ -34,7 +34,7 @@ pub(super) fn print(out: &mut Output, url: &str, startup_time: Duration, kubecon
     out.line("");
 }
 
-/// Makes a path absolute, so that it works in any directory, and quotes it for a shell.
+/// Makes a path absolute, for use in any directory, and quotes the path for a shell.
 fn absolute(path: &Path) -> String {
     shell_word(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }

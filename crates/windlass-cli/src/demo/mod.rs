@@ -1,4 +1,4 @@
-//! The demo: the CustomPod operator on a control plane of its own.
+//! The demo: the CustomPod operator on an embedded control plane.
 
 mod changes;
 mod guide;
@@ -57,7 +57,7 @@ async fn print_changes(client: &kube::Client, out: &mut Output) -> Result<()> {
     }
 }
 
-/// Runs the tour: performs each step and checks its result.
+/// Runs the tour: performs each step and checks the result.
 pub(crate) async fn tour(
     port: u16,
     kubeconfig: Option<&Path>,

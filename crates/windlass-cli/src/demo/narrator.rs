@@ -1,4 +1,4 @@
-//! Describes changes of CustomPods and their pods in sentences, each change once.
+//! Describes changes of CustomPods and of their pods in sentences, each change once.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(super) struct CustomPodState {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PodState {
     pub name: String,
-    /// The name of the CustomPod that controls it.
+    /// The name of the CustomPod that controls the pod.
     pub owner: Option<String>,
     pub node: Option<String>,
     pub phase: String,
@@ -24,7 +24,7 @@ pub(super) struct PodState {
     pub deleting: bool,
 }
 
-/// Compares each state with the last one that was described.
+/// Compares each state with the last described state.
 #[derive(Debug, Default)]
 pub(super) struct Narrator {
     parents: BTreeMap<String, CustomPodState>,
@@ -32,7 +32,7 @@ pub(super) struct Narrator {
 }
 
 impl Narrator {
-    /// Describes what has changed in a CustomPod.
+    /// Describes the changes of a CustomPod.
     pub(super) fn parent(&mut self, now: CustomPodState) -> Vec<String> {
         let before = self.parents.insert(now.name.clone(), now.clone());
         let name = &now.name;
@@ -71,7 +71,7 @@ impl Narrator {
         }
     }
 
-    /// Describes what has changed in a pod.
+    /// Describes the changes of a pod.
     pub(super) fn pod(&mut self, now: PodState) -> Vec<String> {
         let before = self.pods.insert(now.name.clone(), now.clone());
         let name = &now.name;

@@ -11,13 +11,13 @@ use super::changes::{self, LineSender};
 use super::tour::SAMPLE;
 use crate::error::Result;
 
-/// The running operator. Dropping it aborts it.
+/// The running operator. Dropping the value aborts the operator.
 pub(super) struct Operator {
     running: JoinHandle<windlass_runtime::Result<()>>,
 }
 
 impl Operator {
-    /// Starts the operator. If `lines` is given, each change of a CustomPod or pod is sent to it.
+    /// Starts the operator. If `lines` is given, each change of a CustomPod or pod is sent to `lines`.
     pub(super) fn start(client: Client, lines: Option<LineSender>) -> Self {
         let mut manager = Manager::new(client).controller(custom_pod::controller());
         if let Some(lines) = lines {
@@ -26,7 +26,7 @@ impl Operator {
         Self { running: tokio::spawn(manager.run_until(std::future::pending())) }
     }
 
-    /// Waits until the operator ends, which it does only if it fails.
+    /// Waits until the operator ends. The operator ends only on failure.
     pub(super) async fn ended(&mut self) -> Result<()> {
         Ok((&mut self.running).await??)
     }
@@ -38,7 +38,7 @@ impl Drop for Operator {
     }
 }
 
-/// Installs the CRD and waits until its resources are served.
+/// Installs the CRD and waits until the resource is served.
 pub(super) async fn install(client: &Client) -> Result<()> {
     windlass_dev::install_crds(client, &[CustomPod::crd()]).await?;
     Ok(())

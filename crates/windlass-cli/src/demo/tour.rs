@@ -30,7 +30,7 @@ pub(super) enum Action {
     Create { replicas: u32 },
     /// Changes `spec.replicas`.
     Scale { replicas: u32 },
-    /// Deletes one of the pods.
+    /// Deletes one pod.
     DeletePod,
     /// Deletes the CustomPod.
     DeleteParent,
@@ -39,15 +39,15 @@ pub(super) enum Action {
 /// The expected result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Goal {
-    /// This number of pods run, and the status lists exactly these.
+    /// This number of pods run, and the status lists exactly these pods.
     Running(usize),
-    /// As `Running`, and none of these pods exists any more.
+    /// Like `Running`, and none of these pods exists any more.
     RunningWithout(usize, BTreeSet<String>),
     /// The CustomPod and its pods are gone.
     AllGone,
 }
 
-/// One step of the tour.
+/// A step of the tour.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TourStep {
     /// The equivalent kubectl command.
@@ -94,7 +94,7 @@ impl Goal {
     /// Checks whether the goal is reached.
     ///
     /// # Errors
-    /// The goal is not reached: what is still missing.
+    /// The goal is not reached. The error names the missing part.
     pub(super) fn check(&self, state: &ClusterState) -> Result<String, String> {
         match self {
             Self::Running(count) => running(state, *count, &BTreeSet::new()),

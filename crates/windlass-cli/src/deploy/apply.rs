@@ -80,7 +80,8 @@ impl<'a> Applier<'a> {
         Ok(applied)
     }
 
-    /// Applies an object. Returns `None` for a namespace that a person has named and that exists: others use the namespace, too.
+    /// Applies an object. Returns `None` for an existing namespace that the user has named, because the
+    /// namespace may have other users.
     async fn one(
         &mut self,
         kind: &Kind,

@@ -28,7 +28,7 @@ fn is_ready(pod: &Pod) -> bool {
     conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
-/// Prints the events of the ReplicaSets of a Deployment: they say why pods are not created.
+/// Prints the events of the ReplicaSets of a Deployment: the events say why pods are not created.
 pub(super) async fn print_of_replica_sets(
     client: &Client,
     namespace: &str,

@@ -1,4 +1,4 @@
-//! The kinds of deployed objects, and their resources in a cluster.
+//! The kinds of deployed objects, and the resources of the kinds in a cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,8 +19,8 @@ pub(crate) struct Kind {
     pub(super) kind: String,
 }
 
-/// The kinds of `windlass manifests`, in the order in which kustomize applies objects. Namespaces and CRDs are missing: no deployment
-/// prunes them.
+/// The kinds of `windlass manifests`, in kustomize's order of application. Namespaces and CRDs are missing:
+/// no deployment prunes them.
 const GENERATED: [(&str, &str, &str); 13] = [
     ("", "v1", "ServiceAccount"),
     ("rbac.authorization.k8s.io", "v1", "Role"),
@@ -61,7 +61,7 @@ impl Kind {
         GENERATED.iter().map(|(group, version, kind)| Self::new(group, version, kind)).collect()
     }
 
-    /// Whether objects of the kind may be pruned.
+    /// Returns whether objects of the kind may be pruned.
     pub(super) fn is_prunable(&self) -> bool {
         !matches!(self.kind.as_str(), "Namespace" | "CustomResourceDefinition")
     }

@@ -1,4 +1,4 @@
-//! Deploys the objects of a project to a cluster, and removes them.
+//! Deploys the objects of a project to a cluster, and removes deployed objects.
 
 mod apply;
 mod diagnosis;

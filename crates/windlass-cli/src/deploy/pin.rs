@@ -7,11 +7,12 @@ use windlass_image::Reference;
 
 use crate::image::{self, registry_of_project};
 
-/// How long the registry may take to answer. Without an answer, the image is deployed by its tag.
+/// The time limit for an answer of the registry. Without an answer, the image is deployed by tag.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 
-/// Returns the digest of an image, such as `sha256:…`, if the registry knows the image. The local image store is asked first for a cluster
-/// whose nodes read the store, as those of `windlass cluster` do. Returns `None` for an image that has a digest already.
+/// Returns the digest of an image, such as `sha256:…`, if the registry knows the image. The local image store
+/// is asked first for a cluster with nodes that read the store, such as the nodes of `windlass cluster`.
+/// Returns `None` for an image that has a digest already.
 pub(crate) async fn pin(image: &str, reads_store: bool) -> Option<String> {
     if image.contains('@') {
         return None;

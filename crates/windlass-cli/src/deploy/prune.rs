@@ -90,7 +90,7 @@ pub(crate) async fn deployed_kinds(client: &Client, target: &Target) -> Result<B
     Ok(kinds)
 }
 
-/// Returns the objects of these kinds with the label of the project.
+/// Returns the objects of these kinds that have the label of the project.
 pub(super) async fn labelled(client: &Client, target: &Target, kinds: &BTreeSet<Kind>) -> Result<Vec<Found>> {
     let mut resources = Resources::new(client);
     let mut found = Vec::new();
@@ -99,7 +99,7 @@ pub(super) async fn labelled(client: &Client, target: &Target, kinds: &BTreeSet<
         let objects: Api<DynamicObject> = resource.objects(client, None);
         let listed = objects.list_metadata(&ListParams::default().labels(&target.selector())).await;
         let listed = listed.map_err(|error| format!("listing the objects of kind {kind}: {error}"))?;
-        // An object that another object owns has copies of labels, and goes with its owner.
+        // An object with an owner has copies of the owner's labels, and is deleted with the owner.
         let own = listed.into_iter().filter(|object| object.owner_references().is_empty());
         found.extend(own.map(|object| Found {
             kind: kind.clone(),

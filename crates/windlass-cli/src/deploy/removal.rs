@@ -1,4 +1,4 @@
-//! Removes a deployed project: its custom resources while the operator runs, then all other objects.
+//! Removes a deployed project: the custom resources while the operator runs, then all other objects.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -17,7 +17,7 @@ use crate::output::Output;
 /// The time between two looks.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// The number of restarts after which a crashing container does not recover.
+/// The number of restarts after which a crashing container counts as failed.
 const RESTARTS: i32 = 3;
 
 /// The state of a rollout.
@@ -90,7 +90,7 @@ async fn wait_for(
     }
 }
 
-/// Returns the pods of the newest version of a Deployment, or all of its pods while that version is not known.
+/// Returns the pods of the newest version of a Deployment, or all pods while the newest version is not known.
 async fn pods(client: &Client, deployment: &Deployment) -> Result<Vec<Pod>> {
     let namespace = deployment.namespace().unwrap_or_default();
     let labels =

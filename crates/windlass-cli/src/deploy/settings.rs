@@ -1,4 +1,4 @@
-//! Settings: changes of the operator's Deployment for one deployment, with the names of the chart's values.
+//! Settings: changes of the operator's Deployment for a deployment, with the names of the chart's values.
 
 use std::str::FromStr;
 
@@ -69,7 +69,7 @@ impl Key {
 }
 
 impl Setting {
-    /// Changes the operator's Deployment among the objects. Without a Deployment, nothing changes.
+    /// Changes the operator's Deployment among the objects. Without a Deployment, the objects stay unchanged.
     pub(crate) fn apply(&self, target: &Target, objects: &mut [Value]) {
         let Some(deployment) = objects.iter_mut().find(|object| target.is_manager(object)) else { return };
         let value = self.value.clone();

@@ -9,7 +9,7 @@ use super::{KINDS, PROJECT, kinds};
 pub(crate) struct Target {
     pub(crate) project: String,
     pub(crate) namespace: String,
-    /// Whether a person has named the namespace, so that the namespace may have other users.
+    /// True if the user has named the namespace. The namespace may then have other users.
     pub(crate) is_named: bool,
 }
 
@@ -21,13 +21,13 @@ impl Target {
         Self { project: project.to_owned(), is_named: namespace != usual, namespace }
     }
 
-    /// Whether an object is the Deployment of the operator.
+    /// Returns whether an object is the Deployment of the operator.
     pub(crate) fn is_manager(&self, object: &Value) -> bool {
         object["kind"] == "Deployment"
             && object["metadata"]["name"] == *format!("{}-controller-manager", self.project)
     }
 
-    /// Whether an object is the namespace of the operator.
+    /// Returns whether an object is the namespace of the operator.
     pub(super) fn is_namespace(&self, object: &Value) -> bool {
         object["kind"] == "Namespace" && object["metadata"]["name"] == *self.namespace
     }
@@ -45,8 +45,8 @@ impl Target {
         manager.pointer("/spec/template/spec/containers/0/image")?.as_str()
     }
 
-    /// Adds the label of the project to all objects but CRDs, which have the form of `windlass install`. The Deployment of the operator
-    /// gets the list of all kinds.
+    /// Adds the label of the project to all objects but CRDs, because CRDs have the form of `windlass
+    /// install`. The Deployment of the operator gets the list of all kinds.
     pub(crate) fn label(&self, objects: &mut [Value]) {
         let kinds = kinds::listed(objects);
         for object in objects.iter_mut().filter(|object| object["kind"] != "CustomResourceDefinition") {

@@ -17,7 +17,7 @@ use windlass_runtime::informer::{
 
 use crate::error::Result;
 
-/// Watches the kinds of a project, and what objects of these kinds own.
+/// Watches the kinds of a project, and the objects that objects of these kinds own.
 pub(super) struct Changes {
     client: Client,
     sender: UnboundedSender<String>,
@@ -26,12 +26,13 @@ pub(super) struct Changes {
     watches: Option<Watches>,
 }
 
-/// The uids of the objects whose creation was told: they are listed again when other kinds are watched.
+/// The uids of the objects with a printed creation. The objects are listed again when the set of kinds
+/// changes.
 #[derive(Default)]
 struct Known(Mutex<BTreeSet<String>>);
 
 impl Known {
-    /// Whether the change is to be told: all but the creation of an object that is known.
+    /// Returns whether to print a change: every change except the creation of a known object.
     fn is_news(&self, delta: &Delta) -> bool {
         let mut uids = self.0.lock();
         match delta {
@@ -45,7 +46,7 @@ impl Known {
     }
 }
 
-/// Watches end when they are dropped.
+/// Guards of watches. Dropping a guard ends the watch.
 struct Watches {
     _factory: SharedInformerFactory,
     _watches: Vec<(SharedInformer, HandlerRegistration)>,
@@ -57,7 +58,7 @@ impl Changes {
         Self { client, sender, lines, known: Arc::default(), watches: None }
     }
 
-    /// Watches these kinds from now on, instead of others.
+    /// Watches these kinds from now on, in place of the earlier kinds.
     pub(super) fn watch(&mut self, crds: &[CustomResourceDefinition]) -> Result<()> {
         let factory = SharedInformerFactory::new(self.client.clone());
         let groups: BTreeSet<String> = crds.iter().map(|crd| crd.spec.group.clone()).collect();
@@ -120,7 +121,7 @@ fn served(crd: &CustomResourceDefinition) -> Option<ApiResource> {
     })
 }
 
-/// Describes a change. `owners`: only of objects that an object of these groups controls.
+/// Describes a change. With `owners`, only changes of objects that an object of these groups controls.
 fn line(kind: &str, owners: Option<&BTreeSet<String>>, delta: &Delta) -> Option<String> {
     let (old, new) = match delta {
         Delta::Added { object, .. } => (None, object.decode::<Value>().ok()?),
@@ -157,7 +158,7 @@ fn shown(kind: &str, object: &Value, what: &str) -> String {
     }
 }
 
-/// Says what is different: the first that a person would look at.
+/// Describes the most important difference between two states.
 fn changed(old: &Value, new: &Value) -> Option<String> {
     let differs = |path: &str| old.pointer(path) != new.pointer(path);
     if differs("/metadata/deletionTimestamp") {

@@ -18,17 +18,18 @@ use crate::webhooks::WebhookArgs;
 pub(crate) struct Options {
     /// The port of the control plane.
     pub(crate) port: u16,
-    /// Whether samples are applied.
+    /// True if samples are applied.
     pub(crate) samples: bool,
     /// Where the API server reaches the webhooks.
     pub(crate) webhooks: WebhookArgs,
     /// Flags of the operator.
     pub(crate) flags: Vec<String>,
-    /// Whether the cluster is a control plane of the session, whose state is lost at the end.
+    /// True if the cluster is a control plane of this session. The state of the control plane is lost at the
+    /// end.
     pub(crate) is_embedded: bool,
 }
 
-/// Runs the operator until the shutdown signal, on a cluster that is named or on a control plane of its own.
+/// Runs the operator until the shutdown signal, on a named cluster or on an embedded control plane.
 pub(crate) async fn run(
     workspace: &Workspace,
     args: &ClusterArgs,

@@ -12,7 +12,7 @@ use crate::output::Output;
 /// The folder of the samples.
 const FOLDER: &str = "config/samples";
 
-/// A list of files for kustomize, which is no object.
+/// A list of files for kustomize. The list is not an object.
 const KUSTOMIZATION: &str = "kustomization.yaml";
 
 /// The texts that have been applied, by file.
@@ -20,7 +20,8 @@ const KUSTOMIZATION: &str = "kustomization.yaml";
 pub(super) struct Samples(BTreeMap<String, String>);
 
 impl Samples {
-    /// Applies the samples that have changed since the last time. A sample that is refused is named, and tried again when it changes.
+    /// Applies the samples that have changed since the last call. A refused sample is named, and tried again
+    /// after a change of the file.
     pub(super) async fn apply(&mut self, root: &Path, client: &Client, out: &mut Output) -> Result<()> {
         for (file, text) in read(&root.join(FOLDER))? {
             if self.0.get(&file) == Some(&text) {

@@ -24,7 +24,7 @@ pub(super) struct Session<'w> {
     options: Options,
     samples: Samples,
     changes: Changes,
-    /// Where the operator serves its webhooks, once it has some.
+    /// The webhook server of an operator with webhooks.
     webhooks: Option<LocalWebhooks>,
     /// The CRDs that the operator declared last, as JSON.
     installed: String,
@@ -38,7 +38,7 @@ struct Running {
     built: Option<SystemTime>,
 }
 
-/// What ends a wait.
+/// The end of a wait.
 enum Event {
     Shutdown,
     Saved(PathBuf),
@@ -97,7 +97,7 @@ impl<'w> Session<'w> {
         self.stop(out).await
     }
 
-    /// Builds the operator, installs what it declares, and starts it again if the program is another one.
+    /// Builds the operator, installs the declared CRDs, and restarts a changed program.
     async fn round(&mut self, saved: Option<Instant>, out: &mut Output) -> Result<()> {
         let program = self.workspace.build(out).await?;
         let built = std::fs::metadata(&program).and_then(|metadata| metadata.modified()).ok();
@@ -126,7 +126,7 @@ impl<'w> Session<'w> {
         Ok(())
     }
 
-    /// Starts the operator, instead of the one that runs.
+    /// Starts the operator, in place of the running operator.
     async fn start(
         &mut self,
         operator: &Operator,
@@ -157,12 +157,12 @@ impl<'w> Session<'w> {
         Ok(())
     }
 
-    /// Tells the API server where the webhooks are, once the operator serves them.
+    /// Registers the webhooks with the API server, after the operator has started to serve webhooks.
     async fn register(&mut self, declared: &WebhooksItem, out: &mut Output) -> Result<()> {
         let (Some(webhooks), Some(running)) = (&mut self.webhooks, &mut self.running) else { return Ok(()) };
         let registered = tokio::select! {
             biased;
-            // Its end is reported by the next wait.
+            // The next wait reports the end of the operator.
             ended = running.child.ended() => Err(format!("the operator ended with {}", ended?).into()),
             registered = webhooks.register(declared, out) => registered,
         };
@@ -172,7 +172,7 @@ impl<'w> Session<'w> {
         registered
     }
 
-    /// Installs the CRDs, if they differ from those of the last time.
+    /// Installs the CRDs, if the CRDs have changed since the last call.
     async fn install(&mut self, crds: &[CustomResourceDefinition], out: &mut Output) -> Result<()> {
         let declared = serde_json::to_string(crds)?;
         if declared != self.installed {
@@ -186,7 +186,7 @@ impl<'w> Session<'w> {
         Ok(())
     }
 
-    /// Says which CEL rules the embedded API server does not evaluate, each rule once.
+    /// Prints the CEL rules that the embedded API server does not evaluate, each rule once.
     fn report_rules(&mut self, crds: &[CustomResourceDefinition], out: &mut Output) {
         if self.options.is_embedded {
             for rule in windlass_dev::cel_rules(crds) {

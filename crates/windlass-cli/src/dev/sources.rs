@@ -10,10 +10,10 @@ use tokio::time::sleep;
 /// The time between two looks at the files. A project has few: a look takes less than a millisecond.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// Folders that are not looked into, besides hidden ones.
+/// Folders that are not searched, besides hidden folders.
 const SKIPPED: &[&str] = &["target", "node_modules"];
 
-/// The files that the operator is built from, and its samples, with the time and size of each.
+/// The source files of the operator and the samples, with the time and size of each file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sources(BTreeMap<PathBuf, (Option<SystemTime>, u64)>);
 
@@ -21,7 +21,7 @@ impl Sources {
     /// Looks at the files below a folder.
     pub(super) fn of(root: &Path) -> Self {
         let mut sources = Self::default();
-        // A folder that cannot be read has nothing to build from.
+        // A folder that cannot be read contributes no file to the build.
         let _ = sources.add(root, root);
         sources
     }
@@ -44,7 +44,8 @@ impl Sources {
         Ok(())
     }
 
-    /// Waits until files differ from these, and have not changed for a moment. Returns a path of those that differ.
+    /// Waits until files differ from the last call, and have not changed for a moment. Returns the path of a
+    /// changed file.
     pub(super) async fn changed(&mut self, root: &Path) -> PathBuf {
         loop {
             sleep(PERIOD).await;
@@ -53,7 +54,7 @@ impl Sources {
                 continue;
             }
             let first = self.difference(&now).unwrap_or_default();
-            // An editor writes several files, or one in several steps.
+            // An editor writes several files, or a file in several steps.
             let mut last = now;
             loop {
                 sleep(PERIOD / 2).await;

@@ -1,4 +1,4 @@
-//! The CRDs that code is generated from: those in files, or those that an operator declares.
+//! The CRDs for the generated code: CRDs in files, or the CRDs that an operator declares.
 
 use std::fs;
 use std::path::{Path, PathBuf};

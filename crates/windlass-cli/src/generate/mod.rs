@@ -1,4 +1,4 @@
-//! What `windlass generate` writes, and where.
+//! The files that `windlass generate` writes.
 
 mod crds;
 mod place;
@@ -19,15 +19,15 @@ pub(crate) use self::wanted::Wanted;
 use crate::error::Result;
 use crate::project::Workspace;
 
-/// The files to write, and what the person should know.
+/// The files to write, and the remarks for the user.
 pub(crate) struct Made {
     pub(crate) writes: Writes,
     pub(crate) remarks: Vec<String>,
 }
 
-/// Generates the wanted pieces and compares them with the folder.
+/// Generates the wanted pieces and compares the pieces with the folder.
 ///
-/// If a project's clients were made for other groups or versions so far, all pieces that it has are made again.
+/// If the project's existing clients are for other groups or versions, generates all existing pieces again.
 pub(crate) fn plan(wanted: &Wanted, place: &Place, definitions: Vec<Definition>) -> Result<Made> {
     let definitions = wanted.filter(definitions);
     if definitions.is_empty() {
@@ -54,7 +54,7 @@ pub(crate) fn plan(wanted: &Wanted, place: &Place, definitions: Vec<Definition>)
     files.extend(clients(&api, &now, place, &existing, has_types));
 
     let mut texts: BTreeMap<String, String> = BTreeMap::new();
-    // What this run does not make, and an earlier one has made, stays.
+    // Pieces of an earlier run that this run does not generate stay.
     let made: BTreeSet<String> = files.iter().map(|file| top(&file.path)).collect();
     for path in &present {
         if !made.contains(&top(path)) {
@@ -70,7 +70,8 @@ pub(crate) fn plan(wanted: &Wanted, place: &Place, definitions: Vec<Definition>)
     Ok(Made { writes, remarks })
 }
 
-/// Compares the clients of a project with what its operator declares: the writes that would make them agree. None, if nothing was generated.
+/// Compares the clients of a project with the operator's declarations, and returns the writes that would
+/// update the clients. Returns no writes if the project has no generated code.
 pub(crate) fn drift(root: &Path, manifests: &Manifests) -> Result<Writes> {
     let place = Place::of_project(Workspace::find(root)?);
     let pieces = pieces(&present(&place)?);
@@ -81,7 +82,7 @@ pub(crate) fn drift(root: &Path, manifests: &Manifests) -> Result<Writes> {
     Ok(plan(&wanted, &place, crds::declared(manifests)?)?.writes)
 }
 
-/// The kinds, with the paths of their Rust types.
+/// Returns the kinds, with the paths of the Rust types.
 fn api(definitions: &[Definition], place: &Place, wanted: &Wanted, remarks: &mut Vec<String>) -> Result<Api> {
     let sources = sources::Sources::read(&place.source_root());
     let mut api = Api::default();
@@ -130,14 +131,14 @@ fn clients(
     files
 }
 
-/// The types of CRDs, one file for each group and version.
+/// Returns the types of CRDs, a file for each group and version.
 fn types(definitions: &[Definition]) -> Vec<SourceFile> {
     let options =
         types::Options { folder: "types".to_owned(), apply: Some("windlass_client::apply".to_owned()) };
     types::generate(definitions, &options)
 }
 
-/// The generated files that the output folder has, relative to it.
+/// Returns the existing generated files of the output folder, relative to the folder.
 fn present(place: &Place) -> Result<Vec<String>> {
     let prefix = format!("{}/", place.output);
     let files = place.folder.list(&place.output)?;
@@ -149,7 +150,7 @@ fn pieces(files: &[String]) -> BTreeSet<Piece> {
     Piece::ALL.into_iter().filter(|piece| has(files, piece.module())).collect()
 }
 
-/// Whether a module is among some files.
+/// Returns whether some file is in a module.
 fn has(files: &[String], module: &str) -> bool {
     files.iter().any(|path| top(path) == module)
 }
@@ -172,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    /// What an operator with a kind declares.
+    /// Returns the manifests of an operator with a kind.
     fn declared(kind: &str) -> Manifests {
         manifests(vec![crd("foo", kind)])
     }
@@ -233,7 +234,7 @@ mod tests {
         assert!(renamed.contains(&"changed api/src/client/clientset/foo/v1.rs".to_owned()), "{renamed:?}");
     }
 
-    /// Generates what the words ask for into a project, and returns what was done.
+    /// Runs `windlass generate` with these words in a project, and returns the changes.
     fn generate(root: &Path, words: &[&str], declared: &Manifests) -> Vec<String> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let place = Place::of_project(Workspace::find(root).expect("a project"));

@@ -1,4 +1,4 @@
-//! Where generated code goes, and which paths it names.
+//! The place of generated code, and the paths in generated code.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,22 +21,22 @@ const CLIENT: &str = "api/src/client";
 /// The feature of the api crate that has the clients.
 const FEATURE: &str = "client";
 
-/// Where generated code goes, and which paths it names.
+/// The place of generated code, and the paths in generated code.
 pub(crate) struct Place {
     /// The folder that paths are relative to.
     pub(crate) folder: Folder,
     /// The folder of the generated code, relative to `folder`.
     pub(crate) output: String,
-    /// The files and folders with CRDs. `None`: the project's operator says what it declares.
+    /// The files and folders with CRDs. `None`: the project's operator declares the CRDs.
     crds: Option<Vec<PathBuf>>,
-    /// Whether the types are generated too.
+    /// True if the types are generated too.
     pub(super) makes_types: bool,
-    /// The module of the generated code, as its crate names it.
+    /// The module of the generated code, for code in the same crate.
     pub(super) module: String,
-    /// The same, as other crates name it.
+    /// The module of the generated code, for code in other crates.
     pub(super) public: String,
     types: String,
-    /// The project, if the code goes into its api crate.
+    /// The project, for code in the project's api crate.
     workspace: Option<Workspace>,
 }
 
@@ -86,7 +86,8 @@ impl Place {
         }
     }
 
-    /// A folder in any crate. With CRDs and without a module for their types, the types are generated.
+    /// Returns a place in a folder of any crate. With CRDs and without a module of types, the types are
+    /// generated.
     fn of_folder(
         crds: &[PathBuf],
         output: &Path,
@@ -120,7 +121,8 @@ impl Place {
         })
     }
 
-    /// Returns the CRDs of the kinds. The operator of a project is built and asked for them; `out` gets the progress.
+    /// Returns the CRDs of the kinds. Builds the operator of a project to get the declarations; `out` gets
+    /// the progress.
     pub(crate) async fn definitions(&self, out: &mut Output) -> Result<Vec<Definition>> {
         let workspace = match (&self.crds, &self.workspace) {
             (Some(paths), _) => return crds::read(paths),
@@ -144,7 +146,8 @@ impl Place {
         self.workspace.as_ref().map(|workspace| workspace.project.generate_for.as_slice())
     }
 
-    /// Declares the module in the project's api crate, behind its feature `client`, unless it is declared, and remembers the groups.
+    /// Declares a missing module in the project's api crate, behind the feature `client` of the crate, and
+    /// remembers the groups.
     pub(super) fn declare(&self, groups: Vec<String>, remarks: &mut Vec<String>) -> Result<Writes> {
         let Some(workspace) = &self.workspace else { return Ok(Writes::new()) };
         let project = &workspace.project;
@@ -163,7 +166,7 @@ impl Place {
         Ok(Plan::create(Some(project), &after).run(&self.folder)?.writes)
     }
 
-    /// What a type lacks that has no apply configuration.
+    /// Returns the advice for a type without an apply configuration.
     pub(super) fn how_to_derive(&self) -> &'static str {
         if self.workspace.is_some() {
             "write `#[cfg_attr(feature = \"client\", derive(windlass_client::apply::ApplyConfiguration), apply(crate = \"windlass_client::apply\"))]` \
@@ -191,7 +194,7 @@ impl Place {
         output.ancestors().find(is_source).map_or(output.clone(), Path::to_owned)
     }
 
-    /// Why there is nothing to generate.
+    /// Returns the reason for an empty set of kinds.
     pub(super) fn no_kinds(&self) -> String {
         match &self.crds {
             None => "the operator declares no CRD of the wanted groups and versions; create a kind with `windlass create api`".to_owned(),

@@ -27,7 +27,7 @@ impl Sources {
         Self(texts)
     }
 
-    /// Whether the file that declares a version of a kind derives `ApplyConfiguration`.
+    /// Returns whether the file that declares a version of a kind derives `ApplyConfiguration`.
     pub(super) fn derives_apply_configuration(&self, kind: &str, version: &str) -> bool {
         let declares = |text: &&String| {
             let squeezed: String = text.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! What a person asks for, in Windlass's words or in those of code-generator.
+//! The arguments of `windlass generate`, in Windlass's words or in code-generator's words.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,17 +11,17 @@ use crate::error::Result;
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     pub(crate) pieces: BTreeSet<Piece>,
-    /// Whether types are generated; without a value, the place decides.
+    /// True to generate types; without a value, the place decides.
     pub(crate) types: Option<bool>,
-    /// What was asked for without an effect.
+    /// Arguments without an effect.
     pub(crate) remarks: Vec<String>,
     /// The versions of each group, by the first label of the group. Empty: all.
     groups: BTreeMap<String, Vec<String>>,
 }
 
 impl Wanted {
-    /// Reads the arguments: pieces, and what follows them in a line of generate-groups.sh (an output package, a package with types, and
-    /// groups with versions).
+    /// Parses the arguments: pieces, and the further arguments of generate-groups.sh (an output package, a
+    /// package with types, and groups with versions).
     pub(crate) fn parse(arguments: &[String]) -> Result<Self> {
         let mut wanted = Self::default();
         let (pieces, rest) = match arguments.split_first() {
@@ -53,7 +53,7 @@ impl Wanted {
         wanted
     }
 
-    /// Adds a group with its versions, written as `foo:v1,v2`. Returns whether it is one.
+    /// Adds a group with versions, written as `foo:v1,v2`. Returns `false` for any other text.
     fn add_group(&mut self, text: &str) -> bool {
         let Some((group, versions)) = text.split_once(':') else { return false };
         let versions = versions.split(',').map(str::to_owned);
@@ -109,7 +109,7 @@ impl Wanted {
         }
     }
 
-    /// The versions of a group that was named in full or by its first label.
+    /// Returns the versions of a group that was named in full or by the first label.
     fn versions_of(&self, group: &str) -> Option<&Vec<String>> {
         let label = group.split('.').next().unwrap_or_default();
         self.groups.get(group).or_else(|| self.groups.get(label))

@@ -34,7 +34,7 @@ pub(crate) struct BuildRequest {
     pub(crate) output: Option<PathBuf>,
 }
 
-/// Builds an image. Returns its names with its digest.
+/// Builds an image. Returns the image's names with the digest.
 pub(crate) async fn build(store: &Store, request: BuildRequest, notes: &mut Output) -> Result<Vec<String>> {
     let workspace = Workspace::current().ok();
     let folder = workspace.as_ref().map_or_else(std::env::current_dir, |it| Ok(it.root.clone()))?;

@@ -13,7 +13,7 @@ use super::recipe::Time;
 use crate::error::{Advice, Result};
 use crate::output::Output;
 
-/// The file of a bundle whose annotations are the labels of the image.
+/// The file of a bundle with the annotations that become labels of the image.
 const ANNOTATIONS: &str = "metadata/annotations.yaml";
 
 /// A bundle to build an image of.
@@ -28,7 +28,8 @@ pub(crate) struct BundleRequest {
     pub(crate) output: Option<PathBuf>,
 }
 
-/// Builds the image of a bundle: the folder's files, and the labels by which OLM knows a bundle. Returns the names with the digest.
+/// Builds the image of a bundle: the folder's files, and OLM's labels of a bundle. Returns the names with the
+/// digest.
 pub(crate) fn build_bundle(
     store: &Store,
     request: &BundleRequest,
@@ -68,7 +69,7 @@ fn labels(path: &Path) -> Result<BTreeMap<String, String>> {
     Ok(annotations.iter().filter_map(text).collect())
 }
 
-/// Adds the files of a folder and of its folders.
+/// Adds the files of a folder and of all folders below.
 fn add(files: &mut Files, folder: &Path, below: &str) -> Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;

@@ -29,12 +29,12 @@ pub(super) struct Toolchain {
     pub(super) linking: Linking,
     /// The subcommand of cargo: `build` or `zigbuild`.
     subcommand: &'static str,
-    /// The C compiler and linker, if cargo does not know them.
+    /// The C compiler and linker, if cargo does not know the tools.
     compiler: Option<String>,
 }
 
 impl Toolchain {
-    /// Chooses the first way to compile for a platform whose tools are installed.
+    /// Returns the first way to compile for a platform with installed tools.
     pub(super) fn choose(platform: &Platform, linking: Option<Linking>, notes: &mut Output) -> Result<Self> {
         let chosen = Self::first_of(platform, linking, &installed_targets(), is_installed);
         let architecture = platform.rust_architecture();
@@ -62,7 +62,7 @@ impl Toolchain {
         Ok(chosen)
     }
 
-    /// Returns the first way to compile for a platform whose target and tools are there.
+    /// Returns the first way to compile for a platform with an installed target and tools.
     fn first_of(
         platform: &Platform,
         linking: Option<Linking>,
@@ -160,7 +160,8 @@ fn candidates(platform: &Platform) -> Vec<Toolchain> {
     found
 }
 
-/// Returns the flags of rustc: those of the environment, and the removal of this machine's folders from the program.
+/// Returns the flags of rustc: the flags of the environment, and flags that remove this machine's folders
+/// from the program.
 fn flags(root: &Path) -> String {
     let encoded = std::env::var("CARGO_ENCODED_RUSTFLAGS").ok();
     let plain = || {
@@ -177,7 +178,7 @@ fn flags(root: &Path) -> String {
     given.into_iter().chain(remaps).collect::<Vec<_>>().join(SEPARATOR)
 }
 
-/// Returns the targets whose standard library is installed.
+/// Returns the targets with an installed standard library.
 fn installed_targets() -> Vec<String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let sysroot = Command::new(rustc).args(["--print", "sysroot"]).output();

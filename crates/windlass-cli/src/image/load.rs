@@ -1,4 +1,4 @@
-//! Loads images into container engines and clusters, by their own commands.
+//! Loads images into container engines and clusters, with the commands of the engines.
 
 use std::process::Stdio;
 

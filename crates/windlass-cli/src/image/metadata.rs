@@ -55,7 +55,7 @@ struct Dependency {
 
 #[derive(Deserialize)]
 struct Kind {
-    /// `null` is a dependency of the program, `build` and `dev` are others.
+    /// `null` is a dependency of the program; `build` and `dev` are dependencies of the build and of tests.
     kind: Option<String>,
 }
 

@@ -30,7 +30,8 @@ use crate::output::Output;
 /// The environment variable that names the folder of the store.
 pub(crate) const STORE: &str = "WINDLASS_IMAGES";
 
-/// How long a blob without a name stays in the store: another command may be about to name its image.
+/// The time for which a blob without a name stays in the store: a running command may name the blob's image
+/// later.
 const GRACE: Duration = Duration::from_secs(3600);
 
 /// Opens the store in a folder, or the store of the user.

@@ -12,7 +12,8 @@ use crate::error::{Advice, Result};
 /// The most libraries of a program.
 const MOST: usize = 200;
 
-/// Libraries that glibc opens by name, to look up hosts. Since glibc 2.34 they are in the C library.
+/// Libraries that glibc opens by name, to look up hosts. Since glibc 2.34, the C library contains these
+/// libraries.
 const HOST_LOOKUP: [&str; 2] = ["libnss_files.so.2", "libnss_dns.so.2"];
 
 /// Adds a program at a path, and the loader and libraries of the program. Returns the number of libraries.
@@ -75,7 +76,7 @@ fn folders(platform: &Platform) -> Vec<PathBuf> {
     folders.into_iter().map(PathBuf::from).collect()
 }
 
-/// Returns the file of a library, or of the loader, whose name is a path.
+/// Returns the file of a library or of the loader. The name of the loader is a path.
 fn found(name: &str, folders: &[PathBuf]) -> Option<PathBuf> {
     let file_name = Path::new(name).file_name()?;
     folders.iter().map(|folder| folder.join(file_name)).find(|file| file.is_file())

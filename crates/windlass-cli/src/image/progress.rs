@@ -1,4 +1,4 @@
-//! The progress of a transfer, in one line of a terminal. Without a terminal, nothing is shown.
+//! The progress of a transfer, in a line of a terminal. Without a terminal, no progress is shown.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};

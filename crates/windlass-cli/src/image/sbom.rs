@@ -56,7 +56,7 @@ pub(super) fn document(metadata: &Metadata, root: &Package, created: &str) -> Re
     Ok(serde_json::to_vec_pretty(&document)?)
 }
 
-/// Returns a UUID that is made of the document, so that equal documents have equal numbers.
+/// Returns a UUID that is computed from the document: equal documents have equal numbers.
 fn serial_number(document: &[u8]) -> String {
     let hex = Digest::of(document).hex().to_owned();
     format!("urn:uuid:{}-{}-8{}-8{}-{}", &hex[..8], &hex[8..12], &hex[13..16], &hex[17..20], &hex[20..32])

@@ -36,7 +36,7 @@ impl Connection {
     }
 }
 
-/// Returns the registries as a project and the files of the user configure them.
+/// Returns the registries, with the configuration of the project and the user.
 pub(crate) fn registry_of_project() -> Result<Registry> {
     Connection { user: None, ca_files: Vec::new(), plain_http: false }.registry()
 }
@@ -58,7 +58,7 @@ fn password() -> Result<String> {
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// Pushes an image. Returns its name with its digest.
+/// Pushes an image. Returns the image's name with the digest.
 pub(crate) async fn push(
     store: &Store,
     image: &Reference,
@@ -80,7 +80,7 @@ pub(crate) async fn push(
     Ok(target.with_digest(pushed.digest).to_string())
 }
 
-/// Pulls an image. Returns its name with its digest.
+/// Pulls an image. Returns the image's name with the digest.
 pub(crate) async fn pull(
     store: &Store,
     image: &Reference,

@@ -1,4 +1,4 @@
-//! The manifests of a project: from its operator to the files below `config/`.
+//! The manifests of a project: from the operator to the files below `config/`.
 
 mod base;
 mod new_project;

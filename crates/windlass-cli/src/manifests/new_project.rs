@@ -24,7 +24,7 @@ pub(crate) fn new_project_files(project: &Project) -> Result<BTreeMap<String, St
     Ok(Manifests::new(&inventory(&options), options)?.files())
 }
 
-/// Returns what the operator of a new project declares.
+/// Returns the declarations of a new project's operator.
 fn inventory(options: &Options) -> Inventory {
     let mut manager = Manager::from_config(ConfigSource::default())
         .leader_election(LeaderElection::new(&options.project))

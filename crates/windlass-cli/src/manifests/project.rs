@@ -1,4 +1,4 @@
-//! What a project's operator declares, with what the files below `config/` choose.
+//! The declarations of a project's operator, with the choices in the files below `config/`.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::error::Result;
 use crate::output::Output;
 use crate::project::{Operator, Workspace};
 
-/// The file in which a person chooses components.
+/// The file in which the user chooses components.
 const DEFAULT: &str = "config/default/kustomization.yaml";
 
 /// The file with all objects.
 const INSTALL: &str = "dist/install.yaml";
 
-/// What a command line chooses beside the parts.
+/// The options of a command line beside the parts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Choices {
     /// The image of the operator. Default: `controller:latest`.
@@ -36,7 +36,8 @@ pub(crate) struct ProjectManifests {
 }
 
 impl ProjectManifests {
-    /// Builds the operator, asks it what it declares, and makes the manifests. `out` gets the progress.
+    /// Builds the operator, reads the operator's declarations, and makes the manifests. `out` gets the
+    /// progress.
     pub(crate) async fn load(
         workspace: &Workspace,
         request: &Request,
@@ -52,7 +53,7 @@ impl ProjectManifests {
         Self::of(inventory, options, &workspace.folder)
     }
 
-    /// Makes the manifests. Files that the person keeps by hand replace generated ones.
+    /// Makes the manifests. Files that the user keeps by hand replace generated files.
     fn of(inventory: Inventory, mut options: Options, disk: &dyn Disk) -> Result<Self> {
         let generated = Manifests::new(&inventory, options.clone())?.files();
         options.own_files = own_files(disk, generated.keys())?;
@@ -145,7 +146,7 @@ fn options(workspace: &Workspace, request: &Request, choices: &Choices) -> Resul
     Ok(options)
 }
 
-/// Returns the objects of those files that would be generated, but that the person keeps by hand.
+/// Returns the objects of files that would be generated, but that the user keeps by hand.
 fn own_files<'a>(
     disk: &dyn Disk,
     generated: impl Iterator<Item = &'a String>,
@@ -159,7 +160,7 @@ fn own_files<'a>(
     Ok(own)
 }
 
-/// Makes the generated files below a folder exactly these. Files that the person keeps by hand stay.
+/// Makes the generated files below a folder exactly these files. Files that the user keeps by hand stay.
 pub(crate) fn generated_files(
     disk: &dyn Disk,
     folder: &str,
@@ -210,7 +211,7 @@ mod tests {
     use super::super::parse;
     use super::*;
 
-    /// A project on disk, and an operator without its program.
+    /// A project on disk, and the declarations of an operator.
     struct Example {
         workspace: Workspace,
         inventory: Inventory,
@@ -241,7 +242,7 @@ mod tests {
             ProjectManifests::of(inventory, options, &self.workspace.folder).expect("manifests")
         }
 
-        /// Writes what a command line asks for, and returns what was done.
+        /// Runs `windlass manifests` with these words, and returns the changes.
         fn write(&self, words: &[&str]) -> Vec<String> {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
             let request = parse(&words).expect("a request");
@@ -280,7 +281,7 @@ mod tests {
         example.edit("config/rbac/role.yaml", |text| {
             text.lines().skip(1).map(|line| line.replace("list", "get") + "\n").collect()
         });
-        // A file that has nothing to do with the manifests need not be YAML.
+        // A file outside of the manifests need not be YAML.
         example.edit("config/other/template.yaml", |_| "{{ .Values }}: {{".to_owned());
         assert_eq!(example.write(&["all"]), Vec::<String>::new());
         let found = example.load(&Request::default());

@@ -12,7 +12,7 @@ const NAMED: usize = 3;
 /// A field, and the size of the field's schema in bytes.
 type Weight = (String, usize);
 
-/// Returns a warning for each definition that nears the limit, with its heaviest fields.
+/// Returns a warning for each definition near the limit, with the largest fields of the definition.
 pub(crate) fn size_warnings(definitions: &[&Value]) -> Vec<String> {
     definitions.iter().filter_map(|definition| warning(definition)).collect()
 }

@@ -1,4 +1,4 @@
-//! The words of `windlass manifests`: those of controller-gen, where they mean the same.
+//! The words of `windlass manifests`. Words that controller-gen has mean the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -19,7 +19,8 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Returns the folder of the generated files; of all for `all`, which has those of the others.
+    /// Returns the folder of the generated files. The folder of `all` contains the folders of all other
+    /// parts.
     pub(crate) fn folder(self) -> &'static str {
         match self {
             Self::Crd => "config/crd",
@@ -30,7 +31,7 @@ impl Part {
         }
     }
 
-    /// Returns the folder in which controller-gen's users expect the files.
+    /// Returns controller-gen's default folder of the files.
     fn usual_folder(self) -> &'static str {
         match self {
             Self::Crd => "config/crd/bases",
@@ -53,7 +54,7 @@ impl Part {
 /// Where a part is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// To its files below `config/`, with kustomizations.
+    /// To the project's files below `config/`, with kustomizations.
     Project,
     /// To a folder, without kustomizations.
     Folder(PathBuf),
@@ -63,7 +64,7 @@ pub(crate) enum Target {
     Nowhere,
 }
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) parts: BTreeMap<Part, Target>,
@@ -83,7 +84,7 @@ pub(crate) fn parse(words: &[String]) -> Result<Request, String> {
             let (part, target) = output_rule(word, rule)?;
             targets.insert(part, target);
         } else if word.starts_with("paths=") {
-            // The types are those that the operator was compiled with.
+            // The operator was compiled with the types: no path of types is needed.
         } else {
             let (name, options) = word.split_once(':').unwrap_or((word, ""));
             match Part::parse(name) {
@@ -97,7 +98,7 @@ pub(crate) fn parse(words: &[String]) -> Result<Request, String> {
             }
         }
     }
-    // A line with only generators of other tools, such as `object`, asks for nothing else.
+    // A line with only generators of other tools, such as `object`, requests no files.
     if parts.is_empty() && request.notes.is_empty() {
         parts.insert(Part::All);
     }
@@ -109,7 +110,7 @@ pub(crate) fn parse(words: &[String]) -> Result<Request, String> {
     Ok(request)
 }
 
-/// A folder that is the usual one is that of the project.
+/// Replaces the default folder by the folder of the project.
 fn usual(part: Part, target: Target) -> Target {
     match target {
         Target::Folder(folder) if folder.components().eq(PathBuf::from(part.usual_folder()).components()) => {

@@ -87,7 +87,7 @@ mod tests {
         let gone = first.own.path().to_owned();
         drop(first);
         assert!(!gone.exists());
-        // A killed process removes nothing, and the lock is free.
+        // A killed process removes no directory, and the lock is free.
         let NodeDirectory { own, _lock: lock, .. } = second;
         let killed = own.keep();
         drop(lock);

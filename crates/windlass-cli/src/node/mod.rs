@@ -23,7 +23,7 @@ const STOP: Duration = Duration::from_secs(30);
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Pods")]
 pub(crate) struct NodeArgs {
-    /// Which pods run their programs; all others are simulated
+    /// Pods that run programs; all others are simulated
     #[arg(long, value_enum, default_value_t = Pods::Local)]
     pods: Pods,
 
@@ -49,7 +49,7 @@ pub(crate) struct NodeArgs {
     image_limit: u64,
 }
 
-/// The pods whose programs run.
+/// The choice of the pods that run programs.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum Pods {
     /// Pods whose images are in the local store, or in a registry on a loopback address

@@ -1,4 +1,4 @@
-//! `etcd`, as far as test frameworks see it: it answers health checks. The objects are in `kube-apiserver`.
+//! `etcd` for test frameworks: answers health checks. The objects are in `kube-apiserver`.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -17,7 +17,8 @@ const HEALTHY: &str = r#"{"health":"true","reason":""}"#;
 const VERSION: &str = r#"{"etcdserver":"3.6.0","etcdcluster":"3.6.0","storage":"3.6.0"}"#;
 const ELSEWHERE: &str = "this etcd only answers health checks: kube-apiserver keeps its objects itself\n";
 
-/// Stand in for etcd beside windlass's kube-apiserver, which keeps its objects itself: only health checks are answered.
+/// Stand in for etcd beside windlass's kube-apiserver, which keeps objects in memory: only health checks are
+/// answered.
 #[derive(Parser)]
 #[command(name = "etcd", version)]
 struct Etcd {
@@ -33,7 +34,7 @@ struct Etcd {
     #[arg(long, value_name = "DIR")]
     wal_dir: Option<PathBuf>,
 
-    /// Has no effect: nothing is written.
+    /// Has no effect: no file is written.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     unsafe_no_fsync: Option<String>,
 }
@@ -85,7 +86,7 @@ pub(super) async fn serve(listener: TcpListener) {
     }
 }
 
-/// Answers one request, and closes the connection.
+/// Answers a request, and closes the connection.
 async fn answer(mut stream: TcpStream) -> std::io::Result<()> {
     let mut head = Vec::new();
     while !head.windows(4).any(|window| window == b"\r\n\r\n") && head.len() < 8192 {

@@ -1,4 +1,4 @@
-//! The health of the etcd servers that `--etcd-servers` names. Nothing is stored there.
+//! The health of the etcd servers of `--etcd-servers`. No object is stored there.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::error::Result;
 
 /// How often the servers are asked.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// How long one server has to answer.
+/// The time limit for an answer of a server.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 /// The part of a reply that is read, in bytes.
 const MAX_REPLY: usize = 8192;
@@ -24,11 +24,11 @@ pub(super) struct EtcdHealth {
     last: Arc<Mutex<Result<(), String>>>,
 }
 
-/// One server of `--etcd-servers`.
+/// A server of `--etcd-servers`.
 struct Server {
     /// `host:port`.
     address: String,
-    /// Whether it speaks HTTP without TLS. Of others, only whether they accept connections is known.
+    /// True if the server speaks HTTP without TLS. The check of a server with TLS only opens a connection.
     is_plain: bool,
 }
 
@@ -76,7 +76,7 @@ impl EtcdHealth {
         Ok((!servers.is_empty()).then(|| Self { servers: servers.into(), last }))
     }
 
-    /// Asks the servers until one of them is well.
+    /// Polls the servers until a server is healthy.
     ///
     /// # Errors
     /// None is within `limit`.

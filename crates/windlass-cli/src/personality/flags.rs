@@ -1,4 +1,4 @@
-//! The flags of the programs: those without effect, and their form.
+//! The flags of the programs: flags without an effect, and the form of flags.
 
 use std::ffi::OsString;
 
@@ -6,15 +6,15 @@ use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches};
 
 use crate::output::Output;
 
-/// A flag that is accepted, and whether it is a switch.
+/// An accepted flag, and the kind of the flag's value.
 type Flag = (&'static str, Kind);
 
-/// What follows a flag.
+/// The value of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A value.
     Value,
-    /// Nothing, or `=true` or `=false`.
+    /// No value, or `=true` or `=false`.
     Switch,
 }
 
@@ -106,8 +106,8 @@ pub(super) const APISERVER_WITHOUT_EFFECT: &[Flag] = &[
     ("watch-cache-sizes", Value),
 ];
 
-/// Parses the arguments of a program, its name first. Flags without effect that were given are named on stderr; an unknown flag
-/// ends the process with an error that names it.
+/// Parses the arguments of a program, its name first. Given flags without an effect are named on stderr; an
+/// unknown flag ends the process with an error.
 pub(super) fn parse<P: CommandFactory + FromArgMatches>(
     without_effect: &[Flag],
     arguments: impl IntoIterator<Item = OsString>,
@@ -130,7 +130,7 @@ pub(super) fn with_two_dashes(argument: OsString) -> OsString {
     }
 }
 
-/// Returns the flags of a program, with those that have no effect.
+/// Returns the flags of a program, including the flags without an effect.
 pub(super) fn command<P: CommandFactory>(without_effect: &[Flag]) -> Command {
     P::command().args(without_effect.iter().map(|(name, kind)| argument(name, *kind)))
 }

@@ -33,11 +33,11 @@ struct KubeApiserver {
     #[arg(long, value_name = "IP")]
     bind_address: Option<IpAddr>,
 
-    /// Listen on this port; 0 chooses a free one.
+    /// Listen on this port; 0 chooses a free port.
     #[arg(long, value_name = "PORT", default_value_t = 6443)]
     secure_port: u16,
 
-    /// Read apiserver.crt and apiserver.key from this folder. If they are not there, make and write them.
+    /// Read apiserver.crt and apiserver.key from this folder. Missing files are made.
     #[arg(long, value_name = "DIR", default_value = "/var/run/kubernetes")]
     cert_dir: PathBuf,
 
@@ -57,7 +57,7 @@ struct KubeApiserver {
     #[arg(long, value_name = "FILE")]
     token_auth_file: Option<PathBuf>,
 
-    /// How requests are authorised: RBAC, Node (which adds nothing to RBAC) or AlwaysAllow.
+    /// The modes of authorization: RBAC, Node (no effect beside RBAC) or AlwaysAllow.
     #[arg(long, value_name = "MODES", value_delimiter = ',', default_value = "AlwaysAllow")]
     authorization_mode: Vec<AuthorizationMode>,
 
@@ -89,13 +89,14 @@ struct KubeApiserver {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     enable_admission_plugins: Vec<String>,
 
-    /// Wait until one of these etcd servers is healthy before serving, and fail /readyz and /livez while none is. Nothing is
-    /// stored there: objects are kept in memory. Of an https server, only whether it accepts connections is checked.
+    /// Wait until an etcd server is healthy before serving, and fail /readyz and /livez while no etcd server
+    /// is healthy. Objects are kept in memory, not in etcd. The check of an https server only opens a
+    /// connection.
     #[arg(long, value_name = "URLS", value_delimiter = ',')]
     etcd_servers: Vec<String>,
 
-    /// Allocate the cluster addresses of services from this range of IPv4 addresses. Its first address is that of the Service
-    /// kubernetes.
+    /// Allocate the cluster addresses of services from this range of IPv4 addresses. The first address of the
+    /// range is the address of the Service kubernetes.
     #[arg(long, value_name = "CIDR", default_value_t = ServiceRange::default())]
     service_cluster_ip_range: ServiceRange,
 
@@ -192,7 +193,7 @@ impl KubeApiserver {
         let ip = self.bind_address.unwrap_or(Ipv4Addr::LOCALHOST.into());
         let mut listen = Listen::on(SocketAddr::from((ip, self.secure_port)));
         if self.bind_address.is_some() {
-            // Who names an address wants it.
+            // A user who names an address wants connections from other machines.
             listen = listen.allow_remote();
         }
         // As in kube-apiserver, requests without credentials may not do everything.
@@ -214,7 +215,7 @@ impl KubeApiserver {
         Ok(listen)
     }
 
-    /// Returns the keys of service account tokens. Of several signing keys, the last one counts.
+    /// Returns the keys of service account tokens. The last of several signing keys counts.
     fn token_keys(&self) -> Result<Option<TokenKeys>> {
         let Some(path) = self.service_account_signing_key_file.last() else { return Ok(None) };
         let issuer = self.service_account_issuer.first().map_or(ISSUER, String::as_str);
@@ -234,7 +235,8 @@ impl KubeApiserver {
         Ok(Some(keys))
     }
 
-    /// Returns the certificate of the flags, or that of the folder. If the folder has none, a new one is written there.
+    /// Returns the certificate of the flags, or the certificate of the folder. Writes a new certificate to a
+    /// folder without a certificate.
     fn certificate(&self, ip: IpAddr) -> Result<ServerCertificate> {
         let in_folder = (self.cert_dir.join("apiserver.crt"), self.cert_dir.join("apiserver.key"));
         let (certificate, key) = match (&self.tls_cert_file, &self.tls_private_key_file) {
@@ -257,7 +259,7 @@ impl KubeApiserver {
     }
 }
 
-/// Writes a certificate and its key to files. Only the owner may read the key.
+/// Writes a certificate and the key to files. Only the owner may read the key.
 fn write_certificate(certificate: &ServerCertificate, path: &Path, key_path: &Path) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

@@ -1,4 +1,5 @@
-//! The programs that test frameworks start: the command is one of them when it is called by its name.
+//! The programs that test frameworks start: the command behaves as a program when called by the program's
+//! name.
 
 mod etcd;
 mod etcd_health;

@@ -14,23 +14,25 @@ use super::Workspace;
 use crate::error::{Advice, Error, Result};
 use crate::output::Output;
 
-/// How long the first build takes with one core, in minutes: the dependencies of a project are about 200 crates.
+/// The duration of the first build on one core, in minutes: the dependencies of a project are about 200
+/// crates.
 const FIRST_BUILD_MINUTES: usize = 4;
 
 /// A call of cargo in a project.
 pub(crate) struct Cargo {
     command: Command,
-    /// Whether it leads a process group.
+    /// True if cargo leads a process group.
     has_group: bool,
 }
 
 impl Cargo {
-    /// Returns a call with a subcommand, whose output goes to the person.
+    /// Returns a call of a subcommand. The output goes to the user.
     pub(crate) fn new(root: &Path, subcommand: &str) -> Self {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.arg(subcommand).current_dir(root).stdin(Stdio::null()).kill_on_drop(true);
-        // A group of its own, which is ended as a whole: cargo leaves compilers and tests running if it alone is ended. In the
-        // foreground of a terminal it stays there: it may ask for a passphrase, and the terminal ends all of its group by itself.
+        // A new process group, which is ended as a whole: a killed cargo leaves compilers and tests running.
+        // In the foreground of a terminal, cargo stays in this group: cargo may ask for a passphrase, and the
+        // terminal ends the whole group.
         let has_group = !std::io::stdin().is_terminal();
         if has_group {
             command.process_group(0);
@@ -49,7 +51,7 @@ impl Cargo {
         self
     }
 
-    /// Runs cargo to its end, and returns what cargo prints. Messages for the person go to stderr.
+    /// Runs cargo to the end, and returns cargo's output. Messages for the user go to stderr.
     pub(crate) async fn printed(mut self) -> Result<Vec<u8>> {
         self.command.stdout(Stdio::piped());
         let output = self.finish().await?;
@@ -60,7 +62,7 @@ impl Cargo {
         }
     }
 
-    /// Runs it to its end. Dropping the future ends cargo and what it has started.
+    /// Runs cargo to the end. Dropping the future ends cargo and all processes that cargo has started.
     pub(crate) async fn run(self) -> Result<()> {
         let status = self.finish().await?.status;
         if status.success() { Ok(()) } else { Err(format!("cargo ended with {status}").into()) }
@@ -76,11 +78,11 @@ impl Cargo {
     }
 }
 
-/// A process group, which gets SIGTERM when this is dropped.
+/// A process group that gets SIGTERM when the value is dropped.
 struct Group(Option<Pid>);
 
 impl Group {
-    /// Forgets the group: its number may be that of another one soon.
+    /// Forgets the group: the operating system may give the number to another group.
     fn has_ended(mut self) {
         self.0 = None;
     }
@@ -89,7 +91,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(leader) = self.0 {
-            // It may have ended meanwhile.
+            // The group may have ended meanwhile.
             let _ = kill_process_group(leader, Signal::TERM);
         }
     }
@@ -117,7 +119,7 @@ struct Target {
 }
 
 impl Workspace {
-    /// Says how long the first build takes, if nothing is compiled yet.
+    /// Prints the expected duration of the first build, if no crate is compiled yet.
     pub(crate) fn announce_first_build(&self, out: &mut Output) {
         if self.has_compiled() {
             return;
@@ -129,20 +131,20 @@ impl Workspace {
         ));
     }
 
-    /// Whether cargo has compiled something for this project.
+    /// Returns whether cargo has compiled a crate for this project.
     fn has_compiled(&self) -> bool {
         let named = ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR"].into_iter().find_map(std::env::var_os);
         let target = self.root.join(named.unwrap_or_else(|| "target".into()));
         target.join("debug/.fingerprint").is_dir() || self.is_elsewhere()
     }
 
-    /// Whether a configuration of cargo names another target folder.
+    /// Returns whether a configuration of cargo names another target folder.
     fn is_elsewhere(&self) -> bool {
         let mut files = self.root.ancestors().map(|folder| folder.join(".cargo/config.toml"));
         files.any(|file| std::fs::read_to_string(file).is_ok_and(|text| text.contains("target-dir")))
     }
 
-    /// Builds the operator, and returns the path of the program. Cargo shows its progress on stderr.
+    /// Builds the operator, and returns the path of the program. Cargo shows the progress on stderr.
     pub(crate) async fn build(&self, out: &mut Output) -> Result<PathBuf> {
         let name = &self.project.project_name;
         self.announce_first_build(out);

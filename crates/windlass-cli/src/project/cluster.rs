@@ -23,16 +23,17 @@ const EMBEDDED: &str = "+windlass-";
 /// How long the server of the local kubeconfig may take to accept a connection.
 const PROBE: Duration = Duration::from_millis(500);
 
-/// Which cluster. Without flags: KUBECONFIG; else the cluster of `windlass cluster` or `windlass dev` in this project, if one runs; else
-/// ~/.kube/config.
+/// The cluster. Without flags: KUBECONFIG; else the running cluster of `windlass cluster` or `windlass dev`
+/// in this project; else ~/.kube/config.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ClusterArgs {
-    /// Use this kubeconfig. Default: KUBECONFIG; else .windlass/kubeconfig, if its cluster runs; else ~/.kube/config.
+    /// Use this kubeconfig. Default: KUBECONFIG; else .windlass/kubeconfig of a running cluster; else
+    /// ~/.kube/config.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
-    /// Use this context of the kubeconfig instead of the current one.
+    /// Use this context of the kubeconfig instead of the current context.
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
 
@@ -42,12 +43,12 @@ pub(crate) struct ClusterArgs {
 }
 
 impl ClusterArgs {
-    /// Whether a flag names a cluster.
+    /// Returns whether a flag names a cluster.
     pub(crate) fn is_named(&self) -> bool {
         self.kubeconfig.is_some() || self.context.is_some()
     }
 
-    /// Finds the cluster, and says which it is.
+    /// Finds the cluster, and prints the cluster's address.
     pub(crate) async fn connect(&self, workspace: &Workspace, out: &mut Output) -> Result<Cluster> {
         let local = workspace.root.join(LOCAL_KUBECONFIG);
         let by_environment = std::env::var_os("KUBECONFIG").is_some_and(|files| !files.is_empty());
@@ -80,7 +81,8 @@ impl ClusterArgs {
         })
     }
 
-    /// The namespace to watch: that of the flag; of a project with one namespace, `default`.
+    /// Returns the namespace to watch: the namespace of the flag, or `default` for a project with a single
+    /// namespace.
     pub(crate) fn namespaces(&self, workspace: &Workspace) -> Option<String> {
         self.namespace.clone().or_else(|| workspace.project.namespaced.then(|| "default".to_owned()))
     }
@@ -97,7 +99,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Returns the flags by which an operator finds the cluster.
+    /// Returns the operator's flags for this cluster.
     pub(super) fn flags(&self) -> Vec<OsString> {
         let mut flags = Vec::new();
         let mut add = |flag: &str, value: Option<OsString>| {
@@ -112,7 +114,8 @@ impl Cluster {
     }
 }
 
-/// Returns the URL of a kubeconfig's server, if it accepts connections: the file stays when the cluster has ended.
+/// Returns the URL of a kubeconfig's server, if the server accepts connections: the file outlives the
+/// cluster.
 pub(crate) fn running_server(kubeconfig: &Path) -> Option<String> {
     let text = std::fs::read_to_string(kubeconfig).ok()?;
     let server = text.lines().find_map(|line| line.trim().trim_start_matches("- ").strip_prefix("server:"));
@@ -124,13 +127,13 @@ pub(crate) fn running_server(kubeconfig: &Path) -> Option<String> {
 }
 
 impl Cluster {
-    /// Whether the API server is that of `windlass cluster` or `windlass dev`.
+    /// Returns whether the API server belongs to `windlass cluster` or `windlass dev`.
     pub(crate) async fn is_embedded(&self) -> Result<bool> {
         Ok(self.client.apiserver_version().await?.git_version.contains(EMBEDDED))
     }
 }
 
-/// Says which CEL rules of the project the cluster does not evaluate, if the cluster is an embedded one.
+/// Prints the CEL rules of the project that an embedded cluster does not evaluate.
 pub(crate) async fn warn_of_rules(
     cluster: &Cluster,
     crds: &[CustomResourceDefinition],
@@ -143,7 +146,7 @@ pub(crate) async fn warn_of_rules(
     Ok(())
 }
 
-/// Says that a kubeconfig, which is about to be written, names another cluster that runs.
+/// Warns if a kubeconfig that is about to be written names another running cluster.
 pub(crate) fn warn_of_replaced(kubeconfig: &Path, shown: &Path, out: &mut Output) {
     if let Some(server) = running_server(kubeconfig) {
         let file = shown.display();

@@ -1,4 +1,4 @@
-//! Operators that a command left behind when it was killed.
+//! Operators that outlived a killed command.
 //!
 //! An operator ends with the command that runs the operator: see [`Operator::start`](super::Operator::start). An operator that was built
 //! with an earlier version of Windlass, or that hangs, is ended by the next `windlass run` or `windlass dev` in the project.
@@ -21,7 +21,7 @@ const FOLDER: &str = ".windlass/operators";
 /// The extension of a record that is not complete.
 const DRAFT: &str = "new";
 
-/// How long an operator may take to shut down before it is killed.
+/// The time that an operator has to shut down before SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The record of an operator that runs: a file named after the process id, with the start time of the process. The command holds a lock on
@@ -62,7 +62,7 @@ impl Drop for Record {
     }
 }
 
-/// Ends the operators of the project whose commands have ended.
+/// Ends operators of the project that outlived a command.
 pub(super) async fn end_all(root: &Path, out: &mut Output) -> Result<()> {
     let entries = match fs::read_dir(root.join(FOLDER)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -104,7 +104,7 @@ fn abandoned(path: &Path) -> Result<Option<String>> {
     Ok(Some(started))
 }
 
-/// Ends a process, unless the process id is that of another process meanwhile.
+/// Ends a process, unless the process id now belongs to another process.
 async fn end(pid: u32, started: &str, out: &mut Output) {
     let runs = || start_time(pid).is_some_and(|now| now == started);
     let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|_| runs()) else { return };
@@ -120,7 +120,8 @@ async fn end(pid: u32, started: &str, out: &mut Output) {
     }
 }
 
-/// Returns the time at which a process started, in a form of the operating system. Returns `None` if the process does not run.
+/// Returns the start time of a process, in a form of the operating system. Returns `None` if the process does
+/// not run.
 fn start_time(pid: u32) -> Option<String> {
     match fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => start_time_of_stat(&stat),

@@ -1,4 +1,4 @@
-//! A project that `windlass init` made: its folder, its operator, and the cluster to run it on.
+//! A project of `windlass init`: the folder, the operator, and the cluster of the operator.
 
 mod cargo;
 mod cluster;
@@ -19,7 +19,7 @@ pub(crate) use self::operator::{Child, Operator};
 pub(crate) use self::remaining::Remaining;
 use crate::error::{Advice, Result};
 
-/// The folder of a project, with its state.
+/// The folder and the state of a project.
 pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     pub(crate) folder: Folder,

@@ -15,7 +15,7 @@ use super::{Cluster, Workspace};
 use crate::error::Result;
 use crate::output::Output;
 
-/// How long an operator may take to shut down before it is killed.
+/// The time that an operator has to shut down before SIGKILL.
 const GRACE: Duration = Duration::from_secs(35);
 
 /// The variable of the operator's flag `--stop-with-stdin`. An operator of an earlier version, without the flag, ignores the variable.
@@ -31,7 +31,7 @@ impl Operator {
         Self { program }
     }
 
-    /// Returns what a command of the operator prints. The command needs no cluster.
+    /// Returns the output of a command of the operator. The command needs no cluster.
     pub(crate) async fn ask(&self, args: &[&str]) -> Result<String> {
         let mut command = Command::new(&self.program);
         command.args(args).stdin(Stdio::null()).env_remove("RUST_LOG").kill_on_drop(true);
@@ -59,15 +59,15 @@ impl Operator {
         Ok(serde_saphyr::from_multiple(&text)?)
     }
 
-    /// Returns what the operator declares.
+    /// Returns the declarations of the operator.
     pub(crate) async fn inventory(&self) -> Result<Inventory> {
         Ok(Inventory::parse(&self.ask(&["manifests"]).await?)?)
     }
 
     /// Starts the operator on a cluster, with flags of this command and of the person. Operators that a killed command left are ended before.
     ///
-    /// The operator stops when its standard input ends, and this process holds the other end: the operating system closes the pipe even if
-    /// this process is killed.
+    /// The operator stops when standard input ends, and this process holds the other end: the operating
+    /// system closes the pipe even if this process is killed.
     pub(crate) async fn start(
         &self,
         workspace: &Workspace,
@@ -80,7 +80,8 @@ impl Operator {
         let mut command = Command::new(&self.program);
         command.arg("run").args(cluster.flags()).args(own).args(args).kill_on_drop(true);
         command.stdin(Stdio::piped()).env(STOP_WITH_STDIN, "true");
-        // A group of its own: Ctrl-C reaches this process only, which passes it on once. A second one would end the operator at once.
+        // A new process group: Ctrl-C reaches only this process, which passes a single signal to the
+        // operator. A second signal would end the operator at once.
         command.process_group(0);
         let mut child =
             command.spawn().map_err(|error| format!("cannot run {}: {error}", self.program.display()))?;
@@ -99,20 +100,20 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Waits until it ends by itself.
+    /// Waits until the operator ends without a request.
     pub(crate) async fn ended(&mut self) -> Result<ExitStatus> {
         Ok(self.process.wait().await?)
     }
 
-    /// Whether it has ended.
+    /// Returns whether the operator has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         !matches!(self.process.try_wait(), Ok(None))
     }
 
-    /// Asks it to shut down, and waits until it has.
+    /// Asks the operator to shut down, and waits for the end.
     pub(crate) async fn stop(&mut self) -> Result<ExitStatus> {
         if let Some(pid) = self.process.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
-            // It may have ended meanwhile.
+            // The operator may have ended meanwhile.
             let _ = kill_process(pid, Signal::TERM);
         }
         if let Ok(status) = tokio::time::timeout(GRACE, self.process.wait()).await {

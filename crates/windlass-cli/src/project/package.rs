@@ -6,7 +6,7 @@ use windlass_scaffold::Disk;
 use super::Workspace;
 use crate::error::Result;
 
-/// The version of a package without one.
+/// The version of a package that declares no version.
 const UNVERSIONED: &str = "0.0.1";
 
 /// The package of the operator, from `Cargo.toml`.

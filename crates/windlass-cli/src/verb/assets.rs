@@ -12,8 +12,8 @@ use crate::personality::Personality;
 
 /// Write the programs that envtest starts into a folder: kube-apiserver and etcd.
 ///
-/// Test suites that use envtest (controller-runtime, kubebuilder) or jenvtest run on windlass's API server then, with
-/// nothing downloaded. Objects are in the memory of kube-apiserver; etcd only answers health checks.
+/// Test suites with envtest (controller-runtime, kubebuilder) or jenvtest then run on windlass's API server,
+/// without a download. Objects are in the memory of kube-apiserver; etcd only answers health checks.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -23,7 +23,7 @@ Examples:
 Both programs are copies of this one. Run the command again after an update.
 kubectl is not among them: suites that call it take the one on the PATH with TEST_ASSET_KUBECTL.")]
 pub(crate) struct Assets {
-    /// The folder. It is created if it does not exist; programs of these names are replaced.
+    /// The folder. A missing folder is created; existing programs of these names are replaced.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }

@@ -109,7 +109,8 @@ impl Bundle {
     }
 }
 
-/// Returns the sample objects of the project's kinds: those of config/samples, or else those that the operator declares.
+/// Returns the sample objects of the project's kinds: the objects of config/samples, or else the samples that
+/// the operator declares.
 fn samples(workspace: &Workspace, project: &ProjectManifests) -> Result<Vec<Value>> {
     let mut texts = Vec::new();
     for path in workspace.folder.list(SAMPLES)?.iter().filter(|path| {

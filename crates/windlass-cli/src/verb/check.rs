@@ -11,9 +11,11 @@ use crate::manifests::{Choices, ProjectManifests, base_definitions, parse};
 use crate::output::Output;
 use crate::project::Workspace;
 
-/// Check the project, for CI: whether generated manifests and clients are up to date, CRDs are compatible, and roles grant what is needed.
+/// Check the project, for CI: are generated manifests and clients up to date, are CRDs compatible, and do
+/// roles grant all declared rights?
 ///
-/// - Drift: a generated file that differs from what the code says, below config/ or among the clients of `windlass generate`.
+/// - Drift: a generated file below config/, or a client of `windlass generate`, that does not agree with the
+///   code.
 /// - Incompatible CRDs, with --against: a field, a kind or a version that is gone, a rule that is tighter, another scope or name.
 /// - CEL rules are listed, because test clusters, `windlass dev` and `windlass cluster` do not evaluate CEL. A CEL rule is no finding.
 /// - Missing rights: a right that a controller declares, and that your own files in config/rbac do not grant.
@@ -27,11 +29,11 @@ Examples:
 
 Exit codes: 0 nothing was found, 1 something was found (it is printed) or the check failed (the reason is on stderr), 2 invalid arguments.")]
 pub(crate) struct Check {
-    /// Compare the CRDs with those of a folder, or of a commit, tag or branch of git.
+    /// Compare the CRDs with the CRDs of a folder, or of a commit, tag or branch of git.
     #[arg(long, value_name = "DIR|COMMIT")]
     against: Option<String>,
 
-    /// What `windlass manifests` is given in this project, if it is given something.
+    /// The words of `windlass manifests` in this project, if the project uses words.
     #[arg(value_name = "PART")]
     words: Vec<String>,
 }

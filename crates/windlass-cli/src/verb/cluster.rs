@@ -18,11 +18,12 @@ pub(super) const KUBECONFIG: &str = ".windlass/kubeconfig";
 
 /// Run a control plane in the foreground, until Ctrl-C.
 ///
-/// It consists of an API server on the loopback address, the controllers of a cluster, and one node, all in this process. The node runs
-/// the programs of pods whose images are on this machine, and simulates all other pods. When it is ready, it writes a kubeconfig and prints its path.
+/// The control plane consists of an API server on the loopback address, the controllers of a cluster, and a
+/// node, all in this process. The node runs the programs of pods whose images are on this machine, and
+/// simulates all other pods. When ready, the command writes a kubeconfig and prints the path.
 ///
-/// All state is in memory and is lost at the end. Each start creates a new certificate authority and new credentials, so clients of an
-/// earlier start have to read the kubeconfig again.
+/// All state is in memory and is lost at the end. Each start creates a new certificate authority and new
+/// credentials, and clients of an earlier start have to read the kubeconfig again.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -57,20 +58,22 @@ Append .CONTAINER to a key for one container only.
 
 Logs go to stderr: warnings and errors only, unless -v or RUST_LOG asks for more.")]
 pub(crate) struct Cluster {
-    /// Listen on this port of 127.0.0.1. 0 chooses a free one.
+    /// Listen on this port of 127.0.0.1. 0 chooses a free port.
     #[arg(long, default_value_t = 0)]
     port: u16,
 
-    /// Write the kubeconfig to this file, with mode 0600: it has the rights of an administrator.
+    /// Write the kubeconfig to this file, with mode 0600, because the kubeconfig has the rights of an
+    /// administrator.
     #[arg(long, value_name = "FILE", default_value = KUBECONFIG)]
     kubeconfig: PathBuf,
 
-    /// Run the API server without controllers: nothing schedules or runs pods, creates service accounts or collects garbage.
+    /// Run the API server without controllers: pods are not scheduled or run, service accounts are not
+    /// created, and garbage is not collected.
     #[arg(long)]
     bare: bool,
 
-    /// Stop when standard input closes too. A parent that holds the other end of a pipe ends the control plane at its own end, even
-    /// after kill -9.
+    /// Stop when standard input closes, too. A parent process that holds the other end of a pipe thereby ends
+    /// the control plane with the parent's end, even after kill -9.
     #[arg(long)]
     until_stdin_closes: bool,
 
@@ -115,7 +118,7 @@ impl Cluster {
     }
 }
 
-/// Reads standard input until its end, or until an error, and drops the bytes.
+/// Reads standard input to the end, or to an error, and drops the bytes.
 ///
 /// The read runs on a detached thread, because a blocking task of the runtime would delay the exit of the process.
 async fn stdin_closed() {

@@ -44,18 +44,18 @@ impl GvkArgs {
     }
 }
 
-/// Where the type of a kind of others is.
+/// The place of an external kind's type.
 #[derive(Args, Clone)]
 struct ExternalArgs {
-    /// The Rust module of a type that another crate has, such as cert_manager::v1.
+    /// The Rust module of a type from another crate, such as cert_manager::v1.
     #[arg(long = "external-api-path", value_name = "MODULE")]
     module: Option<String>,
 
-    /// The domain of its API group.
+    /// The domain of the type's API group.
     #[arg(long = "external-api-domain", value_name = "DOMAIN", requires = "module", default_value = "")]
     domain: String,
 
-    /// Its crate, with a version: cert-manager@1.2.
+    /// The crate of the type, with a version: cert-manager@1.2.
     #[arg(long = "external-api-module", value_name = "CRATE", requires = "module", default_value = "")]
     package: String,
 }
@@ -70,7 +70,7 @@ impl ExternalArgs {
     }
 }
 
-/// Add a kind: its type, a controller and a sample.
+/// Add a kind: the type, a controller and a sample.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -88,11 +88,11 @@ struct ApiArgs {
     #[arg(long, value_name = "PLURAL")]
     plural: Option<String>,
 
-    /// Make the type in the api crate. false: the kind is built in, or of another crate.
+    /// Make the type in the api crate. false: the kind is built in, or from another crate.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     resource: Option<bool>,
 
-    /// Make a controller. Default: true, unless another version of the kind has one.
+    /// Make a controller. Default: true, unless another version of the kind has a controller.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     controller: Option<bool>,
 
@@ -144,15 +144,15 @@ struct WebhookArgs {
     #[arg(long, value_name = "PATH")]
     validation_path: Option<String>,
 
-    /// Conversion: this version is the hub, in which objects are stored.
+    /// Conversion: this version is the hub, the storage version.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
     conversion: bool,
 
-    /// Versions to convert to and from the hub. Default: all others of the kind.
+    /// Versions to convert to and from the hub. Default: all other versions of the kind.
     #[arg(long, value_name = "VERSION", value_delimiter = ',')]
     spoke: Vec<String>,
 
-    /// The plural of the kind; it is known from `create api`.
+    /// The plural of the kind; by default the plural of `create api`.
     #[arg(long, hide = true)]
     plural: Option<String>,
 
@@ -208,7 +208,7 @@ impl ApiArgs {
     }
 }
 
-/// Says what to do next with a new kind.
+/// Prints the next steps for a new kind.
 fn advise(project: &Project, made: &Resource, controller: Option<&str>, out: &mut Output) {
     let group = if project.multigroup {
         format!("{}/", windlass_scaffold::name::module(&made.group))

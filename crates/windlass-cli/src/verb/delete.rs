@@ -12,7 +12,7 @@ use crate::project::Workspace;
 
 /// Remove a kind or webhooks from the project.
 ///
-/// Files that were changed by hand are deleted only if git has them.
+/// Files that were changed by hand are deleted only if the files are in git.
 #[derive(Args)]
 pub(crate) struct Delete {
     #[command(subcommand)]
@@ -25,7 +25,7 @@ enum What {
     Webhook(WebhookArgs),
 }
 
-/// Remove a version of a kind, with its controller, webhooks and sample.
+/// Remove a version of a kind, together with the controller, the webhooks and the sample.
 #[derive(Args)]
 struct ApiArgs {
     #[command(flatten)]
@@ -41,7 +41,7 @@ struct ApiArgs {
     foreign: ForeignArgs,
 }
 
-/// Remove webhooks of a kind: those that are named, or all.
+/// Remove webhooks of a kind: the named webhooks, or all.
 #[derive(Args)]
 struct WebhookArgs {
     #[command(flatten)]

@@ -11,10 +11,10 @@ use crate::error::Result;
 use crate::output::Output;
 use crate::signals::ShutdownSignal;
 
-/// Run an example operator on a control plane of its own, and print what it does.
+/// Run an example operator on an embedded control plane, and print the operator's changes.
 ///
-/// Runs the CustomPod operator, creates a CustomPod with one replica, and prints each change of CustomPods and pods until Ctrl-C. It
-/// also prints kubectl commands to try in another terminal.
+/// Runs the CustomPod operator, creates a CustomPod with one replica, and prints each change of CustomPods
+/// and pods until Ctrl-C. The demo also prints kubectl commands to try in another terminal.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -26,7 +26,7 @@ pub(crate) struct Demo {
     #[arg(long)]
     tour: bool,
 
-    /// Listen on this port of 127.0.0.1. 0 chooses a free one.
+    /// Listen on this port of 127.0.0.1. 0 chooses a free port.
     #[arg(long, default_value_t = 0)]
     port: u16,
 

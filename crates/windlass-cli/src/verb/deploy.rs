@@ -17,9 +17,10 @@ use crate::project::{Cluster, ClusterArgs, Workspace, warn_of_rules};
 
 /// Deploy the operator to a cluster: CRDs, rights, webhooks and the Deployment, as `config/default` composes them.
 ///
-/// The operator is built first, because the manifests come from the code; files of config/ that you keep by hand are used instead of the
-/// generated ones. Objects are applied by server-side apply and labelled with the project's name; objects of an earlier deployment that the
-/// project does not have any more are deleted, except CRDs and namespaces. Nothing is written to config/.
+/// The operator is built first, because the manifests come from the code; files of config/ that you keep by
+/// hand replace generated files. Objects are applied by server-side apply and labelled with the project's
+/// name; objects of an earlier deployment that the project no longer has are deleted, except CRDs and
+/// namespaces. No file is written to config/.
 #[derive(Args)]
 #[command(after_help = "\
 Keys of --set are the values of `windlass chart`: manager.replicas, manager.args (adds an argument), manager.env.NAME,
@@ -32,8 +33,9 @@ Examples:
   windlass deploy --image registry.example.com/website:v1 --set manager.replicas=2 --set manager.env.LOG_LEVEL=debug
   windlass deploy --image registry.example.com/website:v1 --kustomize deploy       # an overlay of your own")]
 pub(crate) struct Deploy {
-    /// The image of the operator. Pinned by its digest, if the local store or the registry knows the image. Default: the image in
-    /// config/manager/manager.yaml if you keep that file by hand, else controller:latest.
+    /// The image of the operator. Pinned by digest, if the local store or the registry knows the image.
+    /// Default: the image in config/manager/manager.yaml if you keep that file by hand, else
+    /// controller:latest.
     #[arg(long, value_name = "IMAGE")]
     image: Option<String>,
 
@@ -41,15 +43,16 @@ pub(crate) struct Deploy {
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<Setting>,
 
-    /// Deploy what kustomize builds from this folder, such as an overlay of config/default. Needs kustomize or kubectl.
+    /// Deploy the objects that kustomize builds from this folder, such as an overlay of config/default. Needs
+    /// kustomize or kubectl.
     #[arg(long, short = 'k', value_name = "DIR", conflicts_with = "namespace")]
     kustomize: Option<PathBuf>,
 
-    /// Ask the cluster what would be changed, and change nothing.
+    /// Ask the cluster for the changes, without any change.
     #[arg(long)]
     dry_run: bool,
 
-    /// Show the differences between the cluster and the project, and change nothing.
+    /// Show the differences between the cluster and the project, without any change.
     #[arg(long)]
     diff: bool,
 

@@ -9,11 +9,13 @@ use crate::project::{ClusterArgs, Workspace};
 use crate::signals::ShutdownSignal;
 use crate::webhooks::WebhookArgs;
 
-/// Run the operator on a control plane of its own; build and start it again when a file is saved.
+/// Run the operator on an embedded control plane; rebuild and restart the operator on each save.
 ///
-/// Starts an API server, the controllers of a cluster and one simulated node in this process, installs the CRDs of the project, applies
-/// config/samples, and runs the operator. Its log and the changes of its objects appear in one stream. On each save it is built again; CRDs
-/// and samples that changed are applied, and objects are kept. The API server calls the operator's webhooks. With --kubeconfig or --context, all that happens on another cluster.
+/// Starts an API server, the controllers of a cluster and one simulated node in this process, installs the
+/// CRDs of the project, applies config/samples, and runs the operator. The operator's log and the changes of
+/// the operator's objects appear in one stream. On each save, the operator is built again; CRDs and samples
+/// that changed are applied, and objects are kept. The API server calls the operator's webhooks. With
+/// --kubeconfig or --context, all that happens on another cluster.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -24,7 +26,7 @@ Examples:
 
 All state of the control plane is in memory and is lost at the end.")]
 pub(crate) struct Dev {
-    /// Listen on this port of 127.0.0.1. 0 chooses a free one.
+    /// Listen on this port of 127.0.0.1. 0 chooses a free port.
     #[arg(long, default_value_t = 0, conflicts_with_all = ["kubeconfig", "context"])]
     port: u16,
 

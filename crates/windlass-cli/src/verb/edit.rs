@@ -27,7 +27,7 @@ pub(crate) struct Edit {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     multigroup: Option<bool>,
 
-    /// An operator of one namespace.
+    /// An operator of a single namespace.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     namespaced: Option<bool>,
 
@@ -43,7 +43,8 @@ pub(crate) struct Edit {
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
 
-    /// Make this version the hub: objects are stored in it, other versions are converted, and controllers and webhooks use it.
+    /// Make this version the hub: objects are stored in this version, other versions are converted, and
+    /// controllers and webhooks use this version.
     #[arg(long, value_name = "VERSION")]
     hub: Option<String>,
 

@@ -1,4 +1,5 @@
-//! Flags of kubebuilder and operator-sdk that have no meaning here. They are accepted, so that command lines work as they are.
+//! Flags of kubebuilder and operator-sdk that have no meaning here. The flags are accepted, so that existing
+//! command lines work.
 
 use clap::Args;
 
@@ -30,7 +31,7 @@ pub(crate) struct ForeignArgs {
 }
 
 impl ForeignArgs {
-    /// Says of each flag that is given why it has no effect.
+    /// Explains for each given flag why the flag has no effect.
     pub(crate) fn explain(&self) {
         let mut err = Output::stderr();
         for (flag, given, why) in [

@@ -11,7 +11,8 @@ use crate::output::Output;
 
 /// Write Rust code for the kinds of a project: clientset, informers, listers, apply configurations, registration, types.
 ///
-/// The kinds are those that the operator of the project declares: it is built, and asked. With --crd, they are those of CRDs in files.
+/// The kinds are the kinds that the project's operator declares: the operator is built first. With --crd, the
+/// kinds come from CRDs in files.
 #[derive(Args)]
 #[command(after_help = "\
 Pieces:
@@ -32,11 +33,13 @@ Examples:
 Generated files begin with a line that says so; they are rewritten, and removed when they are stale. Other files are never touched.
 Where Go generates deepcopy, Rust derives Clone: there is nothing to generate.")]
 pub(crate) struct Generate {
-    /// What to generate: `all`, or pieces separated by commas. The arguments of generate-groups.sh may follow.
+    /// What to generate: `all`, or pieces, separated by commas. The arguments of generate-groups.sh may
+    /// follow.
     #[arg(value_name = "PIECE")]
     arguments: Vec<String>,
 
-    /// Files with CRDs as YAML or JSON, or folders of them, instead of what the operator declares. May be given several times.
+    /// Files with CRDs as YAML or JSON, or folders of such files, instead of the operator's declarations. May
+    /// be given several times.
     #[arg(long, value_name = "FILE|DIR")]
     crd: Vec<PathBuf>,
 
@@ -48,15 +51,15 @@ pub(crate) struct Generate {
     #[arg(long, value_name = "PATH")]
     types: Option<String>,
 
-    /// The path of the generated module in its crate. Default: from the folder below `src`.
+    /// The path of the generated module in the crate. Default: from the folder below `src`.
     #[arg(long, value_name = "PATH")]
     module: Option<String>,
 
-    /// Accepted for those who know code-generator; the header of generated files is fixed.
+    /// Accepted for users of code-generator; the header of generated files is fixed.
     #[arg(long, value_name = "FILE", hide = true)]
     go_header_file: Option<PathBuf>,
 
-    /// Accepted for those who know code-generator; output is a folder here (--output).
+    /// Accepted for users of code-generator; output is a folder here (--output).
     #[arg(long, value_name = "DIR", hide = true)]
     output_base: Option<PathBuf>,
 

@@ -214,10 +214,11 @@ impl From<CompressionArg> for Compression {
     }
 }
 
-/// Push an image of the store to its registry.
+/// Push an image of the store to a registry.
 ///
-/// Names and passwords are those of `docker login` and `podman login`: $REGISTRY_AUTH_FILE, else $DOCKER_CONFIG/config.json or
-/// ~/.docker/config.json with credential helpers, else ~/.config/containers/auth.json.
+/// Names and passwords come from `docker login` and `podman login`: $REGISTRY_AUTH_FILE, else
+/// $DOCKER_CONFIG/config.json or ~/.docker/config.json with credential helpers, else
+/// ~/.config/containers/auth.json.
 #[derive(Args)]
 struct Push {
     /// The name of the image in the store
@@ -230,7 +231,7 @@ struct Push {
     connection: ConnectionArgs,
 }
 
-/// Pull an image from its registry to the store.
+/// Pull an image from a registry to the store.
 #[derive(Args)]
 struct Pull {
     /// The name of the image
@@ -282,7 +283,7 @@ struct Load {
     to: To,
 }
 
-/// The cluster or the container engine, of which exactly one is given.
+/// The cluster or the container engine. Exactly one of these flags is required.
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 struct To {
@@ -339,7 +340,7 @@ struct Remove {
 /// Remove the files of images without a name from the store.
 #[derive(Args)]
 struct Prune {
-    /// Remove files of the last hour too, which another command may be about to name
+    /// Remove files of the last hour, too; a running command may be about to name such a file
     #[arg(long)]
     all: bool,
 }

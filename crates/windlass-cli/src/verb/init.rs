@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::manifests::new_project_files;
 use crate::output::Output;
 
-/// Begin a project in this folder: a workspace with a crate for the kinds and one for the operator.
+/// Begin a project in this folder: a workspace with a crate for the kinds and a crate for the operator.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -22,7 +22,7 @@ Examples:
 
 Then: windlass create api --group apps --version v1 --kind Website")]
 pub(crate) struct Init {
-    /// The domain, which ends the API group of each kind.
+    /// The domain: the end of the API group of each kind.
     #[arg(long, value_name = "DOMAIN", default_value = "my.domain")]
     domain: String,
 
@@ -50,7 +50,7 @@ pub(crate) struct Init {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
     multigroup: bool,
 
-    /// An operator of one namespace, with a Role instead of a ClusterRole.
+    /// An operator of a single namespace, with a Role instead of a ClusterRole.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
     namespaced: bool,
 
@@ -137,7 +137,7 @@ fn same(existing: &Project, wanted: &Project) -> Result<()> {
     .into())
 }
 
-/// Checks the path of a checkout, and makes it absolute.
+/// Checks the path of a checkout, and makes the path absolute.
 fn checkout(path: &Path) -> Result<PathBuf> {
     let full = path.canonicalize().map_err(|error| format!("--path {}: {error}", path.display()))?;
     if full.join("crates/windlass/Cargo.toml").is_file() {

@@ -11,10 +11,11 @@ use crate::output::Output;
 use crate::project::{ClusterArgs, Operator, Remaining, Workspace, warn_of_rules};
 use crate::webhooks;
 
-/// Install the CRDs of the project in a cluster, and wait until it serves them.
+/// Install the CRDs of the project in a cluster, and wait until the cluster serves the CRDs.
 ///
-/// The operator is built first, because the CRDs come from the code. `windlass manifests` writes the same CRDs, and kubectl may apply them
-/// before or after. Objects that exist are kept. A conversion that `windlass run` has set is kept, too.
+/// The operator is built first, because the CRDs come from the code. `windlass manifests` writes the same
+/// CRDs, and kubectl may apply that output before or after. Objects that exist are kept. A conversion that
+/// `windlass run` has set is kept, too.
 #[derive(Args)]
 pub(crate) struct Install {
     #[command(flatten)]
@@ -38,7 +39,7 @@ impl Install {
     }
 }
 
-/// Delete the CRDs of the project from a cluster, and with them all objects of the kinds.
+/// Delete the CRDs of the project from a cluster, and thereby all objects of the kinds.
 #[derive(Args)]
 pub(crate) struct Uninstall {
     /// Accepted for the sake of Makefiles: a CRD that is not there is no error.

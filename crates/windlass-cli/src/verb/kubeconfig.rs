@@ -11,11 +11,11 @@ use crate::output::Output;
 use crate::project::{LOCAL_KUBECONFIG, Workspace, running_server};
 use crate::user_kubeconfig::{self, Account};
 
-/// Print a kubeconfig of another user, to run an operator with exactly the rights that it declares.
+/// Print a kubeconfig of another user, to run an operator with exactly the declared rights.
 ///
-/// `windlass cluster` writes the kubeconfig of an administrator, who may do everything. An operator that runs with it never finds out
-/// which permissions its roles lack. This command asks the running control plane for a token of a service account, or writes a
-/// kubeconfig that impersonates a user.
+/// `windlass cluster` writes the kubeconfig of an administrator, with all rights. An operator with that
+/// kubeconfig never finds missing permissions of the operator's roles. This command asks the running control
+/// plane for a token of a service account, or writes a kubeconfig that impersonates a user.
 #[derive(Args)]
 #[command(group(ArgGroup::new("user").required(true).args(["service_account", "as_user"])))]
 #[command(after_help = "\
@@ -39,7 +39,8 @@ pub(crate) struct UserKubeconfig {
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = seconds, requires = "service_account")]
     duration: i64,
 
-    /// Impersonate this user. The kubeconfig has the credentials of the administrator: it is for tests, not for others.
+    /// Impersonate this user. The kubeconfig has the credentials of the administrator: use the kubeconfig for
+    /// tests, and do not share the kubeconfig.
     #[arg(long = "as", value_name = "NAME")]
     as_user: Option<String>,
 

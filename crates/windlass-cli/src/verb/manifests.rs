@@ -10,8 +10,9 @@ use crate::project::Workspace;
 
 /// Write the manifests of the project: CRDs, rights, webhooks, the Deployment, and kustomizations.
 ///
-/// They come from the code: the operator is built, and says what it declares. Files below config/ that begin with a line that says they
-/// are generated are written again, or removed if nothing needs them; all others are yours, and stay.
+/// The manifests come from the code: the operator is built and prints the declarations. Generated files below
+/// config/ are written again or, if no longer needed, removed. The first line of a generated file says that
+/// the file is generated; all other files are yours, and stay.
 #[derive(Args)]
 #[command(after_help = "\
 PART is one of
@@ -29,7 +30,7 @@ Examples:
   windlass manifests crd output:stdout | kubectl apply --server-side -f -
   windlass manifests install --image example.com/operator:v1")]
 pub(crate) struct Manifests {
-    /// What to write, in the words of controller-gen.
+    /// The parts to write, in the words of controller-gen.
     #[arg(value_name = "PART")]
     words: Vec<String>,
 
@@ -45,7 +46,7 @@ impl Manifests {
     pub(crate) async fn run(self, out: &mut Output) -> Result<()> {
         let request = parse(&self.words)?;
         let workspace = Workspace::current()?;
-        // What is printed may be piped to kubectl.
+        // The output may be piped to kubectl.
         let mut progress = Output::stderr();
         for note in &request.notes {
             progress.line(format_args!("note: {note}"));

@@ -66,9 +66,10 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// Runs the subcommand to its end.
+    /// Runs the subcommand to the end.
     pub(crate) fn run(self, out: &mut Output) -> Result<()> {
-        // The control plane is idle most of the time: two threads keep it small and still responsive.
+        // The control plane is idle most of the time: two threads keep the process small and still
+        // responsive.
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let result = runtime.block_on(async {
             match self {
@@ -108,7 +109,8 @@ impl Verb {
     }
 }
 
-/// Runs a subcommand that has nothing to clean up until it ends, or until Ctrl-C or SIGTERM. What it has started ends with it.
+/// Runs a subcommand without clean-up until the end, or until Ctrl-C or SIGTERM. Processes of the subcommand
+/// end with the subcommand.
 async fn until_signal(run: impl Future<Output = Result<()>>) -> Result<()> {
     let shutdown = ShutdownSignal::listen()?;
     tokio::select! {

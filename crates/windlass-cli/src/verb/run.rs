@@ -14,8 +14,9 @@ use crate::webhooks::{self, LocalWebhooks, WebhookArgs};
 
 /// Build the operator and run it on this machine, on a cluster.
 ///
-/// `windlass install` installs its CRDs. Without a cluster, `windlass cluster` starts one, or use `windlass dev`. The API server calls the
-/// operator's webhooks while it runs, if it reaches this machine.
+/// `windlass install` installs the CRDs. Without a cluster, start a cluster with `windlass cluster`, or use
+/// `windlass dev`. The API server calls the operator's webhooks while the operator runs, if the API server
+/// reaches this machine.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -92,7 +93,7 @@ async fn register(
     std::future::pending().await
 }
 
-/// Removes the webhooks first, as long as the operator answers them; then stops it, if it has not ended.
+/// Removes the webhooks first, while the operator still answers webhooks, and then stops a running operator.
 async fn finish(
     mut child: Child,
     ended: Result<Option<ExitStatus>>,

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::output::Output;
 use crate::project::{Cargo, Workspace};
 
-/// Run the tests of the project. Each has a control plane of its own, in its process.
+/// Run the tests of the project. Each test has a separate control plane, in the test's process.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -14,7 +14,7 @@ Examples:
   windlass test bar                       # tests with this in their name
   windlass test -- --nocapture            # flags of the tests")]
 pub(crate) struct Test {
-    /// Run only tests whose names contain this.
+    /// Run only tests with this text in the name.
     filter: Option<String>,
 
     /// Flags of the tests.

@@ -12,9 +12,10 @@ use crate::output::Output;
 use crate::project::{ClusterArgs, Remaining, Workspace};
 use crate::webhooks;
 
-/// Remove the deployed operator from a cluster: first the objects of its kinds, then the operator, then the CRDs.
+/// Remove the deployed operator from a cluster: first the objects of the operator's kinds, then the operator,
+/// then the CRDs.
 ///
-/// The operator runs until the finalizers of its objects are done; a line names the objects that are not done.
+/// The operator runs until the finalizers of all objects are done; a line names the remaining objects.
 #[derive(Args)]
 pub(crate) struct Undeploy {
     /// Keep the CRDs of the project, and all objects of the kinds.

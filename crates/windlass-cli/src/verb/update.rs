@@ -11,8 +11,8 @@ use crate::project::Workspace;
 
 /// Bring the scaffolded files up to date with this version of windlass.
 ///
-/// Files that you have not changed become the new template. In files that you have changed, the changes of both are merged; where they are
-/// of the same lines, both stay in the file between <<<<<<< and >>>>>>>.
+/// Files that you have not changed become the new template. In files that you have changed, your changes and
+/// the template's changes are merged; conflicting changes stay in the file between <<<<<<< and >>>>>>>.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -39,7 +39,7 @@ impl Update {
     }
 }
 
-/// Refuses to merge into files that git does not have as they are: the changes could not be told apart.
+/// Refuses to merge into files with uncommitted changes: the user could not tell the changes apart.
 pub(super) fn refuse_uncommitted(workspace: &Workspace, outcome: &Outcome, allowed: bool) -> Result<()> {
     if allowed || outcome.writes.is_empty() {
         return Ok(());

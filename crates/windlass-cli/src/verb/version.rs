@@ -4,10 +4,10 @@ use clap::Args;
 
 use crate::output::Output;
 
-/// The version of Kubernetes whose API the control plane has.
+/// The version of the control plane's Kubernetes API.
 const KUBERNETES: &str = "1.36";
 
-/// Print the version of windlass, and the version of Kubernetes that its control plane has.
+/// Print the version of windlass, and the version of the control plane's Kubernetes API.
 #[derive(Args)]
 pub(crate) struct Version {}
 

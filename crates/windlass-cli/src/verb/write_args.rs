@@ -6,20 +6,20 @@ use windlass_scaffold::{Action, Folder, Writes};
 use crate::error::Result;
 use crate::output::Output;
 
-/// Whether files are written, or only shown.
+/// Flags that only show files instead of writing files.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct WriteArgs {
-    /// List the files that would be written, and write nothing.
+    /// List the files that would be written, and write no file.
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Show the changes as a diff, and write nothing.
+    /// Show the changes as a diff, and write no file.
     #[arg(long)]
     pub(crate) diff: bool,
 }
 
 impl WriteArgs {
-    /// Writes the files, or shows what would be written. Returns whether they were written.
+    /// Writes the files, or shows the changes. Returns whether the files were written.
     pub(crate) fn finish(self, writes: &Writes, folder: &Folder, out: &mut Output) -> Result<bool> {
         if self.diff {
             let diff = writes.diff();

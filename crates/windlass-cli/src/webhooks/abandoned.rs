@@ -1,4 +1,4 @@
-//! What the webhooks of a killed operator leave: configurations without a server, and certificates.
+//! The remains of a killed operator's webhooks: configurations without a server, and certificates.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
@@ -23,10 +23,11 @@ use crate::project::Workspace;
 /// How long a webhook server may take to accept a connection.
 const ACCEPTED_WITHIN: Duration = Duration::from_secs(2);
 
-/// The age of a certificate whose operator must be listening, if the operator lives.
+/// The age of a certificate after which a living operator must be listening.
 const STARTED_WITHIN: Duration = Duration::from_mins(10);
 
-/// Deletes the webhook configurations and certificates of an operator that was killed together with its command.
+/// Deletes the webhook configurations and certificates of an operator that was killed together with the
+/// command.
 ///
 /// The API server would refuse all writes that the webhooks look at.
 pub(crate) async fn forget_abandoned(client: &Client, workspace: &Workspace, out: &mut Output) -> Result<()> {
@@ -40,10 +41,11 @@ pub(crate) async fn forget_abandoned(client: &Client, workspace: &Workspace, out
     Ok(())
 }
 
-/// Deletes a configuration whose webhooks are all on this machine and refuse connections. Returns whether the configuration was deleted.
+/// Deletes a configuration if all webhooks of the configuration are on this machine and refuse connections.
+/// Returns whether the configuration was deleted.
 async fn forget<K: Configuration>(client: &Client, name: &str) -> Result<bool> {
     let api: Api<K> = Api::all(client.clone());
-    // Who may not read configurations has not written any.
+    // A user without the right to read configurations has not written any.
     let found = match api.get_opt(name).await {
         Err(kube::Error::Api(status)) if status.code == 403 => None,
         found => found?,
@@ -58,12 +60,12 @@ async fn forget<K: Configuration>(client: &Client, name: &str) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether the host of a URL is an address of this machine.
+/// Returns whether the host of a URL is an address of this machine.
 fn is_here(url: &str) -> bool {
     address(url).is_some_and(|(host, _)| TcpListener::bind((host, 0)).is_ok())
 }
 
-/// Whether a server listens at the host and port of a URL.
+/// Returns whether a server listens at the host and port of a URL.
 async fn is_answered(url: &str) -> bool {
     let Some(address) = address(url) else { return false };
     matches!(timeout(ACCEPTED_WITHIN, TcpStream::connect(address)).await, Ok(Ok(_)))

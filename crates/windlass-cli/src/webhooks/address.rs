@@ -7,7 +7,7 @@ use std::net::IpAddr;
 pub(super) enum Address {
     /// The loopback address: the server is on this machine.
     Loopback,
-    /// One that the person has named.
+    /// An address that the user has named.
     Named(String),
     /// The server is on another machine, and no address was named.
     Unreachable,
@@ -23,7 +23,7 @@ impl Address {
         }
     }
 
-    /// Returns the host, as a certificate names it.
+    /// Returns the host in the form of a certificate.
     pub(super) fn host(&self) -> &str {
         match self {
             Self::Named(host) => host,

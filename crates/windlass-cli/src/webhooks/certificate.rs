@@ -1,4 +1,4 @@
-//! The certificate of the webhook server, and the authority that has signed it.
+//! The certificate of the webhook server, and the certificate's authority.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -12,7 +12,7 @@ use windlass_runtime::webhook::certificates::{Lifetimes, Location, Observed, Rot
 
 use crate::error::Result;
 
-/// A certificate with its key and authority, PEM.
+/// A certificate with the key and the authority, in PEM.
 pub(super) struct Certificate {
     /// The authority.
     pub(super) authority: Vec<u8>,
@@ -21,7 +21,7 @@ pub(super) struct Certificate {
 }
 
 impl Certificate {
-    /// Issues one for a host of this machine, by an authority that exists for it alone.
+    /// Issues a certificate for a host of this machine, with a new authority.
     pub(super) fn issue(host: &str, port: u16) -> Result<Self> {
         let location = Location::Url { host: host.to_owned(), port };
         let own = ["127.0.0.1", "localhost"].map(str::to_owned);
@@ -33,9 +33,11 @@ impl Certificate {
         Ok(Self { authority: part("ca.crt"), chain: part("tls.crt"), key: part("tls.key") })
     }
 
-    /// Writes the files of the server at a port, which only their owner may read, and returns their folder below `folder`.
+    /// Writes the files of the server at a port, readable only by the owner, and returns the folder of the
+    /// files below `folder`.
     ///
-    /// Two runs in one project have different ports: an operator reads its files again, and must not find those of the other.
+    /// Two runs in one project have different ports: an operator reads the files again, and must not find the
+    /// files of the other run.
     pub(super) fn write(&self, folder: &Path, port: u16) -> Result<PathBuf> {
         let folder = folder.join(port.to_string());
         fs::create_dir_all(&folder)?;

@@ -1,4 +1,4 @@
-//! What the API server is told about webhooks.
+//! The API server's configurations of webhooks.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
@@ -42,7 +42,7 @@ impl Configuration for ValidatingWebhookConfiguration {
     }
 }
 
-/// What the API server is told about webhooks.
+/// The API server's configurations of webhooks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Configurations {
     pub(super) mutating: Option<MutatingWebhookConfiguration>,
@@ -88,7 +88,7 @@ impl Configurations {
         }
     }
 
-    /// Returns those that others do not have.
+    /// Returns the configurations that `others` does not have.
     pub(super) fn without(&self, others: &Self) -> Self {
         let mut left = self.clone();
         left.mutating.take_if(|_| others.mutating.is_some());
@@ -111,12 +111,12 @@ impl fmt::Display for Configurations {
 }
 
 impl Endpoint {
-    /// Whether a URL is one of this endpoint.
+    /// Returns whether a URL belongs to this endpoint.
     pub(super) fn serves(&self, url: &str) -> bool {
         url.strip_prefix(&self.base).is_some_and(|path| path.is_empty() || path.starts_with('/'))
     }
 
-    /// Returns this endpoint with the path of another one.
+    /// Returns this endpoint with the path of a declared webhook.
     fn instead_of(&self, declared: &WebhookClientConfig) -> WebhookClientConfig {
         let of_service = declared.service.as_ref().and_then(|service| service.path.clone());
         let path = of_service.unwrap_or_else(|| {

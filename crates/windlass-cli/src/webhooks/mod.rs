@@ -1,4 +1,4 @@
-//! The webhooks of an operator that runs on this machine: the API server is told where they are, as long as it runs.
+//! The webhooks of an operator on this machine: registered with the API server while the operator runs.
 
 mod abandoned;
 mod address;
@@ -41,16 +41,17 @@ pub(crate) use self::abandoned::forget_abandoned;
 /// The field manager of the configurations.
 const FIELD_MANAGER: &str = "windlass-webhooks";
 
-/// The folder of the certificates, in the folder of the project: each run has a folder of its own, named after its port.
+/// The folder of the certificates, in the folder of the project. Each run has a subfolder, named after the
+/// port.
 const FOLDER: &str = ".windlass/webhook";
 
-/// How long an operator may take to serve its webhooks.
+/// The time limit until an operator serves the webhooks.
 const SERVED_WITHIN: Duration = Duration::from_secs(60);
 
 /// The number of objects that [`forget_conversion`] lists.
 const LOOKED_AT: u32 = 50;
 
-/// The time between two looks at whether it does.
+/// The interval between two checks.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Where the API server reaches webhooks.
@@ -69,17 +70,18 @@ pub(crate) struct LocalWebhooks {
     endpoint: Endpoint,
     port: u16,
     folder: PathBuf,
-    /// Whether the API server reaches this machine.
+    /// True if the API server reaches this machine.
     is_reachable: bool,
     registered: Configurations,
     /// The replaced conversion webhooks of services, by CRD.
     before: BTreeMap<String, Value>,
-    /// Whether a line has said which webhooks are registered.
+    /// True if the registered webhooks have been printed.
     is_told: bool,
 }
 
 impl LocalWebhooks {
-    /// Chooses a port, and issues a certificate. Returns `None` if the operator's own flags say where its webhooks are.
+    /// Chooses a port, and issues a certificate. Returns `None` if the operator's flags configure the webhook
+    /// server.
     pub(crate) fn prepare(
         workspace: &Workspace,
         cluster: &Cluster,
@@ -100,7 +102,7 @@ impl LocalWebhooks {
                 cluster.server
             ));
         }
-        // Free now; another program would have to be quick to take it.
+        // The port is free now; another program is unlikely to take the port in the meantime.
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let certificate = Certificate::issue(address.host(), port)?;
         let folder = certificate.write(&workspace.root.join(FOLDER), port)?;
@@ -117,15 +119,16 @@ impl LocalWebhooks {
         }))
     }
 
-    /// Returns the flags by which the operator serves its webhooks there.
+    /// Returns the flags of the operator for the port and the certificate.
     pub(crate) fn flags(&self) -> Vec<OsString> {
         let port = self.port.to_string();
         let flags = ["--webhook-local=true", "--webhook-port", &port, "--webhook-cert-path"];
         flags.into_iter().map(OsString::from).chain([self.folder.clone().into()]).collect()
     }
 
-    /// Registers the conversions, before the operator starts: objects that the operator lists in another version than the stored version
-    /// would lose fields otherwise. Requests for other versions fail until the operator serves.
+    /// Registers the conversions, before the operator starts: otherwise, objects in another version than the
+    /// storage version would lose fields in the operator's lists. Requests for other versions fail until the
+    /// operator serves.
     pub(crate) async fn convert(&mut self, webhooks: &WebhooksItem, out: &mut Output) -> Result<()> {
         if !self.is_reachable {
             return Ok(());
@@ -206,7 +209,7 @@ impl LocalWebhooks {
         loop {
             let answer = client.request_text(Request::get("/").body(Vec::new())?).await;
             match answer {
-                // Any answer is one: there is nothing at this path.
+                // Any response proves that the server listens: this path has no webhook.
                 Ok(_) | Err(kube::Error::Api(_)) => return Ok(()),
                 Err(error) if Instant::now() > end => {
                     return Err(format!(
@@ -240,9 +243,9 @@ impl LocalWebhooks {
         Ok(())
     }
 
-    /// Restores the conversion of a CRD by the service that converted before. Without such a service, the conversion of a CRD with several
-    /// versions stays: without a conversion, fields of objects would be lost in silence. A conversion that another command has set meanwhile
-    /// stays, too.
+    /// Restores the conversion of a CRD by the service that converted before. Without such a service, the
+    /// conversion of a CRD with several versions stays: without a conversion, fields of objects would be lost
+    /// in silence. A later conversion of another command stays, too.
     async fn release(&mut self, name: &str, out: &mut Output) -> Result<()> {
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         let Some(crd) = definitions.get_opt(name).await? else { return Ok(()) };
@@ -350,7 +353,7 @@ pub(crate) async fn forget(client: &Client, workspace: &Workspace) -> Result<()>
     absent(validating.delete(&name, &DeleteParams::default()).await)
 }
 
-/// What is gone already needs no deletion.
+/// A missing configuration needs no deletion.
 fn absent<T>(deleted: kube::Result<T>) -> Result<()> {
     match deleted {
         Ok(_) => Ok(()),

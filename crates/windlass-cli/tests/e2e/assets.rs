@@ -1,4 +1,4 @@
-//! The programs of `windlass assets`, as test frameworks start them.
+//! The programs of `windlass assets`, started like test frameworks start the programs.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ impl Drop for Running {
     }
 }
 
-/// fabric8's kube-api-test writes these flags with one dash, and deletes both folders at the end.
+/// fabric8's kube-api-test writes flags with a single dash, and deletes both folders at the end.
 #[test]
 fn etcd_takes_flags_with_one_dash_and_creates_its_folders() {
     let directory = tempfile::tempdir().unwrap();

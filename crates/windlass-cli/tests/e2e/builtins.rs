@@ -41,7 +41,7 @@ fn apply_takes_a_file_of_many_kinds() {
         kubectl.ok(&["rollout", "status", "deployment/web", "-n", "shop", "--timeout=60s"]);
         let secret = kubectl.ok(&["get", "secret", "-n", "shop", "web", "-o", "jsonpath={.data.token}"]);
         assert_eq!(secret, "aHVzaA==", "stringData is data");
-        // What the namespace took along may be gone when its turn comes.
+        // Objects in the namespace may already be gone with the namespace.
         kubectl.ok_with(&["delete", "-f", "-", "--ignore-not-found", "--timeout=60s"], manifest);
         kubectl.fails(&["get", "namespace", "shop"], "");
     });

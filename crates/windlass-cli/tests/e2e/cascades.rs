@@ -1,4 +1,4 @@
-//! What goes along when an owner is deleted.
+//! The deletion of dependents when an owner is deleted.
 
 use crate::kubectl::{Kubectl, with_kubectl};
 

@@ -1,4 +1,4 @@
-//! The command itself: what it says, how it ends, what it does about bad input.
+//! The command: output, exit codes, and errors for bad input.
 
 use std::fs;
 use std::net::TcpListener;
@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use crate::process::{Windlass, windlass};
 
-/// What a command that ends by itself says: exit code, stdout, stderr.
+/// Returns the exit code, stdout and stderr of a command that ends.
 fn outcome(arguments: &[&str]) -> (i32, String, String) {
     let directory = tempfile::tempdir().unwrap();
     let output = windlass(arguments).current_dir(directory.path()).stdin(Stdio::null()).output().unwrap();
@@ -123,7 +123,7 @@ fn a_reader_that_goes_away_does_not_end_it() {
     child.wait().unwrap();
 }
 
-/// A request that never ends keeps the server waiting for it; the second Ctrl-C does not wait.
+/// A request that never ends keeps the server waiting; the second Ctrl-C does not wait.
 #[test]
 fn the_second_ctrl_c_ends_it_at_once_with_code_1() {
     let mut cluster = Windlass::cluster(&[]);
@@ -158,7 +158,7 @@ fn it_stays_small() {
     let mut demo = Windlass::start(&["demo"]);
     demo.until(" runs at 10.244.");
     let Ok(status) = fs::read_to_string(format!("/proc/{}/status", demo.id())) else { return };
-    // What it allocates; how much of the program itself is mapped depends on the build.
+    // The allocated memory; the mapped part of the program depends on the build.
     let resident = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     let kilobytes: u64 = resident.trim().trim_end_matches(" kB").parse().unwrap();
     assert!(kilobytes < 20 * 1024, "{kilobytes} kB");

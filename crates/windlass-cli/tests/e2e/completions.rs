@@ -1,4 +1,4 @@
-//! The completions, loaded by the shells that they are for. A shell that is not installed is skipped, with a message on stderr.
+//! The completions, loaded by each shell. A missing shell is skipped, with a message on stderr.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::process::windlass;
 
-/// What a person types to load the script `_windlass`, and to complete `windlass mani`.
+/// The user's lines: load the script `_windlass`, and complete `windlass mani`.
 const SHELLS: [(&str, &[&str], &str); 3] = [
     (
         "bash",
@@ -14,7 +14,8 @@ const SHELLS: [(&str, &[&str], &str); 3] = [
         "set -e; source ./_windlass; complete -p windlass >&2; \
          COMP_WORDS=(windlass mani) COMP_CWORD=1; _windlass windlass mani windlass; echo \"${COMPREPLY[@]}\"",
     ),
-    // Its line editor completes at a terminal only: the function is loaded as the completion system does, and asked for the command.
+    // zsh completes only at a terminal: the test loads the function like the completion system, and calls the
+    // function.
     (
         "zsh",
         &["-f", "-c"],
@@ -31,7 +32,7 @@ fn script(shell: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Types a line into a shell. `None` if it is not installed.
+/// Types a line into a shell. Returns `None` if the shell is not installed.
 fn type_into(shell: &str, flags: &[&str], line: &str, folder: &Path) -> Option<(bool, String, String)> {
     let output = Command::new(shell).args(flags).arg(line).current_dir(folder).output().ok()?;
     let text = |bytes| String::from_utf8(bytes).unwrap();

@@ -1,4 +1,4 @@
-//! A CRD and its objects, from the first apply to the last delete.
+//! A CRD and objects of the CRD, from the first apply to the last delete.
 
 use crate::kubectl::{Kubectl, with_kubectl};
 
@@ -11,7 +11,7 @@ pub(crate) fn sample(replicas: i32) -> String {
     )
 }
 
-/// Installs the CRD and waits until its objects can be made.
+/// Installs the CRD and waits until objects can be created.
 pub(crate) fn install(kubectl: &Kubectl) {
     assert_eq!(
         kubectl.apply(CRD),

@@ -1,4 +1,4 @@
-//! The demo, driven from another terminal, as the README says.
+//! The demo, driven from another terminal, as described in the README.
 
 use crate::kubectl::{Kubectl, missing, on_path};
 use crate::process::Windlass;

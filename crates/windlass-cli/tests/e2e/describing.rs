@@ -1,4 +1,4 @@
-//! What can be asked about kinds and objects: describe, explain, api-resources, api-versions, events.
+//! Questions about kinds and objects: describe, explain, api-resources, api-versions, events.
 
 use crate::custom_resources::{install, sample};
 use crate::kubectl::with_kubectl;
@@ -77,7 +77,7 @@ fn api_resources_and_versions_list_what_is_served() {
     });
 }
 
-/// The text with single spaces: how wide kubectl's columns are depends on what else there is.
+/// Returns the text with single spaces: the width of kubectl's columns depends on the other rows.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

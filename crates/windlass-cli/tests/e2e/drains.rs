@@ -12,7 +12,7 @@ fn node(kubectl: &Kubectl) -> String {
     kubectl.ok(&["get", "nodes", "-o", "jsonpath={.items[0].metadata.name}"])
 }
 
-/// Deploys `web`, and waits until it runs.
+/// Deploys `web`, and waits until the pods run.
 fn deploy(kubectl: &Kubectl, replicas: &str) {
     kubectl.ok(&["create", "deployment", "web", "--image=nginx", &format!("--replicas={replicas}")]);
     kubectl.ok(&["rollout", "status", "deployment/web", "--timeout=60s"]);
@@ -63,7 +63,7 @@ fn a_drain_waits_for_a_budget_and_ends_when_it_lets_go() {
         let said = String::from_utf8(drained.stdout).unwrap();
         assert!(drained.status.success() && said.ends_with(&format!("node/{node} drained\n")), "{said}");
         assert_eq!(said.matches(" evicted\n").count(), 2, "{said}");
-        // The Deployment has made new pods, which no node takes.
+        // The Deployment has made new pods, and no node accepts the pods.
         kubectl.until(&["get", "pods", "-o", "jsonpath={.items[*].status.phase}"], |all| {
             all == "Pending Pending"
         });

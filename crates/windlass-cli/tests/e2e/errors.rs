@@ -1,4 +1,4 @@
-//! What is refused, in the real server's words.
+//! Refused requests, in the real server's words.
 
 use crate::custom_resources::install;
 use crate::kubectl::with_kubectl;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A CRD with two versions, of which one has a status.
+/// A CRD with two versions. Only one version has a status.
 const CRD: &str = "\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -89,7 +89,7 @@ fn types_come_with_the_clients_of_foreign_kinds_and_stale_files_go() {
     assert!(client.contains("use crate::crds::types::samplecrd::v1beta1::Network;"), "{client}");
     fs::write(root.join("src/crds/mine.rs"), "//! Mine.\n").expect("written");
 
-    // One version is gone, and one piece is generated: stale files of this piece go, others stay.
+    // A version is gone, and one piece is generated: stale files of this piece are removed, other files stay.
     let without = CRD.split("  - name: v1beta1").next().expect("a part");
     fs::write(root.join("crd.yaml"), without).expect("written");
     let (out, _) = succeeds(&root, "generate client --crd crd.yaml --output src/crds");
@@ -126,7 +126,7 @@ fn mistakes_are_explained() {
     assert!(refused("generate all --crd crd.yaml --output src/x").contains("is not generated"));
 }
 
-/// The clients of the examples are what their CRDs give.
+/// The clients of the examples agree with the CRDs of the examples.
 #[test]
 fn the_examples_are_up_to_date() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");

@@ -54,7 +54,7 @@ fn what_is_installed_is_deployed_and_installed_again_without_a_conflict() {
         assert_eq!(deployed["metadata"]["generation"], installed["metadata"]["generation"]);
         let again = both.install();
         assert_eq!(again["metadata"]["generation"], installed["metadata"]["generation"]);
-        // A second version, first from one side and then from the other.
+        // A second version, first from one side and then from the other side.
         both.project.declare(&two_versions());
         let upgraded = both.install();
         assert_eq!(upgraded["spec"]["versions"].as_array().unwrap().len(), 2);

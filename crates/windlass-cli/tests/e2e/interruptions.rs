@@ -1,4 +1,4 @@
-//! Signals to a command that waits for cargo: nothing that it has started runs on.
+//! Signals to a command that waits for cargo: no started process outlives the command.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use crate::process::{patience, windlass};
 const CARGO: &str =
     "#!/bin/sh\nsleep 1000 &\necho $$ $! > \"$0.pids.new\"\nmv \"$0.pids.new\" \"$0.pids\"\nwait\n";
 
-/// Waits until it holds.
+/// Waits until `look` returns a value.
 #[track_caller]
 pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + patience();
@@ -26,7 +26,7 @@ pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T 
     }
 }
 
-/// Whether a process runs. A zombie does not.
+/// Returns whether a process runs. A zombie does not run.
 pub(crate) fn runs(pid: &str) -> bool {
     let state = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
     let state = String::from_utf8(state.stdout).unwrap();
@@ -38,7 +38,7 @@ fn write_cargo(path: &Path) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Sends a signal to a verb while its cargo runs, and waits for the end of all.
+/// Sends a signal to a verb while cargo runs, and waits until all processes have ended.
 #[track_caller]
 fn interrupt(verb: &[&str], signal: &str) {
     let folder = tempfile::tempdir().unwrap();

@@ -10,14 +10,14 @@ use tempfile::TempDir;
 
 use crate::process::{Windlass, patience};
 
-/// One kubectl and one control plane of its own.
+/// A kubectl with a control plane.
 pub(crate) struct Kubectl {
     program: PathBuf,
     windlass: Windlass,
     home: TempDir,
 }
 
-/// Runs a test with the kubectl of the PATH; says so where there is none.
+/// Runs a test with the kubectl of the PATH. Without a kubectl, prints a message.
 pub(crate) fn with_kubectl(test: impl FnOnce(&Kubectl)) {
     match on_path() {
         Some(program) => test(&Kubectl::new(program, Windlass::cluster(&[]))),
@@ -25,7 +25,7 @@ pub(crate) fn with_kubectl(test: impl FnOnce(&Kubectl)) {
     }
 }
 
-/// Says, past the test harness which keeps what tests print, that something was not tested.
+/// Prints, past the test harness, which hides output of tests, that a test was skipped.
 pub(crate) fn missing() {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
     let _ = writeln!(std::io::stderr(), "NOT TESTED for want of kubectl on the PATH: {test}");
@@ -37,8 +37,8 @@ pub(crate) fn on_path() -> Option<PathBuf> {
     std::env::split_paths(&path).map(|directory| directory.join("kubectl")).find(|program| program.is_file())
 }
 
-/// `kubectl.1.29` to `kubectl.1.33` beside the real file of the one on the PATH, and the one that
-/// `WINDLASS_TEST_KUBECTL` names.
+/// Returns `kubectl.1.29` to `kubectl.1.33` beside the real file of the kubectl on the PATH, and the kubectl
+/// of `WINDLASS_TEST_KUBECTL`.
 pub(crate) fn others() -> Vec<PathBuf> {
     let beside = on_path().and_then(|program| program.canonicalize().ok());
     let directory = beside.as_deref().and_then(Path::parent).map(Path::to_owned);
@@ -70,7 +70,7 @@ impl Kubectl {
         command
     }
 
-    /// Runs it to its end, with `input` on stdin.
+    /// Runs kubectl to the end, with `input` on stdin.
     pub(crate) fn run(&self, arguments: &[&str], input: &str) -> Output {
         let mut child = self
             .command(arguments)
@@ -80,13 +80,13 @@ impl Kubectl {
             .spawn()
             .unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        // One that does not read its input closes it.
+        // A kubectl that does not read the input closes stdin.
         let _ = stdin.write_all(input.as_bytes());
         drop(stdin);
         child.wait_with_output().unwrap()
     }
 
-    /// What it prints, if all went well.
+    /// Returns the output of a successful command.
     #[track_caller]
     pub(crate) fn ok(&self, arguments: &[&str]) -> String {
         self.ok_with(arguments, "")
@@ -106,7 +106,7 @@ impl Kubectl {
         self.ok_with(&["apply", "-f", "-"], manifest)
     }
 
-    /// What it complains, if it failed.
+    /// Returns the error output of a failed command.
     #[track_caller]
     pub(crate) fn fails(&self, arguments: &[&str], input: &str) -> String {
         let output = self.run(arguments, input);
@@ -114,7 +114,7 @@ impl Kubectl {
         String::from_utf8(output.stderr).unwrap()
     }
 
-    /// Tries until what it prints is as `expected`.
+    /// Repeats a command until the output is `expected`.
     #[track_caller]
     pub(crate) fn until(&self, arguments: &[&str], expected: impl Fn(&str) -> bool) -> String {
         let end = Instant::now() + patience();
@@ -129,7 +129,7 @@ impl Kubectl {
         }
     }
 
-    /// Starts one that goes on printing: `get -w`.
+    /// Starts a command that prints continuously: `get -w`.
     pub(crate) fn follow(&self, arguments: &[&str]) -> Followed {
         let mut child =
             self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
@@ -145,7 +145,7 @@ impl Kubectl {
         Followed { child, lines, said: Vec::new() }
     }
 
-    /// Writes a file into kubectl's directory, and gives its path.
+    /// Writes a file into kubectl's directory, and returns the path of the file.
     pub(crate) fn file(&self, name: &str, content: &str) -> String {
         let path = self.home.path().join(name);
         std::fs::write(&path, content).unwrap();

@@ -10,7 +10,7 @@ use windlass_image::{Config, Platform, Store};
 
 const IMAGE: &str = "registry.example.com/op:v1";
 
-/// Keeps its arguments and the archive.
+/// Keeps the arguments and the archive.
 const STAND_IN: &str = r#"#!/bin/sh
 PATH=/usr/bin:/bin
 folder=$(dirname "$0")
@@ -23,7 +23,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// A machine whose store has an image.
+    /// Returns a machine with an image in the store.
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("store")).unwrap();
@@ -64,7 +64,7 @@ impl Machine {
     }
 }
 
-/// Returns the command by which an image is loaded, with `ARCHIVE` in place of the path of the archive.
+/// Returns the command that loads an image, with `ARCHIVE` in place of the path of the archive.
 fn command_of(program: &str, arguments: &[&str]) -> String {
     let machine = Machine::new();
     machine.install(program, STAND_IN);

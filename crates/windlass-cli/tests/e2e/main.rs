@@ -1,6 +1,7 @@
 //! Runs the `windlass` command as a process, with signals and with kubectl.
 //!
-//! Each test has a control plane of its own. Tests that need kubectl pass with a message on stderr if there is none.
+//! Each test has a separate control plane. Tests that need kubectl pass without kubectl, with a message on
+//! stderr.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod process;

@@ -1,4 +1,5 @@
-//! A project whose operator is this test program, so that nothing is compiled: the project's `cargo` is a script that names another script.
+//! A project with this test program as the operator, without a compilation: the project's `cargo` is a script
+//! that names another script.
 
 use std::env;
 use std::fs;
@@ -17,13 +18,13 @@ use windlass::{Action, Context, Controller, Manager, ObjectKey};
 
 use crate::process::{Windlass, windlass};
 
-/// The variable with the arguments of the operator, one a line.
+/// The variable with the arguments of the operator, an argument a line.
 const ARGUMENTS: &str = "WINDLASS_TEST_OPERATOR";
 
 /// The line in the log of the operator for each object that decodes.
 pub(crate) const SETTLED: &str = "settled ";
 
-/// The kind Bar, whose field has another name in v2.
+/// The kind Bar. The field has another name in v2.
 pub(crate) mod v1 {
     use kube::CustomResource;
     use schemars::JsonSchema;
@@ -64,7 +65,7 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Begins a project whose operator declares CRDs, and runs as a command line says.
+    /// Begins a project with an operator that declares CRDs and runs a command line.
     pub(crate) fn new(crds: &[CustomResourceDefinition], run: &str) -> Self {
         let project = Self { folder: tempfile::tempdir().unwrap() };
         fs::create_dir_all(project.path("demo")).unwrap();
@@ -85,7 +86,7 @@ impl Project {
         project
     }
 
-    /// A project whose operator is this test program: see [`serve`].
+    /// Begins a project with this test program as the operator: see [`serve`].
     pub(crate) fn with_operator(crds: &[CustomResourceDefinition]) -> Self {
         let program = env::current_exe().unwrap().display().to_string();
         let arguments = format!("export {ARGUMENTS}=\"$(printf '%s\\n' \"$@\")\"");
@@ -117,7 +118,7 @@ impl Project {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = windlass(arguments);
         command.current_dir(self.path("demo")).env("CARGO", self.path("cargo")).stdin(Stdio::null());
-        // The project compiles into its own folder, as CI may not.
+        // The project compiles into the project's folder, unlike CI.
         command.env_remove("CARGO_TARGET_DIR");
         command
     }
@@ -178,7 +179,7 @@ async fn reconcile(key: ObjectKey, cx: Context<v1::Bar>) -> windlass::Result<Act
     Ok(Action::done())
 }
 
-/// The operator of [`Project::with_operator`]: a controller of v1, and conversion to v2, which is stored.
+/// The operator of [`Project::with_operator`]: a controller of v1, and conversion to v2, the storage version.
 #[tokio::test]
 #[ignore = "other tests start it with arguments"]
 async fn serve() {

@@ -29,7 +29,7 @@ fn an_operator_ends_with_the_command_that_was_killed() {
 fn the_next_command_ends_an_operator_that_was_left_behind() {
     let cluster = Windlass::cluster(&[]);
     let kubeconfig = cluster.kubeconfig().display().to_string();
-    // As an operator of an earlier version, the operator does not read its standard input.
+    // The operator does not read standard input, like an operator of an earlier version.
     let project = Project::new(&one_version(), "echo started; exec sleep 1000");
     let pid = kill_the_command_of(&project, &kubeconfig, "started");
     assert!(runs(&pid));
@@ -37,7 +37,7 @@ fn the_next_command_ends_an_operator_that_was_left_behind() {
     second.until(&format!("ending the operator that a killed command left behind (process {pid})"));
     second.until("started");
     wait_for("the first operator ends", || (!runs(&pid)).then_some(()));
-    // A command that lives keeps its operator.
+    // The operator of a living command keeps running.
     let other = wait_for("the operator has a record", || project.operators().pop());
     let mut third = project.start(&["run", "--kubeconfig", &kubeconfig]);
     third.until("started");

@@ -1,4 +1,4 @@
-//! `get` in all its outputs, `get -w`, `wait`.
+//! `get` in all output formats, `get -w`, `wait`.
 
 use crate::custom_resources::{install, sample};
 use crate::kubectl::with_kubectl;
@@ -70,7 +70,7 @@ fn get_w_follows_changes() {
     with_kubectl(|kubectl| {
         kubectl.ok(&["run", "first", "--image=nginx"]);
         let mut pods = kubectl.follow(&["get", "pods", "-w"]);
-        // Its first line says that the list is through: what comes from now on is watched.
+        // The first line shows that the list is complete: later changes come from the watch.
         pods.until(&["first"]);
         kubectl.ok(&["run", "web", "--image=nginx"]);
         pods.until(&["web", "0/1", "Pending"]);

@@ -1,4 +1,4 @@
-//! The command as a process of its own.
+//! The command as a separate process.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub(crate) fn patience() -> Duration {
     stretched(Duration::from_secs(60))
 }
 
-/// The command, with its arguments, not started yet.
+/// Returns the command with arguments, not started yet.
 pub(crate) fn windlass(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
     command.args(arguments).env_remove("RUST_LOG").env_remove("KUBECONFIG");
@@ -30,7 +30,7 @@ pub(crate) struct Windlass {
 }
 
 impl Windlass {
-    /// Starts it in an empty directory.
+    /// Starts the command in an empty directory.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::start_with_stdin(arguments, Stdio::null())
     }
@@ -105,7 +105,7 @@ impl Windlass {
         assert!(sent.success());
     }
 
-    /// Returns the lines of the output so far.
+    /// Returns the lines of the output until now.
     pub(crate) fn said(&self) -> &[String] {
         &self.said
     }
@@ -116,7 +116,7 @@ impl Windlass {
         rest.join("\n")
     }
 
-    /// Whether the process runs.
+    /// Returns whether the process runs.
     pub(crate) fn runs(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
@@ -126,7 +126,7 @@ impl Windlass {
         drop(self.child.stdin.take());
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the process.
     pub(crate) fn end(&mut self) -> ExitStatus {
         let end = Instant::now() + patience();
         loop {
@@ -142,14 +142,14 @@ impl Windlass {
     pub(crate) fn next_log_line(&mut self) -> String {
         let stderr = self.child.stderr.as_mut().unwrap();
         let (mut line, mut byte) = (Vec::new(), [0]);
-        // Byte by byte: what follows the line is for `complaints`.
+        // Byte by byte: `complaints` reads the rest of stderr.
         while stderr.read_exact(&mut byte).is_ok() && byte != *b"\n" {
             line.push(byte[0]);
         }
         String::from_utf8_lossy(&line).into_owned()
     }
 
-    /// All that it wrote on stderr, once it has ended.
+    /// Returns the whole stderr of the ended process.
     pub(crate) fn complaints(&mut self) -> String {
         let mut text = String::new();
         if let Some(mut stderr) = self.child.stderr.take() {

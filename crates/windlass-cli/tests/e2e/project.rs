@@ -1,4 +1,5 @@
-//! The life of a project: the command lines of the articles, and what is refused. Nothing is compiled here; the tutorials do that.
+//! The life of a project: the command lines of the articles, and refused commands. No project is compiled
+//! here; the tutorials compile projects.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,8 @@ impl Folder {
         self.path.join(path)
     }
 
-    /// Types a command line in a shell, with `windlass` on the PATH. Returns whether it succeeded, and all that it said.
+    /// Types a command line in a shell, with `windlass` on the PATH. Returns whether the command succeeded,
+    /// and the output.
     fn type_(&self, line: &str) -> (bool, String) {
         let program = Path::new(env!("CARGO_BIN_EXE_windlass")).parent().unwrap();
         let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());

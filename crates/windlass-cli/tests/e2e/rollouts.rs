@@ -1,4 +1,4 @@
-//! Deployments, as `kubectl rollout` sees them.
+//! Deployments with `kubectl rollout`.
 
 use crate::kubectl::with_kubectl;
 

@@ -1,4 +1,4 @@
-//! Certificates for users, from the request to the first command with them.
+//! Certificates for users, from the request to the first command with the certificate.
 
 use std::process::Command;
 

@@ -14,7 +14,7 @@ fn kubeconfig(admin: &str, arguments: &[&str]) -> (i32, String, String) {
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
-/// Writes the kubeconfig that the command prints, and returns its path.
+/// Writes the command's kubeconfig to a file, and returns the path.
 fn written(kubectl: &Kubectl, name: &str, arguments: &[&str]) -> String {
     let (code, printed, said) = kubeconfig(&kubectl.kubeconfig(), arguments);
     assert_eq!((code, said.as_str()), (0, ""), "{printed}");

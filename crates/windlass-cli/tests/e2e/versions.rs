@@ -1,4 +1,4 @@
-//! The same round with every kubectl that lies about: old ones ask and print differently.
+//! The same commands with every installed kubectl: old versions send and print differently.
 
 use crate::custom_resources::{CRD, sample};
 use crate::kubectl::{Kubectl, missing, others};

@@ -1,4 +1,4 @@
-//! Workloads by kubectl's own commands: rollouts, waits, scales, and what is made from something else.
+//! Workloads with kubectl's commands: rollouts, waits, scales, and objects that are made from other objects.
 
 use crate::kubectl::{Kubectl, with_kubectl};
 
@@ -16,7 +16,7 @@ fn images(kubectl: &Kubectl) -> String {
     kubectl.ok(&["get", "pods", "-l", "app=db", "--field-selector=status.phase=Running", "-o", path])
 }
 
-/// Rolls a set forward, back and round again, and returns its history.
+/// Rolls a set forward, back and round again, and returns the set's history.
 fn roll(kubectl: &Kubectl, set: &str, pods: usize) -> String {
     let all = |image: &str| vec![image; pods].join(" ");
     let ready = || kubectl.ok(&["rollout", "status", set, "--timeout=60s"]);

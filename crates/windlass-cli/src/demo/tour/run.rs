@@ -51,7 +51,7 @@ fn command(command: &str, before: &ClusterState) -> String {
 struct Tour {
     parents: Api<CustomPod>,
     pods: Api<Pod>,
-    /// The uid of the CustomPod, for finding its pods after it is gone. `None` until it exists.
+    /// The uid of the CustomPod, to find pods after the CustomPod is gone. `None` until the CustomPod exists.
     parent: Option<String>,
 }
 

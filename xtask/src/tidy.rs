@@ -8,13 +8,21 @@ mod files;
 mod markdown;
 mod modules;
 mod parity;
+mod phrases;
 mod prose;
+mod sentences;
 mod sources;
+
+use std::path::PathBuf;
 
 use crate::{Result, project};
 
 #[derive(clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Only print the sentences below this file or folder that refer back most
+    #[arg(long, value_name = "PATH")]
+    hardest: Option<PathBuf>,
+}
 
 /// The findings of the checks.
 #[derive(Default)]
@@ -25,7 +33,10 @@ struct Report {
     remarks: Vec<String>,
 }
 
-pub(crate) fn run(Args {}: Args) -> Result {
+pub(crate) fn run(Args { hardest }: Args) -> Result {
+    if let Some(path) = hardest {
+        return prose::print_hardest(&path);
+    }
     let packages = project::packages()?;
     let mut report = Report::default();
     edges::check(&packages, &mut report)?;
@@ -36,6 +47,7 @@ pub(crate) fn run(Args {}: Args) -> Result {
     architecture::check(&packages, &mut report)?;
     book::check(&mut report)?;
     parity::check(&mut report)?;
+    phrases::check(&mut report)?;
     prose::check(&mut report)?;
     for remark in &report.remarks {
         println!("remark: {remark}");

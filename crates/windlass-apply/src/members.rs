@@ -99,7 +99,7 @@ pub fn debug(json: serde_json::Result<Value>, f: &mut fmt::Formatter<'_>) -> fmt
     }
 }
 
-/// Whether two configurations send the same JSON.
+/// Returns whether two configurations send the same JSON.
 pub fn equal(one: serde_json::Result<Value>, other: serde_json::Result<Value>) -> bool {
     matches!((one, other), (Ok(one), Ok(other)) if one == other)
 }

@@ -27,7 +27,7 @@ pub struct InformerFactory {
 
 struct Inner {
     watches: SharedInformerFactory,
-    /// Whether the factory may end the watches. Those of a manager end with the manager.
+    /// True if the factory may end the watches. Those of a manager end with the manager.
     owns_watches: bool,
     resync: Duration,
     resync_of: BTreeMap<Resources, Duration>,

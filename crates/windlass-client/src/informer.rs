@@ -109,7 +109,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static> SharedIndexInformer<K> {
         self.kept.informer.add_index(name, function)
     }
 
-    /// Whether the first list has ended.
+    /// Returns whether the first list has ended.
     pub fn has_synced(&self) -> bool {
         self.kept.informer.has_synced()
     }
@@ -131,7 +131,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static> SharedIndexInformer<K> {
 }
 
 impl ResourceEventHandlerRegistration {
-    /// Whether the whole initial list has been delivered to the handler.
+    /// Returns whether the whole initial list has been delivered to the handler.
     pub fn has_synced(&self) -> bool {
         self.registration.has_synced()
     }

@@ -132,7 +132,7 @@ pub struct Admitted<K> {
 }
 
 impl<K: DeserializeOwned> Admitted<K> {
-    /// Whether the request is allowed.
+    /// Returns whether the request is allowed.
     pub fn is_allowed(&self) -> bool {
         self.allowed
     }

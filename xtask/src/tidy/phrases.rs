@@ -1,4 +1,4 @@
-//! Finds phrases in comments and pages that are hard to read for people who do not know their story.
+//! Finds phrases in comments and pages that are hard to read without the story behind the phrase.
 
 use super::Report;
 use super::files::{files, read, shown};
@@ -42,7 +42,7 @@ pub(super) fn check(report: &mut Report) -> Result {
     Ok(())
 }
 
-/// Returns the comments of a Rust file with their lines. A comment after code counts if it follows a space.
+/// Returns the comments of a Rust file with the line numbers. A comment after code counts if a space is before the comment.
 fn comments(text: &str) -> Vec<(usize, &str)> {
     let start = |line: &str| {
         let indent = line.len() - line.trim_start().len();
@@ -62,7 +62,7 @@ fn phrases(lines: &[(usize, &str)]) -> Vec<(usize, &'static str, &'static str)> 
     found
 }
 
-/// Whether a line contains a phrase as whole words.
+/// Returns whether a line contains a phrase as whole words.
 fn contains(line: &str, phrase: &str) -> bool {
     let is_boundary = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
     line.match_indices(phrase).any(|(start, _)| {

@@ -18,7 +18,7 @@ pub struct KnownType {
     pub resource: &'static str,
     /// The singular of the resource.
     pub singular: &'static str,
-    /// Whether objects are in namespaces.
+    /// True if objects are in namespaces.
     pub namespaced: bool,
 }
 
@@ -71,7 +71,7 @@ impl Scheme {
         self.types.iter()
     }
 
-    /// Whether the scheme knows a kind.
+    /// Returns whether the scheme knows a kind.
     pub fn recognizes(&self, kind: &GroupVersionKind) -> bool {
         self.types.iter().any(|known| known.group_version_kind() == *kind)
     }

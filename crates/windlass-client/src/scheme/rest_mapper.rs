@@ -31,7 +31,7 @@ pub struct RestMapping {
     pub kind: GroupVersionKind,
     /// The resource.
     pub resource: GroupVersionResource,
-    /// Whether objects are in namespaces.
+    /// True if objects are in namespaces.
     pub namespaced: bool,
 }
 

@@ -39,7 +39,7 @@ pub(super) struct Facts {
     pub(super) issuer: String,
     pub(super) not_before: Timestamp,
     pub(super) not_after: Timestamp,
-    /// Whether this crate created it as an authority.
+    /// True if this crate created it as an authority.
     pub(super) is_own_authority: bool,
     pub(super) names: Vec<String>,
 }

@@ -36,7 +36,7 @@ impl Location {
         }
     }
 
-    /// Whether a `clientConfig` names this location.
+    /// Returns whether a `clientConfig` names this location.
     fn is(&self, client_config: &Value) -> bool {
         match self {
             Self::Service { namespace, name } => {
@@ -95,7 +95,7 @@ impl<'a> Trust<'a> {
         admission.chain(conversion).filter(|entry| self.location.is(entry.client_config)).collect()
     }
 
-    /// Whether every `caBundle` of ours has this certificate.
+    /// Returns whether every `caBundle` of ours has this certificate.
     pub(super) fn has(self, authority: &[u8]) -> bool {
         self.entries().iter().all(|entry| bundle(entry.client_config).iter().any(|(der, _)| der == authority))
     }

@@ -185,7 +185,7 @@ impl Rotation {
         replaceable.then(|| certificate.clone())
     }
 
-    /// Whether all `caBundle`s of ours have this authority.
+    /// Returns whether all `caBundle`s of ours have this authority.
     fn is_trusted(&self, objects: &[Value], authority: &[u8]) -> bool {
         objects.iter().all(|object| Trust::of(&self.location, object).has(authority))
     }

@@ -109,7 +109,7 @@ impl Cluster {
         ]
     }
 
-    /// Whether the issuer of the certificate is in all bundles.
+    /// Returns whether the issuer of the certificate is in all bundles.
     fn trusts(&self, serving: &ServingCertificate) -> bool {
         let leaf = super::bundle::pem([serving.leaf()]);
         let issuer = &read_bundle(leaf.as_bytes())[0].1.issuer;

@@ -47,9 +47,10 @@ pub struct ServerDefaults {
     pub port: u16,
     /// The files of the certificate.
     pub files: CertificateFiles,
-    /// Whether clients may use HTTP/2, besides HTTP/1.1. Default: true.
+    /// True if clients may use HTTP/2, besides HTTP/1.1. Default: true.
     pub http2: bool,
-    /// Whether the port and the files go before what a server says, and clients need no certificate. Default: false.
+    /// True if the port and the files go before what a server says, and clients need no certificate. Default:
+    /// false.
     pub overriding: bool,
 }
 

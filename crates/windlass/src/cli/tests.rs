@@ -136,7 +136,7 @@ fn help_begins_with_the_programs_own_description() {
 
             Commands:
               run            Run the operator (the default)
-              dev            Run the operator on a Kubernetes control plane of its own, in this process
+              dev            Run the operator on an embedded Kubernetes control plane, in this process
               crds           Print the operator's CRDs as YAML
               config-schema  Print the JSON schema of the file that --config reads
 

@@ -1,4 +1,4 @@
-//! What all webhooks have in common: the time that a call may take, and panics.
+//! The common parts of all webhooks: the time limit of a call, and panics.
 
 use std::{any::Any, time::Duration};
 
@@ -19,8 +19,9 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// Reads the parameter `timeout`, by which the API server says how long it waits. Without it, or with another value than
-    /// 1 ms to 30 s, it is 30 s. A tenth of it, at most 500 ms, is left for the reply. The time starts now.
+    /// Parses the parameter `timeout`, the time that the API server waits. The default, also for a value
+    /// outside of 1 ms to 30 s, is 30 s. A tenth of the time, at most 500 ms, is left for the reply. The
+    /// time begins now.
     pub(crate) fn from_query(query: Option<&str>) -> Self {
         let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
         let timeout = pairs.into_iter().find(|(key, _)| key == "timeout").and_then(|(_, text)| {
@@ -43,10 +44,10 @@ impl Deadline {
     }
 }
 
-/// The size from which JSON is decoded on a thread of its own, so that it blocks no other request.
+/// The size from which JSON is decoded on a separate thread, because the decoding would block other requests.
 const LARGE: usize = 256 << 10;
 
-/// Runs a function on `body`, which may take long if it is large.
+/// Runs a function on `body`. With a large body, the function may take long.
 pub(crate) async fn on_body<T: Send + 'static>(
     body: Bytes,
     function: impl FnOnce(&[u8]) -> Result<T, String> + Send + 'static,

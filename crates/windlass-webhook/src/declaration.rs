@@ -1,4 +1,4 @@
-//! What webhooks declare about themselves: typed data, from which configurations are generated.
+//! The declarations of webhooks: typed data for the generators of configurations.
 
 use http::Extensions;
 use k8s_openapi::{
@@ -9,48 +9,48 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::admission::{AdmissionHandler, Admit, Defaulter, Validator, defaulting, handling, validating};
 
-/// Whether a webhook may change objects.
+/// The right of a webhook to change objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AdmissionKind {
-    /// It may change objects: a `MutatingWebhookConfiguration`.
+    /// The webhook may change objects: a `MutatingWebhookConfiguration`.
     Mutating,
-    /// It allows or denies: a `ValidatingWebhookConfiguration`.
+    /// The webhook only allows or denies: a `ValidatingWebhookConfiguration`.
     Validating,
 }
 
-/// What the API server does if a webhook does not answer.
+/// The API server's reaction if a webhook does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailurePolicy {
-    /// It refuses the request.
+    /// The API server refuses the request.
     Fail,
-    /// It goes on as if the webhook had allowed the request.
+    /// The API server allows the request.
     Ignore,
 }
 
-/// Whether a webhook is called for requests that use another version or group of its kind.
+/// The rule for requests with another version or group of the webhook's kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatchPolicy {
-    /// It is called; the object is converted to the version of the webhook's rule.
+    /// The webhook is called; the object is converted to the version of the webhook's rule.
     Equivalent,
-    /// It is called only for the groups and versions of its rules.
+    /// The webhook is called only for the groups and versions in the rules.
     Exact,
 }
 
-/// Whether a webhook has effects beside its response.
+/// The effects of a webhook beside the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SideEffects {
-    /// It has none.
+    /// The webhook has no side effects.
     None,
-    /// It has none for dry runs.
+    /// The webhook has no side effects in dry runs.
     NoneOnDryRun,
 }
 
-/// Whether a mutating webhook is called again after a later one changed the object.
+/// The rule for a mutating webhook whose object a later webhook changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReinvocationPolicy {
-    /// It is called once.
+    /// The webhook is called once.
     Never,
-    /// It is called again if another webhook changed the object afterwards.
+    /// The webhook is called again if another webhook changed the object afterwards.
     IfNeeded,
 }
 
@@ -64,7 +64,8 @@ pub struct Rule {
     pub versions: Vec<String>,
     /// Plural names, such as `pods`, `pods/status`, `*/*`.
     pub resources: Vec<String>,
-    /// The operations. [`operations`](AdmissionWebhook::operations) of the webhook sets those of all rules.
+    /// The operations. [`operations`](AdmissionWebhook::operations) of the webhook sets the operations of all
+    /// rules.
     pub operations: Vec<Operation>,
 }
 
@@ -91,19 +92,20 @@ impl Rule {
     }
 }
 
-/// Everything about an admission webhook except its code.
+/// The declaration of an admission webhook: everything except code.
 ///
-/// The defaults are those of the API server, but for `sideEffects`, which has none: it is [`SideEffects::None`].
+/// The defaults are the API server's defaults. For `sideEffects`, which has no default there, the default is
+/// [`SideEffects::None`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AdmissionDeclaration {
-    /// Whether the webhook may change objects.
+    /// The right of the webhook to change objects.
     pub kind: AdmissionKind,
-    /// The name in the configuration: a DNS name with at least three parts. Users see it in denials.
+    /// The name in the configuration: a DNS name with at least three parts. Users see the name in denials.
     pub name: String,
-    /// The path at which the webhook is served.
+    /// The path of the webhook.
     pub path: String,
-    /// The resources and operations for which it is called.
+    /// The resources and operations for which the webhook is called.
     pub rules: Vec<Rule>,
     /// Default: [`FailurePolicy::Fail`].
     pub failure_policy: FailurePolicy,
@@ -115,15 +117,15 @@ pub struct AdmissionDeclaration {
     pub timeout_seconds: i32,
     /// Default: [`ReinvocationPolicy::Never`]. Validating webhooks have none.
     pub reinvocation_policy: ReinvocationPolicy,
-    /// The labels of the namespaces in which it is called. Default: all.
+    /// The labels of the namespaces for which the webhook is called. Default: all.
     pub namespace_selector: Option<LabelSelector>,
-    /// The labels of the objects for which it is called. Default: all.
+    /// The labels of the objects for which the webhook is called. Default: all.
     pub object_selector: Option<LabelSelector>,
     /// CEL conditions for the call. Default: none.
     pub match_conditions: Vec<MatchCondition>,
 }
 
-/// An admission webhook: its code, and what it declares.
+/// An admission webhook: the code and the declaration.
 ///
 /// ```
 /// use std::convert::Infallible;
@@ -168,8 +170,8 @@ impl AdmissionWebhook {
         Self::of::<K>(AdmissionKind::Mutating, defaulting::<K, _>(defaulter, true))
     }
 
-    /// Wraps a validator of `K`, for creations and updates, at `/validate-<group>-<version>-<kind>`. Deletions are validated
-    /// if [`operations`](Self::operations) says so.
+    /// Wraps a validator of `K`, for creations and updates, at `/validate-<group>-<version>-<kind>`.
+    /// [`operations`](Self::operations) can add deletions.
     pub fn validator<K>(validator: impl Validator<K>) -> Self
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Send + 'static,
@@ -229,7 +231,7 @@ impl AdmissionWebhook {
         &mut self.extensions
     }
 
-    /// Returns what the webhook declares.
+    /// Returns the declaration of the webhook.
     pub fn declaration(&self) -> &AdmissionDeclaration {
         &self.declaration
     }
@@ -270,7 +272,7 @@ impl AdmissionWebhook {
         self
     }
 
-    /// Sets what happens if the webhook does not answer. Default: [`FailurePolicy::Fail`].
+    /// Sets the API server's reaction if the webhook does not answer. Default: [`FailurePolicy::Fail`].
     pub fn failure_policy(mut self, policy: FailurePolicy) -> Self {
         self.declaration.failure_policy = policy;
         self
@@ -282,7 +284,7 @@ impl AdmissionWebhook {
         self
     }
 
-    /// Says whether the webhook has effects beside its response. Default: [`SideEffects::None`].
+    /// Sets the effects of the webhook beside the response. Default: [`SideEffects::None`].
     pub fn side_effects(mut self, effects: SideEffects) -> Self {
         self.declaration.side_effects = effects;
         self
@@ -300,13 +302,13 @@ impl AdmissionWebhook {
         self
     }
 
-    /// Limits the namespaces by their labels.
+    /// Limits the namespaces by labels.
     pub fn namespace_selector(mut self, selector: LabelSelector) -> Self {
         self.declaration.namespace_selector = Some(selector);
         self
     }
 
-    /// Limits the objects by their labels.
+    /// Limits the objects by labels.
     pub fn object_selector(mut self, selector: LabelSelector) -> Self {
         self.declaration.object_selector = Some(selector);
         self
@@ -336,11 +338,11 @@ pub struct ConversionDeclaration {
     pub kind: String,
     /// The plural name of the resource.
     pub plural: String,
-    /// The versions, the hub among them, in order.
+    /// The versions, including the hub, in order.
     pub versions: Vec<String>,
-    /// The version that all others convert through.
+    /// The version that all conversions go through.
     pub hub: String,
-    /// The path at which the webhook is served.
+    /// The path of the webhook.
     pub path: String,
 }
 

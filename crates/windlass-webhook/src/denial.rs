@@ -8,7 +8,7 @@ use kube_core::{
 };
 use serde::Serialize;
 
-/// Any error. Webhooks may return each error type that converts into it.
+/// Any error. Webhooks may return each error type that converts into `BoxError`.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
 
 /// A refusal of a request, with the message that the client of the API server sees.
@@ -88,8 +88,8 @@ impl Denial {
         &self.0
     }
 
-    /// Finds the denial that an error is, or the status of an API server that it carries, among its causes too. Any other
-    /// error becomes a denial with its text.
+    /// Finds a denial, or the status of an API server, in an error or in the causes of the error. Any other
+    /// error becomes a denial with the error's text.
     pub(crate) fn from_error(error: &BoxError) -> Self {
         let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error.as_ref());
         while let Some(cause) = next {
@@ -122,7 +122,7 @@ impl fmt::Display for Denial {
 
 impl std::error::Error for Denial {}
 
-/// An invalid field, for [`Denial::invalid`]. `Display` prints it in the API server's words.
+/// An invalid field, for [`Denial::invalid`]. `Display` prints the field in the API server's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
     field: String,
@@ -146,7 +146,7 @@ impl FieldError {
         Self::new(field, "FieldValueForbidden", format!("Forbidden: {detail}"))
     }
 
-    /// A value that is not one of those supported.
+    /// A value that is not among the supported values.
     pub fn not_supported(field: impl Into<String>, value: impl Serialize, supported: &[&str]) -> Self {
         let supported: Vec<String> = supported.iter().map(|value| format!("{value:?}")).collect();
         let text =
@@ -154,7 +154,7 @@ impl FieldError {
         Self::new(field, "FieldValueNotSupported", text)
     }
 
-    /// A value that another element of the list has, too.
+    /// A value that another element of the list also has.
     pub fn duplicate(field: impl Into<String>, value: impl Serialize) -> Self {
         Self::new(field, "FieldValueDuplicate", format!("Duplicate value: {}", shown(&value)))
     }

@@ -1,12 +1,14 @@
 //! Admission and conversion webhooks of an operator.
 //!
 //! - [`Defaulter`], [`Validator`], [`AdmissionHandler`], [`Converter`]: the user's code.
-//! - [`Webhooks`]: all of them, with what they declare ([`AdmissionWebhook`]), as functions from bytes to bytes ([`Dispatcher`]).
-//! - [`WebhookServer`]: the HTTPS server around them.
-//! - [`certificates`]: from files, or issued by the operator itself.
+//! - [`Webhooks`]: all webhooks, with declarations ([`AdmissionWebhook`]), as functions from bytes to bytes
+//!   ([`Dispatcher`]).
+//! - [`WebhookServer`]: the HTTPS server of the webhooks.
+//! - [`certificates`]: from files, or self-issued by the operator.
 //! - [`manifests`]: the configurations that tell the API server about the webhooks.
 //!
-//! The crate knows no client of the API server: what is to be written there is returned as data, and the runtime writes it.
+//! The crate knows no client of the API server: writes are returned as data, and the runtime sends the
+//! writes.
 #![forbid(unsafe_code)]
 
 mod call;

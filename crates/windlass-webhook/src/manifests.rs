@@ -1,4 +1,4 @@
-//! Webhook configurations, made from what webhooks declare.
+//! Webhook configurations, made from the declarations of webhooks.
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -34,7 +34,7 @@ use crate::{
     },
 };
 
-/// Where the API server reaches the webhooks, and whom it trusts there.
+/// The address of the webhooks for the API server, and the trusted authorities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     address: Address,
@@ -48,7 +48,7 @@ enum Address {
 }
 
 impl Endpoint {
-    /// Reaches the webhooks through a service, at its port 443.
+    /// Reaches the webhooks through a service, at port 443 of the service.
     pub fn service(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         let address = Address::Service { namespace: namespace.into(), name: name.into(), port: None };
         Self { address, ca_bundle: None }
@@ -67,7 +67,7 @@ impl Endpoint {
         Self { address: Address::Url(base.into().trim_end_matches('/').to_owned()), ca_bundle: None }
     }
 
-    /// Reaches the webhooks at a location whose certificates the operator issues itself.
+    /// Reaches the webhooks at a location with self-issued certificates.
     pub fn at(location: &Location) -> Self {
         match location {
             Location::Service { namespace, name } => Self::service(namespace, name),
@@ -78,8 +78,8 @@ impl Endpoint {
         }
     }
 
-    /// Sets the authorities that the server's certificate is verified with, PEM. Leave it out if something else writes it:
-    /// self-issued certificates, or cert-manager.
+    /// Sets the authorities that verify the server's certificate, in PEM. Do not call this method if another
+    /// program writes the `caBundle`s: the rotation of self-issued certificates, or cert-manager.
     pub fn ca_bundle(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.ca_bundle = Some(pem.into());
         self

@@ -1,4 +1,4 @@
-//! The metrics of webhooks, as controller-runtime names them.
+//! The metrics of webhooks, with controller-runtime's names.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,7 +27,7 @@ struct CodeLabel {
     code: u16,
 }
 
-/// The metrics of webhooks and their certificates. Cheap to clone.
+/// The metrics of webhooks and of certificates. Cheap to clone.
 #[derive(Clone)]
 pub struct WebhookMetrics(Arc<Inner>);
 
@@ -95,7 +95,7 @@ impl WebhookMetrics {
         &self.0.certificates
     }
 
-    /// Creates the series of a path, so that they exist before the first request.
+    /// Creates the series of a path before the first request.
     pub(crate) fn prepare(&self, path: &str) {
         for code in [200, 500] {
             drop(self.0.requests.get_or_create_owned(&CodeLabel { webhook: path.to_owned(), code }));

@@ -17,7 +17,7 @@ use crate::{
     webhooks::Webhooks,
 };
 
-/// A request to create, update or delete an object, as the API server passes it to webhooks. See [`Webhooks::admit`].
+/// A request to create, update or delete an object, in the API server's form. See [`Webhooks::admit`].
 #[derive(Clone, Debug)]
 pub struct Admission<K> {
     operation: Operation,
@@ -50,7 +50,8 @@ impl<K: Resource<DynamicType = ()> + Serialize> Admission<K> {
         Self { operation, object, old, subresource, user, dry_run: false, kind: PhantomData }
     }
 
-    /// Sets a field of the new object by a JSON pointer, one that `K` does not have for example. Parents must exist.
+    /// Sets a field of the new object by a JSON pointer, for example a field that `K` does not have. Parents
+    /// must exist.
     pub fn with_field(mut self, pointer: &str, value: Value) -> Self {
         let (parent, field) = pointer.rsplit_once('/').unwrap_or(("", pointer));
         if let Some(parent) = self.object.pointer_mut(parent).and_then(Value::as_object_mut) {
@@ -65,7 +66,7 @@ impl<K: Resource<DynamicType = ()> + Serialize> Admission<K> {
         self
     }
 
-    /// Makes it a dry run.
+    /// Makes the request a dry run.
     pub fn dry_run(mut self) -> Self {
         self.dry_run = true;
         self
@@ -137,7 +138,7 @@ impl<K: DeserializeOwned> Admitted<K> {
         self.allowed
     }
 
-    /// Returns the object as defaulters changed it.
+    /// Returns the object after the changes of the defaulters.
     ///
     /// # Errors
     ///
@@ -166,8 +167,9 @@ impl<K: DeserializeOwned> Admitted<K> {
 }
 
 impl Webhooks {
-    /// Passes a request through the webhooks as the API server does: mutating ones first, in their order, then validating
-    /// ones. Only webhooks whose rules select the request are called; selectors and match conditions are not looked at.
+    /// Passes a request through the webhooks in the API server's order: mutating webhooks first, in order of
+    /// addition, then validating webhooks. Only webhooks whose rules select the request are called; selectors
+    /// and match conditions are ignored.
     ///
     /// The request goes through the same bytes as over HTTPS: a panic is a denial.
     pub async fn admit<K>(&self, admission: Admission<K>) -> Admitted<K>

@@ -24,7 +24,7 @@ use crate::{
 /// The largest body of an admission request: two objects of 3 MB and the rest.
 pub(crate) const MAX_ADMISSION_BODY: usize = 7 << 20;
 
-/// The largest body of a conversion request, which has all objects of a list.
+/// The largest body of a conversion request. The body has all objects of a list.
 pub(crate) const MAX_CONVERSION_BODY: usize = 128 << 20;
 
 /// The path of conversions.
@@ -108,8 +108,9 @@ impl Webhooks {
         self
     }
 
-    /// Gives all admission webhooks a value, by its type: [`AdmissionContext::extensions`](crate::AdmissionContext::extensions) returns
-    /// the value. A later value of the same type replaces an earlier one.
+    /// Gives all admission webhooks a value, by its type:
+    /// [`AdmissionContext::extensions`](crate::AdmissionContext::extensions) returns the value. A later value
+    /// of the same type replaces an earlier value.
     pub fn extension<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
         Arc::make_mut(&mut self.extensions).insert(value);
         self
@@ -119,17 +120,17 @@ impl Webhooks {
         &self.extensions
     }
 
-    /// Returns the admission webhooks, in the order of their addition.
+    /// Returns the admission webhooks, in order of addition.
     pub fn admission_webhooks(&self) -> impl Iterator<Item = &AdmissionWebhook> {
         self.admission.iter()
     }
 
-    /// Returns what the admission webhooks declare.
+    /// Returns the declarations of the admission webhooks.
     pub fn admissions(&self) -> Vec<AdmissionDeclaration> {
         self.admission.iter().map(|webhook| webhook.declaration().clone()).collect()
     }
 
-    /// Returns what the converters declare.
+    /// Returns the declarations of the converters.
     pub fn conversions(&self) -> Vec<ConversionDeclaration> {
         let path = self.conversion_path.as_deref().unwrap_or(CONVERT);
         self.conversions
@@ -145,7 +146,7 @@ impl Webhooks {
             .collect()
     }
 
-    /// Returns the admission webhooks of one kind with this declaration, in the order in which they were added.
+    /// Returns the admission webhooks of a kind with this declaration, in order of addition.
     pub(crate) fn of(
         &self,
         wanted: impl Fn(&AdmissionDeclaration) -> bool,
@@ -153,7 +154,7 @@ impl Webhooks {
         self.admission.iter().filter(move |webhook| wanted(webhook.declaration()))
     }
 
-    /// Converts objects to another API version, such as `example.com/v2`, as the API server would ask for it.
+    /// Converts objects to another API version, such as `example.com/v2`, like a request of the API server.
     ///
     /// # Errors
     ///
@@ -176,7 +177,7 @@ impl Webhooks {
     ///
     /// # Errors
     ///
-    /// Two webhooks have the same path, a path is not one, or a converter's declaration is wrong.
+    /// Two webhooks have the same path, a path is not valid, or a converter's declaration is wrong.
     pub fn dispatcher(self, metrics: WebhookMetrics) -> Result<Dispatcher, DeclarationError> {
         let failed = |message: String| Err(DeclarationError(message));
         let mut routes = BTreeMap::new();
@@ -246,7 +247,7 @@ enum Route {
 
 /// The webhooks as functions from the bytes of a request to the bytes of a reply. Cheap to clone.
 ///
-/// It knows neither HTTP nor TLS: [`WebhookServer`](crate::WebhookServer) adds both.
+/// A dispatcher knows neither HTTP nor TLS: [`WebhookServer`](crate::WebhookServer) adds both.
 #[derive(Clone)]
 pub struct Dispatcher(Arc<Inner>);
 
@@ -261,7 +262,7 @@ struct Inner {
 pub struct Request<'a> {
     /// The path.
     pub path: &'a str,
-    /// The query. The API server says in its parameter `timeout` how long it waits.
+    /// The query. The parameter `timeout` is the time that the API server waits.
     pub query: Option<&'a str>,
     /// The header `Content-Type`.
     pub content_type: Option<&'a str>,
@@ -272,7 +273,7 @@ pub struct Request<'a> {
 /// The reply of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// The HTTP status code. It is 200 for a denial, too.
+    /// The HTTP status code. A denial has 200, too.
     pub code: u16,
     /// The header `Content-Type`.
     pub content_type: &'static str,
@@ -281,7 +282,7 @@ pub struct Reply {
 }
 
 impl Dispatcher {
-    /// Answers a request. It never panics, and returns before the API server gives up.
+    /// Answers a request. Never panics, and returns before the API server's time-out.
     pub async fn answer(&self, request: Request<'_>) -> Reply {
         let deadline = Deadline::from_query(request.query);
         self.answer_by(deadline, request).await

@@ -25,7 +25,7 @@ struct Inner {
     notes: Mutex<Notes>,
 }
 
-/// What the response says beside the decision.
+/// The parts of a response beside the decision.
 #[derive(Default)]
 pub(crate) struct Notes {
     pub(crate) warnings: Vec<String>,
@@ -46,8 +46,8 @@ impl AdmissionContext {
         &self.0.extensions
     }
 
-    /// Returns the request: kind, resource, subresource, options and so on. Its `object` and `old_object` are `None`: they are
-    /// passed as typed objects.
+    /// Returns the request: kind, resource, subresource, options and so on. `object` and `old_object` are
+    /// `None`, because handlers get typed objects.
     pub fn request(&self) -> &AdmissionRequest<DynamicObject> {
         &self.0.request
     }
@@ -57,8 +57,8 @@ impl AdmissionContext {
         &self.0.request.operation
     }
 
-    /// Returns the name of the object. It is empty while the server has not generated it yet, when an object with
-    /// `generateName` is created.
+    /// Returns the name of the object. The name is empty for the creation of an object with `generateName`,
+    /// until the server has generated the name.
     pub fn name(&self) -> &str {
         &self.0.request.name
     }
@@ -73,7 +73,7 @@ impl AdmissionContext {
         &self.0.request.user_info
     }
 
-    /// Returns whether the request is a dry run: it must have no side effects.
+    /// Returns whether the request is a dry run. A dry run must have no side effects.
     pub fn is_dry_run(&self) -> bool {
         self.0.request.dry_run
     }
@@ -83,7 +83,7 @@ impl AdmissionContext {
         self.0.request.sub_resource.as_deref().filter(|name| !name.is_empty())
     }
 
-    /// Decodes the object as it is before an update or a deletion. Returns `None` for other operations.
+    /// Decodes the object before an update or a deletion. Returns `None` for other operations.
     pub fn old<K: DeserializeOwned>(&self) -> Result<Option<K>, BoxError> {
         match &self.0.old {
             Value::Null => Ok(None),
@@ -91,7 +91,7 @@ impl AdmissionContext {
         }
     }
 
-    /// Adds a warning to the response, which kubectl prints to the user whether the request is allowed or denied.
+    /// Adds a warning to the response. kubectl prints the warning to the user, even if the request is denied.
     ///
     /// The API server cuts a warning at 256 characters, and all warnings of a request at 4096.
     pub fn warn(&self, warning: impl Into<String>) {

@@ -15,13 +15,14 @@ use crate::{
     json::apply_changes,
 };
 
-/// Sets defaults of objects before they are stored.
+/// Sets defaults of objects before the API server stores the objects.
 ///
-/// It is called for every operation that its rules select, except a deletion. It gets the object and returns it changed or
-/// unchanged; an error denies the request. Only the fields that it changed are sent to the API server, so fields that the Rust
-/// type does not know are kept.
+/// A defaulter is called for every operation that the webhook's rules select, except a deletion. The method
+/// gets the object and returns the object, changed or unchanged; an error denies the request. Only changed
+/// fields are sent to the API server, so that fields that the Rust type does not know are kept.
 ///
-/// Any `async fn(K, AdmissionContext) -> Result<K, E>` is one. For state of its own, implement it for a struct:
+/// Any `async fn(K, AdmissionContext) -> Result<K, E>` is a defaulter. For a defaulter with state, implement
+/// the trait for a struct:
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;

@@ -1,4 +1,4 @@
-//! Handlers of raw admission requests, and what all handlers are inside.
+//! Handlers of raw admission requests, and the common form of all handlers.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::denial::Denial;
 
 /// Answers admission requests of any kind.
 ///
-/// Any `async fn(AdmissionRequest<DynamicObject>) -> AdmissionResponse` is one. The types are kube's; [`Patched`] computes a
-/// patch from a changed object.
+/// Any `async fn(AdmissionRequest<DynamicObject>) -> AdmissionResponse` is a handler. The types are kube's;
+/// [`Patched`] computes a patch from a changed object.
 ///
 /// ```
 /// use kube_core::{DynamicObject, admission::{AdmissionRequest, AdmissionResponse}};
@@ -38,7 +38,7 @@ use crate::denial::Denial;
             `AdmissionHandler`"
 )]
 pub trait AdmissionHandler: Send + Sync + 'static {
-    /// Answers one request.
+    /// Answers a request.
     fn handle(
         &self,
         request: AdmissionRequest<DynamicObject>,
@@ -71,7 +71,7 @@ impl Patched for AdmissionResponse {
         if patch.0.is_empty() {
             return self;
         }
-        // kube-core has another version of json-patch: the patch passes as JSON.
+        // kube-core uses another version of json-patch: pass the patch as JSON.
         let patch = serde_json::to_value(&patch).and_then(serde_json::from_value);
         let (uid, types) = (self.uid.clone(), self.types.clone());
         match patch {
@@ -85,7 +85,7 @@ impl Patched for AdmissionResponse {
     }
 }
 
-/// A decoded request. The objects are as the API server sent them, `null` where there is none.
+/// A decoded request. The objects are unchanged JSON of the API server; a missing object is `null`.
 pub(crate) struct Call {
     pub(crate) request: AdmissionRequest<DynamicObject>,
     pub(crate) object: Value,
@@ -96,7 +96,7 @@ pub(crate) struct Call {
 
 pub(crate) type AdmitFuture = BoxFuture<'static, AdmissionResponse>;
 
-/// A handler without its type.
+/// A handler with an erased type.
 pub(crate) type Admit = Arc<dyn Fn(Call) -> AdmitFuture + Send + Sync>;
 
 pub(crate) fn handling(handler: impl AdmissionHandler) -> Admit {
@@ -125,7 +125,8 @@ fn decode_dynamic(object: Value) -> Result<Option<DynamicObject>, String> {
     }
 }
 
-/// An object that does not decode. The message has the place but repeats no value, which may be secret.
+/// Returns the message for an object that does not decode. The message has the place and never a value,
+/// because a value may be secret.
 pub(crate) fn undecodable(error: &serde_json::Error) -> String {
     let text = error.to_string();
     // serde's messages quote strings in `"`, and other unexpected values in backquotes: `invalid type: string "x", ..`.

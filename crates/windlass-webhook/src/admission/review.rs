@@ -24,7 +24,7 @@ const V1BETA1: &str = "admission.k8s.io/v1beta1";
 
 /// Answers the review in `body`.
 ///
-/// A panic of the handler and the end of its time are denials. Without a decoded request, the reply has no uid.
+/// A panic or a time-out of the handler is a denial. Without a decoded request, the reply has no uid.
 pub(crate) async fn review(
     admit: &Admit,
     body: Bytes,
@@ -46,7 +46,7 @@ pub(crate) async fn review(
     encode(Some(&types), response)
 }
 
-/// Returns a review that denies a request which was not read.
+/// Returns a review that denies a request that could not be read.
 pub(crate) fn review_of_error(code: u16, message: impl Into<String>) -> Vec<u8> {
     encode(None, errored(code, message))
 }
@@ -114,7 +114,7 @@ fn decode(body: &[u8]) -> Result<(TypeMeta, Call), String> {
     Ok((types, Call { request, object, old, extensions: Arc::default() }))
 }
 
-/// Sets the API version and kind of an object that a server sent without them.
+/// Sets a missing API version and kind of an object.
 fn name_type(object: &mut Value, kind: &Value) {
     let Some(object) = object.as_object_mut().filter(|object| !object.contains_key("kind")) else { return };
     let text = |field: &str| kind[field].as_str().unwrap_or_default();

@@ -265,7 +265,7 @@ fn an_error_of_the_api_server_keeps_its_status() {
     assert_eq!(denial.to_string(), wanted);
 }
 
-/// A review with something odd in it.
+/// Generates reviews with unusual values.
 fn odd_review() -> impl Strategy<Value = Vec<u8>> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -12,13 +12,14 @@ use super::{
 };
 use crate::denial::{BoxError, Denial};
 
-/// Allows or denies requests for objects of one kind.
+/// Allows or denies requests for objects of a kind.
 ///
-/// An error denies the request; the client of the API server gets its text. See [`Denial`] for other codes and causes of fields,
-/// and [`AdmissionContext::warn`] for warnings.
+/// An error denies the request, and the text of the error reaches the client of the API server. See
+/// [`Denial`] for status codes and causes, and [`AdmissionContext::warn`] for warnings.
 ///
-/// Any `async fn(Change<K>, AdmissionContext) -> Result<(), E>` is one. For state of its own, or to validate one operation
-/// only, implement it for a struct. An operation that is not implemented is allowed.
+/// Any `async fn(Change<K>, AdmissionContext) -> Result<(), E>` is a validator. For a validator with state,
+/// or of a single operation, implement the trait for a struct. An operation without an implementation is
+/// allowed.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -78,7 +79,8 @@ pub trait Validator<K: Send + 'static>: Send + Sync + 'static {
         async { Ok(()) }
     }
 
-    /// Validates a deletion. It is called only if the webhook's operations include [`Operation::Delete`]. Default: allows.
+    /// Validates a deletion. Called only if the webhook's operations include [`Operation::Delete`]. Default:
+    /// allows.
     fn validate_delete(
         &self,
         object: K,
@@ -96,9 +98,9 @@ pub enum Change<K> {
     Create(K),
     /// The object is updated.
     Update {
-        /// The object as it is stored.
+        /// The stored object.
         old: K,
-        /// The object as it will be stored.
+        /// The new object.
         new: K,
     },
     /// The object is deleted.
@@ -106,7 +108,7 @@ pub enum Change<K> {
 }
 
 impl<K> Change<K> {
-    /// Returns the object as it will be stored, or `None` for a deletion.
+    /// Returns the new object, or `None` for a deletion.
     pub fn new_object(&self) -> Option<&K> {
         match self {
             Self::Create(new) | Self::Update { new, .. } => Some(new),
@@ -114,7 +116,7 @@ impl<K> Change<K> {
         }
     }
 
-    /// Returns the object as it is stored, or `None` for a creation.
+    /// Returns the stored object, or `None` for a creation.
     pub fn old_object(&self) -> Option<&K> {
         match self {
             Self::Delete(old) | Self::Update { old, .. } => Some(old),
@@ -195,7 +197,7 @@ where
     }
 }
 
-/// Decodes what is validated: nothing for a CONNECT request.
+/// Decodes the objects of a request. Returns `None` for a CONNECT request.
 fn change<K: DeserializeOwned>(
     operation: &Operation,
     object: &Value,

@@ -25,7 +25,7 @@ const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 const ORGANIZATION_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
 const SUBJECT_ALT_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.17");
 
-/// A new certificate with its key, PEM.
+/// A new certificate with a key, in PEM.
 #[derive(Clone)]
 pub(super) struct Issued {
     pub(super) certificate: String,
@@ -39,7 +39,7 @@ pub(super) struct Facts {
     pub(super) issuer: String,
     pub(super) not_before: Timestamp,
     pub(super) not_after: Timestamp,
-    /// True if this crate created it as an authority.
+    /// True for an authority that this crate has created.
     pub(super) is_own_authority: bool,
     pub(super) names: Vec<String>,
 }
@@ -58,7 +58,7 @@ pub(super) fn create_authority(now: Timestamp, life: Duration) -> Result<Issued,
     Ok(Issued { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
-/// Creates a certificate for a server that is signed by itself. `names` are DNS names and IP addresses.
+/// Creates a self-signed certificate for a server. `names` are DNS names and IP addresses.
 pub(super) fn create_self_signed(
     names: &[String],
     now: Timestamp,
@@ -80,7 +80,7 @@ pub(super) fn issue_server(
     life: Duration,
 ) -> Result<Issued, CertificateError> {
     let authority_key = KeyPair::from_pem(authority_key).map_err(failed)?;
-    // The issuer is known by its name and key; nothing else of its certificate goes into those it signs.
+    // Only the name and key of the issuer appear in the signed certificate.
     let mut issuer = CertificateParams::default();
     issuer.distinguished_name = subject(&authority.common_name);
     issuer.distinguished_name.push(DnType::OrganizationName, ORGANIZATION);
@@ -95,7 +95,7 @@ pub(super) fn issue_server(
     Ok(Issued { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
-/// What all certificates of servers have.
+/// Returns the common parameters of server certificates.
 fn server_params(
     names: &[String],
     now: Timestamp,
@@ -141,7 +141,7 @@ fn failed(error: rcgen::Error) -> CertificateError {
     CertificateError(format!("cannot create a certificate: {error}"))
 }
 
-/// Reads every certificate of a PEM bundle. What does not decode is left out.
+/// Parses every certificate of a PEM bundle. Certificates that do not decode are left out.
 pub(super) fn read_bundle(pem: &[u8]) -> Vec<(CertificateDer<'static>, Facts)> {
     CertificateDer::pem_slice_iter(pem)
         .filter_map(|certificate| {

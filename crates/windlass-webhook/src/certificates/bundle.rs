@@ -1,4 +1,4 @@
-//! `caBundle`s: by which the API server trusts the webhooks.
+//! `caBundle`s: the authorities that the API server trusts for webhooks.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
@@ -68,13 +68,13 @@ pub struct Trust<'a> {
 struct Entry<'a> {
     /// The JSON pointer of the `clientConfig`.
     pointer: String,
-    /// A test by which a patch fails if the object has changed meanwhile.
+    /// A test operation: the patch fails if the object has changed meanwhile.
     test: Value,
     client_config: &'a Value,
 }
 
 impl<'a> Trust<'a> {
-    /// Looks at an object as the API server returned it.
+    /// Finds the `caBundle`s in an object from the API server.
     pub fn of(location: &'a Location, object: &'a Value) -> Self {
         Self { location, object }
     }
@@ -100,10 +100,11 @@ impl<'a> Trust<'a> {
         self.entries().iter().all(|entry| bundle(entry.client_config).iter().any(|(der, _)| der == authority))
     }
 
-    /// Returns a JSON patch that makes the API server trust the authorities, or `None` if it does already.
+    /// Returns a JSON patch that makes the API server trust the authorities, or `None` if no change is
+    /// needed.
     ///
-    /// Authorities that a bundle has and the Secret does not are kept until they expire: another replica may know more than
-    /// this one.
+    /// Authorities that a bundle has and the Secret does not are kept until they expire: another replica may
+    /// have added the authority.
     pub(super) fn patch(self, authorities: &[&[u8]], now: Timestamp) -> Option<Value> {
         let mut operations = Vec::new();
         for entry in self.entries() {
@@ -126,7 +127,7 @@ impl<'a> Trust<'a> {
     }
 }
 
-/// The certificates of a `caBundle`, with the end of their life if they are authorities that this crate created.
+/// Returns the certificates of a `caBundle`. An authority that this crate created has an expiry time.
 fn bundle(client_config: &Value) -> Vec<(Vec<u8>, Option<Timestamp>)> {
     let encoded = client_config["caBundle"].as_str().unwrap_or_default();
     let certificates = read_bundle(&STANDARD.decode(encoded).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Certificates from files, read again when they change.
+//! Certificates from files. Changed files are read again.
 
 use std::{
     io,
@@ -13,10 +13,11 @@ use super::{CertificateStore, ServingCertificate};
 /// The pause after a failed read. A mounted Secret is exchanged file by file as seen from outside: the next read succeeds.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// A certificate and its key in files, such as a mounted Secret of the type `kubernetes.io/tls`.
+/// The files of a certificate and a key, such as a mounted Secret of the type `kubernetes.io/tls`.
 ///
-/// [`watch`](Self::watch) reads the files every 10 s and exchanges the certificate of a [`CertificateStore`] when their contents
-/// change, whichever way they are replaced: in place, by renaming, or by the symbolic links of a mounted Secret.
+/// [`watch`](Self::watch) reads the files every 10 s and exchanges the certificate of a [`CertificateStore`]
+/// when the contents change. The files may be replaced in place, by renaming, or by the symbolic links of a
+/// mounted Secret.
 ///
 /// ```no_run
 /// use windlass_webhook::certificates::{CertificateFiles, CertificateMetrics, CertificateStore};
@@ -84,11 +85,11 @@ impl CertificateFiles {
         self.folder.join(&self.certificate)
     }
 
-    /// Reads the certificate and its key.
+    /// Reads the certificate and the key.
     ///
     /// # Errors
     ///
-    /// A file is missing or cannot be used. The error names it.
+    /// A file is missing or cannot be used. The error names the file.
     pub async fn read(&self, metrics: &CertificateMetrics) -> io::Result<ServingCertificate> {
         metrics.reads.inc();
         let read = self.read_files().await;
@@ -111,9 +112,9 @@ impl CertificateFiles {
         })
     }
 
-    /// Reads the files again and again, and sets the certificate of `store` whenever they have another one. Never returns.
+    /// Reads the files periodically, and sets the certificate of `store` after a change. Never returns.
     ///
-    /// Files that are missing or damaged are logged, and the certificate stays as it is.
+    /// Missing or damaged files are logged, and the certificate stays.
     pub async fn watch(&self, store: &CertificateStore, metrics: &CertificateMetrics) {
         let mut failure = String::new();
         loop {

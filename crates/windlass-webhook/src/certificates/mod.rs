@@ -1,4 +1,4 @@
-//! Certificates of an HTTPS server: from files, or issued by the operator itself.
+//! Certificates of an HTTPS server: from files, or self-issued by the operator.
 
 mod authority;
 mod bundle;

@@ -1,4 +1,4 @@
-//! Certificates that an operator issues for itself: when they are renewed, written and served.
+//! Self-issued certificates of an operator: when to renew, write and serve certificates.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -12,7 +12,8 @@ use super::{
     store::CertificateError,
 };
 
-/// The lives of self-issued certificates. Each is renewed after two thirds of its life.
+/// The lives of self-issued certificates. A certificate is renewed after two thirds of the certificate's
+/// life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetimes {
     /// The life of an authority. Default: 365 days.
@@ -30,15 +31,17 @@ impl Default for Lifetimes {
 
 /// The rotation of self-issued certificates: a state machine without clock, network and tasks.
 ///
-/// The state is in the cluster, so that replicas share it: a Secret with the authorities and the serving certificate, and the
-/// `caBundle`s. [`plan`](Self::plan) gets what is there and says what to write; the caller writes it, looks again, and calls
-/// again until there is nothing left to do. Any replica may write: the resource version of the Secret lets one win.
+/// Replicas share the state, which is in the cluster: a Secret with the authorities and the serving
+/// certificate, and the `caBundle`s. [`plan`](Self::plan) gets the present state and returns writes; the
+/// caller performs the writes, reads the state, and calls `plan` again until there are no writes. Any replica
+/// may write: the resource version of the Secret lets a single replica win.
 ///
 /// A rotation goes in this order, whichever replica takes the next step:
 ///
 /// 1. a new authority is added to the Secret; the serving certificate stays,
-/// 2. the new authority is added to all `caBundle`s, beside the old ones,
-/// 3. once all `caBundle`s have it, it signs a new serving certificate, which is written into the Secret,
+/// 2. the new authority is added to all `caBundle`s, beside the old authorities,
+/// 3. when all `caBundle`s contain the new authority, the authority signs a new serving certificate for the
+///    Secret,
 /// 4. each replica serves the new certificate; expired authorities are removed.
 #[derive(Clone, Debug)]
 pub struct Rotation {
@@ -47,24 +50,24 @@ pub struct Rotation {
     lifetimes: Lifetimes,
 }
 
-/// What there is in the cluster.
+/// The present state in the cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'a> {
-    /// The Secret, or `None` if it does not exist.
+    /// The Secret, or `None` for a missing Secret.
     pub secret: Option<&'a SecretState>,
-    /// The webhook configurations and CustomResourceDefinitions whose `caBundle`s are ours to maintain. Objects without a
-    /// webhook at our location are left alone.
+    /// The webhook configurations and CustomResourceDefinitions with `caBundle`s of this operator. Objects
+    /// without a webhook at our location are left alone.
     pub objects: &'a [Value],
     /// The certificate that this replica serves.
     pub serving: Option<&'a ServingCertificate>,
 }
 
-/// What to do now.
+/// The actions to take now.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// The certificate to serve from now on, or `None` to keep the present one.
+    /// The certificate to serve from now on, or `None` to keep the present certificate.
     pub serve: Option<ServingCertificate>,
-    /// The write of the Secret. If it fails with a conflict, another replica was faster: look again.
+    /// The write of the Secret. After a conflict, another replica was faster: read the state again.
     pub secret: Option<SecretWrite>,
     /// JSON patches of `objects`, by index.
     pub patches: Vec<(usize, Value)>,
@@ -77,7 +80,7 @@ pub struct SecretWrite {
     pub resource_version: Option<String>,
     /// The data. The Secret's type is `kubernetes.io/tls`.
     pub data: BTreeMap<String, Vec<u8>>,
-    /// What changes and why, for the log.
+    /// The change and the reason, for the log.
     pub reason: &'static str,
 }
 
@@ -117,7 +120,7 @@ impl Rotation {
         let mut plan = Plan { secret: self.secret(now, observed, contents.clone())?, ..Plan::default() };
         plan.serve = self.serve(now, observed, &contents);
         let authorities: Vec<&[u8]> = contents.authorities.iter().map(|authority| &*authority.der).collect();
-        // Without an authority there is nothing to trust yet.
+        // Without an authority, the `caBundle`s would be empty.
         if !authorities.is_empty() {
             for (at, object) in observed.objects.iter().enumerate() {
                 plan.patches.extend(
@@ -143,7 +146,8 @@ impl Rotation {
             reason = Some("a new certificate authority");
         }
         let Some(newest) = contents.authorities.first().cloned() else { return Ok(None) };
-        // One that the API server can still verify: it is replaced in peace.
+        // A certificate that the API server can still verify is replaced only after every bundle has the new
+        // authority.
         let usable = contents.serving.as_ref().map(|(_, facts)| facts).filter(|facts| {
             let is_signed = contents.authorities.iter().any(|by| by.facts.common_name == facts.issuer);
             is_signed && now < facts.not_after && self.names.iter().all(|name| facts.names.contains(name))
@@ -167,7 +171,7 @@ impl Rotation {
         }))
     }
 
-    /// Returns the Secret's certificate if it is better than the one that is served.
+    /// Returns the Secret's certificate if that certificate is better than the served certificate.
     fn serve(
         &self,
         now: Timestamp,

@@ -14,10 +14,10 @@ pub(super) const AUTHORITY_KEY: &str = "ca.key";
 pub(super) const SERVING: &str = "tls.crt";
 pub(super) const SERVING_KEY: &str = "tls.key";
 
-/// The most authorities that are kept. Each rotation adds one, and those that have expired are removed.
+/// The largest number of kept authorities. Each rotation adds an authority, and removes expired authorities.
 const MAX_AUTHORITIES: usize = 4;
 
-/// The Secret with the certificates, as it is in the cluster.
+/// The Secret with the certificates, in the cluster's present state.
 ///
 /// `ca.crt` has the authorities, the newest first; `ca.key` the key of the newest; `tls.crt` and `tls.key` the certificate that is
 /// served.
@@ -66,7 +66,7 @@ impl Contents {
             .map(|(der, facts)| Authority { der: der.to_vec(), facts })
             .collect();
         let authority_key = String::from_utf8(part(AUTHORITY_KEY).to_vec()).unwrap_or_default();
-        // Without the key of the newest authority, none of them can sign.
+        // Without the key of the newest authority, no authority can sign.
         if rcgen::KeyPair::from_pem(&authority_key).is_err() {
             authorities.clear();
         }
@@ -84,7 +84,7 @@ impl Contents {
         &self.authority_key
     }
 
-    /// Puts a new authority before the others.
+    /// Puts a new authority before the other authorities.
     pub(super) fn add_authority(&mut self, authority: &Issued) {
         let new = read_bundle(authority.certificate.as_bytes()).into_iter();
         let new = new.map(|(der, facts)| Authority { der: der.to_vec(), facts });

@@ -1,4 +1,4 @@
-//! The certificate that a server shows, exchanged while it runs.
+//! The certificate that a server presents. The certificate can be exchanged while the server runs.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use x509_cert::{Certificate, der::Decode};
 
 use super::authority::create_self_signed;
 
-/// A certificate chain with its private key.
+/// A certificate chain and the private key of the chain.
 #[derive(Clone)]
 pub struct ServingCertificate {
     key: Arc<CertifiedKey>,
@@ -27,7 +27,7 @@ pub struct ServingCertificate {
 pub struct CertificateError(pub(super) String);
 
 impl ServingCertificate {
-    /// Reads a PEM chain, the server's own certificate first, and its PEM key (PKCS#8, SEC1 or PKCS#1).
+    /// Parses a PEM chain, the server's own certificate first, and the PEM key (PKCS#8, SEC1 or PKCS#1).
     ///
     /// # Errors
     ///
@@ -53,7 +53,8 @@ impl ServingCertificate {
         Ok(Self { key: Arc::new(key), not_after })
     }
 
-    /// Creates a certificate that is signed by itself, for servers whose clients do not verify it. `names` are DNS names and IP addresses.
+    /// Creates a self-signed certificate, for servers with clients that do not verify the certificate.
+    /// `names` are DNS names and IP addresses.
     ///
     /// # Errors
     ///
@@ -91,12 +92,13 @@ pub(super) fn timestamp(time: &x509_cert::time::Time) -> Timestamp {
 
 /// The certificate that a server shows to new connections. Cheap to clone; clones share the certificate.
 ///
-/// It is empty at first: connections fail in the TLS handshake until a certificate is set.
+/// A new store is empty: connections fail in the TLS handshake until a certificate is set.
 #[derive(Clone, Default)]
 pub struct CertificateStore(Arc<ArcSwapOption<ServingCertificate>>);
 
 impl CertificateStore {
-    /// Shows this certificate to connections that begin from now on. Returns whether it differs from the one before.
+    /// Presents this certificate to new connections. Returns whether the certificate differs from the earlier
+    /// certificate.
     pub fn set(&self, certificate: ServingCertificate) -> bool {
         let before = self.0.swap(Some(Arc::new(certificate.clone())));
         before.is_none_or(|before| !before.is_same(&certificate))

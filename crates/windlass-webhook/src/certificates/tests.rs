@@ -16,7 +16,7 @@ fn location() -> Location {
     Location::Service { namespace: "ops".to_owned(), name: "hooks".to_owned() }
 }
 
-/// A cluster in which everything that a plan says is carried out.
+/// A cluster, and a function that performs every write of a plan.
 struct Cluster {
     secret: Option<SecretState>,
     objects: Vec<Value>,
@@ -39,7 +39,7 @@ impl Replica {
         self.rotation.plan(now, observed).expect("a plan")
     }
 
-    /// Plans and carries out until nothing is left, and returns the reasons of the writes.
+    /// Plans and performs writes until the plan is empty, and returns the reasons of the writes.
     fn settle(&mut self, now: Timestamp, cluster: &mut Cluster) -> Vec<&'static str> {
         let mut reasons = Vec::new();
         for _ in 0..20 {
@@ -175,7 +175,7 @@ fn a_new_authority_is_in_all_bundles_before_it_signs() {
     assert_eq!(plan.secret.as_ref().map(|write| write.reason), Some("a new certificate authority"));
     replica.carry_out(plan, &mut cluster);
     assert!(replica.serving.as_ref().is_some_and(|serving| serving.is_same(&old)), "the old one is served");
-    // One of the bundles is not patched yet: nothing is signed.
+    // A bundle is not patched yet: no certificate is signed.
     let plan = replica.plan(days(244), cluster.secret.as_ref(), &cluster.objects);
     assert!(plan.secret.is_none() && plan.serve.is_none() && plan.patches.len() == 2, "{plan:?}");
     let (at, patch) = &plan.patches[0];
@@ -188,7 +188,7 @@ fn a_new_authority_is_in_all_bundles_before_it_signs() {
         cluster.bundles().iter().all(|bundle| bundle.len() == 2),
         "the old authority stays beside the new one"
     );
-    // It goes when it has expired.
+    // An expired authority is removed.
     let mut replica = Replica::new();
     replica.settle(days(370), &mut cluster);
     assert!(cluster.bundles().iter().all(|bundle| bundle.len() == 1));

@@ -1,4 +1,4 @@
-//! Typed conversions of one kind.
+//! Typed conversions of a kind.
 
 use std::{collections::BTreeMap, marker::PhantomData};
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::rest;
 use crate::denial::BoxError;
 
-/// A version of a kind that converts to and from the hub `H`, the version that all others convert through.
+/// A version of a kind that converts to and from the hub `H`. All conversions go through the hub.
 ///
-/// Conversions are pure functions: no request, no clock. They carry labels and annotations over (`metadata: hub.metadata`); other
-/// metadata cannot change and is taken from the source.
+/// Conversions are pure functions: no request, no clock. A conversion copies labels and annotations
+/// (`metadata: hub.metadata`); other metadata cannot change and is taken from the source.
 ///
 /// ```
 /// # mod v1 {
@@ -62,15 +62,15 @@ pub trait Spoke<H>: Sized {
     fn from_hub(hub: H) -> Result<Self, Self::Error>;
 }
 
-/// The conversions between the versions of one kind.
+/// The conversions between the versions of a kind.
 ///
-/// Each version but one, a *spoke*, converts to and from the *hub*. See [`Spoke`].
+/// Each version except the *hub* is a *spoke*, and converts to and from the hub. See [`Spoke`].
 pub struct Converter<H> {
     conversions: Conversions,
     hub: PhantomData<fn() -> H>,
 }
 
-/// A [`Converter`] without its types.
+/// A [`Converter`] with erased types.
 pub(crate) struct Conversions {
     pub(crate) group: String,
     pub(crate) kind: String,
@@ -128,7 +128,7 @@ where
         self.spoke_with::<S, _>(S::to_hub, S::from_hub)
     }
 
-    /// Adds a version with its two conversions as functions.
+    /// Adds a version with the two conversions of the version as functions.
     pub fn spoke_with<S, E>(
         mut self,
         to_hub: impl Fn(S) -> Result<H, E> + Send + Sync + 'static,
@@ -154,11 +154,12 @@ where
         self
     }
 
-    /// Keeps what a version cannot express in the annotation `conversion.windlass.dev/<version>`, so that a round trip loses
-    /// nothing.
+    /// Keeps values that a version cannot express in the annotation `conversion.windlass.dev/<version>`. A
+    /// round trip then loses no value.
     ///
-    /// Each conversion is checked by converting back. Values that did not survive are written into the annotation; the
-    /// conversion back restores those that no client changed meanwhile, and removes the annotation.
+    /// Each conversion is checked by converting back. Values that did not survive are written into the
+    /// annotation; the conversion back restores the values that no client changed meanwhile, and removes the
+    /// annotation.
     ///
     /// A conversion fails if the annotation would be larger than 128 KiB.
     pub fn lossless(mut self) -> Self {
@@ -180,8 +181,9 @@ where
     Box::new(move |source| Ok(serde_json::to_value(convert(decode(source)?).map_err(Into::into)?)?))
 }
 
-/// Decodes an object. If it has no `spec` and does not decode, an empty one is assumed: server-side apply removes the fields that a field manager
-/// applied in another version before, and asks for the conversion of the remaining object.
+/// Decodes an object. An object without a `spec` that does not decode gets an empty `spec`: server-side apply
+/// removes the fields that a field manager applied in another version before, and asks for the conversion of
+/// the remaining object.
 fn decode<T: DeserializeOwned>(mut object: Value) -> Result<T, serde_json::Error> {
     if object.get("spec").is_some() {
         return serde_json::from_value(object);
@@ -195,7 +197,7 @@ fn decode<T: DeserializeOwned>(mut object: Value) -> Result<T, serde_json::Error
 }
 
 impl Conversions {
-    /// Returns the versions, the hub among them, in order.
+    /// Returns the versions, including the hub, in order.
     pub(crate) fn versions(&self) -> Vec<String> {
         let mut versions: Vec<String> = self.spokes.keys().cloned().collect();
         versions.push(self.hub.clone());
@@ -216,7 +218,7 @@ impl Conversions {
         format!("{}/{version}", self.group)
     }
 
-    /// Converts an object to another version.
+    /// Converts an object to another version of the kind.
     pub(crate) fn convert(&self, object: Value, version: &str) -> Result<Value, String> {
         let api_version = object["apiVersion"].as_str().unwrap_or_default();
         let from = api_version.rsplit('/').next().unwrap_or_default().to_owned();
@@ -251,7 +253,7 @@ impl Conversions {
         Ok(converted)
     }
 
-    /// Returns an object as its Rust type writes it.
+    /// Returns an object in the JSON of the object's Rust type.
     fn normal(&self, version: &str, object: Value) -> Result<Value, BoxError> {
         match self.spokes.get(version) {
             Some(steps) => (steps.normal)(object),
@@ -279,7 +281,8 @@ impl Conversions {
     }
 }
 
-/// Returns the metadata of the source with the labels and annotations of the result. Nothing else may change.
+/// Returns the metadata of the source with the labels and annotations of the result. All other metadata
+/// stays.
 fn merged_metadata(mut source: Value, mut result: Value) -> Value {
     if let Some(members) = source.as_object_mut() {
         for field in ["labels", "annotations"] {

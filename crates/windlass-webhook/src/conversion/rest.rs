@@ -1,10 +1,10 @@
-//! What one version of an object has and another cannot express, kept in an annotation.
+//! The values of a version that another version cannot express, kept in an annotation.
 
 use serde_json::{Map, Value, json};
 
 use crate::{denial::BoxError, json::same_element};
 
-/// The prefix of the annotations. The version to which the values belong follows.
+/// The prefix of the annotations. The version of the values follows.
 const PREFIX: &str = "conversion.windlass.dev/";
 
 /// The largest annotation. All annotations of an object may have 256 KiB.
@@ -12,7 +12,7 @@ const MAX_BYTES: usize = 128 << 10;
 
 /// Writes into `converted` the values of `source` that `back`, the object converted there and back again, does not have.
 ///
-/// `normal` is the source as its Rust type writes it, with the type's defaults.
+/// `normal` is the JSON that the source's Rust type writes, with the type's defaults.
 pub(super) fn keep(
     source: &Value,
     normal: &Value,
@@ -38,8 +38,8 @@ pub(super) fn keep(
     Ok(())
 }
 
-/// Writes what an earlier conversion kept for this version back into the object, and removes the annotation. Values whose
-/// place has changed since then are left as they are.
+/// Writes the values that an earlier conversion kept for this version back into the object, and removes the
+/// annotation. Values at places that have changed since then are dropped.
 pub(super) fn restore(object: &mut Value, version: &str) -> Result<(), BoxError> {
     let annotations = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
     let Some(annotations) = annotations else { return Ok(()) };
@@ -65,7 +65,7 @@ pub(super) fn restore(object: &mut Value, version: &str) -> Result<(), BoxError>
     Ok(())
 }
 
-/// Adds the fields that the Rust type does not know to what the type wrote.
+/// Adds fields that the Rust type does not know to the JSON of the type.
 fn completed(source: &Value, normal: &Value) -> Value {
     match (source, normal) {
         (Value::Object(source), Value::Object(normal)) => {
@@ -114,7 +114,8 @@ fn difference(from: &Value, to: &Value) -> Option<(Value, Value)> {
     }
 }
 
-/// Replaces the values of `from` in `target` by those of `to`, where `target` still has them.
+/// Replaces the values of `from` in `target` by the values of `to`, where `target` still has the values of
+/// `from`.
 fn apply(target: &mut Value, from: &Value, to: &Value) {
     match (&mut *target, from, to) {
         (Value::Object(members), Value::Object(from), Value::Object(to)) => {
@@ -135,7 +136,7 @@ fn apply(target: &mut Value, from: &Value, to: &Value) {
     }
 }
 
-/// Restores the elements of a list that has changed. They are recognised by their names.
+/// Restores the elements of a list that has changed. The names of the elements identify the elements.
 fn apply_to_elements(elements: &mut [Value], from: &[Value], to: &[Value]) {
     for element in elements {
         let find = |list: &[Value]| list.iter().find(|other| same_element(element, other)).cloned();

@@ -17,7 +17,7 @@ use crate::{
     metrics::WebhookMetrics,
 };
 
-/// The number of objects that are converted before other tasks get their turn.
+/// The number of objects after which a conversion yields to other tasks.
 const BATCH: usize = 16;
 
 /// All converters, by group and kind.
@@ -69,7 +69,7 @@ async fn answer(
     }
 }
 
-/// Converts objects to another API version, and yields now and then.
+/// Converts objects to another API version, and yields periodically.
 async fn convert_objects(
     converters: &Converters,
     objects: Vec<Value>,

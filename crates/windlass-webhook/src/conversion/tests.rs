@@ -169,7 +169,8 @@ async fn failures_are_told_and_nothing_is_guessed() {
     }
 }
 
-/// Server-side apply asks for it, when a field manager applies an object in another version than before.
+/// Server-side apply asks for this conversion when a field manager applies an object in another version than
+/// before.
 #[test]
 fn an_object_without_spec_is_converted() {
     let mut object = bar("v1", json!({}));

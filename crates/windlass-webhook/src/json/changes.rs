@@ -1,8 +1,8 @@
-//! Changes between two states of an object, applied to a third one.
+//! Changes between two states of an object, applied to a third state.
 
 use serde_json::{Map, Value};
 
-/// The fields by which elements of a list are recognised after a change, in the order in which they are tried.
+/// The fields that identify elements of a list after a change, in order of preference.
 const IDENTITIES: &[&str] =
     &["name", "key", "id", "type", "containerPort", "port", "mountPath", "ip", "topologyKey"];
 
@@ -11,8 +11,8 @@ const MAX_COMPARISONS: usize = 1_000_000;
 
 /// Applies the changes between `before` and `after` to `original`.
 ///
-/// `before` is what a Rust type kept of `original`. Whatever the type did not keep and the change does not concern
-/// stays as it is in `original`.
+/// `before` is the part of `original` that a Rust type kept. Unchanged parts of `original` that the type did
+/// not keep stay.
 pub(crate) fn apply_changes(original: &Value, before: &Value, after: &Value) -> Value {
     if before == after {
         return original.clone();

@@ -1,6 +1,6 @@
 //! The nesting of JSON text, without recursion.
 
-/// The deepest nesting that is decoded. `serde_json` refuses more than 128 levels by itself.
+/// The deepest nesting that is decoded. `serde_json` refuses more than 128 levels.
 pub(crate) const MAX_DEPTH: usize = 120;
 
 /// Returns whether arrays and objects of a JSON text are nested deeper than `limit`.

@@ -1,4 +1,4 @@
-//! JSON of objects: depth, and changes that keep fields which a Rust type does not know.
+//! JSON of objects: depth, and changes that keep fields that a Rust type does not know.
 
 mod changes;
 mod depth;

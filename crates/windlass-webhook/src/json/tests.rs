@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{apply_changes, is_deeper_than};
 
-/// A type that does not know all fields of its objects.
+/// A type that lacks some fields of the objects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Known {
     #[serde(default)]
@@ -41,7 +41,7 @@ fn known() -> impl Strategy<Value = Known> {
     })
 }
 
-/// An object as a server sends it: with fields that the type does not know.
+/// Returns an object in a server's JSON, with fields that the type does not know.
 fn with_unknown_fields(known: &Known) -> Value {
     let mut object = serde_json::to_value(known).unwrap();
     object["unknown"] = json!({"keep": [1, 2]});

@@ -35,10 +35,10 @@ const HEADER_BYTES: usize = 1 << 20;
 /// How long a connection may be idle, as controller-runtime's.
 const IDLE: Duration = Duration::from_secs(90);
 
-/// The most requests at a time of one HTTP/2 connection, as Go's.
+/// The largest number of concurrent requests of an HTTP/2 connection, as in Go.
 const STREAMS: u32 = 250;
 
-/// Serves one connection until it ends, is idle for too long, or the server stops.
+/// Serves a connection until the connection ends, the connection is idle for too long, or the server stops.
 pub(super) async fn serve_connection(
     stream: TcpStream,
     acceptor: TlsAcceptor,

@@ -1,4 +1,4 @@
-//! One HTTP request: its body, within limits.
+//! An HTTP request: the body, within limits.
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header};
@@ -39,7 +39,7 @@ pub(super) async fn answer(
     let Some(limit) = dispatcher.body_limit(path) else {
         return response(plain(404, "404 page not found\n"));
     };
-    // As much room as the body says it needs, or else as it may need, so that no body waits for room halfway.
+    // Reserve the body's declared size, or else the largest size, so that no body waits for memory halfway.
     let needed = body.size_hint().upper().map_or(limit, |size| usize::try_from(size).unwrap_or(usize::MAX));
     if needed >= limit && body.size_hint().exact().is_some() {
         return response(dispatcher.too_large(path));

@@ -76,8 +76,8 @@ impl WebhookListener {
         &self.parts.source
     }
 
-    /// Returns the certificate that is served. The caller sets it: see [`watch_files`](Self::watch_files) and
-    /// [`Rotation`](crate::certificates::Rotation).
+    /// Returns the served certificate. The caller sets the certificate: see
+    /// [`watch_files`](Self::watch_files) and [`Rotation`](crate::certificates::Rotation).
     pub fn certificates(&self) -> &CertificateStore {
         &self.parts.store
     }
@@ -92,7 +92,7 @@ impl WebhookListener {
         &self.parts.metrics
     }
 
-    /// Returns a future that reads the certificate from `files` again and again. It never completes.
+    /// Returns a future that reads the certificate from `files` periodically. The future never completes.
     pub fn watch_files(&self, files: CertificateFiles) -> impl Future<Output = ()> + Send + 'static {
         let (store, metrics) = (self.parts.store.clone(), self.parts.metrics.certificates().clone());
         async move { files.watch(&store, &metrics).await }

@@ -34,13 +34,13 @@ pub const DEFAULT_PORT: u16 = 9443;
 /// Where the certificate of a server comes from.
 #[derive(Clone, Debug)]
 pub enum CertificateSource {
-    /// From files, which something else writes: a mounted Secret of cert-manager, for example.
+    /// From files of another program, for example a mounted Secret of cert-manager.
     Files(CertificateFiles),
-    /// The operator issues it.
+    /// The operator issues the certificate.
     SelfIssued(SelfIssued),
 }
 
-/// Where a server listens and finds its certificate, unless it says otherwise: the flags `--webhook-*`.
+/// The default address and certificate of a server: the flags `--webhook-*`.
 #[derive(Clone, Debug)]
 pub struct ServerDefaults {
     /// The port. Default: 9443.
@@ -49,8 +49,8 @@ pub struct ServerDefaults {
     pub files: CertificateFiles,
     /// True if clients may use HTTP/2, besides HTTP/1.1. Default: true.
     pub http2: bool,
-    /// True if the port and the files go before what a server says, and clients need no certificate. Default:
-    /// false.
+    /// True if the port and the files override the server's settings, and clients need no certificate.
+    /// Default: false.
     pub overriding: bool,
 }
 
@@ -60,7 +60,7 @@ impl Default for ServerDefaults {
     }
 }
 
-/// Serves [`Webhooks`] over HTTPS. Give it to `Manager::webhooks`.
+/// Serves [`Webhooks`] over HTTPS. Pass the server to `Manager::webhooks`.
 ///
 /// ```no_run
 /// use windlass_webhook::{SelfIssued, WebhookServer, Webhooks};
@@ -74,14 +74,14 @@ impl Default for ServerDefaults {
 /// |---|---|
 /// | body of an admission request | 7 MiB |
 /// | body of a conversion request, with all objects of a list | 128 MiB |
-/// | bodies in memory | 160 MiB; others wait |
+/// | bodies in memory | 160 MiB; further requests wait |
 /// | nesting of JSON | 120 levels |
-/// | requests at a time | 256; others wait |
-/// | connections | 1024; others wait |
+/// | requests at a time | 256; further requests wait |
+/// | connections | 1024; further connections wait |
 /// | TLS handshake | 10 s |
 /// | headers | 32 s, 1 MiB |
 /// | idle connection | 90 s |
-/// | a handler | the API server's `timeout`, less a tenth and at most 500 ms of it; 29.5 s without one |
+/// | a handler | the API server's `timeout`, less a tenth (at most 500 ms); 29.5 s without a `timeout` |
 pub struct WebhookServer {
     webhooks: Webhooks,
     host: Option<IpAddr>,
@@ -114,13 +114,13 @@ impl WebhookServer {
         }
     }
 
-    /// Listens on one address. Default: on all, of IPv4 and IPv6.
+    /// Listens on a single address. Default: all addresses, of IPv4 and IPv6.
     pub fn host(mut self, host: IpAddr) -> Self {
         self.host = Some(host);
         self
     }
 
-    /// Sets the port; 0 stands for a free one. Default: 9443, or the flag `--webhook-port`.
+    /// Sets the port; 0 chooses a free port. Default: 9443, or the flag `--webhook-port`.
     pub fn port(mut self, port: u16) -> Self {
         self.port = Some(port);
         self
@@ -163,12 +163,12 @@ impl WebhookServer {
         &self.webhooks
     }
 
-    /// Returns the port, if it was set.
+    /// Returns the port that was set.
     pub fn listen_port(&self) -> Option<u16> {
         self.port
     }
 
-    /// Returns where the certificate comes from, if it was set.
+    /// Returns the source of the certificate that was set.
     pub fn certificate_source(&self) -> Option<&CertificateSource> {
         self.certificates.as_ref()
     }
@@ -178,14 +178,15 @@ impl WebhookServer {
         self.metrics.certificates()
     }
 
-    /// Adds the metrics to a registry: those of [`WebhookMetrics`], and
-    /// `windlass_webhook_certificate_expiry_timestamp_seconds` once there is a certificate.
+    /// Adds the metrics to a registry: the metrics of [`WebhookMetrics`], and
+    /// `windlass_webhook_certificate_expiry_timestamp_seconds` as soon as there is a certificate.
     pub fn register_metrics(&self, registry: &mut Registry) {
         self.metrics.register(registry);
         registry.register_collector(Box::new(CertificateExpiry(self.store.clone())));
     }
 
-    /// Sets the port and the certificate's files, if they are not set or the defaults go before.
+    /// Sets a missing port and missing files of the certificate, or replaces both if the defaults are
+    /// overriding.
     pub fn with_defaults(mut self, defaults: ServerDefaults) -> Self {
         if defaults.overriding {
             (self.host, self.port, self.certificates, self.client_ca) = (None, None, None, None);

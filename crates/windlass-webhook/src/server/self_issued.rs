@@ -6,14 +6,15 @@ use crate::certificates::{Lifetimes, Location, Rotation};
 
 /// Certificates that the operator issues for its webhooks.
 ///
-/// The replicas share them in a Secret. The authorities are written into the `caBundle` of every webhook configuration and
-/// CustomResourceDefinition that calls the webhooks at this location. The operator needs these rights:
+/// The replicas share the certificates in a Secret. The authorities are written into the `caBundle` of every
+/// webhook configuration and CustomResourceDefinition that calls the webhooks at this location. The operator
+/// needs these rights:
 ///
 /// | resource | verbs |
 /// |---|---|
-/// | `secrets`, in its namespace | `get`, `create`, `patch` |
+/// | `secrets`, in the namespace of the Secret | `get`, `create`, `patch` |
 /// | `mutatingwebhookconfigurations`, `validatingwebhookconfigurations` | `list`, `patch` |
-/// | `customresourcedefinitions`, of its converters | `get`, `patch` |
+/// | `customresourcedefinitions`, of converted kinds | `get`, `patch` |
 #[derive(Clone, Debug)]
 pub struct SelfIssued {
     location: Location,
@@ -46,7 +47,8 @@ impl SelfIssued {
         }
     }
 
-    /// Sets the Secret. Default: `webhook-server-cert`, in the namespace of the service; without one, in `default`.
+    /// Sets the Secret. Default: `webhook-server-cert`, in the namespace of the service, or in `default`
+    /// without a service.
     pub fn secret(mut self, namespace: impl Into<String>, name: impl Into<String>) -> Self {
         self.secret = Some(name.into());
         self.secret_namespace = Some(namespace.into());

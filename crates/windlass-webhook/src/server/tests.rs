@@ -15,7 +15,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 use super::{CertificateSource, WebhookListener, WebhookServer};
 use crate::{AdmissionContext, Denial, Webhooks, certificates::CertificateFiles};
 
-/// An authority, and a certificate for `localhost` with its key.
+/// An authority, and a certificate for `localhost` with the key.
 struct Certificates {
     authority: String,
     chain: String,
@@ -175,7 +175,7 @@ async fn clients_without_a_certificate_are_refused_if_an_authority_is_set() {
     let (port, _stop, _task) = serve(setting.server().client_ca("ca.crt").bind().await.unwrap()).await;
     let stream = setting.connect(port, b"http/1.1", true).await.unwrap();
     assert_eq!(post(stream, false, None).await.0, 200);
-    // In TLS 1.3 a client learns only from the first read that it is refused.
+    // In TLS 1.3, a client gets the refusal only with the first read.
     let refused = match setting.connect(port, b"http/1.1", false).await {
         Ok(mut stream) => tokio::io::AsyncReadExt::read(&mut stream, &mut [0]).await.is_err(),
         Err(_) => true,

@@ -55,7 +55,7 @@ pub fn server_config(
     };
     let mut config = builder.with_cert_resolver(Arc::new(store.clone()));
     config.alpn_protocols = http2.then(|| b"h2".to_vec()).into_iter().chain([b"http/1.1".to_vec()]).collect();
-    // A resumed session would not see the new certificate; the API server keeps its connections open anyway.
+    // A resumed session would not see the new certificate; the API server keeps connections open anyway.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok(Arc::new(config))

@@ -3,11 +3,14 @@
 use kube_core::{DynamicObject, Resource};
 use serde::Serialize;
 
-/// The desired fields of one object. Only what was set is serialized, and so owned by the field manager that applies it.
+/// The desired fields of an object. Only fields that were set are serialized. The field manager that applies
+/// the configuration owns these fields.
 ///
-/// [`DynamicObject`] implements it, for kinds that are known only at run time: its `data` has what was put in.
+/// [`DynamicObject`] implements the trait, for kinds that are known only at run time: `data` has the desired
+/// fields.
 ///
-/// A configuration is a [`Resource`]: methods that name an object or set its owner take it as they take an object.
+/// A configuration is a [`Resource`]: methods that name an object or set an owner accept a configuration like
+/// an object.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an apply configuration",
     note = "derive `ApplyConfiguration` for your own kinds, and enable the feature of the group of `windlass-apply` for built-in kinds",
@@ -23,7 +26,7 @@ pub trait ApplyConfiguration: Resource + Serialize + Sized {
         self.with_labels([(key, value)])
     }
 
-    /// Adds labels. (`labels` reads those of an object, by kube's `ResourceExt`.)
+    /// Adds labels. (kube's `ResourceExt::labels` reads the labels of an object.)
     #[must_use]
     fn with_labels(
         mut self,

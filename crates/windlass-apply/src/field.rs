@@ -17,10 +17,10 @@ use serde_json::Value;
 
 use crate::members::Member;
 
-/// A type of fields of objects for which `#[derive(ApplyConfiguration)]` knows what to send: a struct by its configuration, other
-/// values as they are.
+/// A type of fields for `#[derive(ApplyConfiguration)]`: a struct is sent as the struct's configuration, and
+/// any other value is sent unchanged.
 ///
-/// A field of another type is a compile-time error, which names the type:
+/// A field of another type is a compile-time error with the name of the type:
 ///
 /// ```compile_fail,E0277
 /// struct Limits;
@@ -38,7 +38,7 @@ use crate::members::Member;
     note = "a struct of `k8s_openapi` has a configuration if the feature of its group of `windlass-apply` is enabled"
 )]
 pub trait ApplyField {
-    /// What a configuration holds in place of the type.
+    /// The type in a configuration.
     type Configuration: Member;
 }
 

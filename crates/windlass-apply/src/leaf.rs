@@ -1,4 +1,4 @@
-//! Values that a configuration sends as they are, and what converts into them.
+//! Values that a configuration sends unchanged, and the conversions into such values.
 
 use k8s_openapi::{
     ByteString,

@@ -1,8 +1,9 @@
-//! Apply configurations: the fields of an object that one field manager sets by
-//! [server-side apply](https://kubernetes.io/docs/reference/using-api/server-side-apply/), and no others.
+//! Apply configurations: the fields of an object that one field manager sets by [server-side
+//! apply](https://kubernetes.io/docs/reference/using-api/server-side-apply/), and no other fields.
 //!
-//! An object of `k8s_openapi` serializes fields that its author never set, and with them the controller would own what it does not
-//! care about. An [`ApplyConfiguration`] serializes only what was set.
+//! An object of `k8s_openapi` serializes fields that the author never set. The controller would then own
+//! fields that the controller does not care about. An [`ApplyConfiguration`] serializes only fields that were
+//! set.
 //!
 //! ```
 //! # #[cfg(feature = "apps-v1")] {
@@ -32,20 +33,25 @@
 //!
 //! # Configurations of built-in kinds
 //!
-//! They are in modules named as those of `k8s_openapi`, each behind the feature of its group and version: `apps-v1`, `core-v1`, … A
-//! feature enables those of the groups that its types refer to: `apps-v1` enables `core-v1`. `full` enables all. They need the types
-//! of Kubernetes 1.36, which are the feature `v1_36` of `k8s-openapi`; an API server may be older, since it receives only what was set.
+//! The modules have the names of `k8s_openapi`'s modules. Each module is behind the feature of a group and
+//! version: `apps-v1`, `core-v1`, … A feature enables the features of all groups in the group's types:
+//! `apps-v1` enables `core-v1`. `full` enables all. The modules need the types of Kubernetes 1.36 (the
+//! feature `v1_36` of `k8s-openapi`). An API server may be older, because the server receives only fields
+//! that were set.
 //!
-//! - A function makes a configuration: `deployment(name, namespace)`, `namespace(name)`, and `deployment_spec()` for a part of a kind.
-//!   A part that is an item of a list with keys is made with its keys: `container("main")`, `container_port(80)`.
-//! - A setter of a list or map **adds** to it. Called with nothing, it sets an empty list, which is sent.
+//! - A function makes a configuration: `deployment(name, namespace)`, `namespace(name)`, and
+//!   `deployment_spec()` for a part of a kind. The function of an item in a list with keys takes the keys:
+//!   `container("main")`, `container_port(80)`.
+//! - A setter of a list or map **adds** to it. A call with an empty list sets an empty list, and the empty
+//!   list is sent.
 //! - A kind and a template have the setters of their `spec`, too: `deployment(..).replicas(3)` is
-//!   `deployment(..).spec(deployment_spec().replicas(3))`, and keeps what else is set in the spec.
-//! - All fields are public, for what setters do not do, and for tests.
+//!   `deployment(..).spec(deployment_spec().replicas(3))`, and keeps the other fields of the spec.
+//! - All fields are public, for changes that setters do not offer, and for tests.
 //!
 //! # Configurations of your own kinds
 //!
-//! `#[derive(ApplyConfiguration)]` makes them; see [`derive@ApplyConfiguration`].
+//! `#[derive(ApplyConfiguration)]` makes a configuration for a custom resource; see
+//! [`derive@ApplyConfiguration`].
 #![forbid(unsafe_code)]
 
 mod configuration;
@@ -61,7 +67,7 @@ pub use windlass_derive::ApplyConfiguration;
 
 pub use self::{configuration::ApplyConfiguration, field::ApplyField, generated::*, leaf::IntoLeaf};
 
-/// Names for the output of macros. Not part of the public API: it changes without notice.
+/// Names for the output of macros. Not part of the public API: the module changes without notice.
 #[doc(hidden)]
 pub mod __private {
     pub use k8s_openapi;

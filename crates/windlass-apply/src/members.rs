@@ -1,5 +1,5 @@
-//! How a configuration becomes JSON. The code is not generic over the serializer, so that it is compiled once, and not in every crate
-//! that applies something.
+//! The serialization of a configuration to JSON. The code is not generic over the serializer, and is
+//! therefore compiled once instead of in every crate with configurations.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -35,28 +35,28 @@ pub struct Members {
 }
 
 impl Members {
-    /// Adds a member if it is set.
+    /// Adds a member that is set.
     pub fn set<T: Member>(&mut self, name: &str, value: &Option<T>) {
         if let Some(value) = value {
             self.put(name, value.to_json());
         }
     }
 
-    /// Adds a member of any type that serializes, if it is set.
+    /// Adds a member of any serializable type that is set.
     pub fn set_atomic<T: Serialize>(&mut self, name: &str, value: &Option<T>) {
         if let Some(value) = value {
             self.put(name, serde_json::to_value(value));
         }
     }
 
-    /// Adds the API version and kind of an object, and its metadata.
+    /// Adds the API version, kind and metadata of an object.
     pub fn set_object(&mut self, api_version: &str, kind: &str, metadata: &ObjectMeta) {
         self.put("apiVersion", Ok(api_version.into()));
         self.put("kind", Ok(kind.into()));
         self.put("metadata", metadata.to_json());
     }
 
-    /// Adds the members of another configuration, as serde's `flatten` does.
+    /// Adds the members of another configuration, like serde's `flatten`.
     pub fn flatten<T: Member>(&mut self, value: &Option<T>) {
         match value.as_ref().map(Member::to_json) {
             None => {}
@@ -191,7 +191,7 @@ macro_rules! __configuration {
     };
 }
 
-/// Implements the traits of a configuration of a kind, which has `metadata`.
+/// Implements the traits of a configuration of a kind. The configuration has `metadata`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __kind {

@@ -1,4 +1,4 @@
-//! The macros of the generated modules, which hold a row for each field of a type of Kubernetes:
+//! The macros of the generated modules. A generated module has a row for each field of a type of Kubernetes:
 //!
 //! ```text
 //! part! { deployment_spec() -> DeploymentSpecApplyConfiguration of api::DeploymentSpec, spec of [DeploymentApplyConfiguration] {
@@ -6,8 +6,9 @@
 //! } }
 //! ```
 //!
-//! A row names the Rust field with its type, the field in JSON, and a description. The row expands to the field, its setter, and the
-//! member that is sent. Each macro is a flat repetition over the rows of one type, because recursion makes a macro slow.
+//! A row names the Rust field with its type, the field in JSON, and a description. The row expands to the
+//! field, the setter, and the serialized member. Each macro is a flat repetition over the rows of a type,
+//! because recursion makes a macro slow.
 #![allow(unused_macros, reason = "a feature without kinds or templates uses some of the macros")]
 
 /// Defines the configuration of a kind and the function that makes the configuration.
@@ -112,7 +113,7 @@ macro_rules! part_function {
     };
 }
 
-/// Defines the setters of a configuration: for its own fields, or for the fields of its spec.
+/// Defines the setters of a configuration: for the configuration's fields, or for the fields of the spec.
 macro_rules! setters {
     (
         $name:ident $place:tt

@@ -5,21 +5,24 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use windlass_runtime::{Delta, Error, ObjectKey, informer::Decoder};
 
-/// Handles the changes of the objects of a kind, in order, one call at a time. A handler should do little: it adds a key to a queue.
+/// Handles the changes of the objects of a kind, in order, one call at a time. A handler should be short, and
+/// only add a key to a queue.
 ///
-/// [`ResourceEventHandlerFuncs`] is one made of closures.
+/// [`ResourceEventHandlerFuncs`] makes a handler from closures.
 pub trait ResourceEventHandler<K>: Send + Sync + 'static {
     /// Handles an object that appeared. `is_in_initial_list` is true for an object that existed before the handler was added.
     fn on_add(&self, object: &Arc<K>, is_in_initial_list: bool);
 
-    /// Handles a change. A resync calls it for each object with equal resource versions in `old` and `new`.
+    /// Handles a change. A resync calls the method for each object with equal resource versions in `old` and
+    /// `new`.
     fn on_update(&self, old: &Arc<K>, new: &Arc<K>);
 
-    /// Handles an object that is gone. `final_state_unknown` is true if the deletion itself was missed, so that `last` may be
-    /// older than the final state: what Go calls a tombstone.
+    /// Handles an object that is gone. `final_state_unknown` is true if the deletion itself was missed, and
+    /// `last` may be older than the final state. Go calls such a deletion a tombstone.
     fn on_delete(&self, last: &Arc<K>, final_state_unknown: bool);
 
-    /// Handles an object that does not decode into `K`, for which no other method is called. Default: logs an error.
+    /// Handles an object that does not decode into `K`. No other method is called for the object. Default:
+    /// logs an error.
     fn on_undecodable(&self, key: &ObjectKey, error: &Error) {
         tracing::error!(object = %key, %error, "an object does not decode; its event handler is not called");
     }
@@ -48,7 +51,7 @@ pub struct ResourceEventHandlerFuncs<K> {
 }
 
 impl<K> ResourceEventHandlerFuncs<K> {
-    /// Makes a handler that does nothing.
+    /// Makes a handler without functions.
     pub fn new() -> Self {
         Self { add: None, update: None, delete: None }
     }
@@ -59,13 +62,13 @@ impl<K> ResourceEventHandlerFuncs<K> {
         self
     }
 
-    /// Sets the function for objects that changed; its arguments are the old and the new state.
+    /// Sets the function for objects that changed; the arguments are the old and the new state.
     pub fn update_func(mut self, function: impl Fn(&Arc<K>, &Arc<K>) + Send + Sync + 'static) -> Self {
         self.update = Some(Box::new(function));
         self
     }
 
-    /// Sets the function for objects that are gone; its argument is the last known state.
+    /// Sets the function for objects that are gone; the argument is the last known state.
     pub fn delete_func(mut self, function: impl Fn(&Arc<K>) + Send + Sync + 'static) -> Self {
         self.delete = Some(Box::new(function));
         self

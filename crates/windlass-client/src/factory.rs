@@ -1,4 +1,4 @@
-//! Makes the informers of a program, one for each kind.
+//! Makes the informers of a program. All users of a kind share an informer.
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
@@ -16,10 +16,11 @@ use crate::{
     scheme::Scheme,
 };
 
-/// Makes the informers of a program: one for each kind, however many users ask for it. Cheap to clone.
+/// Makes the informers of a program. All users of a kind share an informer. Cheap to clone.
 ///
-/// A generated `SharedInformerFactory` is this one with a method for each group. Informers that were asked for before
-/// [`start`](Self::start) begin there, later ones at once. They live as long as the factory.
+/// A generated `SharedInformerFactory` is an `InformerFactory` with a method for each group. Informers that
+/// were requested before [`start`](Self::start) begin at `start`, later informers at once. Informers live as
+/// long as the factory.
 #[derive(Clone)]
 pub struct InformerFactory {
     inner: Arc<Inner>,
@@ -27,7 +28,7 @@ pub struct InformerFactory {
 
 struct Inner {
     watches: SharedInformerFactory,
-    /// True if the factory may end the watches. Those of a manager end with the manager.
+    /// True if the factory may end the watches. The watches of a manager end with the manager.
     owns_watches: bool,
     resync: Duration,
     resync_of: BTreeMap<Resources, Duration>,
@@ -48,7 +49,8 @@ pub struct InformerFactoryBuilder {
 }
 
 impl InformerFactory {
-    /// Makes a factory for all namespaces. Its handlers get every object again once in each resync period; zero means never.
+    /// Makes a factory for all namespaces. Handlers get every object again in each resync period; zero means
+    /// never.
     pub fn new(client: Client, resync: Duration) -> Self {
         Self::builder(client).resync(resync).build()
     }
@@ -58,13 +60,14 @@ impl InformerFactory {
         InformerFactoryBuilder::new(SharedInformerFactory::new(client), true)
     }
 
-    /// Begins a factory that uses the watches of another one, such as that of a manager
-    /// ([`RunContext::informers`](windlass_runtime::RunContext::informers)): a kind that both watch is watched once.
+    /// Begins a factory that uses the watches of another factory, such as the factory of a manager
+    /// ([`RunContext::informers`](windlass_runtime::RunContext::informers)): both factories share the watch
+    /// of a kind.
     pub fn sharing(watches: &SharedInformerFactory) -> InformerFactoryBuilder {
         InformerFactoryBuilder::new(watches.clone(), false)
     }
 
-    /// Returns the informer of a kind, and makes it if this is the first call.
+    /// Returns the informer of a kind. The first call makes the informer.
     ///
     /// # Errors
     /// The factory has been shut down, or another user of the same watch set an option differently.
@@ -75,7 +78,7 @@ impl InformerFactory {
         self.typed(&ApiResource::erase::<K>(&()))
     }
 
-    /// Returns the informer of a resource whose type is known only at run time.
+    /// Returns the informer of a resource with a type that is known only at run time.
     ///
     /// # Errors
     /// As [`informer_for`](Self::informer_for).
@@ -89,7 +92,7 @@ impl InformerFactory {
     /// Returns the informer of a resource that a scheme knows.
     ///
     /// # Errors
-    /// The scheme does not know it, or as [`informer_for`](Self::informer_for).
+    /// The scheme does not know the resource, or an error of [`informer_for`](Self::informer_for).
     pub fn for_resource(
         &self,
         scheme: &Scheme,
@@ -130,12 +133,14 @@ impl InformerFactory {
     /// Waits until the first lists of all informers that were asked for have ended.
     ///
     /// # Errors
-    /// Some did not end in time; the error names them, with the last failure of their watches. They go on.
+    /// Some informers did not end the first list in time. The error names the informers, with the last
+    /// failure of each watch. The watches continue.
     pub async fn wait_for_cache_sync(&self, limit: Duration) -> Result<()> {
         self.inner.watches.wait_for_cache_sync(limit).await.map_err(Error::other)
     }
 
-    /// Removes all event handlers and ends the watches, if this factory has started them. The caches keep their objects.
+    /// Removes all event handlers and ends the watches, if this factory has started the watches. The caches
+    /// keep the objects.
     pub async fn shutdown(&self) {
         let kept: Vec<_> = self.inner.kept.lock().values().cloned().collect();
         kept.iter().for_each(|kept| kept.remove_handlers());
@@ -156,27 +161,27 @@ impl InformerFactoryBuilder {
         }
     }
 
-    /// Sets the resync period of all handlers. Default: zero, which means never.
+    /// Sets the resync period of all handlers. Default: zero (never).
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = period;
         self
     }
 
-    /// Sets the resync period of the handlers of one kind: Go's `WithCustomResyncConfig`.
+    /// Sets the resync period of the handlers of a kind: Go's `WithCustomResyncConfig`.
     pub fn resync_of<K: Resource<DynamicType = ()>>(mut self, period: Duration) -> Self {
         let resource = ApiResource::erase::<K>(&());
         self.resync_of.insert((resource.api_version, resource.plural), period);
         self
     }
 
-    /// Watches one namespace only: Go's `WithNamespace`.
+    /// Watches a single namespace: Go's `WithNamespace`.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.options = self.options.namespaces([namespace]);
         self
     }
 
-    /// Changes what is listed and watched, for all kinds: selectors, a transform and other options. Go's `WithTweakListOptions` and
-    /// `WithTransform`.
+    /// Changes the lists and watches of all kinds: selectors, a transform and other options. Go's
+    /// `WithTweakListOptions` and `WithTransform`.
     pub fn tweak_list_options(mut self, tweak: impl FnOnce(WatchOptions) -> WatchOptions) -> Self {
         self.options = tweak(self.options);
         self

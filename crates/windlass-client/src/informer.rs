@@ -1,4 +1,4 @@
-//! The cache of one kind in an informer factory.
+//! The cache of a kind in an informer factory.
 
 use std::{
     fmt,
@@ -19,23 +19,24 @@ use windlass_runtime::{
 
 use crate::event_handler::{ResourceEventHandler, dispatch};
 
-/// The cache of one kind, with event handlers. Cheap to clone.
+/// The cache of a kind, with event handlers. Cheap to clone.
 ///
-/// It belongs to an [`InformerFactory`](crate::InformerFactory), which starts it and keeps it until the factory is dropped.
+/// An informer belongs to an [`InformerFactory`](crate::InformerFactory). The factory starts the informer,
+/// and keeps the informer until the factory is dropped.
 pub struct SharedIndexInformer<K> {
     kept: Arc<Kept>,
     resync: Duration,
     kind: PhantomData<fn() -> K>,
 }
 
-/// What the factory keeps of an informer: its watch, and the handlers, which live until they are removed.
+/// The factory's part of an informer: the watch and the handlers. Handlers live until removed.
 pub(crate) struct Kept {
     pub(crate) informer: SharedInformer,
     handlers: Mutex<Vec<(u64, HandlerRegistration)>>,
     next: AtomicU64,
 }
 
-/// Names an event handler of an informer. Dropping it does nothing; the handler lives until
+/// Names an event handler of an informer. Dropping the registration has no effect; the handler lives until
 /// [`remove_event_handler`](SharedIndexInformer::remove_event_handler), or as long as the factory.
 #[derive(Clone)]
 pub struct ResourceEventHandlerRegistration {
@@ -59,7 +60,8 @@ impl<K: DeserializeOwned + Send + Sync + 'static> SharedIndexInformer<K> {
         Self { kept, resync, kind: PhantomData }
     }
 
-    /// Adds a handler with the resync period of the factory. It gets every object as an addition, then every change, in a task of its own.
+    /// Adds a handler with the resync period of the factory. The handler gets every object as an addition,
+    /// then every change, in a separate task.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -70,7 +72,8 @@ impl<K: DeserializeOwned + Send + Sync + 'static> SharedIndexInformer<K> {
         self.add_event_handler_with_resync_period(handler, self.resync)
     }
 
-    /// Adds a handler that gets every object again this often, as an update that changes nothing. Zero means never.
+    /// Adds a handler that gets every object again in each resync period, as an update without a change. Zero
+    /// means never.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -99,12 +102,13 @@ impl<K: DeserializeOwned + Send + Sync + 'static> SharedIndexInformer<K> {
         self.kept.informer.lister()
     }
 
-    /// Returns the objects as bytes with indexes, without decoding them.
+    /// Returns the objects as bytes with indexes, not decoded.
     pub fn indexer(&self) -> Store {
         self.kept.informer.store()
     }
 
-    /// Adds a named index over all objects. Returns whether there was none of that name; an existing one is kept.
+    /// Adds a named index over all objects. Returns `false` if an index with the name exists; the existing
+    /// index is kept.
     pub fn add_indexer(&self, name: &str, function: IndexFn) -> bool {
         self.kept.informer.add_index(name, function)
     }
@@ -119,12 +123,13 @@ impl<K: DeserializeOwned + Send + Sync + 'static> SharedIndexInformer<K> {
         self.kept.informer.synced().await;
     }
 
-    /// The resource version up to which everything has been seen. Zero before the first list has ended.
+    /// Returns the resource version up to which the informer has seen every change. Zero before the end of
+    /// the first list.
     pub fn last_sync_resource_version(&self) -> u64 {
         self.kept.informer.high_water_mark()
     }
 
-    /// Returns the runtime's informer behind this one.
+    /// Returns the runtime's informer of this informer.
     pub fn shared(&self) -> &SharedInformer {
         &self.kept.informer
     }

@@ -1,9 +1,10 @@
 //! Typed clientsets, shared informer factories and listers, in the words of
 //! [client-go](https://github.com/kubernetes/client-go).
 //!
-//! A [`Controller`](windlass_runtime::Controller) needs none of this. It is for programs that are written in the way of client-go:
-//! a clientset for writes, an informer factory for caches and event handlers, a lister for reads, and a work queue between
-//! them. `windlass generate` writes the same for the kinds of a project.
+//! A [`Controller`](windlass_runtime::Controller) does not need this crate. The crate is for programs in the
+//! style of client-go: a clientset for writes, an informer factory for caches and event handlers, a lister
+//! for reads, and a work queue between handlers and workers. `windlass generate` writes the same clients for
+//! the kinds of a project.
 //!
 //! ```no_run
 //! # #[cfg(feature = "core-v1")] mod example {
@@ -35,8 +36,9 @@
 //!
 //! # Built-in kinds
 //!
-//! [`clientset`], [`informers`], [`listers`] and [`register`] have those of Kubernetes, each behind the feature of its group and version: `core-v1`,
-//! `apps-v1`, … `full` enables all. They need the types of Kubernetes 1.36, which are the feature `v1_36` of `k8s-openapi`.
+//! [`clientset`], [`informers`], [`listers`] and [`register`] have the built-in kinds. Each group and version
+//! is behind a feature: `core-v1`, `apps-v1`, … `full` enables all. The modules need the types of Kubernetes
+//! 1.36 (the feature `v1_36` of `k8s-openapi`).
 #![forbid(unsafe_code)]
 
 mod event_handler;
@@ -70,7 +72,7 @@ pub use kube_core::DynamicObject;
 pub use windlass_apply as apply;
 pub use windlass_runtime::{Error, Lister, ObjectKey, ObjectKeyExt, Objects, Result, Selector};
 
-/// Names for generated code and macros. Not part of the public API: it changes without notice.
+/// Names for generated code and macros. Not part of the public API: the module changes without notice.
 #[doc(hidden)]
 pub mod __private {
     pub use k8s_openapi;

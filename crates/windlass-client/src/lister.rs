@@ -1,18 +1,18 @@
-//! Reads of one namespace from a cache.
+//! Reads of a namespace from a cache.
 
 use std::{fmt, sync::Arc};
 
 use serde::de::DeserializeOwned;
 use windlass_runtime::{Lister, ObjectKey, Objects, Result, Selector};
 
-/// Reads the objects of one namespace from the cache of an informer. It never asks the server.
+/// Reads the objects of a namespace from the cache of an informer. A lister never sends a request.
 pub struct NamespacedLister<K> {
     lister: Lister<K>,
     namespace: String,
 }
 
 impl<K: DeserializeOwned + Send + Sync + 'static> NamespacedLister<K> {
-    /// Makes a lister of one namespace.
+    /// Makes a lister of a namespace.
     pub fn new(lister: &Lister<K>, namespace: &str) -> Self {
         Self { lister: lister.namespace(namespace), namespace: namespace.to_owned() }
     }

@@ -1,4 +1,4 @@
-//! The options of requests, under the names that they have in Go's `metav1`.
+//! The options of requests, with the names in Go's `metav1`.
 
 pub use kube_core::params::{
     DeleteParams as DeleteOptions, GetParams as GetOptions, ListParams as ListOptions,

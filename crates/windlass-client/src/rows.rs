@@ -1,4 +1,5 @@
-//! The macros of generated clients, which hold a row for each kind. `windlass generate` and `cargo xtask codegen` write the rows.
+//! The macros of generated clients. A generated module has a row for each kind; `windlass generate` and
+//! `cargo xtask codegen` write the rows.
 //!
 //! The methods are inline, so that only a crate that calls them compiles the code for the kind.
 
@@ -104,7 +105,7 @@ macro_rules! informers {
             }
 
             impl $informer {
-                /// Returns the informer, which all users of the factory share.
+                /// Returns the informer. All users of the factory share the informer.
                 ///
                 /// # Errors
                 /// The factory has been shut down, or the watch is shared with options that conflict.
@@ -160,7 +161,7 @@ macro_rules! lister {
             self.lister.list(selector)
         }
 
-        /// Returns a lister of one namespace, which has `list` and `get`.
+        /// Returns a lister of a namespace, with `list` and `get`.
         #[inline]
         pub fn $method(&self, namespace: &str) -> $crate::NamespacedLister<$kind> {
             $crate::NamespacedLister::new(&self.lister, namespace)
@@ -181,7 +182,7 @@ macro_rules! lister {
     };
 }
 
-/// Defines the kinds of a group and version with their resources.
+/// Defines the kinds and resources of a group and version.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! known_types {

@@ -1,4 +1,4 @@
-//! Reads and writes of one kind.
+//! Reads and writes of a kind.
 
 use std::{fmt::Debug, marker::PhantomData};
 
@@ -18,14 +18,15 @@ use crate::{
     verb,
 };
 
-/// Reads and writes the objects of one kind, in one namespace or in the cluster. Cheap to clone.
+/// Reads and writes the objects of a kind, in a namespace or in the cluster. Cheap to clone.
 ///
-/// `V` is the [verb set](crate::verb) of the kind. The methods are those of a generated Go client; the options of a request have the
-/// names of Go, too. Every method asks the server: for reads from memory, there are informers and listers.
+/// `V` is the [verb set](crate::verb) of the kind. The methods are the methods of a generated Go client; the
+/// options of a request have Go's names, too. Every method sends a request: for reads from memory, use
+/// listers and informers.
 ///
 /// # Errors
-/// Each method returns the error of the server, with the kind and the name in its text: see
-/// [`Error::is_not_found`], [`Error::is_conflict`] and the other questions.
+/// Each method returns the error of the server, with the kind and the name in the text: see
+/// [`Error::is_not_found`], [`Error::is_conflict`] and the other predicates.
 ///
 /// ```no_run
 /// # #[cfg(feature = "core-v1")] mod example {
@@ -46,7 +47,8 @@ pub struct TypedClient<K, V = verb::AllVerbs> {
 }
 
 impl<K: Resource<DynamicType = ()>, V> TypedClient<K, V> {
-    /// Makes a client of a namespace. An empty namespace means all namespaces, in which objects can be listed and watched.
+    /// Makes a client of a namespace. An empty namespace means all namespaces; such a client can list and
+    /// watch objects.
     pub fn namespaced(client: Client, namespace: &str) -> Self
     where
         K: Resource<Scope = NamespaceResourceScope>,
@@ -69,12 +71,13 @@ impl<K: Resource<DynamicType = ()>, V> TypedClient<K, V> {
 }
 
 impl<K, V> TypedClient<K, V> {
-    /// Returns kube's client of the same kind and namespace, for what is not here: logs, `exec`, evictions and other subresources.
+    /// Returns kube's client of the same kind and namespace, for other requests: logs, `exec`, evictions and
+    /// other subresources.
     pub fn api(&self) -> &Api<K> {
         &self.api
     }
 
-    /// Adds what was done, and to which object, to an error.
+    /// Adds the verb and the name of the object to an error.
     fn explain<T>(&self, result: kube_client::Result<T>, doing: &str, name: &str) -> Result<T> {
         let separator = if name.is_empty() { "" } else { " " };
         result.map_err(|error| {
@@ -87,7 +90,7 @@ impl<K, V> TypedClient<K, V>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
 {
-    /// Creates an object and returns it as the server stored it.
+    /// Creates an object and returns the stored object.
     pub async fn create(&self, object: &K, options: &CreateOptions) -> Result<K>
     where
         K: Serialize,
@@ -107,7 +110,7 @@ where
         self.explain(self.api.replace(&name, options, object).await, "updating", &name)
     }
 
-    /// Replaces the status of an object, and nothing else of it.
+    /// Replaces only the status of an object.
     pub async fn update_status(&self, object: &K, options: &UpdateOptions) -> Result<K>
     where
         K: Serialize,
@@ -117,7 +120,7 @@ where
         self.explain(self.api.replace_status(&name, options, object).await, "updating the status of", &name)
     }
 
-    /// Deletes an object. It stays, terminating, while it has finalizers or a grace period.
+    /// Deletes an object. An object with finalizers or a grace period stays for a while, terminating.
     pub async fn delete(&self, name: &str, options: &DeleteOptions) -> Result<()>
     where
         V: verb::Delete,
@@ -155,7 +158,8 @@ where
 
     /// Returns the changes since a resource version, until the server ends the stream. `"0"` begins with the objects that there are.
     ///
-    /// An informer does this for good: it resumes, lists again where it must, and keeps the objects.
+    /// An informer is better for a long watch: an informer resumes, lists again after an expired version, and
+    /// keeps the objects.
     pub async fn watch(
         &self,
         options: &WatchOptions,

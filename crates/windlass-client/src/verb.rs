@@ -1,7 +1,8 @@
 //! The verbs that a kind has, as traits.
 //!
-//! A [`TypedClient`](crate::TypedClient) has a method for each verb of its verb set, and no other: a call of a method that the kind
-//! does not have is a compile error that says so. The sets are what `+genclient` and its options are in Go:
+//! A [`TypedClient`](crate::TypedClient) has a method for each verb of its verb set, and no other: a call of
+//! a missing method is a compile error with the name of the verb. The sets correspond to Go's `+genclient`
+//! and the options of `+genclient`:
 //!
 //! | Go | here |
 //! |---|---|
@@ -41,7 +42,7 @@ traits! {
     Watch: "this kind has no verb `watch`";
     /// The verb `patch`.
     Patch: "this kind has no verb `patch`";
-    /// Server-side apply, which is a `patch`.
+    /// Server-side apply, a kind of `patch`.
     Apply: "this kind has no verb `apply`";
     /// Server-side apply of the subresource `status`.
     ApplyStatus: "this kind has no verb `applyStatus`";

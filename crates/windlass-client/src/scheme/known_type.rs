@@ -5,7 +5,7 @@ use kube_core::{
     gvk::{GroupVersion, GroupVersionKind, GroupVersionResource},
 };
 
-/// A kind with the names of its resource.
+/// A kind with the names of the resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KnownType {
     /// The group; empty for the core group.
@@ -44,7 +44,7 @@ impl KnownType {
     }
 }
 
-/// The kinds that a program knows. What Go registers types in a scheme for, decoding, needs no registration in Rust.
+/// The kinds that a program knows. Go also needs a scheme to decode objects; Rust does not.
 #[derive(Clone, Debug, Default)]
 pub struct Scheme {
     types: Vec<KnownType>,
@@ -56,7 +56,8 @@ impl Scheme {
         Self::default()
     }
 
-    /// Adds kinds, such as a generated `register::KNOWN_TYPES`. Those that it has already are kept once.
+    /// Adds kinds, such as a generated `register::KNOWN_TYPES`. Kinds that the scheme already has are
+    /// ignored.
     pub fn add_known_types(mut self, types: &[KnownType]) -> Self {
         for known in types {
             if !self.types.contains(known) {
@@ -66,7 +67,8 @@ impl Scheme {
         self
     }
 
-    /// Returns all kinds, in the order of registration. The first version of a group is its preferred one.
+    /// Returns all kinds, in the order of registration. The first version of a group is the preferred
+    /// version.
     pub fn known_types(&self) -> impl Iterator<Item = &KnownType> {
         self.types.iter()
     }

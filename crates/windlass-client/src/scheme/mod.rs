@@ -1,8 +1,8 @@
 //! Kinds and resources: GV, GVK, GVR, and the mapping between them.
 //!
-//! A group version (GV) has kinds (GVK), the types of objects, and resources (GVR), the names in paths. A [`Scheme`] lists the kinds that a
-//! program knows; generated modules `register` have them as [`KnownType`]s. A [`RestMapper`] tells which resource serves a kind: from a
-//! scheme, or from what a server says.
+//! A group version (GV) has kinds (GVK), the types of objects, and resources (GVR), the names in paths. A
+//! [`Scheme`] lists the kinds that a program knows; generated modules `register` have the [`KnownType`]s of
+//! kinds. A [`RestMapper`] maps a kind to a resource, with a scheme or the discovery of a server.
 //!
 //! ```
 //! use windlass_client::scheme::{GroupVersionKind, KnownType, RestMapper, Scheme};

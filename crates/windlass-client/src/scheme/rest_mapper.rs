@@ -9,9 +9,10 @@ use windlass_runtime::{Error, Result};
 
 use super::Scheme;
 
-/// Tells which resource serves a kind, and which kind a resource has.
+/// Maps kinds to resources, and resources to kinds.
 ///
-/// Where several versions or groups fit, those that were registered first come first; a server names its preferred versions first.
+/// If several versions or groups match, the order of registration decides; a server names preferred versions
+/// first.
 #[derive(Clone, Debug, Default)]
 pub struct RestMapper {
     rows: Vec<Row>,
@@ -23,7 +24,7 @@ struct Row {
     singular: String,
 }
 
-/// A kind, its resource and its scope.
+/// A kind with the resource and the scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RestMapping {
@@ -55,7 +56,7 @@ pub enum MappingError {
     Ambiguous {
         /// The name that was asked for.
         resource: String,
-        /// The resources that have it, with their group.
+        /// The matching resources, with groups.
         matches: Vec<String>,
     },
 }
@@ -82,7 +83,7 @@ impl From<&Scheme> for RestMapper {
 }
 
 impl RestMapper {
-    /// Asks a server for its kinds and resources. They are as of now: a CRD that is installed later needs a new mapper.
+    /// Asks a server for the server's kinds and resources. A CRD that is installed later needs a new mapper.
     ///
     /// # Errors
     /// The server did not answer.
@@ -102,7 +103,8 @@ impl RestMapper {
         Ok(mapper)
     }
 
-    /// Returns the resource of a kind, in the first of the versions that has it. Without versions, the preferred one is taken.
+    /// Returns the resource of a kind, in the first of the versions with the kind. Without versions, takes
+    /// the preferred version.
     ///
     /// # Errors
     /// There is no such kind.

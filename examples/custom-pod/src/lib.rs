@@ -29,7 +29,7 @@ pub struct CustomPodStatus {
     pub pod_names: Vec<String>,
 }
 
-/// Returns the controller, which a manager runs.
+/// Returns the controller for a manager.
 pub fn controller() -> Controller {
     Controller::of::<CustomPod>(reconcile)
         .owns::<Pod>()
@@ -38,7 +38,7 @@ pub fn controller() -> Controller {
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<CustomPod>) -> Result<Action> {
-    // If it is gone or terminating, the garbage collector deletes its pods.
+    // The garbage collector deletes the pods of a deleted or terminating object.
     let Some(parent) = cx.get_alive(&key)? else { return Ok(Action::done()) };
 
     let pods = cx.owned_by::<Pod>(&parent)?.alive();
@@ -51,7 +51,7 @@ async fn reconcile(key: ObjectKey, cx: Context<CustomPod>) -> Result<Action> {
         cx.delete(extra).await?;
     }
 
-    // The cache includes the writes above: nothing waits here, and no pod is counted twice.
+    // The cache includes the writes above: the controller does not wait here, and counts every pod once.
     let pods = cx.owned_by::<Pod>(&parent)?.alive();
     cx.update_status(&parent, CustomPodStatus { replicas: pods.len() as u32, pod_names: pods.names() })
         .await?;

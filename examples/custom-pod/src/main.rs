@@ -1,4 +1,5 @@
-//! Runs the operator. `custom-pod dev` runs it on a control plane of its own, `custom-pod crds` prints its CustomResourceDefinition.
+//! Runs the operator. `custom-pod dev` runs the operator on an embedded control plane, `custom-pod crds`
+//! prints the CustomResourceDefinition.
 #![forbid(unsafe_code)]
 
 use custom_pod::CustomPod;

@@ -1,4 +1,4 @@
-//! Another program that uses the kinds of this operator: it prints who holds which address, and follows the changes.
+//! A program that uses the kinds of this operator: prints the holder of each address, and follows changes.
 //!
 //! ```text
 //! cargo run -p ip-pool --example addresses

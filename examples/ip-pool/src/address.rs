@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass::prelude::*;
 
-/// An address that a claim has. Its name is the address, so the server has only one object for each address.
+/// An address of a claim. The name of the object is the address: the server has only one object for each
+/// address.
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Eq)]
 #[kube(
     group = "tsi.tiduyun.com",
@@ -20,15 +21,15 @@ use windlass::prelude::*;
 #[kube(printcolumn = r#"{"name": "Namespace", "type": "string", "jsonPath": ".spec.claim.namespace"}"#)]
 #[kube(printcolumn = r#"{"name": "Claim", "type": "string", "jsonPath": ".spec.claim.name"}"#)]
 pub struct IPAddressSpec {
-    /// The address, for people. The name of the object decides, because it cannot change.
+    /// The address, for people. The name of the object decides, because the name cannot change.
     pub address: String,
-    /// The pool that it was taken from.
+    /// The pool of the address.
     pub pool: String,
-    /// The claim that has it.
+    /// The claim that holds the address.
     pub claim: ClaimReference,
 }
 
-/// A claim. The uid tells it from an earlier claim of its name.
+/// A claim. The uid distinguishes the claim from an earlier claim with the same name.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Eq)]
 pub struct ClaimReference {
     /// The namespace of the claim.
@@ -47,7 +48,7 @@ impl ClaimReference {
 }
 
 impl IPAddress {
-    /// Returns the address that the name says, or `None` if it is the name of no address.
+    /// Returns the address in the name, or `None` if the name is not an address.
     ///
     /// ```
     /// # use ip_pool::{ClaimReference, IPAddress, IPAddressSpec};

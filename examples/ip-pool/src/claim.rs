@@ -16,7 +16,7 @@ use windlass::{conditions::Condition, prelude::*};
 pub struct IPClaimSpec {
     /// The name of the pool.
     pub pool: String,
-    /// The address, if it must be this one. Default: any.
+    /// The wanted address. Default: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
 }
@@ -27,7 +27,7 @@ pub struct IPClaimStatus {
     /// The address that the claim has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// The condition `Bound`, which says why the claim has no address.
+    /// The condition `Bound`. Without an address, the condition has the reason.
     #[serde(default)]
     pub conditions: Vec<Condition>,
 }

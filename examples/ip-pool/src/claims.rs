@@ -16,22 +16,22 @@ use crate::{
     ranges::{Ranges, number},
 };
 
-/// How many claims one replica works on at once.
+/// The number of claims that a replica works on concurrently.
 const WORKERS: usize = 16;
 
-/// How often a claim without an address is tried again if nothing is reported.
+/// The interval at which a claim without an address is tried again, even without an event.
 const RETRY: Duration = Duration::from_secs(60);
 
 /// How often the addresses of claims that are gone are looked for.
 const SWEEP: Duration = Duration::from_secs(600);
 
-/// How many proposals of one reconcile may turn out to be taken.
+/// The number of proposals in one reconcile that may turn out to be taken.
 const ATTEMPTS: usize = 16;
 
-/// The index of `IPAddress`es by the key of their claim.
+/// The index of `IPAddress`es by the key of the claim.
 const BY_CLAIM: &str = "claim";
 
-/// The index of claims without an address by what they wait for.
+/// The index of claims without an address by the awaited pool or address.
 const WAITING: &str = "waiting";
 
 /// Returns the controller of claims.
@@ -53,7 +53,7 @@ pub(crate) fn controller(ledger: Ledger) -> Controller {
         .needs(Permission::status_of::<IPClaim>())
 }
 
-/// What a claim without an address waits for.
+/// Returns the pools and addresses that a claim without an address waits for.
 fn waits_for(claim: &IPClaim) -> Vec<String> {
     if claim.status.as_ref().is_some_and(|status| status.address.is_some()) {
         return Vec::new();
@@ -68,14 +68,15 @@ fn waits_for(claim: &IPClaim) -> Vec<String> {
     }
 }
 
-/// A pool changed: all its claims without an address may get one.
+/// A changed pool may have addresses for all claims that wait for the pool.
 fn claims_of_pool(pool: &IPPool, cx: &MapContext) -> Result<Vec<ObjectKey>> {
     let waiting = cx.lister::<IPClaim>()?.by_index(WAITING, &format!("pool {}", pool.name_any()))?;
     Ok(waiting.iter().map(ObjectKey::of).collect())
 }
 
-/// Keeps the ledger, which wakes claims that wait for any address. Maps an address to its claim, and to the one that had it before if a
-/// person changed that; a free one also to claims that ask for it.
+/// Keeps the ledger, which wakes claims that wait for any address. Maps an address to the claim that holds
+/// the address, and to the previous holder if a user changed the holder. Maps a free address also to claims
+/// that request the address.
 struct Addresses(Ledger);
 
 impl EventHandler<ObjectKey> for Addresses {
@@ -103,13 +104,13 @@ struct Claims {
     ledger: Ledger,
 }
 
-/// What a claim has.
+/// The result of an allocation.
 enum Outcome {
     Bound(IpAddr),
     Waits(Reason, String),
 }
 
-/// Why a claim has no address: the reason of its condition and of its Event.
+/// The reason for a claim without an address: the reason of the condition and of the Event.
 #[derive(Clone, Copy, Debug)]
 enum Reason {
     PoolNotFound,
@@ -130,7 +131,7 @@ impl Reconciler<IPClaim> for Claims {
     type Error = Error;
 
     async fn reconcile(&self, key: ObjectKey, cx: Context<IPClaim>) -> Result<Action> {
-        // A claim that is being deleted keeps its address until it is gone.
+        // A terminating claim keeps the address until the claim is gone.
         let claim = cx.get(&key)?;
         let held = cx.lister::<IPAddress>()?.by_index(BY_CLAIM, &key.to_string())?.complete()?.alive();
         let kept = claim.as_ref().and_then(|claim| choose(claim, &held));
@@ -158,7 +159,8 @@ impl Reconciler<IPClaim> for Claims {
     }
 }
 
-/// Returns the address that a claim keeps, of those that were created for its key: one that it asks for, and rather the one in its status.
+/// Returns the address that a claim keeps among the addresses that were created for the claim's key: a
+/// requested address, or preferably the address in the status.
 fn choose(claim: &IPClaim, held: &Objects<IPAddress>) -> Option<IpAddr> {
     let fits = |object: &&IPAddress| {
         let IPAddressSpec { pool, claim: holder, .. } = &object.spec;
@@ -192,7 +194,7 @@ impl Claims {
         if let Some(text) = &claim.spec.address {
             return take_static(cx, claim, &ranges, text).await;
         }
-        // What the claim had before, if a person deleted the object of its address.
+        // The address before, if a user deleted the object of the address.
         let before = claim.status.as_ref().and_then(|status| parse(status.address.as_ref()?));
         if let Some(address) = before.filter(|address| ranges.contains(number(*address)))
             && take(cx, claim, address).await?
@@ -257,7 +259,7 @@ async fn take(cx: &Context<IPClaim>, claim: &IPClaim, address: IpAddr) -> Result
     }
 }
 
-/// Writes the status, and records an Event when it changes.
+/// Writes the status, and records an Event for a changed status.
 async fn report(cx: &Context<IPClaim>, claim: &IPClaim, outcome: Outcome) -> Result<()> {
     let pool = &claim.spec.pool;
     let (address, reason, message) = match outcome {

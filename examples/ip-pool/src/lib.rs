@@ -1,9 +1,10 @@
-//! Addresses from pools: an `IPPool` has CIDRs, an `IPClaim` takes an address from one, and no address is ever given twice.
+//! Addresses from pools: an `IPPool` has CIDRs, an `IPClaim` takes an address from a pool, and no address is
+//! ever given twice.
 //!
-//! The server decides who gets an address: it belongs to the claim for which the object `IPAddress` of its name was created. Everything
-//! else, counts and free ranges, follows from these objects.
+//! The server decides about addresses: an address belongs to the claim for which the object `IPAddress` with
+//! the address as name was created. Counts and free ranges follow from these objects.
 //!
-//! Other programs read them with [`client`], which is generated: `examples/addresses.rs` does.
+//! Other programs read the objects with [`client`], which is generated: see `examples/addresses.rs`.
 #![forbid(unsafe_code)]
 
 mod address;
@@ -40,7 +41,7 @@ pub fn add_to(manager: Manager) -> Manager {
         .controller(pools::controller(ledger))
 }
 
-/// Returns the manager of one replica, as the program runs it.
+/// Returns the manager of a replica, as in the program.
 pub fn manager(client: Client) -> Manager {
     add_to(Manager::new(client)).sharding(Sharding::new(NAME))
 }

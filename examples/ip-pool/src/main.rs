@@ -1,4 +1,5 @@
-//! Runs the operator. `ip-pool dev` runs it on a control plane of its own, `ip-pool crds` prints its CRDs.
+//! Runs the operator. `ip-pool dev` runs the operator on an embedded control plane, `ip-pool crds` prints the
+//! CRDs.
 #![forbid(unsafe_code)]
 
 use ip_pool::{NAME, add_to};

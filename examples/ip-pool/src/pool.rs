@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass::{conditions::Condition, prelude::*, schema};
 
-/// The addresses of a pool. A pool has addresses of one family, IPv4 or IPv6.
+/// The addresses of a pool. All addresses of a pool are either IPv4 or IPv6.
 #[schema]
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
 #[kube(
@@ -21,15 +21,16 @@ use windlass::{conditions::Condition, prelude::*, schema};
     printcolumn = r#"{"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Ready')].status"}"#
 )]
 pub struct IPPoolSpec {
-    /// The networks whose addresses are given, such as `10.0.0.0/24` or `fd00::/64`, the first and the last address included.
+    /// The networks of the pool, such as `10.0.0.0/24` or `fd00::/64`, including the first and the last
+    /// address.
     #[schema(min_items = 1)]
     pub cidrs: Vec<String>,
-    /// What is not given: addresses, CIDRs, and ranges such as `10.0.0.1-10.0.0.9`.
+    /// The excluded addresses: addresses, CIDRs, and ranges such as `10.0.0.1-10.0.0.9`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclusions: Vec<String>,
 }
 
-/// The counts of a pool. A count that is too great for the field is the greatest number that it can have.
+/// The counts of a pool. A count that is too large for the field is the greatest number of the field.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct IPPoolStatus {
@@ -42,7 +43,7 @@ pub struct IPPoolStatus {
     /// The addresses that can be given.
     #[serde(default)]
     pub available: i64,
-    /// The allocated addresses that the pool has no longer: their claims keep them.
+    /// The allocated addresses that the pool no longer has: claims keep such addresses.
     #[serde(default)]
     pub outside: i64,
     /// `Ready`: whether addresses can be given. `Shrunk`: whether addresses in use are outside of the pool.

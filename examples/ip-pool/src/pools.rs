@@ -1,4 +1,4 @@
-//! Reports what pools have left.
+//! Reports the free addresses of pools.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -18,7 +18,7 @@ const FINALIZER: &str = "tsi.tiduyun.com/in-use";
 /// When to look again at a deleted pool that is in use, if no address becomes free.
 const RECHECK: Duration = Duration::from_secs(60);
 
-/// The time between two writes of a status, so that a pool with many changes is not written for each.
+/// The time between two writes of a status, because a pool may have many changes.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Returns the controller of pools.
@@ -63,7 +63,7 @@ impl Reconciler<IPPool> for Pools {
 }
 
 impl Pools {
-    /// Whether a claim has an address of the pool.
+    /// Returns whether a claim has an address of the pool.
     async fn is_in_use(&self, pool: &IPPool, cx: &Context<IPPool>) -> Result<bool> {
         let name = pool.name_any();
         let ranges = Ranges::of(&pool.spec).unwrap_or_default();

@@ -8,7 +8,8 @@ use std::{
 
 use crate::IPPoolSpec;
 
-/// An address as a number: an IPv4 address is counted in `::ffff:0:0/96`, so both families are in one order.
+/// An address as a number: an IPv4 address is mapped into `::ffff:0:0/96`, so that both families have one
+/// order.
 pub(crate) type Number = u128;
 
 pub(crate) fn number(address: IpAddr) -> Number {
@@ -122,12 +123,12 @@ impl Ranges {
     }
 }
 
-/// Reads a CIDR whose address is the first one of its network.
+/// Parses a CIDR. The address must be the first address of the network.
 fn cidr(text: &str) -> Result<RangeInclusive<Number>, InvalidPool> {
     let invalid = || InvalidPool(format!("{text:?} is no CIDR, such as 10.0.0.0/24 or fd00::/64"));
     let (ip, prefix) = text.split_once('/').ok_or_else(invalid)?;
     let ip: IpAddr = ip.parse().map_err(|_| invalid())?;
-    // Digits only, and no zeros before them.
+    // Only digits, without leading zeros.
     let prefix: u32 =
         prefix.parse().ok().filter(|number: &u32| number.to_string() == prefix).ok_or_else(invalid)?;
     let bits: u32 = if ip.is_ipv4() { 32 } else { 128 };

@@ -1,4 +1,5 @@
-//! The controller, in the way of the article: an informer's handlers fill a queue of keys, workers empty it.
+//! The controller, in the style of the article: the handlers of an informer fill a queue of keys, and workers
+//! empty the queue.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,7 +26,7 @@ use crate::{
     sync::{self, Owner},
 };
 
-/// The finalizer: an object goes when Neutron has deleted its network.
+/// The finalizer: the object is deleted after Neutron has deleted the network.
 pub(crate) const FINALIZER: &str = "samplecrd.k8s.io/neutron";
 
 /// How the controller runs.
@@ -33,11 +34,12 @@ pub(crate) const FINALIZER: &str = "samplecrd.k8s.io/neutron";
 pub struct Options {
     /// The Neutron to use. Default: a stand-in in this process.
     pub neutron: Option<NeutronConfig>,
-    /// Whose networks in Neutron are this controller's. Clusters that share a project need different names.
+    /// The owner of this controller's networks in Neutron. Clusters that share a project need different
+    /// names.
     pub owner: String,
     /// The number of workers.
     pub workers: usize,
-    /// How often every key is worked on again, which repairs what was changed in Neutron.
+    /// The interval at which every key is worked on again, which repairs changes in Neutron.
     pub resync: Duration,
     /// How many networks the stand-in gives to a project, and how many subnets; -1 means any number. Default: 100, as Neutron.
     pub stand_in_quota: i64,
@@ -55,7 +57,8 @@ impl Default for Options {
     }
 }
 
-/// Returns the controller as a part of a manager: it runs on the leader, and has the manager's client, events and shutdown.
+/// Returns the controller as a part of a manager: the controller runs on the leader, with the manager's
+/// client, events and shutdown.
 pub fn runnable(options: Options) -> Runnable {
     Runnable::new("network-controller", |cx| run(cx, options))
         .group(Group::LeaderElected)
@@ -65,7 +68,7 @@ pub fn runnable(options: Options) -> Runnable {
         .needs(Permission::to::<Network>([Verb::Update]).subresource("status"))
 }
 
-/// What `main` does in the article: clients, informer factory, controller, start, run.
+/// The article's `main`: clients, informer factory, controller, start, run.
 async fn run(cx: RunContext, options: Options) -> Result<()> {
     let mut stand_in = None;
     let config = if let Some(config) = options.neutron {
@@ -111,7 +114,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Makes a controller and adds its event handlers to the informer.
+    /// Makes a controller and adds the controller's event handlers to the informer.
     ///
     /// # Errors
     /// The informer factory has been shut down.
@@ -128,7 +131,8 @@ impl Controller {
             ResourceEventHandlerFuncs::new()
                 .add_func(move |network| enqueue_network(&add, network))
                 .update_func(move |old, new| {
-                    // A resync repeats objects that did not change. The timer of `run` enqueues their keys.
+                    // A resync repeats unchanged objects. The timer of `run` enqueues the keys of these
+                    // objects.
                     if old.resource_version() != new.resource_version() {
                         enqueue_network(&update, new);
                     }
@@ -156,7 +160,7 @@ impl Controller {
             () = shutdown.requested() => return Ok(()),
             () = self.networks_informer.synced() => {}
         }
-        // Dropped with this future, which aborts the tasks when the leadership is lost.
+        // Dropped with this future: the tasks are aborted when the leadership is lost.
         let mut tasks = JoinSet::new();
         for _ in 0..workers.max(1) {
             tasks.spawn(self.clone().run_worker());
@@ -177,7 +181,7 @@ impl Controller {
         while self.process_next_work_item().await {}
     }
 
-    /// Works on one key. Returns false when the queue has been shut down.
+    /// Works on a key. Returns `false` after the shut-down of the queue.
     async fn process_next_work_item(&self) -> bool {
         let Some(item) = self.workqueue.get().await else { return false };
         let key = item.key().clone();
@@ -186,7 +190,7 @@ impl Controller {
                 item.forget();
                 tracing::debug!(%key, "done");
             }
-            // The cache is behind; the event that is on its way would enqueue the key as well.
+            // The cache is behind; an event will enqueue the key as well.
             Err(error) if error.is_conflict() => item.requeue(AddOptions::new().rate_limited()),
             Err(error) => {
                 tracing::warn!(%key, %error, "error syncing, requeued");
@@ -196,7 +200,7 @@ impl Controller {
         true
     }
 
-    /// Makes Neutron agree with one object.
+    /// Makes Neutron agree with an object.
     async fn sync_handler(&self, key: &ObjectKey) -> Result<()> {
         let (namespace, name) = (key.namespace().unwrap_or_default(), key.name());
         let Some(network) = self.networks_lister.networks(namespace).get(name)? else {
@@ -213,7 +217,7 @@ impl Controller {
         };
         let network = self.with_finalizer(network).await?;
         let is_resync = report::is_synced(&network);
-        // A resync finds all as it was, as a rule.
+        // A resync usually finds no change.
         if is_resync {
             tracing::debug!(%key, ?desired, "[Neutron] Try to process network");
         } else {
@@ -242,7 +246,7 @@ impl Controller {
     /// Deletes the network in Neutron, then removes the finalizer.
     async fn finalize(&self, key: &ObjectKey, network: &Network) -> Result<()> {
         if !network.finalizers().iter().any(|finalizer| finalizer == FINALIZER) {
-            // Others' finalizers hold it.
+            // The object has finalizers of other controllers.
             return self.report(network, Report::deleted()).await;
         }
         if let Err(error) = sync::delete(&self.neutron, &self.known(key, Some(network))).await {
@@ -256,7 +260,7 @@ impl Controller {
         }
     }
 
-    /// Returns what is known of the network of a key: what the status of its object says, if there is one.
+    /// Returns the known network of a key: the network in the status of the object, if the object exists.
     fn known<'a>(&'a self, key: &'a ObjectKey, network: Option<&'a Network>) -> sync::Known<'a> {
         let status = network.and_then(|network| network.status.as_ref());
         sync::Known {
@@ -268,7 +272,7 @@ impl Controller {
         }
     }
 
-    /// Returns the keys of all objects whose status names a network, each with its ID.
+    /// Returns the keys of all objects with a network in the status, and the ID of each network.
     fn holders(&self) -> impl Iterator<Item = (ObjectKey, String)> + use<> {
         let networks = self.networks_lister.list(&Selector::everything()).ok();
         let holder = |network: Arc<Network>| {
@@ -277,7 +281,8 @@ impl Controller {
         networks.into_iter().flatten().filter_map(holder)
     }
 
-    /// Adds the finalizer before Neutron is asked for anything. An object that was deleted meanwhile refuses it.
+    /// Adds the finalizer before the first request to Neutron. An object that was deleted meanwhile refuses
+    /// the finalizer.
     async fn with_finalizer(&self, network: Arc<Network>) -> Result<Arc<Network>> {
         if network.finalizers().iter().any(|finalizer| finalizer == FINALIZER) {
             return Ok(network);
@@ -287,13 +292,13 @@ impl Controller {
         Ok(Arc::new(self.networks(&network).update(&guarded, &UpdateOptions::default()).await?))
     }
 
-    /// Reports an error of Neutron, and returns it so that the key is tried again.
+    /// Reports an error of Neutron, and returns the error so that the key is tried again.
     async fn fail(&self, network: &Network, error: NeutronError) -> Result<()> {
         self.report(network, Report::failed(&error)).await?;
         retry(error)
     }
 
-    /// Writes the status if it changed, and records an event if the condition did.
+    /// Writes a changed status, and records an event for a changed condition.
     async fn report(&self, network: &Network, report: Report) -> Result<()> {
         let Some(changed) = report::status(network, &report, windlass::env::Env::system().now()) else {
             return Ok(());
@@ -317,8 +322,8 @@ impl Controller {
         self.network_clientset.samplecrd_v1().networks(network.namespace().as_deref().unwrap_or_default())
     }
 
-    /// Enqueues every key in each period: those of all objects, and those of networks in Neutron whose object may be gone. It
-    /// does not end.
+    /// Enqueues every key in each period: the keys of all objects, and of networks in Neutron without an
+    /// object. Never returns.
     async fn enqueue_all_periodically(&self, period: Duration) {
         let mut ticks = tokio::time::interval(period.max(Duration::from_millis(1)));
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -338,8 +343,8 @@ impl Controller {
     }
 }
 
-/// Returns the error, so that the key is tried again with back-off. A request that will be refused again is left to the timer of `run`,
-/// and to a change of the object.
+/// Returns the error, so that the key is tried again with back-off. A request that will be refused again
+/// waits for the timer of `run`, or for a change of the object.
 fn retry(error: NeutronError) -> Result<()> {
     if error.is_lasting() {
         tracing::warn!(%error, "not tried again at once");

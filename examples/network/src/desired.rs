@@ -1,4 +1,4 @@
-//! What a spec asks for, checked.
+//! The checked content of a spec.
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
@@ -20,18 +20,18 @@ pub struct Cidr {
     prefix: u8,
 }
 
-/// Why Neutron gives no subnet with DHCP these addresses.
+/// The reason why Neutron refuses a block of addresses for a subnet with DHCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
-    /// It begins with `0.0.0.0` or `::`.
+    /// The block begins with `0.0.0.0` or `::`.
     Unspecified,
-    /// It has one or two addresses.
+    /// The block has one or two addresses.
     TooSmall,
     Multicast,
     Loopback,
 }
 
-/// Why Neutron cannot have what a spec asks for. Only a change of the spec helps.
+/// The reason why Neutron cannot have the network of a spec. Only a change of the spec helps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidSpec {
     /// The reason of the condition, such as `InvalidCIDR`.
@@ -44,7 +44,8 @@ impl Desired {
     /// Checks a spec.
     ///
     /// # Errors
-    /// The CIDR is none, or one that no subnet can have; or the gateway is not an address in it, or not one that a gateway can have.
+    /// The CIDR does not parse, or no subnet can have the CIDR; or the gateway is not an address of the CIDR,
+    /// or no gateway can have the address.
     pub fn of(spec: &NetworkSpec) -> Result<Self, InvalidSpec> {
         let cidr: Cidr = spec.cidr.parse()?;
         if let Some(flaw) = cidr.flaw() {
@@ -67,8 +68,8 @@ impl Desired {
         Ok(Self { cidr, gateway })
     }
 
-    /// The addresses that hosts can have: all of the block but the gateway. Neutron does not compute them again when the gateway
-    /// changes, and refuses a gateway that hosts could have.
+    /// The addresses of hosts: the whole block except the gateway. Neutron does not compute the pools again
+    /// when the gateway changes, and refuses a gateway inside of the pools.
     pub fn allocation_pools(&self) -> Vec<AllocationPool> {
         let (first, last) = self.cidr.hosts();
         let gateway = number(self.gateway);
@@ -86,12 +87,12 @@ impl Cidr {
         if self.address.is_ipv4() { 4 } else { 6 }
     }
 
-    /// Whether an address is in the block.
+    /// Returns whether an address is in the block.
     pub fn contains(self, address: IpAddr) -> bool {
         address.is_ipv4() == self.address.is_ipv4() && number(address) & self.mask() == number(self.address)
     }
 
-    /// Parses a block and drops its host bits, as Neutron does.
+    /// Parses a block and drops the host bits, like Neutron.
     pub(crate) fn of_network(text: &str) -> Option<Self> {
         let (address, prefix) = text.split_once('/')?;
         let (address, prefix) = (address.parse::<IpAddr>().ok()?, prefix.parse::<u8>().ok()?);
@@ -112,22 +113,23 @@ impl Cidr {
         self.address(self.hosts().0)
     }
 
-    /// Whether a gateway can have an address of the block. The first address of an IPv6 block is that of its routers.
+    /// Returns whether a gateway can have an address of the block. The first address of an IPv6 block belongs
+    /// to routers.
     pub(crate) fn can_have_gateway(self, address: IpAddr) -> bool {
         let (first, last) = (number(self.address), number(self.address) + self.last_offset());
         self.ip_version() == 6 || ![first, last].contains(&number(address))
     }
 
-    /// Whether the block has all addresses.
+    /// Returns whether the block has all addresses.
     pub(crate) fn is_everything(self) -> bool {
         self.prefix == 0
     }
 
-    /// Returns why Neutron refuses the block. What is checked first counts.
+    /// Returns the reason why Neutron refuses the block. The first check that fails counts.
     pub(crate) fn flaw(self) -> Option<Flaw> {
         let begins_at_zero = number(self.address) == 0;
         let is_small = self.bits() - u32::from(self.prefix) < 2;
-        // A block is loopback if all of it is.
+        // A block is loopback if all addresses are loopback.
         let is_loopback = self.address.is_loopback() && (self.ip_version() == 6 || self.prefix >= 8);
         let is_multicast =
             self.address.is_multicast() && self.prefix >= if self.ip_version() == 4 { 4 } else { 8 };
@@ -151,7 +153,7 @@ impl Cidr {
         all & !self.last_offset()
     }
 
-    /// The number of addresses, less one.
+    /// Returns the number of addresses minus 1.
     fn last_offset(self) -> u128 {
         match self.bits() - u32::from(self.prefix) {
             128 => u128::MAX,
@@ -169,7 +171,8 @@ impl Cidr {
         }
     }
 
-    /// Whether a host can have an address: it is not the network or the broadcast address.
+    /// Returns whether a host can have an address, that is, any address except the network and broadcast
+    /// addresses.
     pub(crate) fn has_host(self, address: IpAddr) -> bool {
         let (first, last) = self.hosts();
         (first..=last).contains(&number(address))

@@ -1,8 +1,8 @@
 //! Networks in OpenStack Neutron, with a controller in the way of client-go.
 //!
-//! It is written as the article does it in Go: [`client`] is generated from the types in [`apis`]; a [`Controller`] takes the
-//! clientset and an informer, fills a queue of keys from event handlers, and works on one key after another. [`neutron`] has the client of Neutron's API,
-//! and a stand-in for demos and tests.
+//! The operator follows the article's Go program: [`client`] is generated from the types in [`apis`]; a
+//! [`Controller`] takes the clientset and an informer, fills a queue of keys from event handlers, and works
+//! on the keys. [`neutron`] has the client of Neutron's API, and a stand-in for demos and tests.
 #![forbid(unsafe_code)]
 
 pub mod apis;

@@ -1,4 +1,5 @@
-//! The operator. `network dev` runs it on a control plane of its own, with a stand-in of Neutron; `network crds` prints its CRD.
+//! The operator. `network dev` runs the operator on an embedded control plane, with a stand-in of Neutron;
+//! `network crds` prints the CRD.
 #![forbid(unsafe_code)]
 
 use std::time::Duration;
@@ -14,13 +15,13 @@ use windlass::prelude::*;
 /// Keeps networks in OpenStack Neutron as Network objects say.
 #[derive(clap::Args)]
 struct NetworkArgs {
-    /// The URL of Neutron; without it, a stand-in runs in this process
+    /// The URL of Neutron; by default, a stand-in runs in this process
     #[arg(long, value_name = "URL")]
     neutron_url: Option<String>,
     /// Seconds that a request to Neutron may take
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     neutron_timeout: u64,
-    /// Whose networks in Neutron are this operator's; clusters that share a project need different names
+    /// The owner of this operator's networks in Neutron; clusters that share a project need different names
     #[arg(long, value_name = "NAME", default_value = "kubernetes")]
     owner: String,
     /// The number of workers
@@ -40,7 +41,7 @@ struct NetworkArgs {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Keystone")]
 struct KeystoneArgs {
-    /// The URL of Keystone, with `/v3`; without it, no token is sent
+    /// The URL of Keystone, with `/v3`; by default, no token is sent
     #[arg(long = "os-auth-url", env = "OS_AUTH_URL", value_name = "URL")]
     auth_url: Option<String>,
     /// The user

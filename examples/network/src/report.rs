@@ -16,27 +16,27 @@ const READY: &str = "Ready";
 /// How the work on an object ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Report {
-    /// Whether it is what the object asks for.
+    /// True if Neutron agrees with the object.
     pub(crate) is_wanted: bool,
     pub(crate) reason: &'static str,
     pub(crate) message: String,
     outcome: Outcome,
 }
 
-/// What Neutron has.
+/// The state of Neutron.
 #[derive(Clone, Debug)]
 enum Outcome {
     Ready(Actual),
-    /// What it had before, if anything.
+    /// The earlier state, if any.
     Unknown,
     Deleted,
 }
 
-/// A status that differs from the one before.
+/// A status that differs from the earlier status.
 #[derive(Debug)]
 pub(crate) struct Changed {
     pub(crate) status: NetworkStatus,
-    /// Whether the condition has another status or reason.
+    /// True if the condition has a new status or reason.
     pub(crate) is_transition: bool,
 }
 
@@ -62,7 +62,7 @@ impl Report {
     }
 }
 
-/// Whether the status says that Neutron agrees with this generation of the object.
+/// Returns whether the status says that Neutron agrees with this generation of the object.
 pub(crate) fn is_synced(network: &Network) -> bool {
     let conditions = network.status.iter().flat_map(|status| &status.conditions);
     let is_ready = |condition: &conditions::Condition| {
@@ -73,7 +73,7 @@ pub(crate) fn is_synced(network: &Network) -> bool {
     conditions.into_iter().any(is_ready)
 }
 
-/// Returns the status after a report, or `None` if it is the same.
+/// Returns the status after a report, or `None` for an unchanged status.
 pub(crate) fn status(network: &Network, report: &Report, now: Timestamp) -> Option<Changed> {
     let before = network.status.clone().unwrap_or_default();
     let mut status = before.clone();

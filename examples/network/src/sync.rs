@@ -1,4 +1,4 @@
-//! Makes Neutron agree with what an object asks for.
+//! Makes Neutron agree with an object.
 
 use std::collections::HashSet;
 
@@ -12,31 +12,34 @@ use crate::{
 /// The longest name in Neutron.
 const LONGEST_NAME: usize = 255;
 
-/// Whose networks in Neutron a controller works on. It is in their description; their name is the key of the object.
+/// The owner of a controller's networks in Neutron. The description of a network has the owner; the name of a
+/// network is the key of the object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     description: String,
 }
 
-/// What is known of an object's network before Neutron is asked.
+/// The known facts about an object's network before the first request to Neutron.
 pub(crate) struct Known<'a> {
-    /// The key of the object, which is the name of its network and its subnet.
+    /// The key of the object: the name of the network and of the subnet.
     pub(crate) key: &'a ObjectKey,
     pub(crate) owner: &'a Owner,
-    /// The ID in the status of the object. It decides: the network may have been renamed in Neutron.
+    /// The ID in the status of the object. The ID decides, because the network may have been renamed in
+    /// Neutron.
     pub(crate) network_id: Option<&'a str>,
     /// As above, of the subnet.
     pub(crate) subnet_id: Option<&'a str>,
-    /// Whether an ID is in the status of another object, whose network is left alone, whatever its name is.
+    /// Returns whether an ID is in the status of another object. The network of another object is left alone,
+    /// regardless of the name.
     pub(crate) is_taken: Box<dyn Fn(&str) -> bool + Send + Sync + 'a>,
 }
 
-/// What Neutron has of an object.
+/// The network and subnet of an object in Neutron.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Actual {
     pub(crate) network_id: String,
     pub(crate) subnet_id: String,
-    /// Whether the network or the subnet was missing, although the status of the object has the ID of one.
+    /// True if the network or the subnet was missing, although the status of the object has the ID.
     pub(crate) is_recreated: bool,
 }
 
@@ -48,7 +51,7 @@ pub(crate) enum Failure {
     Neutron(Error),
 }
 
-/// How a subnet differs from what is wanted.
+/// The difference between a subnet and the wanted subnet.
 #[derive(Debug, PartialEq, Eq)]
 enum Difference<'s> {
     Missing,
@@ -58,7 +61,7 @@ enum Difference<'s> {
 }
 
 impl Owner {
-    /// An owner by its name.
+    /// Returns an owner with a name.
     pub fn new(name: &str) -> Self {
         Self { description: format!("samplecrd.k8s.io networks of {name}") }
     }
@@ -81,8 +84,8 @@ impl From<Error> for Failure {
 
 /// Creates or changes the network and the subnet of an object.
 ///
-/// Each step looks at what is there before it writes, so that it can be repeated after a request whose fate is not known. If such a
-/// request has made a second network, one of them is deleted.
+/// Each step reads the present state before a write, and can therefore be repeated after a request with an
+/// unknown result. If such a request has made a second network, one of the two networks is deleted.
 pub(crate) async fn ensure(
     neutron: &Neutron,
     known: &Known<'_>,
@@ -120,8 +123,8 @@ pub(crate) async fn ensure(
     Ok(Actual { network_id: network.id, subnet_id, is_recreated })
 }
 
-/// Deletes all networks of an object. A network without a mark of this controller stays: the ID in the status may be the ID of any network,
-/// and is the only one that is left if a deletion is repeated.
+/// Deletes all networks of an object. A network without a mark of this controller stays: the ID in the status
+/// may be the ID of any network, and only the ID is left if a deletion is repeated.
 pub(crate) async fn delete(neutron: &Neutron, known: &Known<'_>) -> Result<(), Error> {
     for network in find(neutron, known).await? {
         if known.has_mark(&network) || has_subnet(neutron, known, &network).await? {
@@ -132,7 +135,8 @@ pub(crate) async fn delete(neutron: &Neutron, known: &Known<'_>) -> Result<(), E
     Ok(())
 }
 
-/// Whether a network has the subnet of an object, by its name: the network may have been renamed.
+/// Returns whether a network has the subnet of an object, by the subnet's name: the network may have been
+/// renamed.
 async fn has_subnet(neutron: &Neutron, known: &Known<'_>, network: &Network) -> Result<bool, Error> {
     let subnets = neutron.subnets(&[("network_id", &network.id)]).await?;
     Ok(subnets.iter().any(|subnet| subnet.name == known.key.as_str()))
@@ -149,17 +153,18 @@ pub(crate) async fn keys(
     Ok(free.filter_map(|network| network.name.parse().ok()).collect())
 }
 
-/// Returns the network of the status, and those with the name and the owner of the object: they are of requests whose response was lost.
+/// Returns the network of the status, and the networks with the name and the owner of the object, which come
+/// from requests with a lost response.
 async fn find(neutron: &Neutron, known: &Known<'_>) -> Result<Vec<Network>, Error> {
     let by_name = [("name", known.key.as_str()), ("description", &known.owner.description)];
     let mut found = neutron.networks(&by_name).await?;
     found.retain(|network| known.is_own(network) || !(known.is_taken)(&network.id));
-    // An ID that another object has as well is that of the one whose name the network has.
+    // An ID in the status of two objects belongs to the object with the network's name.
     if let Some(id) = known.network_id.filter(|id| !(known.is_taken)(id))
         && !found.iter().any(|network| known.is_own(network))
     {
-        // Anyone who may write the status can put the ID of any network there. It counts if the network has a mark of this controller, or if
-        // there is no other.
+        // Every user with the right to write the status can put the ID of any network there. The ID counts if
+        // the network has a mark of this controller, or if there is no other network.
         let by_id = neutron.network(id).await?;
         let is_alone = found.is_empty();
         found.extend(by_id.filter(|network| is_alone || known.has_mark(network)));
@@ -172,13 +177,14 @@ impl Known<'_> {
         self.network_id == Some(&network.id)
     }
 
-    /// Whether the network has the name or the owner of the object.
+    /// Returns whether the network has the name or the owner of the object.
     fn has_mark(&self, network: &Network) -> bool {
         network.name == self.key.as_str() || network.description == self.owner.description
     }
 }
 
-/// Chooses the network that stays: the one in the status, else the oldest. Every replica chooses the same.
+/// Chooses the network that stays: the network in the status, else the oldest. Every replica chooses the same
+/// network.
 fn choose(mut found: Vec<Network>, known: Option<&str>) -> (Option<Network>, Vec<Network>) {
     found.sort_by(|a, b| {
         let rank = |network: &Network| (Some(network.id.as_str()) != known, network.created_at.clone());
@@ -188,7 +194,7 @@ fn choose(mut found: Vec<Network>, known: Option<&str>) -> (Option<Network>, Vec
     (found.next(), found.collect())
 }
 
-/// Returns what must change in a network.
+/// Returns the needed change of a network.
 fn change_of(network: &Network, known: &Known<'_>) -> Option<NetworkChange> {
     let change = NetworkChange {
         name: differs(&network.name, known.key.as_str().to_owned()),
@@ -198,7 +204,7 @@ fn change_of(network: &Network, known: &Known<'_>) -> Option<NetworkChange> {
     (change != NetworkChange::default()).then_some(change)
 }
 
-/// Compares the subnets of a network with what is wanted. Subnets that people have added are left alone.
+/// Compares the subnets of a network with the wanted subnet. Subnets that users have added are left alone.
 fn difference<'s>(desired: &Desired, known: &Known<'_>, subnets: &'s [Subnet]) -> Difference<'s> {
     let cidr = desired.cidr.to_string();
     let of_status = subnets.iter().find(|subnet| Some(subnet.id.as_str()) == known.subnet_id);
@@ -222,7 +228,7 @@ fn difference<'s>(desired: &Desired, known: &Known<'_>, subnets: &'s [Subnet]) -
     }
 }
 
-/// Returns the wanted value, if the actual one differs.
+/// Returns the wanted value if the actual value differs.
 fn differs<T: PartialEq>(actual: &T, wanted: T) -> Option<T> {
     (*actual != wanted).then_some(wanted)
 }
@@ -259,7 +265,7 @@ mod tests {
         serde_json::from_value(subnet).expect("a subnet")
     }
 
-    /// Calls `test` with what is known of the object `default/a`, whose status names a subnet.
+    /// Calls `test` with the known facts about the object `default/a`. The status names a subnet.
     fn with_known<T>(subnet_id: Option<&str>, test: impl FnOnce(&Known<'_>) -> T) -> T {
         let (key, owner) = (ObjectKey::namespaced("default", "a"), Owner::new("kubernetes"));
         test(&Known { key: &key, owner: &owner, network_id: None, subnet_id, is_taken: Box::new(|_| false) })
@@ -318,7 +324,7 @@ mod tests {
         let gateway = change(&|subnet| subnet.gateway_ip = None);
         let wanted: IpAddr = "10.0.0.9".parse().expect("an address");
         assert_eq!(gateway, SubnetChange { gateway_ip: Some(wanted), ..nothing });
-        // The order of pools says nothing.
+        // The order of pools has no meaning.
         let mut turned = subnet("default/a", "10.0.0.0/24", "10.0.0.9");
         turned.allocation_pools.reverse();
         with_known(None, |known| {

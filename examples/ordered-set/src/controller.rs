@@ -1,4 +1,4 @@
-//! Carries the plan of a set out, one step at a time.
+//! Carries out the plan of a set, step by step.
 
 use k8s_openapi::api::core::v1::Pod;
 use windlass::{
@@ -13,10 +13,11 @@ use crate::{
     report::{self, Report},
 };
 
-/// Keeps a deleted set until its pods are gone, in their order.
+/// Keeps a deleted set until all pods are gone, in order.
 const FINALIZER: &str = "apps.abc.com/ordered-deletion";
 
-/// The finalizer of `kubectl delete --cascade=orphan`: the garbage collector releases the pods, which stay.
+/// The finalizer of `kubectl delete --cascade=orphan`: the garbage collector releases the pods, and the pods
+/// stay.
 const ORPHAN: &str = "orphan";
 
 /// Returns the controller.
@@ -24,7 +25,7 @@ pub fn controller() -> Controller {
     Controller::of::<OrderedSet>(reconcile)
         .owns_with::<Pod>(|watch| watch.options(orphans::options()))
         .concurrency(4)
-        // One pod after the other: a large set is worked on often, and each time for a reason.
+        // Each step of a large set is a reconcile with a reason of its own.
         .allow_hot_loops()
         .needs(Permission::to::<Pod>([Verb::Create, Verb::Delete]))
         .needs(Permission::to::<Pod>([Verb::Patch]).optional())
@@ -55,7 +56,8 @@ async fn reconcile(key: ObjectKey, cx: Context<OrderedSet>) -> Result<Action> {
     .await
 }
 
-/// Lets a deleted set go that does not decode; the garbage collector deletes its pods. Nothing can be done for one that lives.
+/// Lets a deleted set go that does not decode; the garbage collector deletes the pods. A set that is not
+/// deleted stays as an error.
 async fn release(key: &ObjectKey, cx: &Context<OrderedSet>, error: Error) -> Result<Action> {
     let metadata = cx.metadata_lister::<OrderedSet>()?.get(key)?;
     match metadata.filter(|set| set.metadata.deletion_timestamp.is_some()) {
@@ -64,7 +66,7 @@ async fn release(key: &ObjectKey, cx: &Context<OrderedSet>, error: Error) -> Res
     }
 }
 
-/// Takes steps until one has to be waited for, and reports the state.
+/// Takes steps until a step has to wait, and reports the state.
 async fn keep(cx: &Context<OrderedSet>, set: &OrderedSet, replicas: u32) -> Result<Action> {
     let revision = pods::revision_of(set)?;
     let (mut refusal, mut ended) = (None, Vec::new());
@@ -85,7 +87,7 @@ async fn keep(cx: &Context<OrderedSet>, set: &OrderedSet, replicas: u32) -> Resu
                     if Member::of(pod).is_some_and(|member| member.state == State::Ended) {
                         ended.push(index);
                     }
-                    // It may have changed since: a pod that became ready is not replaced for being slow.
+                    // The pod may have changed since: a pod that became ready is not replaced for being slow.
                     cx.delete(pod).if_unchanged().await?;
                 }
             }
@@ -96,7 +98,7 @@ async fn keep(cx: &Context<OrderedSet>, set: &OrderedSet, replicas: u32) -> Resu
     Ok(wait.map_or_else(Action::done, Action::requeue_after))
 }
 
-/// Creates a pod. Returns why there is none, if only a person or another controller can change that.
+/// Creates a pod. Returns the reason of a refusal that only a user or another controller can resolve.
 async fn create(cx: &Context<OrderedSet>, pod: Pod) -> Result<Option<String>> {
     if cx.lister::<Pod>()?.get(&ObjectKey::of(&pod))?.is_some() {
         return Ok(Some("its name is taken by a pod that is not of this set".to_owned()));

@@ -1,5 +1,5 @@
-//! OrderedSet: pods with an order, as a StatefulSet keeps them. Pod 0 is created first, pod 1 when pod 0 is running and ready, and so on;
-//! pods are deleted and updated from the last one down.
+//! OrderedSet: pods with an order, like the pods of a StatefulSet. Pod 0 is created first, pod 1 when pod 0
+//! is running and ready, and so on; pods are deleted and updated from the last pod down.
 #![forbid(unsafe_code)]
 
 mod controller;

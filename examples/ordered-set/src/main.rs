@@ -1,4 +1,5 @@
-//! Runs the operator. `ordered-set dev` runs it on a control plane of its own, `ordered-set crds` prints its CRD.
+//! Runs the operator. `ordered-set dev` runs the operator on an embedded control plane, `ordered-set crds`
+//! prints the CRD.
 #![forbid(unsafe_code)]
 
 use ordered_set::{OrderedSet, controller};

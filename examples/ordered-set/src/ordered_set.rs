@@ -26,12 +26,13 @@ use crate::Waiting;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct OrderedSetSpec {
-    /// How many pods to keep: those with the indexes from 0.
+    /// The number of pods. The indexes begin with 0.
     pub replicas: u32,
     /// The pods. The labels that tell the pods of a set apart are added.
     #[schemars(schema_with = "pod_template")]
     pub template: PodTemplateSpec,
-    /// How long a pod may keep the others waiting before the set reports it, in seconds. Default: 60.
+    /// The time that a pod may keep other pods waiting before the set reports the pod, in seconds. Default:
+    /// 60.
     #[serde(default = "default_patience")]
     pub patience_seconds: u32,
 }
@@ -40,8 +41,8 @@ fn default_patience() -> u32 {
     60
 }
 
-/// Every field of a pod template with its type, so that the server refuses a template that does not decode. The descriptions are left out:
-/// they would be four fifths of the CRD.
+/// Returns the schema of a pod template with typed fields, so that the server refuses a template that does
+/// not decode. Descriptions are left out: four fifths of the CRD would be descriptions.
 fn pod_template(generator: &mut SchemaGenerator) -> Schema {
     let mut template = PodTemplateSpec::json_schema(generator);
     RecursiveTransform(|schema: &mut Schema| drop(schema.remove("description"))).transform(&mut template);
@@ -54,17 +55,17 @@ fn pod_template(generator: &mut SchemaGenerator) -> Schema {
 pub struct OrderedSetStatus {
     /// How many pods there are.
     pub replicas: u32,
-    /// How many of them are running and ready.
+    /// The number of running and ready pods.
     pub ready_replicas: u32,
-    /// How many of them are of the present template.
+    /// The number of pods with the present template.
     pub updated_replicas: u32,
     /// The labels of the pods, for `kubectl scale` and autoscalers.
     pub selector: String,
-    /// The pod that keeps the others waiting, and those that did and have ended since.
+    /// The pod that keeps other pods waiting, and pods that kept others waiting and have ended since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Waiting>,
-    /// `Ready`: all pods are there, ready and up to date. `Blocked`: a pod cannot be created, or has kept the others waiting for longer
-    /// than the set's patience.
+    /// `Ready`: all pods exist, are ready and up to date. `Blocked`: a pod cannot be created, or has kept
+    /// other pods waiting for longer than the set's patience.
     #[serde(default)]
     pub conditions: Vec<Condition>,
 }

@@ -1,5 +1,5 @@
-//! Adopts the pods that an earlier set of the same name has left: `kubectl delete --cascade=orphan` takes their owner away, and the next set
-//! goes on with them.
+//! Adopts the pods that an earlier set of the same name has left: `kubectl delete --cascade=orphan` removes
+//! the owner of the pods, and the next set takes the pods over.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::Patch;
@@ -12,7 +12,7 @@ use windlass::{
 
 use crate::{OrderedSet, pods};
 
-/// The index of pods without a controller by the set that their label names.
+/// The index of pods without a controller by the set in the label.
 const ORPHANS: &str = "orphans";
 
 /// Returns the options of the watch of pods.
@@ -25,7 +25,7 @@ fn set_of_orphan(pod: &RawObject) -> Vec<String> {
     pod.label(pods::SET).filter(|_| is_orphan).map(ToOwned::to_owned).into_iter().collect()
 }
 
-/// Makes a set the owner of the pods without one that have its label and a name of its pods.
+/// Makes a set the owner of pods without an owner. The label and the name of the pods belong to the set.
 pub(crate) async fn adopt(cx: &Context<OrderedSet>, set: &OrderedSet) -> Result<()> {
     let name = set.name_any();
     let in_namespace = cx.lister::<Pod>()?.namespace(&set.namespace().unwrap_or_default());
@@ -35,7 +35,7 @@ pub(crate) async fn adopt(cx: &Context<OrderedSet>, set: &OrderedSet) -> Result<
         }
         let adopted = Pod::clone(pod).controlled_by(set)?;
         let owners = json!({ "metadata": { "ownerReferences": adopted.metadata.owner_references } });
-        // Another may adopt or delete it meanwhile.
+        // Another client may adopt or delete the pod meanwhile.
         let request = cx.patch::<Pod, _>(&ObjectKey::of(pod), &Patch::Merge(owners));
         request.if_resource_version(pod.resource_version().unwrap_or_default()).await?;
     }

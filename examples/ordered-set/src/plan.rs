@@ -1,17 +1,18 @@
-//! The order: which one change a set needs next.
+//! The order: the next change of a set.
 
 use std::collections::HashMap;
 
 use crate::pods::{Member, State};
 
-/// The next change of a set, or what it waits for. There is one at a time: what comes after it depends on how it ends.
+/// The next change of a set, or the awaited pod. There is one change at a time, because later changes depend
+/// on the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Create the pod of an index.
     Create(u32),
     /// Delete the pod of an index.
     Delete(u32),
-    /// The others wait for this pod.
+    /// The other pods wait for this pod.
     WaitFor(Member),
     /// All pods are there, ready and of the present template.
     Done,
@@ -30,10 +31,12 @@ impl Step {
 
 /// Returns the next step of a set of `replicas` pods with the template of `revision`.
 ///
-/// 1. From index 0 up, a pod that is missing is created, one that has ended is replaced, and one that is not ready keeps the higher ones
-///    waiting. If a pod that is not ready has an older template, it is replaced, so that a change of the template repairs a set that is blocked.
-/// 2. When all are ready, the pods that are too many are deleted, from the highest index down, one at a time.
-/// 3. Then pods of older templates are deleted, from the highest index down, each when the one before has been created again and is ready.
+/// 1. From index 0 up, a missing pod is created, an ended pod is replaced, and a pod that is not ready keeps
+///    higher pods waiting. A pod that is not ready and has an older template is replaced: a change of the
+///    template repairs a blocked set.
+/// 2. When all pods are ready, surplus pods are deleted, from the highest index down, one at a time.
+/// 3. Then pods of older templates are deleted, from the highest index down, each when the previous pod has
+///    been created again and is ready.
 pub(crate) fn next(replicas: u32, revision: &str, members: &[Member]) -> Step {
     let by_index: HashMap<u32, &Member> = members.iter().map(|member| (member.index, member)).collect();
     for index in 0..replicas {
@@ -65,7 +68,8 @@ mod tests {
         Member { index, revision: revision.to_owned(), state, since: None }
     }
 
-    /// Pods in the order of their indexes: `r` ready, `n` not ready, `e` ended, `t` terminating, `-` missing; in capitals with an older template.
+    /// Pods in order of index: `r` ready, `n` not ready, `e` ended, `t` terminating, `-` missing; in capitals
+    /// with an older template.
     fn step(replicas: u32, pods: &str) -> String {
         let members: Vec<Member> = (0..)
             .zip(pods.chars())

@@ -1,4 +1,4 @@
-//! The pods of a set: how they are made, and what state they are in.
+//! The pods of a set: creation and state.
 
 use k8s_openapi::{api::core::v1::Pod, jiff::Timestamp};
 use kube::api::ObjectMeta;
@@ -15,7 +15,7 @@ const INDEX: &str = "apps.abc.com/pod-index";
 /// The label with the revision of the template that the pod was made from.
 const REVISION: &str = "apps.abc.com/revision";
 
-/// Returns the revision of the template: a digest of its JSON.
+/// Returns the revision of the template: a digest of the template's JSON.
 pub(crate) fn revision_of(set: &OrderedSet) -> Result<String> {
     // FNV-1a: short, and the same in every build of the operator.
     let digest =
@@ -25,7 +25,7 @@ pub(crate) fn revision_of(set: &OrderedSet) -> Result<String> {
     Ok(format!("{digest:016x}"))
 }
 
-/// Returns the pod of an index. Its name and its host name are the set's name and the index.
+/// Returns the pod with an index. The name and the host name of the pod are the set's name and the index.
 pub(crate) fn pod_of(set: &OrderedSet, index: u32, revision: &str) -> Result<Pod> {
     let (template, name) = (set.spec.template.clone(), format!("{}-{index}", set.name_any()));
     let given = template.metadata.unwrap_or_default();
@@ -51,24 +51,25 @@ pub(crate) struct Member {
     pub(crate) index: u32,
     pub(crate) revision: String,
     pub(crate) state: State,
-    /// Since when it is ready.
+    /// The time at which the pod became ready.
     pub(crate) since: Option<Timestamp>,
 }
 
-/// What a pod is doing.
+/// The state of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// It is running and ready.
+    /// The pod is running and ready.
     Ready,
-    /// It is not ready yet, or not any more; with the reason, if the pod tells.
+    /// The pod is not ready; with the reason from the pod's status.
     NotReady(Option<String>),
-    /// It has ended and does not start again.
+    /// The pod has ended and does not start again.
     Ended,
-    /// It is being deleted.
+    /// The pod is terminating.
     Terminating,
 }
 
-/// Returns the index of a pod of a set: that in its name, which cannot change as its labels can.
+/// Returns the index of a pod of a set: the index in the pod's name, because labels can change and names
+/// cannot.
 pub(crate) fn index_in(set: &str, pod: &Pod) -> Option<u32> {
     let name = pod.name_any();
     let index = name.strip_prefix(set)?.strip_prefix('-')?;
@@ -77,7 +78,7 @@ pub(crate) fn index_in(set: &str, pod: &Pod) -> Option<u32> {
 }
 
 impl Member {
-    /// Returns `None` for a pod that was not made for the set that owns it.
+    /// Returns `None` for a pod that was not made for the owning set.
     pub(crate) fn of(pod: &Pod) -> Option<Self> {
         let label = |name: &str| pod.labels().get(name).cloned();
         let index = index_in(&pod.controller()?.name, pod)?;

@@ -1,4 +1,4 @@
-//! The status of a set, and its Events.
+//! The status and the Events of a set.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::{
     waiting::{Progress, Waiting},
 };
 
-/// How soon a set is looked at again that waits for what no watch reports, such as room in a quota.
+/// The interval at which a set is checked that waits without a watch, for example for room in a quota.
 pub(crate) const RETRY: Duration = Duration::from_secs(10);
 
-/// What is known of a set when nothing more can be done for now.
+/// The state of a set without a possible step.
 #[derive(Debug)]
 pub(crate) struct Report {
     /// The number of pods to keep.
@@ -76,12 +76,13 @@ pub(crate) async fn write(
 
 impl Report {
     fn progress(&self) -> Progress<'_> {
-        // The time of a pod begins when it can be created.
+        // The time of a pod begins when the pod can be created.
         let waits_for = self.step.index().filter(|_| self.refusal.is_none());
         Progress { replicas: self.replicas, waits_for, ended: &self.ended, members: &self.members }
     }
 
-    /// Returns why the set is blocked: a pod cannot be created, or has kept the others waiting for longer than `patience`.
+    /// Returns the reason for a blocked set: a pod cannot be created, or has kept other pods waiting for
+    /// longer than `patience`.
     fn problem(
         &self,
         set: &OrderedSet,
@@ -96,7 +97,8 @@ impl Report {
         }
         let is_late = |waiting: &&Waiting| now.duration_since(waiting.since.0) >= patience;
         let late = waiting.iter().filter(is_late);
-        // A set does not become blocked by a pod that is ready, and stays blocked by one that has not been ready for long.
+        // A ready pod does not block a set; a pod that has been ready only briefly keeps a blocked set
+        // blocked.
         let late = late.filter(|waiting| waits_for == Some(waiting.index) || is_blocked(set));
         let late = late.max_by_key(|waiting| waits_for == Some(waiting.index))?;
         let others = "no other pod is created, updated or deleted before it is";
@@ -117,7 +119,7 @@ impl Report {
         Some(Problem { reason: "PodStuck", message: format!("pod {name}-{} {state}", late.index) })
     }
 
-    /// Returns how soon time alone changes something.
+    /// Returns the time until the passing of time changes the report.
     fn wait(&self, waiting: &[Waiting], patience: SignedDuration, now: Timestamp) -> Option<Duration> {
         if self.refusal.is_some() {
             return Some(RETRY);

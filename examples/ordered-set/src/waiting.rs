@@ -1,4 +1,4 @@
-//! How long a pod has kept the others waiting.
+//! The time for which a pod has kept other pods waiting.
 
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Time,
@@ -9,26 +9,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::pods::{Member, State};
 
-/// A pod that keeps the others waiting, or that did and has ended since.
+/// A pod that keeps other pods waiting, or that kept others waiting and has ended since.
 ///
-/// It is in the status, because no pod has it: a pod that ends and is replaced, again and again, is a new pod each time.
+/// The time is in the status of the set, because a pod that ends and is replaced repeatedly is a new pod each
+/// time.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq)]
 pub struct Waiting {
     /// The index of the pod.
     pub index: u32,
-    /// When it began to keep the others waiting.
+    /// The time at which the pod began to keep other pods waiting.
     pub since: Time,
-    /// How often it has ended and was replaced since then.
+    /// The number of replacements of the pod since then.
     #[serde(default)]
     pub replacements: u32,
 }
 
-/// What happened since the last look at a set.
+/// The changes since the last reconcile of a set.
 #[derive(Debug)]
 pub(crate) struct Progress<'a> {
     /// The number of pods of the set.
     pub(crate) replicas: u32,
-    /// The pod that keeps the others waiting.
+    /// The pod that keeps other pods waiting.
     pub(crate) waits_for: Option<u32>,
     /// The pods that have ended and are being replaced.
     pub(crate) ended: &'a [u32],
@@ -37,8 +38,8 @@ pub(crate) struct Progress<'a> {
 }
 
 impl Waiting {
-    /// Returns the pods that keep others waiting, sorted by index. A pod that has ended stays among them until it has been ready for as
-    /// long as `patience`.
+    /// Returns the pods that keep other pods waiting, sorted by index. A pod that has ended stays in the list
+    /// until the pod has been ready for `patience`.
     pub(crate) fn next(
         before: &[Self],
         progress: &Progress<'_>,
@@ -65,7 +66,8 @@ impl Waiting {
         next
     }
 
-    /// Returns when the pod will have been ready for as long as `patience`, or `None` if it is not ready.
+    /// Returns the time at which the pod will have been ready for `patience`, or `None` for a pod that is not
+    /// ready.
     pub(crate) fn steady_at(&self, members: &[Member], patience: SignedDuration) -> Option<Timestamp> {
         let member = members.iter().find(|member| member.index == self.index)?;
         member.since.filter(|_| member.state == State::Ready)?.checked_add(patience).ok()
@@ -86,7 +88,7 @@ mod tests {
         Member { index, revision: String::new(), state: State::Ready, since: Some(at(since)) }
     }
 
-    /// The pods of a set of three that keep others waiting, as index, second and replacements.
+    /// The pods of a set of three that keep other pods waiting, as index, second and replacements.
     struct Set(Vec<Waiting>);
 
     impl Set {

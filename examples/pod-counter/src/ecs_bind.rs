@@ -13,10 +13,10 @@ use windlass::{
     schema,
 };
 
-/// The index of `EcsBind`s by the name of their pod.
+/// The index of `EcsBind`s by the name of the pod.
 const BY_POD: &str = "pod";
 
-/// The index of `EcsBind`s by their instance.
+/// The index of `EcsBind`s by the instance.
 const BY_INSTANCE: &str = "instance";
 
 /// Asks for an instance to be bound to a pod while the pod runs.
@@ -37,17 +37,18 @@ pub struct EcsBindSpec {
     pub instance_id: String,
 }
 
-/// Whether the instance is bound.
+/// The state of the binding.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 pub struct EcsBindStatus {
     /// True while the pod runs and no older object has the pod or the instance.
     pub bound: bool,
-    /// The condition `Bound`, which says why or why not.
+    /// The condition `Bound`, with the reason.
     #[serde(default)]
     pub conditions: Vec<Condition>,
 }
 
-/// Returns the controller. What changes of a pod or of an `EcsBind` concerns all `EcsBind`s of the same pod and of the same instance.
+/// Returns the controller. A change of a pod or of an `EcsBind` concerns all `EcsBind`s of the same pod and
+/// of the same instance.
 pub fn controller() -> Controller {
     let by_pod = IndexFn::typed(|bind: &EcsBind| [bind.spec.pod_name.clone()]);
     let by_instance = IndexFn::typed(|bind: &EcsBind| [bind.spec.instance_id.clone()]);
@@ -109,12 +110,13 @@ fn judge(bind: &EcsBind, cx: &Context<EcsBind>) -> Result<(bool, &'static str, S
     })
 }
 
-/// Returns the oldest `EcsBind` that names the pod of this one.
+/// Returns the oldest `EcsBind` of the same pod.
 fn holder_of_pod(binds: &Lister<EcsBind>, bind: &EcsBind) -> Result<Option<Arc<EcsBind>>> {
     Ok(oldest(of_pod(binds, bind.namespace(), &bind.spec.pod_name)?))
 }
 
-/// Returns the oldest `EcsBind` that names an instance and has its pod: one whose pod is taken keeps no instance from others.
+/// Returns the oldest `EcsBind` of an instance that holds the pod, too: an `EcsBind` without the pod does not
+/// block the instance.
 fn holder_of_instance(binds: &Lister<EcsBind>, instance: &str) -> Result<Option<Arc<EcsBind>>> {
     let mut holders = Vec::new();
     for bind in binds.by_index(BY_INSTANCE, instance)?.alive() {
@@ -124,7 +126,8 @@ fn holder_of_instance(binds: &Lister<EcsBind>, instance: &str) -> Result<Option<
     Ok(oldest(holders))
 }
 
-/// Returns the oldest object that is not being deleted; among those of one second, the first by namespace and name.
+/// Returns the oldest object that is not terminating; among objects of the same second, the first by
+/// namespace and name.
 fn oldest(binds: impl IntoIterator<Item = Arc<EcsBind>>) -> Option<Arc<EcsBind>> {
     let alive = binds.into_iter().filter(|bind| bind.metadata.deletion_timestamp.is_none());
     alive.min_by_key(|bind| (bind.creation_timestamp(), ObjectKey::of(&**bind).to_string()))

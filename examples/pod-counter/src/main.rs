@@ -1,4 +1,5 @@
-//! The controller manager. `pod-counter dev` runs it on a control plane of its own, `pod-counter crds` prints its CRD.
+//! The controller manager. `pod-counter dev` runs the manager on an embedded control plane, `pod-counter
+//! crds` prints the CRD.
 #![forbid(unsafe_code)]
 
 use pod_counter::{EcsBind, ecs_bind_controller, event_log, pod_controller};

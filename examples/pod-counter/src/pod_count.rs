@@ -13,10 +13,10 @@ pub const PERIOD: Duration = Duration::from_secs(10);
 /// The label of control-plane nodes that has the number of pods.
 pub const COUNT_LABEL: &str = "hopegi/pod-count";
 
-/// The labels that mark the nodes of the control plane: today's, and the one of clusters before 1.24.
+/// The labels of control-plane nodes: the present label, and the label of clusters before 1.24.
 const ROLES: [&str; 2] = ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"];
 
-/// Returns the controller. Nothing but time triggers it: each tick has the same key.
+/// Returns the controller. Only a timer triggers the controller: each tick has the same key.
 pub fn controller() -> Controller<&'static str> {
     Controller::keyed("pod-controller", count)
         .reads::<Pod>()
@@ -33,7 +33,7 @@ async fn count(_: &'static str, cx: Context<()>) -> Result<Action> {
     let count = pods.len().to_string();
     for node in &cx.lister::<Node>()?.all()? {
         let is_control_plane = ROLES.iter().any(|role| node.labels().contains_key(*role));
-        // A node that has left the control plane loses the label: null removes it.
+        // A node that has left the control plane loses the label: null removes the label.
         let wanted = is_control_plane.then_some(&count);
         if node.labels().get(COUNT_LABEL) != wanted {
             let labels = json!({ "metadata": { "labels": { COUNT_LABEL: wanted } } });

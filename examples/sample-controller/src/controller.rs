@@ -14,7 +14,7 @@ use windlass::{RateLimiter, prelude::*};
 
 use crate::{Foo, FooStatus};
 
-/// The name of the controller: the source of its Events and the field manager of its writes.
+/// The name of the controller: the source of Events and the field manager of writes.
 pub const AGENT_NAME: &str = "sample-controller";
 
 /// Reasons and messages of Events, as in the original.
@@ -45,7 +45,7 @@ async fn reconcile(key: ObjectKey, cx: Context<Foo>) -> Result<Action> {
     let Some(parent) = cx.get(&key)? else { return Ok(Action::done()) };
     let name = parent.spec.deployment_name.as_str();
     if name.is_empty() {
-        // A retry would not help: the Foo is reconciled when it changes.
+        // A retry would not help: a change of the Foo triggers a reconcile.
         return Err(Error::terminal("Deployment name missing from object reference"));
     }
 

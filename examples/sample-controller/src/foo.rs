@@ -22,7 +22,7 @@ pub struct FooSpec {
     /// The name of the Deployment, in the namespace of the Foo.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub deployment_name: String,
-    /// How many replicas the Deployment has. If it is not set, the number is left to others.
+    /// The number of replicas of the Deployment. Without a number, the field is left to other field managers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 10)]
     pub replicas: Option<i32>,
@@ -39,8 +39,8 @@ pub struct FooStatus {
 
 /// Returns the variant of the CRD without the status subresource: there, the status is a field like any other.
 ///
-/// [`Foo::crd`] is the variant with it, which most operators want: a user's update of the object cannot change the status, and a change of
-/// the status leaves `metadata.generation` alone.
+/// [`Foo::crd`] has the subresource, which most operators want: a user's update of the object cannot change
+/// the status, and a change of the status leaves `metadata.generation` alone.
 pub fn crd_without_status() -> CustomResourceDefinition {
     let mut crd = Foo::crd();
     for version in &mut crd.spec.versions {

@@ -1,7 +1,7 @@
-//! Kubernetes' sample-controller, in Rust: a `Foo` names a Deployment and says how many replicas it has.
+//! Kubernetes' sample-controller, in Rust: a `Foo` names a Deployment and the number of replicas.
 //!
-//! It does what `k8s.io/sample-controller` does, with the same names, texts and Events: `tests/it/original.rs` runs both on equal clusters and
-//! compares every object and Event.
+//! The operator behaves like `k8s.io/sample-controller`, with the same names, texts and Events:
+//! `tests/it/original.rs` runs both programs on equal clusters and compares every object and Event.
 #![forbid(unsafe_code)]
 
 mod controller;

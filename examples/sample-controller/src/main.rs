@@ -1,4 +1,5 @@
-//! Runs the operator. `sample-controller dev` runs it on a control plane of its own, `sample-controller crds` prints its CRD.
+//! Runs the operator. `sample-controller dev` runs the operator on an embedded control plane,
+//! `sample-controller crds` prints the CRD.
 #![forbid(unsafe_code)]
 
 use sample_controller::{Foo, controller};

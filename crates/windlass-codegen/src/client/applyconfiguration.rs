@@ -7,8 +7,8 @@ use super::{GroupVersion, Kind};
 use crate::{SourceFile, names};
 
 pub(super) fn render(render: &Render<'_>, files: &mut Vec<SourceFile>) {
-    let mut root = "//! Configurations for server-side apply: only what is set is sent, and owned by the field manager that applies it.\n\
-                    //!\n//! The derive macro `ApplyConfiguration` has made them beside the types.\n"
+    let mut root = "//! Configurations for server-side apply: only fields that are set are sent, and owned by the field manager of the apply.\n\
+                    //!\n//! The derive macro `ApplyConfiguration` has made the configurations beside the types.\n"
         .to_owned();
     root += &render.modules("Apply configurations");
     files.push(render.file("applyconfiguration/mod.rs", &root));
@@ -37,7 +37,7 @@ fn function(kind: &Kind) -> String {
         ("name: impl Into<String>", "name", "name")
     };
     format!(
-        "\n/// Makes a configuration of the `{name}` with this {doc}, in which nothing is set.\npub fn {function}({parameters}) -> \
+        "\n/// Makes a configuration of the `{name}` with this {doc} and no other fields.\npub fn {function}({parameters}) -> \
          {name}ApplyConfiguration {{\n    {object}::apply({arguments})\n}}\n"
     )
 }

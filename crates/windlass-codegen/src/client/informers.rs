@@ -76,7 +76,7 @@ impl SharedInformerFactory {
 ";
 
 const FOR_RESOURCE: &str = "
-    /// Returns the informer of a resource of these groups, with objects of no particular type.
+    /// Returns the informer of a resource of these groups, with untyped objects.
     ///
     /// # Errors
     /// The resource is unknown, or the factory has been shut down.

@@ -83,7 +83,7 @@ impl Piece {
             Self::Clientset => "A typed client for each kind",
             Self::Informers => "Caches with event handlers for each kind",
             Self::Listers => "Typed reads from caches",
-            Self::Register => "The kinds and their resources",
+            Self::Register => "The kinds and resources",
         }
     }
 }
@@ -117,7 +117,7 @@ pub fn generate(
 
 /// The module that declares the pieces.
 fn root(render: &Render<'_>, pieces: &BTreeSet<Piece>) -> SourceFile {
-    let mut text = "//! Clientset, informers and listers, as `windlass generate` makes them.\n\n".to_owned();
+    let mut text = "//! Clientset, informers and listers, made by `windlass generate`.\n\n".to_owned();
     for piece in pieces {
         let _ = write!(text, "/// {}.\n#[rustfmt::skip]\npub mod {};\n", piece.about(), piece.module());
     }

@@ -7,7 +7,7 @@ use super::{GroupVersion, Kind};
 use crate::{SourceFile, names};
 
 pub(super) fn render(render: &Render<'_>) -> SourceFile {
-    let mut text = "//! The kinds and their resources: `register.go` and the scheme in Go.\n".to_owned();
+    let mut text = "//! The kinds and resources: `register.go` and the scheme in Go.\n".to_owned();
     if let Some((version, kind)) = render.example() {
         let code = format!(
             "# fn main() -> Result<(), {{windlass_client}}::scheme::MappingError> {{\nlet mapping = \

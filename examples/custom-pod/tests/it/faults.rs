@@ -1,4 +1,5 @@
-//! The operator under faults: it ends in the right state, whatever fails in between. CONTRIBUTING.md says how to run more seeds.
+//! The operator under faults reaches the right state, regardless of failures in between. CONTRIBUTING.md says
+//! how to run more seeds.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -40,14 +41,14 @@ impl User {
         pods.into_iter().filter(|pod| pod.metadata.deletion_timestamp.is_none()).collect()
     }
 
-    /// Deletes a pod by hand, if there is one.
+    /// Deletes a pod by hand, if a pod exists.
     async fn delete_a_pod(&self) {
         if let Some(pod) = self.alive().await.first() {
             self.pods().delete(&pod.name_any(), &DeleteParams::default()).await.expect("deleted");
         }
     }
 
-    /// Checks that only these objects exist, each with its pods and its status.
+    /// Checks that only these objects exist, each with the right pods and status.
     async fn has(&self, wanted: &[(&str, u32)]) -> Result<(), String> {
         let objects = self.objects().list(&ListParams::default()).await.map_err(|error| error.to_string())?;
         let names: Vec<String> = objects.items.iter().map(ResourceExt::name_any).collect();

@@ -19,7 +19,7 @@ use windlass_test::{RestrictedManager, TestCluster, eventually};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// A cluster with the CRD, and the operator running on it.
+/// A cluster with the CRD and the running operator.
 struct Fixture {
     operator: RestrictedManager,
     cluster: TestCluster,
@@ -69,7 +69,7 @@ impl Fixture {
         names
     }
 
-    /// Waits until there are `count` pods and the status lists them. Returns their names.
+    /// Waits until there are `count` pods and the status lists the pods. Returns the names of the pods.
     async fn settled(&self, name: &str, count: usize) -> Vec<String> {
         eventually(SOON, || async {
             let names = self.pod_names().await;
@@ -84,7 +84,7 @@ impl Fixture {
         .await
     }
 
-    /// Waits until the status of an object counts its replicas.
+    /// Waits until the status of an object counts the replicas.
     async fn reported(&self, name: &str, replicas: u32) {
         let counted = |object: &CustomPod| object.status.as_ref().is_some_and(|s| s.replicas == replicas);
         self.cluster.wait_for::<CustomPod>(name, counted).await;
@@ -101,7 +101,7 @@ async fn scales_up_and_down() {
     assert!(three.contains(&first[0]), "the first one stays");
     fixture.scale("a", 1).await;
     let last = fixture.settled("a", 1).await;
-    // Creation times have whole seconds, so any of the three may count as the newest.
+    // Creation times have whole seconds: any of the three pods may count as the newest.
     assert!(three.contains(&last[0]), "one of the three is left");
     fixture.scale("a", 0).await;
     fixture.settled("a", 0).await;
@@ -174,7 +174,7 @@ async fn nothing_is_written_when_nothing_changes() {
     let fixture = Fixture::start().await;
     fixture.create("a", 2).await;
     fixture.settled("a", 2).await;
-    // Each change of a pod triggers a reconcile, and so does a label on the object.
+    // Each change of a pod triggers a reconcile, and a label on the object does, too.
     let patch = Patch::Merge(json!({ "metadata": { "labels": { "touched": "yes" } } }));
     let touched = fixture.objects().patch("a", &PatchParams::default(), &patch).await.expect("touched");
     fixture.create("b", 1).await;
@@ -218,7 +218,7 @@ async fn an_object_that_does_not_decode_is_an_error_and_not_an_absence() {
     let pods: Api<Pod> = Api::default_namespaced(cluster.client());
     assert!(pods.list(&ListParams::default()).await.expect("listed").items.is_empty());
 
-    // Once it decodes, it is reconciled.
+    // An object that decodes again is reconciled.
     let fix = Patch::Merge(json!({ "spec": { "replicas": 1 } }));
     raw.patch("a", &PatchParams::default(), &fix).await.expect("patched");
     eventually(SOON, || async {

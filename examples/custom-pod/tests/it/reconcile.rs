@@ -1,4 +1,4 @@
-//! What one reconcile does, without a cluster.
+//! The writes of one reconcile, without a cluster.
 
 use custom_pod::{CustomPod, CustomPodSpec, CustomPodStatus};
 use k8s_openapi::api::core::v1::Pod;
@@ -23,7 +23,7 @@ async fn creates_the_missing_pods() -> Result<()> {
     let status = fake.get::<CustomPod>(&key).and_then(|object| object.status);
     assert_eq!(status.map(|status| status.pod_names), Some(names.clone()));
 
-    // One of the pods goes: it is replaced, and the status follows.
+    // A deleted pod is replaced, and the status follows.
     fake.take_writes();
     fake.remove::<Pod>(&ObjectKey::namespaced("default", &names[0]));
     fake.reconcile(&controller, key.clone()).await?;
@@ -36,7 +36,7 @@ async fn creates_the_missing_pods() -> Result<()> {
     Ok(())
 }
 
-/// A reconciled object with its pods.
+/// Returns a cluster with a reconciled object and pods.
 async fn reconciled(replicas: u32) -> Result<(FakeCluster, ObjectKey)> {
     let mut object = CustomPod::new("a", CustomPodSpec { replicas });
     object.metadata.namespace = Some("default".to_owned());

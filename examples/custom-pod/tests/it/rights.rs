@@ -1,4 +1,5 @@
-//! The operator needs exactly the rights that it declares. `WINDLASS_TEST_KUBECONFIG` names a real cluster to show it on.
+//! The operator needs exactly the declared rights. `WINDLASS_TEST_KUBECONFIG` names a real cluster for this
+//! test.
 
 use custom_pod::{CustomPod, CustomPodSpec};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};

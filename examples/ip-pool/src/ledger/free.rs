@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::ranges::{Number, Ranges};
 
-/// A set of addresses, by the first of each range, with its last. Each operation takes time logarithmic in the number of ranges.
+/// A set of addresses: the first and the last address of each range. Each operation takes time logarithmic in
+/// the number of ranges.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FreeRanges {
     ranges: BTreeMap<Number, Number>,
@@ -21,7 +22,7 @@ impl FreeRanges {
         self.count
     }
 
-    /// Removes an address. Returns whether it was there.
+    /// Removes an address. Returns whether the set had the address.
     pub(super) fn take(&mut self, number: Number) -> bool {
         let Some((&first, &last)) = self.ranges.range(..=number).next_back() else { return false };
         if last < number {
@@ -38,7 +39,7 @@ impl FreeRanges {
         true
     }
 
-    /// Adds an address, if it is not there.
+    /// Adds an address that is not in the set.
     pub(super) fn put(&mut self, number: Number) {
         let before = self.ranges.range(..=number).next_back().map(|(&first, &last)| (first, last));
         if before.is_some_and(|(_, last)| last >= number) {
@@ -54,7 +55,8 @@ impl FreeRanges {
         self.count += 1;
     }
 
-    /// Returns all addresses, beginning with the first one that is not less than `start`, and going round.
+    /// Returns all addresses, beginning with the first address that is not less than `start`, and wrapping
+    /// around.
     pub(super) fn from(&self, start: Number) -> impl Iterator<Item = Number> {
         let before = self.ranges.range(..start).next_back().map(|(&first, &last)| (first, last));
         let split = before.filter(|(_, last)| *last >= start);

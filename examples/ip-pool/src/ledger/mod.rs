@@ -1,6 +1,7 @@
-//! What is free in each pool: a sum of the `IPAddress` objects that the watch has reported.
+//! The free addresses of each pool: computed from the `IPAddress` objects that the watch has reported.
 //!
-//! The ledger proposes and counts, and never decides: an address that it believes free may be taken, and the server says so.
+//! The ledger proposes and counts, and never decides: a proposed address may be taken, and the server then
+//! refuses the creation.
 
 mod free;
 mod waiting;
@@ -19,10 +20,11 @@ use windlass::prelude::*;
 use self::{free::FreeRanges, waiting::Waiting};
 use crate::ranges::{Number, Ranges, address, number};
 
-/// The most free addresses that one search looks at. Those that it skips are being taken by others.
+/// The largest number of free addresses that a search looks at. Skipped addresses are being taken by others.
 const SEARCHED: usize = 4096;
 
-/// How many waiting claims are tried when an address becomes free. One takes it; the others may be gone, or belong to another replica by now.
+/// The number of waiting claims that are tried when an address becomes free. One claim takes the address;
+/// other claims may be gone, or may belong to another replica by now.
 const WOKEN: usize = 4;
 
 /// The ledger of a replica. Cheap to clone.
@@ -38,7 +40,7 @@ struct Shared {
 /// Keys for a controller.
 struct Announcements {
     sender: UnboundedSender<ObjectKey>,
-    /// Until the controller takes it.
+    /// The receiver, until the controller takes the receiver.
     receiver: Mutex<Option<UnboundedReceiver<ObjectKey>>>,
 }
 
@@ -49,7 +51,7 @@ impl Announcements {
     }
 
     fn send(&self, key: ObjectKey) {
-        // The receiver lives as long as its controller.
+        // The receiver lives as long as the controller.
         let _ = self.sender.send(key);
     }
 
@@ -69,11 +71,11 @@ impl Announcements {
 pub(crate) struct Counts {
     /// In the ranges of the pool.
     pub(crate) total: u128,
-    /// Taken from the pool, outside of its ranges too.
+    /// Addresses taken from the pool, including addresses outside of the ranges.
     pub(crate) allocated: u128,
     /// In the ranges and not taken.
     pub(crate) available: u128,
-    /// Taken from the pool, and outside of its ranges.
+    /// Addresses taken from the pool that are outside of the pool's ranges.
     pub(crate) outside: u128,
 }
 
@@ -83,7 +85,7 @@ impl Ledger {
         Self(Arc::new(Shared { state: Mutex::default(), changed, woken }))
     }
 
-    /// The keys of pools whose counts changed.
+    /// Returns the keys of pools with changed counts.
     pub(crate) fn changed_pools(&self) -> impl Stream<Item = ObjectKey> + use<> {
         self.0.changed.stream()
     }
@@ -122,14 +124,15 @@ impl Ledger {
         }
     }
 
-    /// Records that a claim waits for no pool, because it is gone.
+    /// Records that a deleted claim waits for no pool.
     pub(crate) fn forget(&self, claim: &ObjectKey) {
         self.0.state.lock().pools.values_mut().for_each(|known| known.waiting.remove(claim));
     }
 
     /// Wakes the claim that waits longest for a pool, if the pool has free addresses.
     ///
-    /// Called when a claim has got an address: if several became free, the next one is for the next claim.
+    /// Called when a claim has got an address: if several addresses became free, the next address is for the
+    /// next claim.
     pub(crate) fn wake_next(&self, pool: &str) {
         let mut state = self.0.state.lock();
         let next = state.pools.get_mut(pool).filter(|known| known.free.count() > 0);
@@ -138,8 +141,9 @@ impl Ledger {
         woken.into_iter().for_each(|claim| self.0.woken.send(claim));
     }
 
-    /// Returns an address of a pool that is free, as far as is known, and that no other caller is about to take. `random` is where the
-    /// search begins, so that replicas seldom propose the same address. `is_taken` tells what the ledger does not know yet.
+    /// Returns an address of a pool that the ledger believes free, and that no other caller is about to take.
+    /// The search begins at `random`: replicas therefore seldom propose the same address. `is_taken` reports
+    /// addresses that the ledger does not know yet.
     ///
     /// If there is none, `claim` waits for an address to become free.
     pub(crate) fn propose(
@@ -181,7 +185,8 @@ impl Ledger {
     }
 }
 
-/// An address that a caller is about to take. Dropping it ends the proposal: until then the caller has created the object, or has failed.
+/// An address that a caller is about to take. Dropping the proposal ends the proposal: by then the caller has
+/// created the object, or has failed.
 pub(crate) struct Proposal {
     pub(crate) address: IpAddr,
     ledger: Ledger,
@@ -195,13 +200,13 @@ impl Drop for Proposal {
 
 #[derive(Default)]
 struct State {
-    /// The taken addresses, each with its pool.
+    /// The taken addresses, with the pool of each address.
     taken: HashMap<Number, Arc<str>>,
     pools: HashMap<String, Pool>,
     proposed: HashSet<Number>,
 }
 
-/// What is known of one pool.
+/// The state of a pool.
 #[derive(Default)]
 struct Pool {
     /// The ranges that were counted, if any.
@@ -213,7 +218,7 @@ struct Pool {
 }
 
 impl Pool {
-    /// Counts again if the ranges of the pool changed: the one operation that looks at all addresses.
+    /// Counts again if the ranges of the pool changed. No other operation looks at all addresses.
     fn follow(&mut self, ranges: &Ranges, name: &str, taken: &HashMap<Number, Arc<str>>) {
         if self.ranges.as_ref() == Some(ranges) {
             return;
@@ -230,8 +235,8 @@ impl Pool {
         self.ranges.as_ref().is_some_and(|ranges| ranges.contains(number))
     }
 
-    /// Counts a taken address, and returns whether a count changed. `own`: it was taken from this pool, and not from another one with the
-    /// same addresses.
+    /// Counts a taken address, and returns whether a count changed. `own` is true for an address that was
+    /// taken from this pool, not from another pool with the same addresses.
     fn take(&mut self, number: Number, own: bool) -> bool {
         let was_free = self.free.take(number);
         if own {
@@ -256,7 +261,7 @@ impl Pool {
 }
 
 impl State {
-    /// Returns the pools whose counts changed: pools that overlap have the same addresses.
+    /// Returns the pools with changed counts: pools that overlap have the same addresses.
     fn take(&mut self, number: Number, pool: &str) -> BTreeSet<Arc<str>> {
         if self.taken.get(&number).is_some_and(|known| **known == *pool) {
             return BTreeSet::new();
@@ -271,7 +276,7 @@ impl State {
         changed
     }
 
-    /// Returns the pools whose counts changed, with the one from which the address was taken.
+    /// Returns the pools with changed counts, and the pool of the freed address.
     fn free(&mut self, number: Number) -> BTreeSet<Arc<str>> {
         let Some(pool) = self.taken.remove(&number) else { return BTreeSet::new() };
         let counted = self
@@ -283,7 +288,7 @@ impl State {
         changed
     }
 
-    /// Takes claims that wait for a free address, from each pool that has it.
+    /// Takes claims that wait for a free address, from each pool with the address.
     fn claims_for(&mut self, number: Number) -> Vec<ObjectKey> {
         let pools = self.pools.values_mut().filter(|known| known.contains(number));
         pools.flat_map(|known| (0..WOKEN).map_while(|_| known.waiting.pop())).collect()

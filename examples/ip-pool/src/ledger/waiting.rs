@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use windlass::prelude::*;
 
-/// The claims that wait for a pool, in the order in which they found it exhausted.
+/// The claims that wait for a pool, in the order in which the claims found the pool exhausted.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     next: u64,
@@ -13,7 +13,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Adds a claim at the end, if it does not wait already.
+    /// Adds a claim at the end, unless the claim already waits.
     pub(super) fn add(&mut self, claim: &ObjectKey) {
         if !self.places.contains_key(claim) {
             self.places.insert(claim.clone(), self.next);

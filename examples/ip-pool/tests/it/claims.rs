@@ -1,4 +1,4 @@
-//! What a user sees of claims.
+//! Claims from a user's point of view.
 
 use futures::future::join_all;
 use ip_pool::{IPAddress, IPClaim, manager};
@@ -113,7 +113,7 @@ async fn static_claims_get_their_address_or_wait_for_it() {
     user.claim("other", "a", Some("::ffff:10.0.0.11")).await;
     user.recorded("default", "other Warning AddressInUse 10.0.0.11 belongs to another claim").await;
 
-    // A claim that asks for another address changes to it.
+    // A claim with a new requested address changes to that address.
     let patch = Patch::Merge(json!({ "spec": { "address": "10.0.0.10" } }));
     user.claims().patch("second", &PatchParams::default(), &patch).await.expect("patched");
     eventually(SOON, || user.is_address("second", "10.0.0.10")).await;
@@ -180,7 +180,7 @@ async fn an_address_that_a_person_deleted_is_taken_again() {
     fixture.stop().await;
 }
 
-/// The name of an address decides, because it cannot be edited.
+/// The name of an address decides, because the name cannot be edited.
 #[tokio::test]
 async fn an_address_whose_spec_a_person_changed_keeps_its_name() {
     let fixture = Fixture::start().await;
@@ -208,7 +208,7 @@ async fn an_address_whose_spec_a_person_changed_keeps_its_name() {
     fixture.stop().await;
 }
 
-/// An address that a person gave to another claim is not reported by two.
+/// Only one claim reports an address that a user gave to another claim.
 #[tokio::test]
 async fn a_claim_whose_address_was_given_away_gets_another() {
     let fixture = Fixture::start().await;
@@ -283,7 +283,7 @@ async fn an_address_that_a_claim_asks_for_is_not_given_to_another() {
         user.claim(name, "a", None).await;
     }
     user.claim("static", "a", Some("10.0.0.9")).await;
-    // A claim of another pool keeps no address from the claims of this pool.
+    // A claim of another pool does not block an address of this pool.
     user.claim("elsewhere", "b", Some("10.0.0.8")).await;
     let operator = cluster.run(manager(cluster.client()));
     assert_eq!(user.bound("static").await, "10.0.0.9");

@@ -1,4 +1,4 @@
-//! The command `dev`, as a person types it.
+//! The command `dev`, as on a terminal.
 
 use windlass_test::DevProgram;
 

@@ -1,4 +1,4 @@
-//! The operator under faults: it ends in the right state, whatever fails in between.
+//! The operator under faults reaches the right state, regardless of failures in between.
 
 use ip_pool::{IPAddress, IPClaim, IPPool, manager};
 use kube::CustomResourceExt;

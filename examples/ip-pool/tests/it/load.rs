@@ -1,6 +1,7 @@
 //! Many claims, three replicas with sixteen workers each, and kills: no address is ever given twice.
 //!
-//! `WINDLASS_CLAIMS=100000 cargo test --release -p ip-pool load -- --ignored --nocapture` does it with 100,000 claims, and prints what each tenth of the pool took.
+//! `WINDLASS_CLAIMS=100000 cargo test --release -p ip-pool load -- --ignored --nocapture` runs the test with
+//! 100,000 claims, and prints the cost of each tenth of the pool.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -22,7 +23,7 @@ use crate::{SOON, claims::install, user::User};
 /// The environment variable with the number of claims.
 const CLAIMS: &str = "WINDLASS_CLAIMS";
 
-/// Short, so that a killed replica's claims move soon.
+/// Short, so that the claims of a killed replica move soon.
 const TIMING: Timing = Timing {
     lease_duration: Duration::from_secs(2),
     renew_deadline: Duration::from_secs(1),
@@ -34,7 +35,8 @@ fn replica(client: Client, name: usize) -> Manager {
     add_to(Manager::new(client)).sharding(sharding)
 }
 
-/// Runs a replica that dies at a random creation of an address, after or before it is done, and is started again.
+/// Runs a replica that dies at a random creation of an address, after or before the creation, and is then
+/// restarted.
 async fn run(cluster: Client, name: usize, deaths: u32, claims: usize) {
     let mut random = fastrand::Rng::with_seed(name as u64);
     for death in 0..=deaths {
@@ -99,7 +101,7 @@ async fn create(user: &User, names: impl Iterator<Item = String>) {
         .await;
 }
 
-/// Waits until so many claims have an address.
+/// Waits until this number of claims have an address.
 async fn settled(bound: &mut watch::Receiver<usize>, claims: usize) {
     let limit = stretched(Duration::from_secs(120 + claims as u64 / 50));
     let all_bound = tokio::time::timeout(limit, bound.wait_for(|bound| *bound == claims)).await;
@@ -107,14 +109,14 @@ async fn settled(bound: &mut watch::Receiver<usize>, claims: usize) {
     assert!(all_bound.is_ok(), "{} of {claims} claims have an address after {limit:?}", *bound.borrow());
 }
 
-/// What a part of the claims took.
+/// The cost of a part of the claims.
 struct Cost {
     time: Duration,
     /// The processor time of the whole process: the server, three replicas and the test. Other programs do not change it.
     processor: Duration,
 }
 
-/// Returns the processor time of this process so far; zero where the system does not tell.
+/// Returns the processor time of this process until now; zero on systems without `/proc`.
 fn processor_time() -> Duration {
     // The fields after the name of the program, which may contain spaces; then utime and stime, in hundredths of a second.
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
@@ -122,7 +124,8 @@ fn processor_time() -> Duration {
     Duration::from_millis(fields.filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>() * 10)
 }
 
-/// Fills a pool to the last address, in ten parts, then deletes a part and fills it again. Returns what each part took.
+/// Fills a pool to the last address, in ten parts, then deletes a part and fills the pool again. Returns the
+/// cost of each part.
 async fn fill(claims: usize, deaths: u32) -> Vec<Cost> {
     let cluster = TestCluster::start().await;
     install(&cluster).await;

@@ -1,4 +1,4 @@
-//! What a user sees of pools.
+//! Pools from a user's point of view.
 
 use kube::api::DeleteParams;
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! The operator needs exactly the rights that it declares. `WINDLASS_TEST_KUBECONFIG` names a real cluster to show it on.
+//! The operator needs exactly the declared rights. `WINDLASS_TEST_KUBECONFIG` names a real cluster for this
+//! test.
 
 use ip_pool::{IPAddress, IPPool, manager};
 use kube::api::DeleteParams;
@@ -21,7 +22,7 @@ async fn the_declared_rights_are_those_that_are_needed() {
     user.pools().delete("exact-rights", &DeleteParams::default()).await.expect("deleted");
     cluster.gone::<IPPool>("exact-rights").await;
     let mut rights = operator.rights();
-    // The Lease of a replica that died is read and deleted by another one; here is only one.
+    // A second replica reads and deletes the Lease of a replica that died; here is only one replica.
     rights.unused.retain(|unused| !unused.contains("leases.coordination.k8s.io"));
     assert!(rights.is_exact(), "{rights}");
     operator.stop().await.expect("a graceful stop");

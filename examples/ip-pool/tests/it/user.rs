@@ -1,4 +1,4 @@
-//! What the tests do to a cluster, and see of it.
+//! The tests' actions on a cluster, and observations of the cluster.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ impl User {
         self.claims().delete(name, &DeleteParams::default()).await.expect("deleted");
     }
 
-    /// The reason of the condition of a claim, and its address.
+    /// Returns the reason of the condition of a claim, and the claim's address.
     pub(crate) async fn state_of(&self, name: &str) -> Result<(String, Option<String>), String> {
         let claim = self.claims().get(name).await.map_err(|error| error.to_string())?;
         let status = claim.status.unwrap_or_default();
@@ -111,7 +111,8 @@ impl User {
         .await;
     }
 
-    /// Checks that every claim has an address, no two the same, and that the objects of addresses are exactly theirs.
+    /// Checks that every claim has an address, that all addresses are different, and that the objects of
+    /// addresses are exactly the claims' addresses.
     pub(crate) async fn is_consistent(&self, claims: usize) -> Result<(), String> {
         let failed = |error: kube::Error| error.to_string();
         let listed = self.claims().list(&ListParams::default()).await.map_err(failed)?.items;

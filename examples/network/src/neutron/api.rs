@@ -12,17 +12,17 @@ pub struct Network {
     pub id: String,
     /// The name. Several networks may have the same.
     pub name: String,
-    /// A text for people; this operator writes whose network it is.
+    /// A text for people; this operator writes the owner of the network.
     #[serde(default)]
     pub description: String,
-    /// Whether the network forwards packets.
+    /// True if the network forwards packets.
     pub admin_state_up: bool,
-    /// `ACTIVE` and others.
+    /// `ACTIVE` and other values.
     pub status: String,
-    /// The IDs of its subnets.
+    /// The IDs of the network's subnets.
     #[serde(default)]
     pub subnets: Vec<String>,
-    /// When it was created, in RFC 3339.
+    /// The time of creation, in RFC 3339.
     #[serde(default)]
     pub created_at: Option<String>,
 }
@@ -45,7 +45,7 @@ pub struct NetworkChange {
     /// The description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether the network forwards packets.
+    /// True if the network forwards packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin_state_up: Option<bool>,
 }
@@ -58,16 +58,16 @@ pub struct Subnet {
     pub id: String,
     /// The name.
     pub name: String,
-    /// The ID of its network.
+    /// The ID of the network.
     pub network_id: String,
     /// The addresses.
     pub cidr: String,
-    /// The gateway, if there is one.
+    /// The gateway, if the subnet has a gateway.
     pub gateway_ip: Option<IpAddr>,
     /// The addresses that hosts can have.
     #[serde(default)]
     pub allocation_pools: Vec<AllocationPool>,
-    /// Whether hosts get their addresses by DHCP.
+    /// True if hosts get addresses by DHCP.
     pub enable_dhcp: bool,
 }
 
@@ -83,7 +83,7 @@ pub struct AllocationPool {
 /// A subnet to create.
 #[derive(Serialize, Clone, Debug)]
 pub struct NewSubnet {
-    /// The ID of its network.
+    /// The ID of the network.
     pub network_id: String,
     /// The name.
     pub name: String,
@@ -95,7 +95,7 @@ pub struct NewSubnet {
     pub ip_version: u8,
 }
 
-/// A change of a subnet: the fields that are given. Its CIDR cannot change.
+/// A change of a subnet: the given fields. The CIDR cannot change.
 #[derive(Serialize, Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubnetChange {
     /// The name.
@@ -104,10 +104,10 @@ pub struct SubnetChange {
     /// The gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway_ip: Option<IpAddr>,
-    /// The addresses that hosts can have; the gateway must not be one of them.
+    /// The addresses of hosts; the gateway must be outside of the pools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocation_pools: Option<Vec<AllocationPool>>,
-    /// Whether hosts get their addresses by DHCP.
+    /// True if hosts get addresses by DHCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enable_dhcp: Option<bool>,
 }

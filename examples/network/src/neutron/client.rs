@@ -18,9 +18,9 @@ use super::{
 pub struct NeutronConfig {
     /// The URL of the server, without a version: `http://127.0.0.1:9696`.
     pub url: String,
-    /// The credentials for Keystone. Without them, no token is sent (`auth_strategy = noauth`).
+    /// The credentials for Keystone. Without credentials, no token is sent (`auth_strategy = noauth`).
     pub credentials: Option<Credentials>,
-    /// The project of new objects. Without `noauth`, the token says it.
+    /// The project of new objects, for `noauth`. Otherwise, the token decides.
     pub project: Option<String>,
     /// The longest time of a request. Default: 30 s.
     pub timeout: Duration,
@@ -63,7 +63,7 @@ impl NeutronConfig {
 }
 
 impl Neutron {
-    /// Makes a client. Nothing is sent.
+    /// Makes a client. No request is sent.
     ///
     /// # Errors
     /// The URL is none, or the system has no root certificates.
@@ -77,12 +77,12 @@ impl Neutron {
         Ok(Self { base, project, page: page.max(1), transport: Transport::new("Neutron", timeout)?, tokens })
     }
 
-    /// Returns the networks whose fields have these values.
+    /// Returns the networks with these field values.
     pub async fn networks(&self, filter: &[(&str, &str)]) -> Result<Vec<Network>, Error> {
         self.list("networks", filter).await
     }
 
-    /// Returns the network of an ID, if there is one.
+    /// Returns the network with an ID, if the network exists.
     pub async fn network(&self, id: &str) -> Result<Option<Network>, Error> {
         match self.send(Method::GET, &format!("networks/{id}"), None).await {
             Err(error) if error.is_not_found() => Ok(None),
@@ -101,17 +101,17 @@ impl Neutron {
         part(&self.send(Method::PUT, &format!("networks/{id}"), Some(&body)).await?, "network")
     }
 
-    /// Deletes a network with its subnets. One that is gone is deleted, too.
+    /// Deletes a network with all subnets. A missing network is not an error.
     pub async fn delete_network(&self, id: &str) -> Result<(), Error> {
         self.delete(&format!("networks/{id}")).await
     }
 
-    /// Returns the subnets whose fields have these values.
+    /// Returns the subnets with these field values.
     pub async fn subnets(&self, filter: &[(&str, &str)]) -> Result<Vec<Subnet>, Error> {
         self.list("subnets", filter).await
     }
 
-    /// Creates a subnet. Neutron refuses a second one with the same addresses in a network.
+    /// Creates a subnet. Neutron refuses a second subnet with the same addresses in a network.
     pub async fn create_subnet(&self, subnet: &NewSubnet) -> Result<Subnet, Error> {
         self.create("subnets", "subnet", subnet).await
     }
@@ -122,7 +122,7 @@ impl Neutron {
         part(&self.send(Method::PUT, &format!("subnets/{id}"), Some(&body)).await?, "subnet")
     }
 
-    /// Deletes a subnet. One that is gone is deleted, too.
+    /// Deletes a subnet. A missing subnet is not an error.
     pub async fn delete_subnet(&self, id: &str) -> Result<(), Error> {
         self.delete(&format!("subnets/{id}")).await
     }
@@ -189,7 +189,7 @@ impl Neutron {
     }
 }
 
-/// The query of one page of a list.
+/// Returns the query of a page of a list.
 fn query(filter: &[(&str, &str)], page: usize, marker: Option<&str>) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(filter).append_pair("limit", &page.to_string());
@@ -199,7 +199,7 @@ fn query(filter: &[(&str, &str)], page: usize, marker: Option<&str>) -> String {
     query.finish()
 }
 
-/// Reads one part of a body.
+/// Decodes a part of a body.
 fn part<T: DeserializeOwned>(reply: &Reply, name: &str) -> Result<T, Error> {
     let mut body: Value = reply.json()?;
     decode(body[name].take())

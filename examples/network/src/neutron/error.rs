@@ -35,38 +35,40 @@ pub enum Error {
         /// Its words.
         message: String,
     },
-    /// The body of a response is not what the API says.
+    /// The body of a response does not agree with the API.
     #[error("{server} sent a body that cannot be read: {reason}")]
     Undecodable {
         /// The server: `Neutron` or `Keystone`.
         server: &'static str,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
 }
 
 impl Error {
-    /// Whether the object does not exist.
+    /// Returns whether the object does not exist.
     pub fn is_not_found(&self) -> bool {
         self.code() == Some(404)
     }
 
-    /// Whether the project has as many objects as it may.
+    /// Returns whether the project has reached a quota.
     pub fn is_quota_exceeded(&self) -> bool {
         matches!(self, Self::Refused { kind, .. } if kind == "OverQuota")
     }
 
-    /// Whether the state of an object forbids the change: it is in use, or was changed meanwhile.
+    /// Returns whether the state of an object forbids the change: the object is in use, or was changed
+    /// meanwhile.
     pub fn is_conflict(&self) -> bool {
         self.code() == Some(409) && !self.is_quota_exceeded()
     }
 
-    /// Whether the credentials or the token were refused.
+    /// Returns whether the credentials or the token were refused.
     pub fn is_unauthorized(&self) -> bool {
         matches!(self, Self::Unauthorized { .. })
     }
 
-    /// Whether the same request will be refused again, until a person changes something: the request, a quota, a policy, or the server.
+    /// Returns whether the same request will be refused again, until a person changes the request, a quota, a
+    /// policy, or the server.
     pub fn is_lasting(&self) -> bool {
         match self {
             Self::Config(_) => true,
@@ -79,7 +81,7 @@ impl Error {
         }
     }
 
-    /// The reason of a condition, in one word.
+    /// Returns the reason of a condition, in one word.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Config(_) => "InvalidConfiguration",

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 
 use super::{Error, transport::Transport};
 
-/// A token is renewed when it has less than this left.
+/// A token with less time left is renewed.
 const MARGIN: SignedDuration = SignedDuration::from_secs(60);
 
 /// Credentials of a user in a project.
@@ -29,7 +29,7 @@ pub struct Credentials {
     pub project_domain: String,
 }
 
-/// Obtains a token, keeps it, and renews it before it expires.
+/// Obtains a token, keeps the token, and renews the token before expiry.
 #[derive(Clone)]
 pub(super) struct Tokens {
     credentials: Arc<Credentials>,
@@ -44,7 +44,7 @@ pub(super) struct Token {
 }
 
 impl Token {
-    /// Whether the token can be used for another request.
+    /// Returns whether the token can be used for another request.
     fn is_fresh(&self, now: Timestamp) -> bool {
         self.expires.duration_since(now) > MARGIN
     }
@@ -56,7 +56,7 @@ impl Tokens {
         Ok(Self { credentials: Arc::new(credentials), transport, current: Arc::default() })
     }
 
-    /// Returns a token that is fresh at `now`. Concurrent callers share one request.
+    /// Returns a token that is fresh at `now`. Concurrent callers share a request.
     pub(super) async fn token(&self, now: Timestamp) -> Result<Token, Error> {
         let mut current = self.current.lock().await;
         if let Some(token) = current.as_ref().filter(|token| token.is_fresh(now)) {
@@ -67,7 +67,7 @@ impl Tokens {
         Ok(token)
     }
 
-    /// Drops a token that a server refused, so that the next caller obtains another one.
+    /// Drops a refused token. The next caller obtains a new token.
     pub(super) async fn forget(&self, refused: &Token) {
         let mut current = self.current.lock().await;
         if current.as_ref() == Some(refused) {

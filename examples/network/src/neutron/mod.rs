@@ -1,7 +1,7 @@
 //! A client of the API of OpenStack Neutron, as far as networks and subnets go, and a stand-in of the server.
 //!
-//! The client has typed requests, pages through lists, and obtains and renews tokens of Keystone. It never repeats a request by itself: the
-//! controller's queue does that, with back-off.
+//! The client has typed requests, pages through lists, and obtains and renews tokens of Keystone. The client
+//! never repeats a request: the controller's queue repeats keys, with back-off.
 
 mod api;
 mod client;

@@ -18,7 +18,7 @@ use super::Error;
 /// The largest body of a response, in bytes.
 const LARGEST: usize = 16 << 20;
 
-/// Sends requests to one server.
+/// Sends requests to a server.
 #[derive(Clone)]
 pub(super) struct Transport {
     server: &'static str,
@@ -26,7 +26,7 @@ pub(super) struct Transport {
     timeout: Duration,
 }
 
-/// A response whose status is a success.
+/// A response with a success status.
 pub(super) struct Reply {
     pub(super) headers: HeaderMap,
     server: &'static str,
@@ -46,7 +46,7 @@ impl Transport {
         Ok(Self { server, client, timeout })
     }
 
-    /// Sends a request and returns the response if its status is a success.
+    /// Sends a request and returns a response with a success status.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -106,12 +106,12 @@ impl Reply {
     }
 }
 
-/// The TLS library, as kube uses it.
+/// Returns the TLS library that kube uses.
 fn rustls_provider() -> rustls::crypto::CryptoProvider {
     rustls::crypto::ring::default_provider()
 }
 
-/// An error with its causes.
+/// Returns an error together with the causes.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

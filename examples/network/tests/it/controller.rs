@@ -72,7 +72,7 @@ async fn what_is_changed_in_neutron_is_changed_back() {
     })
     .await;
 
-    // A network without an object, as it is left when the finalizer is removed by hand.
+    // A network without an object, as after a removal of the finalizer by hand.
     let orphan = NewNetwork { name: "default/gone".to_owned(), description: OWNED.1.to_owned() };
     fixture.neutron.create_network(&orphan).await.expect("created");
     let foreign = NewNetwork { name: "default/gone".to_owned(), description: "mine".to_owned() };
@@ -97,7 +97,7 @@ async fn a_spec_that_cannot_be_is_reported_once_and_not_tried_again() {
     let object = fixture.objects().get("a").await.expect("got");
     let (version, uid) = (object.resource_version(), object.uid());
 
-    // Many resyncs later, nothing has been written.
+    // Many resyncs later, no write has happened.
     fixture.create("b", "10.0.0.0/24", "10.0.0.1").await;
     fixture.reason("b", "Synced").await;
     fixture.delete("b").await;
@@ -121,7 +121,7 @@ async fn a_spec_that_cannot_be_is_reported_once_and_not_tried_again() {
     operator.stop().await.expect("a graceful stop");
 }
 
-/// The status names the network: another name or description in Neutron makes no second one.
+/// The status names the network: another name or description in Neutron leads to no second network.
 #[tokio::test]
 async fn a_network_that_is_renamed_in_neutron_is_found_by_its_id() {
     let fixture = Fixture::new().await;
@@ -145,7 +145,7 @@ async fn a_network_that_is_renamed_in_neutron_is_found_by_its_id() {
     }
     assert_eq!(fixture.stand_in.created("networks"), 1);
 
-    // Nor does it survive its object.
+    // The network does not outlive the object.
     let renamed =
         NetworkChange { description: Some("mine".to_owned()), name: Some("mine".to_owned()), ..nothing };
     fixture.neutron.update_network(&found.id, &renamed).await.expect("changed");

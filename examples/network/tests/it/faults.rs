@@ -32,13 +32,14 @@ async fn an_outage_of_neutron_is_reported_and_survived() {
     operator.stop().await.expect("a graceful stop");
 }
 
-/// A request that Neutron will refuse again is not repeated until the timer or a change of the object asks for it.
+/// A request that Neutron will refuse again is not repeated before the timer or a change of the object.
 #[tokio::test]
 async fn a_refusal_is_not_repeated_at_once() {
     let fixture = Fixture::new().await;
     let operator = fixture.run_with_resync(Duration::from_secs(3600)).await;
     fixture.stand_in.set_faults(Faults::always(400));
-    // The status of `a` is a change, too, after which it is tried again. That is over when `b` has been refused.
+    // The status of `a` is a change, too, and `a` is tried again after the change. The retry is over when `b`
+    // has been refused.
     for name in ["a", "b"] {
         fixture.create(name, "10.0.0.0/24", "10.0.0.1").await;
         fixture.reason(name, "Refused").await;
@@ -54,7 +55,7 @@ async fn a_refusal_is_not_repeated_at_once() {
     operator.stop().await.expect("a graceful stop");
 }
 
-/// So is a quota: only a person or a deletion makes room.
+/// A request that exceeds a quota is not repeated either: only a user or a deletion makes room.
 #[tokio::test]
 async fn a_quota_is_not_asked_again_at_once() {
     let fixture = Fixture::new().await;
@@ -92,7 +93,8 @@ async fn a_quota_is_reported_and_used_as_soon_as_there_is_room() {
     operator.stop().await.expect("a graceful stop");
 }
 
-/// A request whose response is lost has made a network. It is found, not made again.
+/// A request with a lost response has made a network. The controller finds this network and does not create
+/// another network.
 #[tokio::test]
 async fn a_lost_response_makes_no_second_network() {
     let fixture = Fixture::new().await;
@@ -105,7 +107,8 @@ async fn a_lost_response_makes_no_second_network() {
     operator.stop().await.expect("a graceful stop");
 }
 
-/// An operator that is aborted between any two of its steps leaves no network without an object, and no object with two networks.
+/// An operator that is aborted between any two steps leaves no network without an object, and no object with
+/// two networks.
 #[tokio::test]
 async fn a_killed_operator_leaves_no_orphan_and_no_second_network() {
     let fixture = Fixture::new().await;
@@ -119,7 +122,7 @@ async fn a_killed_operator_leaves_no_orphan_and_no_second_network() {
         if round == 4 {
             fixture.delete("b").await;
         }
-        // Kills it at another place each time.
+        // Each round aborts the operator at another step.
         tokio::time::sleep(Duration::from_millis(15 + 11 * round)).await;
         operator.abort();
         assert!(operator.await.is_err_and(|ended| ended.is_cancelled()), "it was killed");
@@ -130,11 +133,11 @@ async fn a_killed_operator_leaves_no_orphan_and_no_second_network() {
     operator.stop().await.expect("a graceful stop");
 }
 
-/// Two hundred objects, with every fourth request to Neutron failing, end as they should.
+/// Two hundred objects reach the wanted state, although every fourth request to Neutron fails.
 #[tokio::test]
 async fn two_hundred_networks_under_faults_end_as_wanted() {
     let mut fixture = Fixture::new().await;
-    // A machine with other work needs longer than for one object.
+    // A busy machine needs longer than for a single object.
     fixture.cluster = fixture.cluster.wait_limit(SOON * 8);
     fixture.stand_in.set_quota("kubernetes", "network", -1);
     fixture.stand_in.set_quota("kubernetes", "subnet", -1);

@@ -1,4 +1,4 @@
-//! Tokens of Keystone: obtained once, renewed before they expire and when they are refused.
+//! Tokens of Keystone: obtained once, and renewed before expiry and after a refusal.
 
 use network::neutron::{Credentials, Error, stand_in::Account};
 

@@ -31,8 +31,8 @@ const SOON: Duration = Duration::from_secs(30);
 /// The description of the operator's networks in Neutron.
 const OWNED: (&str, &str) = ("description", "samplecrd.k8s.io networks of kubernetes");
 
-/// A cluster with the CRD, a stand-in of Neutron, and a client of it. With `WINDLASS_TEST_KUBECONFIG`, it is that cluster, which the tests use
-/// one after the other (`--test-threads=1`).
+/// A cluster with the CRD, a stand-in of Neutron, and a client of the stand-in. With
+/// `WINDLASS_TEST_KUBECONFIG`, all tests use that cluster, in sequence (`--test-threads=1`).
 struct Fixture {
     cluster: TestCluster,
     stand_in: StandIn,
@@ -49,7 +49,7 @@ impl Fixture {
         Self { cluster, stand_in, neutron }
     }
 
-    /// The operator's manager, which compares with Neutron every 200 ms.
+    /// Returns the operator's manager, which compares with Neutron every 200 ms.
     fn manager(&self) -> Manager {
         self.manager_with_resync(Duration::from_millis(200))
     }
@@ -87,7 +87,7 @@ impl Fixture {
         self.objects().delete(name, &DeleteParams::default()).await.expect("deleted");
     }
 
-    /// Waits until the condition `Ready` of an object has this reason. Returns its message.
+    /// Waits until the condition `Ready` of an object has this reason. Returns the message of the condition.
     async fn reason(&self, name: &str, reason: &str) -> String {
         let found = self.cluster.wait_for::<Network>(name, |object| ready(object).0 == reason).await;
         ready(&found).1
@@ -128,13 +128,13 @@ async fn cluster() -> TestCluster {
     }
 }
 
-/// Removes what a test before this one has left.
+/// Removes the networks of an earlier test.
 async fn remove_all(networks: &Api<Network>) {
     for network in networks.list(&ListParams::default()).await.expect("listed") {
         let name = network.name_any();
         let released = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
         networks.patch(&name, &PatchParams::default(), &released).await.expect("patched");
-        // Without a finalizer, one that was being deleted is gone.
+        // Without a finalizer, a terminating object is gone.
         networks.delete(&name, &DeleteParams::default()).await.map(drop).or_else(gone).expect("deleted");
     }
 }

@@ -1,4 +1,5 @@
-//! What this operator relies on of Neutron's API. `NEUTRON_TEST_URL` names a real server (`cargo xtask neutron start`) for the same tests.
+//! The operator's assumptions about Neutron's API. `NEUTRON_TEST_URL` names a real server (`cargo xtask
+//! neutron start`) for the same tests.
 
 use std::{
     env,
@@ -11,7 +12,7 @@ use super::*;
 
 static PROJECTS: AtomicU32 = AtomicU32::new(0);
 
-/// A server, and a project of its own for this test.
+/// A server, and a separate project for this test.
 struct Server {
     neutron: Neutron,
     url: String,

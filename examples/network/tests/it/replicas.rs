@@ -1,4 +1,4 @@
-//! Two replicas, of which one works.
+//! Two replicas: a leader and a standby.
 
 use windlass::leader_election::LeaderElection;
 

@@ -1,4 +1,4 @@
-//! The manifests beside the code are those of the code.
+//! The manifests agree with the code.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! The deletion of sets: which pods stay, and how a set goes that does not decode.
+//! The deletion of sets: the remaining pods, and a deleted set that does not decode.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
@@ -27,7 +27,7 @@ fn set_with_template(name: &str, template: &Value) -> DynamicObject {
     serde_json::from_value(set).expect("an object")
 }
 
-/// Waits until the namespace has exactly these pods, and returns the number of their owners.
+/// Waits until the namespace has exactly these pods, and returns the number of owners.
 async fn pods(user: &User, wanted: &[&str]) -> usize {
     eventually(SOON, || async {
         let pods = user.pods().list(&ListParams::default()).await.map_err(|error| error.to_string())?.items;
@@ -51,7 +51,7 @@ async fn an_orphaning_deletion_leaves_the_pods() {
     fixture.stop().await;
 }
 
-/// A new set of the name goes on with the pods, those that it has too many of included.
+/// A new set with the same name adopts the pods, including surplus pods.
 #[tokio::test]
 async fn a_new_set_adopts_the_pods_that_were_left() {
     let fixture = Fixture::start().await;
@@ -72,7 +72,7 @@ async fn a_new_set_adopts_the_pods_that_were_left() {
     assert_eq!(pods(user, &["web-0", "web-1"]).await, 2);
     assert_eq!(uids().await, before[..2]);
 
-    // A pod whose owner a person has removed is taken back, too.
+    // A pod without an owner, after a change by a user, is adopted, too.
     let released = Patch::Merge(json!({ "metadata": { "ownerReferences": null } }));
     user.pods().patch("web-1", &PatchParams::default(), &released).await.expect("patched");
     eventually(SOON, || async {
@@ -85,7 +85,7 @@ async fn a_new_set_adopts_the_pods_that_were_left() {
     fixture.stop().await;
 }
 
-/// The garbage collector deletes all pods at once, as it does those of a StatefulSet.
+/// The garbage collector deletes all pods at once, like the pods of a StatefulSet.
 #[tokio::test]
 async fn a_foreground_deletion_ends_without_pods() {
     let fixture = Fixture::start().await;

@@ -1,4 +1,4 @@
-//! The operator under faults: it ends in the right state, whatever fails in between.
+//! The operator under faults reaches the right state, regardless of failures in between.
 
 use kube::{CustomResourceExt, api::DeleteParams};
 use ordered_set::{OrderedSet, controller};

@@ -1,4 +1,4 @@
-//! What happened to the pods, from the log of the server: a watch that begins with the first of them.
+//! The history of the pods, from the log of the server: a watch that begins before the first pod.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,19 @@ use windlass_test::eventually;
 
 use crate::{SOON, user::User};
 
-/// One entry of the log.
+/// An entry of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     Created(u32),
     Ready(u32),
-    /// It is not ready any more.
+    /// The pod is not ready any more.
     Unready(u32),
-    /// Its deletion began.
+    /// The deletion of the pod began.
     Deleting(u32),
     Gone(u32),
 }
 
-/// Reads the log of the pods of the namespace until it is as long as it is now.
+/// Reads the log of the pods of the namespace up to the present.
 pub(crate) async fn of(user: &User) -> Vec<Entry> {
     eventually(SOON, || async { try_of(user).await.ok_or("the log ended early") }).await
 }
@@ -78,12 +78,13 @@ async fn try_of(user: &User) -> Option<Vec<Entry>> {
     None
 }
 
-/// What a controller sees may be a moment old: a pod that was ready so many entries ago may count as ready.
+/// The cache of a controller may be a moment old: a pod that was ready this many entries ago may count as
+/// ready.
 const LAG: usize = 2;
 
 /// Panics if a pod was created before all pods with lower indexes were ready.
 pub(crate) fn check_creations(log: &[Entry]) {
-    // Of each pod, whether it is ready, or else at which entry it ceased to be.
+    // For each pod: ready, or the entry at which the pod ceased to be ready.
     let mut pods: BTreeMap<u32, Result<(), Option<usize>>> = BTreeMap::new();
     for (at, entry) in log.iter().enumerate() {
         match entry {

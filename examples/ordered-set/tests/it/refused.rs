@@ -1,4 +1,4 @@
-//! A pod that cannot be created blocks the set, which says why.
+//! A pod that cannot be created blocks the set, and the set reports the reason.
 
 use k8s_openapi::api::core::v1::{Pod, ResourceQuota};
 use kube::{

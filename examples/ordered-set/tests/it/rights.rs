@@ -1,4 +1,5 @@
-//! The operator needs exactly the rights that it declares. `WINDLASS_TEST_KUBECONFIG` names a real cluster to show it on.
+//! The operator needs exactly the declared rights. `WINDLASS_TEST_KUBECONFIG` names a real cluster for this
+//! test.
 
 use kube::api::DeleteParams;
 use ordered_set::{OrderedSet, controller};
@@ -15,7 +16,8 @@ async fn the_declared_rights_are_those_that_are_needed() {
     let manager = Manager::new(cluster.client()).controller(controller());
     let operator = cluster.run_restricted(manager).await;
 
-    // A real control plane without nodes runs no pods: the first one keeps the others waiting, and the set says so.
+    // A real control plane without nodes runs no pods: the first pod keeps the other pods waiting, and the
+    // set reports the first pod.
     let user = User(cluster.client());
     user.create("exact-rights", 2, json!({ "kubelet.windlass.dev/ready-after": "1h" })).await;
     user.blocked("exact-rights", "PodStuck").await;

@@ -1,4 +1,4 @@
-//! A pod that does not become ready keeps the others waiting, and the set says so.
+//! A pod that does not become ready keeps other pods waiting, and the set reports the pod.
 
 use serde_json::json;
 use windlass_test::eventually;
@@ -19,7 +19,7 @@ async fn a_stuck_pod_blocks_and_is_reported() {
     user.recorded("Warning PodStuck pod web-0 is not ready").await;
     assert_eq!(history::of(user).await, [Created(0)]);
 
-    // The pod is of an older template now, and not ready: it is replaced.
+    // The pod now has an older template, and is not ready: the pod is replaced.
     let repaired = json!({ "metadata": { "annotations": { "kubelet.windlass.dev/image-pull": null } } });
     user.change("web", json!({ "template": repaired })).await;
     user.settled("web", 3).await;
@@ -49,7 +49,7 @@ async fn an_update_stops_at_a_pod_that_does_not_become_ready() {
     fixture.stop().await;
 }
 
-/// Each pod that ends is replaced, and the next one ends as well.
+/// Each pod that ends is replaced, and the next pod ends as well.
 #[tokio::test]
 async fn pods_that_end_again_and_again_block() {
     let fixture = Fixture::start().await;
@@ -65,7 +65,7 @@ async fn pods_that_end_again_and_again_block() {
     let message = user.blocked("web", "PodStuck").await;
     assert!(message.starts_with("pod web-"), "{message}");
     let since = user.condition("web", "Blocked").await.last_transition_time;
-    // Some pods later, it is the same block.
+    // Some pods later, the set is still blocked by the same index.
     let count = |log: &[history::Entry]| log.iter().filter(|entry| matches!(entry, Created(_))).count();
     let before = count(&history::of(user).await);
     eventually(SOON, || async {

@@ -1,4 +1,4 @@
-//! What the tests do to a cluster, and see of it.
+//! The tests' actions on a cluster, and observations of the cluster.
 
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::{
@@ -25,7 +25,7 @@ impl User {
         Api::default_namespaced(self.0.clone())
     }
 
-    /// Creates a set. The annotations tell the simulated node what its pods do.
+    /// Creates a set. The annotations script the pods on the simulated node.
     pub(crate) async fn create(&self, name: &str, replicas: u32, annotations: Value) {
         let set = json!({
             "apiVersion": "apps.abc.com/v1",
@@ -67,13 +67,14 @@ impl User {
         self.pods().delete(name, &DeleteParams::default()).await.expect("deleted");
     }
 
-    /// Ends a pod, as an eviction by its node does: it stays, and does not run again.
+    /// Ends a pod like an eviction by the node: the pod stays, and does not run again.
     pub(crate) async fn fail_pod(&self, name: &str) {
         let patch = Patch::Merge(json!({ "status": { "phase": "Failed", "reason": "Evicted" } }));
         self.pods().patch_status(name, &PatchParams::default(), &patch).await.expect("patched");
     }
 
-    /// Checks that a set has its pods, that all are ready and of one image, and that its status says so.
+    /// Checks that a set has the right pods, that all pods are ready and have one image, and that the status
+    /// agrees.
     pub(crate) async fn has(&self, name: &str, replicas: u32) -> Result<(), String> {
         let failed = |error: kube::Error| error.to_string();
         let status = self.sets().get(name).await.map_err(failed)?.status.unwrap_or_default();
@@ -102,7 +103,7 @@ impl User {
         found.unwrap_or_else(|| panic!("{name} has no condition {wanted}"))
     }
 
-    /// Waits until the condition `Blocked` of a set has a reason, and returns its message.
+    /// Waits until the condition `Blocked` of a set has a reason, and returns the message of the condition.
     pub(crate) async fn blocked(&self, name: &str, reason: &str) -> String {
         eventually(SOON, || async {
             let status = self.sets().get(name).await.map_err(|error| error.to_string())?.status;
@@ -115,8 +116,8 @@ impl User {
         .await
     }
 
-    /// Waits until a set is stuck for a reason, whose message begins with `begin`. On a slow machine, the end of a pod may be the reason
-    /// before.
+    /// Waits until a set is stuck for a reason. The message of the reason begins with `begin`. On a slow
+    /// machine, the end of a pod may be an earlier reason.
     pub(crate) async fn stuck(&self, name: &str, begin: &str) {
         eventually(SOON, || async {
             let message = self.blocked(name, "PodStuck").await;

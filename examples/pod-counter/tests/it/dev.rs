@@ -1,4 +1,4 @@
-//! The command `dev`, as a person types it.
+//! The command `dev`, as on a terminal.
 
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, api::ListParams};

@@ -18,7 +18,7 @@ async fn bind(client: &Client, name: &str, pod: &str, instance: &str) {
     binds.create(&PostParams::default(), &EcsBind::new(name, spec)).await.expect("created");
 }
 
-/// Waits until the condition of an `EcsBind` has a reason, and the status agrees with it.
+/// Waits until the condition of an `EcsBind` has a reason, and the status agrees with the condition.
 async fn eventually_is(cluster: &TestCluster, name: &str, bound: bool, reason: &str) {
     let binds: Api<EcsBind> = Api::default_namespaced(cluster.client());
     eventually(SOON, || async {
@@ -84,7 +84,7 @@ async fn an_instance_is_bound_to_one_pod_and_to_the_next_one_when_that_is_let_go
     eventually_is(&cluster, "a", true, "PodRunning").await;
     bind(&client, "b", "db", "i-1").await;
     eventually_is(&cluster, "b", false, "InstanceTaken").await;
-    // One whose pod is taken keeps no instance from others.
+    // An `EcsBind` without the pod does not block the instance.
     bind(&client, "c", "web", "i-2").await;
     eventually_is(&cluster, "c", false, "PodTaken").await;
     bind(&client, "d", "none", "i-2").await;

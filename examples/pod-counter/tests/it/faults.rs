@@ -1,4 +1,4 @@
-//! The controller manager under faults: it ends in the right state, whatever fails in between.
+//! The controller manager under faults reaches the right state, regardless of failures in between.
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::{
@@ -17,7 +17,7 @@ async fn bind(client: &Client, name: &str, pod: &str) {
     binds.create(&PostParams::default(), &EcsBind::new(name, spec)).await.expect("created");
 }
 
-/// Checks that the label counts the pods, and that these objects are bound, and no others.
+/// Checks that the label counts the pods, and that exactly these objects are bound.
 async fn has(client: Client, bound: &[&str]) -> Result<(), String> {
     let failed = |error: kube::Error| error.to_string();
     let pods =

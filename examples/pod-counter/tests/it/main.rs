@@ -19,14 +19,14 @@ use windlass_test::TestCluster;
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// A cluster with a simulated node, which is one of the control plane.
+/// Returns a cluster with a simulated control-plane node.
 async fn cluster() -> TestCluster {
     let cluster = TestCluster::with_controllers().await;
     cluster.install_crd::<EcsBind>().await;
     cluster
 }
 
-/// The controller manager, as the program builds it.
+/// Returns the controller manager, as in the program.
 fn manager(client: Client) -> Manager {
     Manager::new(client).controller(pod_controller()).controller(ecs_bind_controller())
 }

@@ -1,4 +1,4 @@
-//! What a user sees of the operator.
+//! The operator from a user's point of view.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::PostParams;
@@ -102,7 +102,7 @@ async fn a_deployment_of_others_is_left_alone_and_reported() {
     let deployment = user.deployments().get("web").await.expect("got");
     assert!(deployment.owner_references().is_empty());
 
-    // The Foo is retried, so it takes the name as soon as it is free.
+    // The Foo is retried, and takes the name when the name becomes free.
     user.delete_deployment("web").await;
     user.settled("a", 2).await;
     fixture.stop().await;
@@ -113,7 +113,7 @@ async fn a_foo_without_a_name_waits_for_one() {
     let fixture = Fixture::start().await;
     let user = &fixture.user;
     user.create("a", "", Some(1)).await;
-    // The Foos are reconciled in order: when b has its Deployment, a was seen.
+    // The Foos are reconciled in order: when b has a Deployment, a has been reconciled.
     user.create("b", "web", Some(1)).await;
     user.settled("b", 1).await;
     assert_eq!(user.foos().get("a").await.expect("got").status, None);

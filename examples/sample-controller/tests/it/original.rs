@@ -1,7 +1,7 @@
 //! The original, in Go, and this operator do the same: every object and every Event.
 //!
-//! `cargo test -p sample-controller original -- --ignored` builds the Go program from its module and runs both, each on a cluster of its own. It
-//! needs Go, and says so and ends without it.
+//! `cargo test -p sample-controller original -- --ignored` builds the Go program from the Go module and runs
+//! both programs, each on a separate cluster. The test needs Go, and is skipped with a message without Go.
 
 use std::{
     collections::BTreeSet,
@@ -24,14 +24,14 @@ use crate::{SOON, user::User};
 
 const MODULE: &str = "k8s.io/sample-controller@v0.36.3";
 
-/// What a cluster has at the end.
+/// The final state of a cluster.
 struct Outcome {
     /// An object of objects, by kind and name.
     objects: Value,
     events: BTreeSet<String>,
 }
 
-/// The Go program, which ends when this is dropped.
+/// The Go program. Dropping the value ends the program.
 struct Process(Child);
 
 impl Drop for Process {
@@ -71,7 +71,7 @@ async fn it_does_what_the_original_does() {
     }
 }
 
-/// The paths at which two objects differ, with both values.
+/// Returns the paths at which two objects differ, with both values.
 fn differences(path: &str, ours: &Value, theirs: &Value) -> Vec<String> {
     let mut found = Vec::new();
     match (ours, theirs) {
@@ -123,7 +123,7 @@ async fn start(cluster: &TestCluster, program: &Path, folder: &Path) -> Process 
     Process(command.spawn().expect("it starts"))
 }
 
-/// Creates the original's CRD, which is sent as it is.
+/// Creates the original's CRD, unchanged.
 async fn install(cluster: &TestCluster, manifest: &Path) {
     let request = http::Request::post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
         .header(http::header::CONTENT_TYPE, "application/yaml")
@@ -142,7 +142,8 @@ async fn install(cluster: &TestCluster, manifest: &Path) {
 /// Plays the same story on a cluster.
 async fn play(cluster: &TestCluster, with_status: bool) -> Outcome {
     let user = User(cluster.client());
-    // Without the subresource the original cannot write a status: `UpdateStatus` is not found. So it has none, and no Foo is synced.
+    // Without the subresource, the original cannot write a status: `UpdateStatus` is not found. The status is
+    // missing, and no Foo is synced.
     let settled = async |name: &str, replicas: i32| {
         eventually(SOON, || async {
             if with_status {
@@ -194,7 +195,7 @@ async fn play(cluster: &TestCluster, with_status: bool) -> Outcome {
     Outcome { objects: objects(cluster, with_status).await, events }
 }
 
-/// The Foos and Deployments, without what differs from run to run.
+/// Returns the Foos and Deployments, without the fields that differ between runs.
 async fn objects(cluster: &TestCluster, with_status: bool) -> Value {
     let kinds = [("samplecontroller.k8s.io", "v1alpha1", "Foo"), ("apps", "v1", "Deployment")];
     let mut objects = serde_json::Map::new();
@@ -206,7 +207,7 @@ async fn objects(cluster: &TestCluster, with_status: bool) -> Value {
             let mut object = serde_json::to_value(object).expect("JSON");
             normalize(&mut object);
             if !with_status && kind == "Foo" {
-                // The writes of the status count in the generation there, and are those of the object.
+                // The writes of the status increment the generation there, and are writes of the object.
                 object["status"] = Value::Null;
                 object["metadata"]["generation"] = Value::Null;
                 object["metadata"]["managedFields"] = Value::Null;
@@ -233,10 +234,11 @@ fn normalize(value: &mut Value) {
                     _ => normalize(value),
                 }
             }
-            // Whether the ReplicaSet of a deleted Deployment is gone when the next one begins is up to the garbage collector.
+            // The garbage collector decides when the ReplicaSet of a deleted Deployment is gone, and thereby
+            // the collision count.
             members.remove("collisionCount");
             members.remove("f:collisionCount");
-            // They are in the order of the last write of each.
+            // Managers are sorted by the time of the last write.
             if let Some(managers) = members.get_mut("managedFields").and_then(Value::as_array_mut) {
                 managers.sort_by_key(|entry| format!("{} {}", entry["manager"], entry["subresource"]));
             }

@@ -1,4 +1,4 @@
-//! What one reconcile does, without a cluster: the tests of the original's `controller_test.go`.
+//! The writes of one reconcile, without a cluster: the tests of the original's `controller_test.go`.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use sample_controller::{Foo, FooSpec, controller};
@@ -16,7 +16,7 @@ fn foo(replicas: i32) -> Foo {
     object
 }
 
-/// A Foo with its Deployment.
+/// Returns a cluster with a Foo and a Deployment.
 async fn reconciled() -> Result<FakeCluster> {
     let fake = FakeCluster::builder()
         .object(foo(1))

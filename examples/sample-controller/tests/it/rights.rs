@@ -1,4 +1,5 @@
-//! The operator needs exactly the rights that it declares. `WINDLASS_TEST_KUBECONFIG` names a real cluster to show it on.
+//! The operator needs exactly the declared rights. `WINDLASS_TEST_KUBECONFIG` names a real cluster for this
+//! test.
 
 use sample_controller::{Foo, controller};
 use windlass::prelude::*;
@@ -13,7 +14,7 @@ async fn the_declared_rights_are_those_that_are_needed() {
     let manager = Manager::new(cluster.client()).controller(controller());
     let operator = cluster.run_restricted(manager).await;
 
-    // A real control plane without nodes starts no pods, so this looks at the Deployment alone.
+    // A real control plane without nodes starts no pods: this test looks only at the Deployment.
     let user = User(cluster.client());
     let replicas = |wanted| {
         let user = user.clone();

@@ -1,4 +1,4 @@
-//! What the tests do to a cluster, and see of it.
+//! The tests' actions on a cluster, and observations of the cluster.
 
 use std::collections::BTreeSet;
 
@@ -65,7 +65,8 @@ impl User {
         self.deployments().create(&PostParams::default(), &deployment).await.expect("created");
     }
 
-    /// Checks that a Foo controls its Deployment, which has so many replicas, all available, and that the status of the Foo says so.
+    /// Checks that a Foo controls the Deployment, that the Deployment has this number of replicas, all
+    /// available, and that the status of the Foo agrees.
     pub(crate) async fn has(&self, name: &str, replicas: i32) -> Result<(), String> {
         let failed = |error: kube::Error| error.to_string();
         let object = self.foos().get(name).await.map_err(failed)?;

@@ -53,7 +53,7 @@ impl SharedInformerFactory {
         tsi::Interface::new(self.factory.clone())
     }
 
-    /// Returns the informer of a resource of these groups, with objects of no particular type.
+    /// Returns the informer of a resource of these groups, with untyped objects.
     ///
     /// # Errors
     /// The resource is unknown, or the factory has been shut down.

@@ -18,13 +18,14 @@ use windlass::{conditions::Condition, prelude::*};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkSpec {
-    /// The addresses of the subnet, such as `192.168.0.0/16`. They cannot change once the subnet exists.
+    /// The addresses of the subnet, such as `192.168.0.0/16`. The addresses cannot change after the creation
+    /// of the subnet.
     pub cidr: String,
     /// The address of the gateway, inside of the CIDR.
     pub gateway: String,
 }
 
-/// What is known of the network in Neutron.
+/// The observed state of the network in Neutron.
 #[derive(ApplyConfiguration, Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkStatus {

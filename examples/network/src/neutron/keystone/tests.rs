@@ -1,9 +1,10 @@
-//! What the client relies on, of the stand-in and, with `KEYSTONE_TEST_URL`, of the Keystone that `cargo xtask keystone start` runs.
+//! The client's assumptions about Keystone, tested on the stand-in and, with `KEYSTONE_TEST_URL`, on the
+//! Keystone of `cargo xtask keystone start`.
 
 use super::*;
 use crate::neutron::stand_in::{Account, StandIn};
 
-/// A Keystone and the credentials of its user.
+/// A Keystone and the credentials of a user.
 struct Fixture {
     credentials: Credentials,
     _stand_in: Option<StandIn>,

@@ -1,8 +1,8 @@
-//! What goes wrong.
+//! The faults of the stand-in.
 
 use std::time::Duration;
 
-/// What goes wrong with requests to a stand-in. Default: nothing.
+/// The faults of requests to a stand-in. Default: no faults.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Faults {
@@ -15,18 +15,18 @@ pub struct Faults {
     /// A share of the requests, in percent, fails at random: with an error, or by a connection that is closed before or after the
     /// request was carried out.
     pub percent: u8,
-    /// So many responses to requests that write are lost, after the request was carried out.
+    /// The number of lost responses to writes. The writes are carried out.
     pub lost: u32,
     random: Option<fastrand::Rng>,
 }
 
-/// How one request is answered.
+/// The fate of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Work,
     Refuse(u16),
     CloseBefore,
-    /// The request is carried out, and its sender never knows.
+    /// The request is carried out, and the sender gets no response.
     CloseAfter,
 }
 

@@ -1,4 +1,4 @@
-//! A Keystone with one account.
+//! A Keystone with a single account.
 
 use std::{collections::BTreeMap, time::Duration};
 

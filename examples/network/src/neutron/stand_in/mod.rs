@@ -1,6 +1,7 @@
 //! A stand-in of Neutron: an HTTP server in the process with the same API for networks, subnets and quotas, without packets.
 //!
-//! One test suite holds it to the real Neutron (`tests/it/neutron.rs`). It has faults for tests: [`Faults`].
+//! The same tests run on the stand-in and on the real Neutron (`tests/it/neutron.rs`). The stand-in has
+//! faults for tests: [`Faults`].
 
 mod faults;
 mod identity;
@@ -30,7 +31,7 @@ use crate::neutron::Credentials;
 /// The largest body of a request, in bytes.
 const LARGEST: usize = 1 << 20;
 
-/// A running stand-in. It ends when it is dropped.
+/// A running stand-in. Dropping the value ends the stand-in.
 pub struct StandIn {
     address: SocketAddr,
     shared: Arc<Mutex<Shared>>,
@@ -87,7 +88,7 @@ impl StandIn {
         }
     }
 
-    /// Changes what goes wrong.
+    /// Changes the faults.
     pub fn set_faults(&self, faults: Faults) {
         self.shared.lock().faults = faults;
     }
@@ -104,8 +105,8 @@ impl StandIn {
         self.shared.lock().store.set_limit(project, resource, limit);
     }
 
-    /// Sets how many networks, and how many subnets, a project may have that has no quota of its own. Default: 100, as Neutron; -1 means any
-    /// number.
+    /// Sets the largest number of networks, and of subnets, of a project without a quota. Default: 100, as in
+    /// Neutron; -1 means any number.
     pub fn set_default_quota(&self, limit: i64) {
         self.shared.lock().store.set_default_quota(limit);
     }
@@ -134,7 +135,7 @@ impl std::fmt::Debug for StandIn {
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Mutex<Shared>>) {
-    // Dropped with the server, which ends all connections.
+    // Dropped with the server, to end all connections.
     let mut connections = tokio::task::JoinSet::new();
     loop {
         tokio::select! {

@@ -1,4 +1,4 @@
-//! The state of the stand-in, and its requests.
+//! The state of the stand-in, and the requests.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub(super) struct Store {
     quotas: BTreeMap<String, BTreeMap<String, i64>>,
     /// The quota of a project that has set none.
     default_quota: i64,
-    /// How many objects were made, by their plural.
+    /// The number of objects ever made, by plural.
     made: BTreeMap<&'static str, u64>,
 }
 
@@ -71,7 +71,7 @@ impl Store {
         self.quotas.entry(project.to_owned()).or_default().insert(resource.to_owned(), limit);
     }
 
-    /// Answers a request. `project` is that of the token, if there is one.
+    /// Answers a request. `project` is the project of a token.
     pub(super) fn handle(
         &mut self,
         method: &Method,
@@ -201,7 +201,7 @@ impl Store {
         Ok(Reply::ok(204, Value::Null))
     }
 
-    /// Lists objects whose fields have the values of the query, by pages.
+    /// Lists objects with the field values of the query, by pages.
     fn list(&self, plural: &str, query: &[(String, String)], project: Option<&str>) -> Reply {
         let value = |name: &str| query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
         let limit: usize = value("limit").and_then(|limit| limit.parse().ok()).unwrap_or(0);
@@ -240,7 +240,7 @@ impl Store {
         Ok(Reply::ok(200, json!({ "quota": { "network": limit("network"), "subnet": limit("subnet") } })))
     }
 
-    /// Refuses an object more than the quota of its project.
+    /// Refuses an object beyond the project's quota.
     fn charge(&self, plural: &str, project: &str) -> Result<(), Reply> {
         let singular = plural.trim_end_matches('s');
         let limit = self
@@ -282,7 +282,7 @@ impl Store {
     }
 }
 
-/// The fields of a request, all of which must be known.
+/// Returns the fields of a request. Unknown fields are refused.
 fn fields<'b>(body: &'b Value, singular: &str, known: &[&str]) -> Result<&'b Value, Reply> {
     let fields = &body[singular];
     let Some(map) = fields.as_object() else {
@@ -322,7 +322,7 @@ fn owner(fields: &Value, project: Option<&str>) -> String {
     project.or(named).unwrap_or(DEFAULT_PROJECT).to_owned()
 }
 
-/// A value as it is written in a query.
+/// Returns a value in the form of a query.
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

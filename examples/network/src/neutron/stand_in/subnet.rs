@@ -1,4 +1,4 @@
-//! What Neutron computes of a subnet.
+//! The fields of a subnet that Neutron computes.
 
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ pub(super) struct Addresses {
 }
 
 impl Addresses {
-    /// Reads the fields of a request. Without a gateway, the first address is it.
+    /// Reads the fields of a request. The default gateway is the first address.
     pub(super) fn read(fields: &Value) -> Result<Self, Reply> {
         let text = fields["cidr"].as_str().unwrap_or_default();
         let cidr = Cidr::of_network(text)
@@ -86,7 +86,7 @@ pub(super) fn check_gateway_in_pools(gateway: Option<IpAddr>, pools: &[Allocatio
     }
 }
 
-/// Reads pools, which are inside of the block and disjoint.
+/// Reads pools. Pools must be disjoint, and inside of the block.
 pub(super) fn read_pools(values: &[Value], cidr: Cidr) -> Result<Vec<AllocationPool>, Reply> {
     let mut pools: Vec<AllocationPool> = Vec::with_capacity(values.len());
     for value in values {

@@ -4,7 +4,7 @@
 use crate::apis::samplecrd::v1::Network;
 pub use crate::apis::samplecrd::v1::NetworkApplyConfiguration;
 
-/// Makes a configuration of the `Network` with this name and namespace, in which nothing is set.
+/// Makes a configuration of the `Network` with this name and namespace and no other fields.
 pub fn network(name: impl Into<String>, namespace: impl Into<String>) -> NetworkApplyConfiguration {
     Network::apply(name, namespace)
 }

@@ -47,7 +47,7 @@ pub struct HttpClient(Arc<Inner>);
 pub struct Options {
     /// The protocol of the connections. Default: HTTP/2 where the server offers HTTP/2.
     pub protocol: Protocol,
-    /// Whether a write that was sent ends when the caller drops the future. Default: the write runs to its end.
+    /// True if dropping the future of a write cancels the write. Default: false; the write runs to its end.
     pub cancels_dropped_writes: bool,
 }
 

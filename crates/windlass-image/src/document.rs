@@ -228,7 +228,7 @@ pub struct History {
     /// The program that made the layer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_by: Option<String>,
-    /// Whether this step made no layer.
+    /// True if this step made no layer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub empty_layer: bool,
 }

@@ -22,7 +22,7 @@ pub enum RuntimeError {
     /// The operating system refused an operation.
     #[error("{doing}: {error}")]
     Io {
-        /// What was done, with the path or address.
+        /// The operation, with the path or address.
         doing: String,
         /// The answer of the operating system.
         error: std::io::Error,

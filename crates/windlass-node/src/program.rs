@@ -1,4 +1,4 @@
-//! What a container executes: the specification of the pod, laid over the configuration of the image.
+//! The program of a container: the specification of the pod, laid over the configuration of the image.
 
 use crate::images::ImageConfig;
 use crate::{ContainerSpec, RuntimeError};

@@ -1,4 +1,4 @@
-//! What a kubelet tells a [`Runtime`](crate::Runtime), and what the runtime tells the kubelet.
+//! The messages between a kubelet and a [`Runtime`](crate::Runtime).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -50,7 +50,7 @@ pub struct SandboxSpec {
     pub host_name: String,
     /// The address of the pod. Programs may listen on it.
     pub address: IpAddr,
-    /// Whether the pod uses the network of the machine.
+    /// True if the pod uses the network of the machine.
     pub host_network: bool,
     /// The lines of `/etc/hosts` beside those of `localhost` and of the pod.
     pub hosts: Vec<HostName>,
@@ -100,23 +100,23 @@ pub struct ContainerSpec {
     pub environment: Vec<(String, String)>,
     /// The volumes, in any order.
     pub mounts: Vec<Mount>,
-    /// Who the first process runs as.
+    /// The user of the first process.
     pub user: User,
-    /// Whether the root of the file system cannot be written.
+    /// True if the root of the file system cannot be written.
     pub read_only_root: bool,
     /// The most that the container may use.
     pub limits: Limits,
     /// The file of the container's log, in the format of the CRI. Parent directories are created.
     pub log: PathBuf,
-    /// Whether the first process has a terminal.
+    /// True if the first process has a terminal.
     pub terminal: bool,
-    /// Whether the first process has a standard input that clients can attach to.
+    /// True if the first process has a standard input that clients can attach to.
     pub stdin: bool,
-    /// Whether the standard input is closed when the first client has detached.
+    /// True if the standard input is closed when the first client has detached.
     pub stdin_once: bool,
 }
 
-/// Who a container runs as. `None` takes the image's.
+/// The user of a container. `None` takes the image's user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
     /// `runAsUser`.
@@ -136,7 +136,7 @@ pub struct Mount {
     pub source: PathBuf,
     /// An absolute path in the container.
     pub target: PathBuf,
-    /// Whether the container cannot write to it.
+    /// True if the container cannot write to it.
     pub read_only: bool,
 }
 
@@ -156,9 +156,9 @@ pub struct Limits {
 pub struct Command {
     /// The program and its arguments. A program without a slash is looked up in the container's `PATH`.
     pub words: Vec<String>,
-    /// Whether the command has a terminal, and the size of the terminal.
+    /// The size of the terminal, for a command with a terminal.
     pub terminal: Option<TerminalSize>,
-    /// Whether the command has a standard input.
+    /// True if the command has a standard input.
     pub stdin: bool,
 }
 
@@ -169,7 +169,7 @@ pub struct Exit {
     pub code: i32,
     /// The signal that ended the first process.
     pub signal: Option<i32>,
-    /// Whether the memory limit ended it.
+    /// True if the memory limit ended it.
     pub out_of_memory: bool,
     /// When the first process started.
     pub started_at: SystemTime,

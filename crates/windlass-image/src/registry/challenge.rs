@@ -1,6 +1,6 @@
 //! The challenges of the header `WWW-Authenticate`.
 
-/// What a registry asks for.
+/// The authentication that a registry asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Challenge {
     /// A name and a password.

@@ -44,7 +44,7 @@ pub struct Registry {
     authorizations: Mutex<HashMap<(String, String), HeaderValue>>,
 }
 
-/// What a request to a repository may do.
+/// The access of a request to a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
     Pull,

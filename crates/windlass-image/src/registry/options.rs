@@ -11,7 +11,7 @@ use super::Credentials;
 pub struct RegistryOptions {
     /// Files with certificates, in PEM, that are trusted beside those of the machine. Default: none.
     pub ca_files: Vec<PathBuf>,
-    /// Whether all registries are reached by plain HTTP. Default: false.
+    /// True if all registries are reached by plain HTTP. Default: false.
     pub plain_http: bool,
     /// Registries, as `mock.com:5000`, that are reached by plain HTTP if HTTPS fails. Loopback addresses are always among them. Default: none.
     pub insecure_registries: Vec<String>,

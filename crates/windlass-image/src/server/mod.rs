@@ -47,7 +47,7 @@ pub struct RegistryServer {
 struct State {
     store: Store,
     uploads: Uploads,
-    /// Whether only requests that change nothing are answered.
+    /// True if only requests that change nothing are answered.
     read_only: bool,
 }
 

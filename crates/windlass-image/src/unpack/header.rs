@@ -15,7 +15,7 @@ const LARGEST_EXTENSION: u64 = 1 << 20;
 /// The last second of the year 9999.
 const LAST_TIME: u64 = 253_402_300_799;
 
-/// Long names, which come before their entry.
+/// Long names, which come before the entry.
 #[derive(Default)]
 pub(super) struct Extensions {
     path: Option<Vec<u8>>,

@@ -26,7 +26,7 @@ use crate::sample::Sandbox;
 
 type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// What the front does with a request.
+/// The reaction of the front to a request.
 pub(crate) enum Act {
     /// Passes the request to the registry.
     Pass,

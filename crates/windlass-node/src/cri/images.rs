@@ -160,7 +160,8 @@ fn spec(image: &str) -> ImageSpec {
     ImageSpec { image: image.to_owned() }
 }
 
-/// Returns an image as a pod shows it: with the digest of the registry in the name, if there is one.
+/// Returns an image in the form of a pod's status: with the digest of the registry in the name, if the
+/// registry has a digest.
 fn shown(name: &str, image: CriImage) -> Image {
     let own = image.digests.iter().find(|digest| digest.rsplit_once('@').is_some_and(|(of, _)| of == name));
     let digested = own.or(image.digests.first()).unwrap_or(&image.id).clone();

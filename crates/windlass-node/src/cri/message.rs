@@ -98,7 +98,7 @@ pub(super) struct SandboxSecurity {
     pub seccomp: Option<SecurityProfile>,
 }
 
-/// Which namespaces are shared: the numbers are those of [`NamespaceMode`].
+/// The shared namespaces. The numbers are the values of [`NamespaceMode`].
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(super) struct Namespaces {
     #[prost(enumeration = "NamespaceMode", tag = "1")]

@@ -15,8 +15,8 @@ const OWNER: &str = "windlass.dev/cluster";
 
 /// A process on this machine, written as `PID-START-NAMESPACE-RANDOM`.
 ///
-/// The time of the start tells two processes with the same PID apart. PIDs of another namespace mean nothing here. The random part tells two
-/// runtimes of one process apart.
+/// The time of the start tells two processes with the same PID apart. PIDs of another namespace have no
+/// meaning here. The random part distinguishes two runtimes of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Owner(String);
 
@@ -95,7 +95,7 @@ mod tests {
         assert!(!has_ended("7-100-5-ab", Some(5), running));
         assert!(has_ended("7-99-5-ab", Some(5), running));
         assert!(has_ended("8-100-5-ab", Some(5), running));
-        // The PID of another namespace says nothing.
+        // The PID of another namespace has no meaning here.
         assert!(!has_ended("8-100-6-ab", Some(5), running));
         assert!(!has_ended("8-100-5-ab", None, running));
         for wrong in ["", "8", "8-100", "x-100-5-ab", "99999999999-100-5-ab"] {

@@ -90,7 +90,7 @@ fn namespaces(host_network: bool) -> Namespaces {
     }
 }
 
-/// What a container is created with, beside its specification.
+/// The input of a container's creation, beside the specification.
 pub(super) struct Surroundings<'a> {
     /// The ID of the sandbox in the container runtime.
     pub(super) sandbox: &'a str,

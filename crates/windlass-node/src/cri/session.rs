@@ -35,11 +35,11 @@ const V4: &str = "v4.channel.k8s.io";
 
 type Connection = TokioIo<Upgraded>;
 
-/// Which streams the program has.
+/// The streams of the program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Streams {
     pub(super) stdin: bool,
-    /// Whether the program has a terminal.
+    /// True if the program has a terminal.
     pub(super) terminal: bool,
     /// The size of the terminal, if the client knows the size.
     pub(super) size: Option<TerminalSize>,

@@ -17,7 +17,7 @@ pub(crate) enum Mapping {
 /// The settings of a helper.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct HelperSetup {
-    /// Whether the sandboxes use the network of the machine.
+    /// True if the sandboxes use the network of the machine.
     pub host_network: bool,
     /// A directory of the helper's own.
     pub directory: PathBuf,
@@ -78,7 +78,7 @@ pub(crate) enum Message {
 /// Why an operation failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Refusal {
-    /// What kind of failure.
+    /// The kind of failure.
     pub kind: RefusalKind,
     /// The text.
     pub text: String,
@@ -150,9 +150,9 @@ pub(crate) struct SandboxSetup {
 pub(crate) struct ContainerSetup {
     /// The root of the file system.
     pub root: RootSetup,
-    /// What is mounted into the root.
+    /// The mounts in the root.
     pub mounts: Vec<MountSetup>,
-    /// Whether the root cannot be written.
+    /// True if the root cannot be written.
     pub read_only: bool,
     /// The program.
     pub program: ProgramSetup,
@@ -174,7 +174,7 @@ pub(crate) struct MountSetup {
     pub source: PathBuf,
     /// An absolute path in the container.
     pub target: PathBuf,
-    /// Whether the container cannot write.
+    /// True if the container cannot write.
     pub read_only: bool,
 }
 
@@ -189,7 +189,7 @@ pub(crate) struct ProgramSetup {
     pub directory: String,
     /// The user.
     pub user: UserSetup,
-    /// Whether the sandbox uses the network of the machine.
+    /// True if the sandbox uses the network of the machine.
     pub host_network: bool,
     /// The size of the terminal, columns and rows, if there is a terminal.
     pub terminal: Option<(u16, u16)>,
@@ -233,7 +233,8 @@ pub(crate) enum ToProcess {
 /// A message from a starting process to the helper.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum FromProcess {
-    /// The process wants its maps. With a terminal, its master comes along.
+    /// The process waits for the mappings of user and group IDs. With a terminal, the process also sends the
+    /// master.
     Entered { identity: Identity },
     /// The process could not execute its program.
     Failed(Refusal),

@@ -47,7 +47,7 @@ pub(super) fn run(setup: Option<OsString>) -> io::Result<()> {
     }
 }
 
-/// What a process is.
+/// The role of a process.
 enum Kind {
     /// The first process of a container.
     Container,

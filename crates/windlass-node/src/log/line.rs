@@ -30,7 +30,7 @@ pub struct LogLine<'a> {
     pub time: &'a str,
     /// The stream.
     pub stream: LogStream,
-    /// Whether the program's line goes on in the next line of the file (tag `P`).
+    /// True if the program's line goes on in the next line of the file (tag `P`).
     pub partial: bool,
     /// The text, without a line feed.
     pub content: &'a [u8],

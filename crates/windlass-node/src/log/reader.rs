@@ -24,16 +24,16 @@ const CHUNK: usize = 64 << 10;
 /// The longest line of a log file that is read, in bytes. A longer line is no line of a container's log.
 const LONGEST: usize = 1 << 20;
 
-/// What is read of a log.
+/// The part of a log to read.
 #[derive(Clone, Debug, Default)]
 pub struct LogOptions {
-    /// Whether to wait for more until the container has ended.
+    /// True if to wait for more until the container has ended.
     pub follow: bool,
     /// Only the last lines.
     pub tail: Option<usize>,
     /// Only lines that were written at this time or later.
     pub since: Option<SystemTime>,
-    /// Whether each line begins with its time.
+    /// True if each line begins with its time.
     pub timestamps: bool,
     /// The most bytes that are returned.
     pub limit_bytes: Option<u64>,
@@ -126,7 +126,7 @@ impl Cursor {
         Ok(Self { path, options, file, rest: Vec::new(), left })
     }
 
-    /// Whether as many bytes have been returned as the options allow.
+    /// Returns whether as many bytes have been returned as the options allow.
     fn is_full(&self) -> bool {
         self.left == 0
     }

@@ -28,7 +28,7 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// The size of a terminal until a client changes the size.
 const TERMINAL: (u16, u16) = (80, 24);
 
-/// What a container is started with.
+/// The input of a container's start.
 pub(super) struct Start<'a> {
     pub id: &'a str,
     pub sandbox: &'a SandboxSpec,

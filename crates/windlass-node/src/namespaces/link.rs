@@ -51,7 +51,7 @@ pub(super) struct Link {
     writing: tokio::sync::Mutex<()>,
     next: AtomicU64,
     waiting: Mutex<Waiting>,
-    /// Whether overlays work.
+    /// True if overlays work.
     pub overlay: bool,
     pub mapping: Mapping,
     pub host_network: bool,

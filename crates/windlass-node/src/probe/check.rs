@@ -11,7 +11,7 @@ use crate::{Command, ContainerId, Runtime, RuntimeError, SandboxId};
 /// The most output of a command that is kept, in bytes.
 const MOST_OUTPUT: u64 = 10 << 10;
 
-/// What a probe checks.
+/// The check of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Check {
     /// A request whose status must be from 200 to 399.
@@ -42,7 +42,7 @@ pub struct HttpProbe {
     pub port: u16,
     /// The path, with a query.
     pub path: String,
-    /// Whether the request uses TLS. The certificate is not verified, as with the kubelet.
+    /// True if the request uses TLS. The certificate is not verified, as with the kubelet.
     pub tls: bool,
     /// The address in messages and in the header `Host`: that of the pod, or `httpGet.host`.
     pub host: String,

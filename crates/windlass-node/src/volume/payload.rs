@@ -44,8 +44,9 @@ impl Payload {
         self.files.insert(path.into(), PayloadFile { contents: contents.into(), mode });
     }
 
-    /// Writes the files to the volume at `directory`, if they differ from those of the volume. Creates the directory. Returns whether files
-    /// were written. `group` is the `fsGroup`; the group is left out where this process may not change groups.
+    /// Writes the files to the volume at `directory`, if the files of the volume differ. Creates the
+    /// directory. Returns whether files were written. `group` is the `fsGroup`; the group is left out where
+    /// this process may not change groups.
     ///
     /// # Errors
     /// A path is absolute, contains `..`, or begins with `..`; or the files cannot be written. The volume is unchanged then.

@@ -26,7 +26,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// Returns the encoding that a `Content-Type` header names. 415 if it is not supported.
+    /// Returns the encoding that a `Content-Type` header names. Returns 415 for an unsupported encoding.
     pub fn of(content_type: Option<&str>) -> Result<Self, ApiError> {
         let Some(header) = content_type.filter(|header| !header.is_empty()) else { return Ok(Self::Json) };
         match MediaType::essence_of(header).as_deref() {
@@ -65,7 +65,7 @@ impl Decoded {
         let paths = duplicates.iter().chain(unknown).map(String::as_str);
         let found = json::occurrences(&self.text, paths);
         let (of_duplicates, of_unknown) = found.split_at(duplicates.len());
-        // A duplicate is noticed where it comes up again, an unknown field where it comes up.
+        // A duplicate is reported at the second occurrence, an unknown field at the first occurrence.
         let duplicates = of_duplicates.iter().map(|found| found.second).zip(self.duplicates.iter().cloned());
         let unknown = of_unknown.iter().map(|found| found.first).zip(unknown.iter().map(unknown_text));
         let mut complaints: Vec<_> = duplicates
@@ -77,7 +77,7 @@ impl Decoded {
     }
 }
 
-/// Decodes the body of a request for an object of `kind`, which errors name.
+/// Decodes the body of a request for an object of `kind`. Errors name the kind.
 ///
 /// `protobuf` decodes a message with the `k8s\0` prefix. The caller checks the `apiVersion` and `kind` of the value.
 ///
@@ -117,7 +117,7 @@ fn decode_object(
             let head = "couldn't get version/kind; json parse error: ";
             let mut parsed = json::parse(body).map_err(|why| format!("{head}{why}"))?;
             if parsed.value.is_null() {
-                // Nothing is an object without fields, to Go.
+                // Go decodes an empty body as an object without fields.
                 parsed.value = Value::Object(serde_json::Map::new());
             }
             if !parsed.value.is_object() {
@@ -154,7 +154,7 @@ fn decode_object(
     Ok(Decoded { value, duplicates, encoding, text: body.clone() })
 }
 
-/// Returns the start of a body as an error shows it: text if it looks like JSON, otherwise hexadecimal.
+/// Returns the start of a body for an error: text if the body looks like JSON, otherwise hexadecimal.
 pub fn body_summary(body: &[u8]) -> String {
     let shown = &body[..body.len().min(PREFIX_SHOWN)];
     let more = if body.len() > PREFIX_SHOWN { " ..." } else { "" };

@@ -5,10 +5,11 @@ use windlass_schema::{FieldError, go_quote};
 
 use crate::names::{dns_1123_subdomain, port_number};
 
-/// The port of a service reference without one.
+/// The default port of a service reference.
 const DEFAULT_PORT: i64 = 443;
 
-/// Validates the `clientConfig` of a webhook, which is at `path`. It names an HTTPS URL or a service.
+/// Validates the `clientConfig` of a webhook at `path`. A `clientConfig` names either an HTTPS URL or a
+/// service.
 pub fn validate_client_config(config: &Value, path: &str) -> Vec<FieldError> {
     let service = config.get("service").filter(|service| service.is_object());
     match (config.get("url").and_then(Value::as_str), service) {
@@ -51,7 +52,7 @@ fn validate_url(url: &str, path: &str) -> Vec<FieldError> {
 fn validate_service(service: &Value, path: &str) -> Vec<FieldError> {
     let text = |field: &str| service.get(field).and_then(Value::as_str).unwrap_or_default();
     let mut errors = Vec::new();
-    // The real server takes the one for the other.
+    // The real server mistakes the two fields for each other.
     for (field, value) in [("name", text("namespace")), ("namespace", text("name"))] {
         if value.is_empty() {
             errors.push(FieldError::required(format!("{path}.{field}"), ""));
@@ -69,7 +70,7 @@ fn validate_service(service: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// Says what is wrong with the path of a service.
+/// Returns the errors of a service's path.
 fn path_problems(path: &str) -> Vec<String> {
     if path.is_empty() || path == "/" {
         return Vec::new();
@@ -96,7 +97,7 @@ fn path_problems(path: &str) -> Vec<String> {
     problems
 }
 
-/// The parts of a URL, as Go parses it.
+/// The parts of a URL, in Go's terms.
 struct Url<'u> {
     scheme: String,
     host: &'u str,
@@ -137,7 +138,7 @@ impl<'u> Url<'u> {
     }
 }
 
-/// Splits a URL into its scheme, empty if there is none, and the rest.
+/// Splits a URL into the scheme, which may be empty, and the rest.
 fn scheme_of(text: &str) -> Result<(&str, &str), String> {
     for (index, byte) in text.bytes().enumerate() {
         match byte {

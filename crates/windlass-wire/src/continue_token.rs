@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{ApiError, json};
 
-/// Like Go, it ignores bits that are left over at the end.
+/// Ignores trailing bits, like Go.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &URL_SAFE,
     GeneralPurposeConfig::new()
@@ -24,10 +24,11 @@ struct Token<'a> {
     v: &'static str,
     rv: i64,
     start: &'a str,
-    /// How many objects are left; not in the tokens of kube-apiserver, which counts them again.
+    /// The number of remaining objects; not in the tokens of kube-apiserver, which counts again.
     #[serde(skip_serializing_if = "Option::is_none")]
     remaining: Option<u64>,
-    /// When the list began, in seconds since 1970; not in the tokens of kube-apiserver, whose store forgets old states.
+    /// The time of the first page, in seconds since 1970; not in the tokens of kube-apiserver, because etcd
+    /// forgets old states.
     #[serde(skip_serializing_if = "Option::is_none")]
     began: Option<i64>,
 }
@@ -35,24 +36,26 @@ struct Token<'a> {
 /// The position at which the next page of a list begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The resource version of the list; -1 for the current one, after the list's own has expired.
+    /// The resource version of the list; -1 for the current resource version, after the list's resource
+    /// version has expired.
     pub revision: i64,
     /// The first key of the next page, with the prefix given to [`decode`].
     pub start_key: String,
-    /// How many objects are left from there on, where the token says so.
+    /// The number of remaining objects, if the token has the number.
     pub remaining: Option<u64>,
-    /// When the first page was made, in seconds since 1970, where the token says so.
+    /// The time of the first page, in seconds since 1970, if the token has the time.
     pub began: Option<i64>,
 }
 
-/// Creates the token of a position. Its `start_key` is without the prefix, for example `ns/name\0`.
+/// Creates the token of a position. The `start_key` in the token is without the prefix, for example
+/// `ns/name\0`.
 pub fn encode(position: &Position) -> String {
     let Position { revision, ref start_key, remaining, began } = *position;
     let token = Token { v: VERSION, rv: revision, start: start_key, remaining, began };
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
 }
 
-/// Decodes a token. 400 if it is malformed.
+/// Decodes a token. Returns 400 for a malformed token.
 pub fn decode(token: &str, prefix: &str) -> Result<Position, ApiError> {
     read(token, prefix).map_err(|why| ApiError::bad_request(format!("invalid continue token: {why}")))
 }
@@ -86,13 +89,14 @@ fn read(token: &str, prefix: &str) -> Result<Position, String> {
     })
 }
 
-/// Where Go finds that a text is no base64: at the first other character, or at one that is left over at the end.
+/// Returns the position at which Go refuses a text as base64: at the first illegal character, or at a
+/// trailing character.
 fn illegal_byte(token: &str) -> usize {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     token.bytes().position(|byte| !is_letter(byte)).unwrap_or(token.len().saturating_sub(1))
 }
 
-/// Checks that a key does not leave its prefix.
+/// Checks that a key stays below the prefix.
 fn is_clean(key: &str) -> bool {
     let key = key.strip_prefix('/').unwrap_or(key);
     !key.is_empty() && key.split('/').all(|part| !part.is_empty() && part != "." && part != "..")

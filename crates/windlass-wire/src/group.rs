@@ -1,8 +1,8 @@
-//! A resource and its API group, as error texts name it.
+//! A resource and an API group, in the form of error texts.
 
 use std::fmt;
 
-/// A resource and its group; `Display` is `pods` or `deployments.apps`.
+/// A resource and a group; `Display` is `pods` or `deployments.apps`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupResource {
     /// API group; empty for core.
@@ -17,7 +17,7 @@ impl GroupResource {
         Self { group: group.into(), resource: resource.into() }
     }
 
-    /// Whether both are empty: the request is not for a resource.
+    /// Returns whether both are empty: the request is not for a resource.
     pub fn is_empty(&self) -> bool {
         self.group.is_empty() && self.resource.is_empty()
     }

@@ -6,17 +6,17 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// The size in bytes from which bodies are compressed for clients that accept it.
+/// The size in bytes from which bodies are compressed for clients that accept gzip.
 pub const GZIP_FROM: usize = 128 * 1024;
 
-/// Whether a client accepts gzip, by its `Accept-Encoding`.
+/// Returns whether a client accepts gzip, from the header `Accept-Encoding`.
 pub fn accepts_gzip(accept_encoding: Option<&str>) -> bool {
     accept_encoding.is_some_and(|header| {
         header.split(',').any(|part| part.split(';').next().map(str::trim) == Some("gzip"))
     })
 }
 
-/// Compresses a body if it is large enough and `accept_encoding` names gzip. Returns whether it did.
+/// Compresses a large body if `accept_encoding` names gzip. Returns whether the body is compressed.
 pub fn maybe_gzip(accept_encoding: Option<&str>, body: Bytes) -> (Bytes, bool) {
     if !accepts_gzip(accept_encoding) || body.len() < GZIP_FROM {
         return (body, false);

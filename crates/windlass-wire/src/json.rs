@@ -17,7 +17,7 @@ const MAX_DUPLICATE_BYTES: usize = 256 * 1024;
 /// A parsed document.
 #[derive(Debug)]
 pub(crate) struct Parsed {
-    /// The value. Of duplicate fields, it has the last.
+    /// The value. The last of duplicate fields wins.
     pub(crate) value: Value,
     /// The paths of duplicate fields.
     pub(crate) duplicates: Vec<String>,
@@ -39,18 +39,18 @@ pub(crate) struct Occurrences {
     pub(crate) second: Option<usize>,
 }
 
-/// Returns where a text names the fields with these paths, in the order of `paths`.
+/// Returns the positions of the fields with these paths in a text, in the order of `paths`.
 pub(crate) fn occurrences<'p>(bytes: &[u8], paths: impl IntoIterator<Item = &'p str>) -> Vec<Occurrences> {
     let hashes: Vec<PathHash> = paths.into_iter().map(|path| PathHash::default().then(path)).collect();
     let mut reader = Reader::new(bytes);
     reader.wanted = hashes.iter().map(|hash| (*hash, Occurrences::default())).collect();
-    // A text that does not parse is counted up to its error.
+    // A malformed text is counted up to the error.
     _ = reader.document();
     hashes.iter().map(|hash| reader.wanted.get(hash).copied().unwrap_or_default()).collect()
 }
 
-/// A hash of a path that can be extended, so that a long path is not hashed again for each field below it. Paths with
-/// equal hashes are confused, which only changes the order of warnings.
+/// A hash of a path that can be extended, so that a long path is not hashed again for each field below the
+/// path. A collision of hashes only changes the order of warnings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct PathHash(u64);
 
@@ -64,7 +64,7 @@ impl PathHash {
 
 /// A step of a path.
 enum Step {
-    /// A member; the place of its key in the text.
+    /// A member, with the position of the key in the text.
     Key(usize),
     /// An element of an array.
     Index(usize),
@@ -80,7 +80,7 @@ struct Reader<'a> {
     duplicates: Vec<String>,
     /// The bytes that are left for the paths of duplicates.
     duplicate_bytes: usize,
-    /// The number of fields so far; counted if there are wanted ones.
+    /// The number of fields until now; counted only for wanted fields.
     fields: usize,
     wanted: HashMap<PathHash, Occurrences>,
 }
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
             let value = self.value()?;
             self.steps.pop();
             self.hash = parent;
-            // Go reads the type of an object into texts, which null leaves as they are.
+            // Go decodes the type of an object into strings. A null leaves such a string unchanged.
             let is_type = self.steps.is_empty() && matches!(key.as_str(), "kind" | "apiVersion");
             if !(is_type && value.is_null() && map.contains_key(&key)) {
                 map.insert(key, value);
@@ -319,7 +319,7 @@ impl<'a> Reader<'a> {
     fn string(&mut self) -> Result<String, String> {
         self.at += 1;
         let start = self.at;
-        // Most strings have nothing to unescape: take them whole.
+        // Most strings need no unescaping: copy such strings as a whole.
         while self.bytes.get(self.at).is_some_and(|byte| !matches!(byte, b'"' | b'\\' | 0..=0x1f)) {
             self.at += 1;
         }

@@ -1,5 +1,5 @@
-//! The Kubernetes API on the wire: error statuses, request bodies, content negotiation, selectors, continue tokens and
-//! tables. Everything here is a function of bytes and values; nothing knows the objects that a server keeps.
+//! The Kubernetes API on the wire: error statuses, request bodies, content negotiation, selectors, continue
+//! tokens and tables. All functions take bytes and values, and know no stored objects.
 #![forbid(unsafe_code)]
 
 mod body;
@@ -39,7 +39,7 @@ pub fn to_yaml(value: &serde_json::Value) -> Result<String, ApiError> {
     yaml::write(value).map_err(ApiError::internal)
 }
 
-/// Parses a YAML or JSON document. 400 if it is malformed.
+/// Parses a YAML or JSON document. Returns 400 for a malformed document.
 pub fn from_yaml(bytes: &[u8]) -> Result<serde_json::Value, ApiError> {
     yaml::parse(bytes).map(|parsed| parsed.value).map_err(ApiError::bad_request)
 }

@@ -1,23 +1,26 @@
 //! Media types in `Accept` and `Content-Type`.
 
-/// A media type and its parameters: `application/json;as=Table;v=v1`.
+/// A media type with parameters: `application/json;as=Table;v=v1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MediaType {
     /// `type/subtype`.
     pub essence: String,
-    /// Parameters in their order, as they are written; without `q`.
+    /// Parameters in order, with unchanged text; without `q`.
     pub parameters: Vec<(String, String)>,
     /// The preference `q` in thousandths; 1000 if there is none.
     pub quality: u16,
 }
 
 impl MediaType {
-    /// Parses an `Accept` header as kube-apiserver does. Returns its media types, the preferred one first.
+    /// Parses an `Accept` header like kube-apiserver. Returns the media types, the preferred media type
+    /// first.
     ///
-    /// Letters are not changed: `Application/JSON` is another media type. Malformed clauses are left out.
+    /// The case of letters matters: `Application/JSON` is not `application/json`. Malformed clauses are left
+    /// out.
     pub fn parse_accept(header: &str) -> Vec<Self> {
         let mut clauses: Vec<Self> = header.split(',').filter_map(Self::parse_clause).collect();
-        // The real order is no total one: a type without wildcards comes first whatever its preference, compared pairwise.
+        // The order of the real server is not total: in a pairwise comparison, a type without wildcards comes
+        // first regardless of the preference.
         for end in 1..clauses.len() {
             let mut at = end;
             while at > 0 && clauses[at].precedes(&clauses[at - 1]) {
@@ -66,7 +69,7 @@ impl MediaType {
             || !has_any_subtype(self) && has_any_subtype(other)
     }
 
-    /// Whether the clause of an `Accept` header stands for a media type.
+    /// Returns whether the clause of an `Accept` header stands for a media type.
     pub fn includes(&self, essence: &str) -> bool {
         let main = self.essence.strip_suffix("/*");
         self.essence == "*/*"
@@ -102,7 +105,7 @@ impl MediaType {
     }
 }
 
-/// Whether a text is a token of HTTP.
+/// Returns whether a text is a token of HTTP.
 fn is_token(text: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(is_allowed)

@@ -15,7 +15,7 @@ const ENV_NAME: &str = "[a-zA-Z_][a-zA-Z0-9_]*";
 
 const LABEL_KEY_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
 
-/// A check of a name. The arguments are the value, and whether it is a prefix (`generateName`).
+/// A check of a name. The arguments are the value, and true for a prefix (`generateName`).
 pub type NameCheck = fn(&str, bool) -> Vec<String>;
 
 fn pattern(rule: &str, regex: &str, examples: &[&str]) -> String {
@@ -30,7 +30,7 @@ fn longest(bytes: usize) -> String {
     format!("must be no more than {bytes} bytes")
 }
 
-/// The message about a value of more than `max` bytes; older checks call them characters.
+/// Returns the message about a value of more than `max` bytes; older checks write "characters".
 fn longest_characters(bytes: usize) -> String {
     format!("must be no more than {bytes} characters")
 }
@@ -59,7 +59,7 @@ fn matches_label_key(name: &str) -> bool {
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
 }
 
-/// Removes the dash at the end of a `generateName`, which more characters follow.
+/// Removes the dash at the end of a `generateName`, because the server appends more characters.
 fn without_trailing_dash(value: &str, prefix: bool) -> String {
     match value.strip_suffix('-') {
         Some(start) if prefix && !start.is_empty() => {
@@ -182,7 +182,7 @@ pub fn label_value(value: &str) -> Vec<String> {
     complaints
 }
 
-/// Checks a subdomain with a wildcard for its first label: `*.example.com`.
+/// Checks a subdomain with a wildcard as the first label: `*.example.com`.
 pub fn wildcard_subdomain(value: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if value.len() > 253 {
@@ -198,7 +198,7 @@ pub fn wildcard_subdomain(value: &str) -> Vec<String> {
     complaints
 }
 
-/// Checks a subdomain whose labels may have underscores: a search domain of a resolver.
+/// Checks a subdomain with underscores in labels: a search domain of a resolver.
 pub fn subdomain_with_underscores(value: &str) -> Vec<String> {
     let is_label = |label: &str| {
         let bytes = label.strip_prefix('_').unwrap_or(label).as_bytes();
@@ -258,7 +258,7 @@ pub fn env_var_name(value: &str) -> Vec<String> {
     ]
 }
 
-/// Checks the name of an environment variable in its older syntax: a C identifier.
+/// Checks the name of an environment variable in the older syntax: a C identifier.
 pub fn c_identifier(value: &str) -> Vec<String> {
     let bytes = value.as_bytes();
     let starts = bytes.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');

@@ -1,4 +1,5 @@
-//! Content negotiation: the media type of a response, and whether it is the object, a `Table` or only metadata.
+//! Content negotiation: the media type and the representation (object, `Table` or only metadata) of a
+//! response.
 
 use super::{ApiError, MediaType};
 
@@ -25,7 +26,7 @@ impl Format {
 /// The representation of an object in a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Representation {
-    /// The object or list itself.
+    /// The full object or list.
     #[default]
     Object,
     /// A `Table`, in `meta.k8s.io/v1` or `v1beta1`.
@@ -62,26 +63,27 @@ pub struct Negotiated {
     pub format: Format,
     /// The transformation.
     pub representation: Representation,
-    /// Whether to indent JSON for people.
+    /// True if to indent JSON for people.
     pub pretty: bool,
 }
 
 /// The kind of response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// One object, or the list that a deletion of a collection returns.
+    /// A single object, or the list that a deletion of a collection returns.
     Object,
-    /// What has no table: the result of an action, such as a review, a token or a binding, and some parts of objects.
+    /// A response without a table: the result of an action, such as a review, a token or a binding, and some
+    /// parts of objects.
     Action,
-    /// The collection of a built-in kind, which may also be watched.
+    /// The collection of a built-in kind. A request may also watch the collection.
     List,
-    /// A watch, which supports JSON only.
+    /// A watch: JSON only.
     Watch,
-    /// Any response about a custom resource but a watch. Its 406 always lists the same media types.
+    /// Any response about a custom resource except a watch. A 406 always lists the same media types.
     Custom,
     /// A watch of a custom resource.
     CustomWatch,
-    /// A document of discovery, which has no other representation.
+    /// A document of discovery, without other representations.
     Document,
 }
 
@@ -93,7 +95,7 @@ const STREAM_MEDIA_TYPES: &[&str] =
 /// router does before a handler negotiates.
 ///
 /// # Errors
-/// 406 with the media types of the route: those of `target`, after `more`.
+/// 406 with the media types of the route: `more`, then the media types of `target`.
 pub fn expect_produced(accept: Option<&str>, target: Target, more: &[&str]) -> Result<(), ApiError> {
     let mut produced = [more, MEDIA_TYPES].concat();
     if matches!(target, Target::List | Target::Watch) {
@@ -102,7 +104,7 @@ pub fn expect_produced(accept: Option<&str>, target: Target, more: &[&str]) -> R
     expect_one_of(accept, &produced)
 }
 
-/// Checks that the `Accept` header names one of the media types that a route produces.
+/// Checks that the `Accept` header names a media type that a route produces.
 ///
 /// # Errors
 /// 406 with these media types.
@@ -119,9 +121,10 @@ pub fn expect_one_of(accept: Option<&str>, produced: &[&str]) -> Result<(), ApiE
     )))
 }
 
-/// Chooses the representation by the `Accept` header. 406 if it names none that is supported.
+/// Chooses the representation by the `Accept` header. Returns 406 if the header names no supported media
+/// type.
 ///
-/// Responses in protobuf are not supported: clients that prefer it also accept JSON.
+/// Responses in protobuf are not supported: clients that prefer protobuf also accept JSON.
 pub fn negotiate(accept: Option<&str>, target: Target) -> Result<Negotiated, ApiError> {
     let Some(header) = accept.filter(|header| !header.trim().is_empty()) else {
         return Ok(Negotiated::default());
@@ -133,7 +136,7 @@ pub fn negotiate(accept: Option<&str>, target: Target) -> Result<Negotiated, Api
     Ok(found)
 }
 
-/// Checks that a watch has a format. The preferred one counts, though the client may take others.
+/// Checks that the preferred media type can be streamed, even if the client accepts other media types.
 ///
 /// # Errors
 /// 406 for YAML.
@@ -194,7 +197,7 @@ fn representation(clause: &MediaType) -> Option<Representation> {
     }
 }
 
-/// Whether JSON is indented for a client that does not set `?pretty`: for curl, wget and browsers.
+/// Returns whether JSON is indented for a client that does not set `?pretty`: for curl, wget and browsers.
 pub fn pretty_by_user_agent(user_agent: &str) -> bool {
     ["curl", "Wget", "Mozilla/5.0"].iter().any(|start| user_agent.starts_with(start))
 }

@@ -1,8 +1,8 @@
-//! JSON patch (RFC 6902) and merge patch (RFC 7386) as kube-apiserver applies them.
+//! JSON patch (RFC 6902) and merge patch (RFC 7386) with kube-apiserver's rules.
 //!
-//! A patch is written by a client, so its result is bounded: a [`JsonPatch`] copies at most [`Limits::copied_bytes`],
-//! nests at most [`Limits::depth`] levels and shifts at most [`Limits::work`] elements. The result of a merge patch is
-//! never deeper or larger than the object and the patch together.
+//! A patch comes from a client, and the result is therefore bounded: a [`JsonPatch`] copies at most
+//! [`Limits::copied_bytes`], nests at most [`Limits::depth`] levels and shifts at most [`Limits::work`]
+//! elements. The result of a merge patch is never deeper or larger than the object and the patch together.
 
 mod apply;
 mod measure;
@@ -25,21 +25,22 @@ pub struct Limits {
     pub depth: usize,
     /// The JSON bytes that all `copy` operations together may copy.
     pub copied_bytes: usize,
-    /// The array elements that all operations together may shift by inserting and removing. A value that moves to a
-    /// deeper place is measured, which counts as [`Limits::MEASURED`] shifted elements for each value in it.
+    /// The array elements that all operations together may shift by inserting and removing. A value that
+    /// moves to a deeper place is measured; each value inside counts as [`Limits::MEASURED`] shifted
+    /// elements.
     pub work: usize,
 }
 
 impl Limits {
-    /// The most operations in one patch.
+    /// The largest number of operations in a patch.
     pub const OPERATIONS: usize = 10_000;
-    /// What measuring one value costs, in units of [`work`](Self::work).
+    /// The cost of measuring one value, in units of [`work`](Self::work).
     pub const MEASURED: usize = 8;
 }
 
 impl Default for Limits {
-    /// The limits of the server. `copied_bytes` is that of kube-apiserver, which has no limit of work and allows
-    /// results 10,000 levels deep.
+    /// The limits of the server. `copied_bytes` is kube-apiserver's limit. kube-apiserver has no limit of
+    /// work, and allows results 10,000 levels deep.
     fn default() -> Self {
         Self { depth: json::MAX_DEPTH, copied_bytes: 3 * 1024 * 1024, work: 16 << 20 }
     }
@@ -59,7 +60,7 @@ impl JsonPatch {
     /// `fieldValidation=Ignore`; otherwise an operation with a member of a wrong type does not apply.
     ///
     /// # Errors
-    /// If the patch is not a list of objects. The error is the one of Go's decoder.
+    /// The patch is not a list of objects. The error is the error of Go's decoder.
     pub fn read(patch: Value, typed: bool) -> Result<Self, String> {
         operation::read(patch, typed)
     }

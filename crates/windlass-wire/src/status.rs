@@ -9,7 +9,7 @@ use windlass_schema::{FieldError, go_quote};
 
 use super::GroupResource;
 
-/// The most errors that one reply lists. An object of three megabytes can have a million of them.
+/// The largest number of errors in a reply. An object of three megabytes can have a million errors.
 const MAX_ERRORS: usize = 1000;
 
 /// The `Status` object.
@@ -27,7 +27,7 @@ pub struct Status {
     /// The machine-readable reason.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub reason: Cow<'static, str>,
-    /// The object that the status is about, and its errors.
+    /// The object of the status, and the errors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Details>,
     /// The HTTP status code; 0 (absent) on some successes.
@@ -65,7 +65,7 @@ pub struct Details {
     pub retry_after_seconds: u32,
 }
 
-/// One entry of [`Details::causes`].
+/// An entry of [`Details::causes`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cause {
@@ -114,7 +114,7 @@ impl Status {
         }
     }
 
-    /// Returns the token with which a list can go on after its own token expired, or "".
+    /// Returns the token that continues a list after the list's own token expired, or "".
     pub fn continue_token(&self) -> &str {
         &self.metadata.continue_token
     }
@@ -125,7 +125,7 @@ impl Status {
     }
 }
 
-/// The error of a request, as it is sent to the client.
+/// The error of a request, in the form that is sent to the client.
 #[derive(Clone, PartialEq)]
 pub struct ApiError(Box<Status>);
 
@@ -209,7 +209,7 @@ impl ApiError {
         Self::new(409, "Conflict", message).about(resource, name)
     }
 
-    /// 409: the object was changed since the client read it.
+    /// 409: the object has changed since the client read the object.
     pub fn modified(resource: &GroupResource, name: &str) -> Self {
         Self::conflict(
             resource,
@@ -234,7 +234,7 @@ impl ApiError {
         Self::conflict(resource, name, why)
     }
 
-    /// 422: the object is invalid; `kind` is its kind, not its resource.
+    /// 422: the object is invalid; `kind` is the kind, not the resource.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let head = format!("{qualified} {} is invalid", go_quote(name));
@@ -290,7 +290,7 @@ impl ApiError {
         Self::new(401, "Unauthorized", "Unauthorized")
     }
 
-    /// 403 about a resource or one object.
+    /// 403 about a resource or an object.
     pub fn forbidden(resource: &GroupResource, name: &str, why: impl fmt::Display) -> Self {
         let message = if resource.is_empty() {
             format!("forbidden: {why}")
@@ -342,7 +342,7 @@ impl ApiError {
         Self::new(406, "NotAcceptable", message)
     }
 
-    /// 406: the client asked for a list as the metadata of one object, or for an object as a list of metadata.
+    /// 406: the client asked for a list as the metadata of an object, or for an object as a list of metadata.
     ///
     /// `go_type` is the type of the response in kube-apiserver, for example `core.PodList`.
     pub fn wrong_form(is_list: bool, go_type: &str) -> Self {
@@ -362,7 +362,7 @@ impl ApiError {
         error
     }
 
-    /// Whether kube-apiserver's router gives the reply, before a handler could add warnings.
+    /// Returns whether kube-apiserver's router gives the reply, before a handler could add warnings.
     pub fn is_of_router(&self) -> bool {
         ["406: ", "415: "].iter().any(|start| self.0.message.starts_with(start))
     }
@@ -393,7 +393,7 @@ impl ApiError {
         Self::expired(format!("too old resource version: {wanted} ({oldest})"))
     }
 
-    /// 410 with a token that continues the list at the current state, so that the list is inconsistent.
+    /// 410 with a token that continues the list at the current state. The list is then inconsistent.
     pub fn continue_expired(continue_token: String) -> Self {
         let mut error = Self::expired(
             "The provided continue parameter is too old to display a consistent list result. You can start a \
@@ -458,7 +458,7 @@ impl ApiError {
             .causes(vec![Cause { message: why, ..Cause::default() }])
     }
 
-    /// The reply of an admission webhook that denied a request, with the code, reason and details that it chose.
+    /// The reply of an admission webhook that denied a request, with the webhook's code, reason and details.
     pub fn rejected(
         code: u16,
         reason: impl Into<String>,
@@ -508,7 +508,7 @@ pub struct Denied<'a> {
     pub namespace: &'a str,
     /// Name of the object, or empty.
     pub name: &'a str,
-    /// The path of the request; used if it is not that of a resource.
+    /// The path of the request; used if the path is not the path of a resource.
     pub path: &'a str,
 }
 
@@ -534,7 +534,7 @@ impl fmt::Display for Denied<'_> {
     }
 }
 
-/// Escapes the characters of HTML, so that a browser cannot take an error for a page.
+/// Escapes the characters of HTML: a browser cannot take an error for a page.
 fn sanitize(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

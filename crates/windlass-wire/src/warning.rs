@@ -1,11 +1,11 @@
-//! `Warning` headers, limited as kube-apiserver limits them.
+//! `Warning` headers, with kube-apiserver's limits.
 
 use std::collections::HashSet;
 
 /// If the warnings of a response have more characters together, each is cut.
 const MAX_TOTAL: usize = 4096;
 
-/// What a warning is cut to, in characters.
+/// The length to which a warning is cut, in characters.
 const MAX_EACH: usize = 256;
 
 /// Returns the values of the `Warning` headers for these texts, in order.
@@ -14,11 +14,11 @@ const MAX_EACH: usize = 256;
 /// remaining texts have more than 4,096 characters together, each is cut to 256 characters, and texts that exceed the
 /// total of 4,096 are dropped.
 ///
-/// Values are bytes of UTF-8; clients read them as such.
+/// Values are bytes of UTF-8, as clients expect.
 pub fn warning_headers<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Vec<Vec<u8>> {
     let mut seen = HashSet::new();
     let mut headers = Headers::default();
-    // The texts so far, cut, to be written again if it turns out that all have to be cut.
+    // The cut texts until now. If the total is too long, the cut texts replace the full texts.
     let mut cut: Vec<String> = Vec::new();
     let mut is_cutting = false;
     for text in texts {

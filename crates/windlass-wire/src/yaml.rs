@@ -5,14 +5,14 @@ use serde_saphyr::{DuplicateKeyPolicy, Error, Options};
 
 use super::json::{self, MAX_DEPTH};
 
-/// The stack for the nesting of a document: a level takes tens of kilobytes in a debug build. Only what is used of it
-/// takes memory.
+/// The stack for the nesting of a document: a level takes tens of kilobytes in a debug build. Only used pages
+/// of the stack take memory.
 const STACK: usize = 64 << 20;
 
 /// A parsed document.
 #[derive(Debug)]
 pub(crate) struct Parsed {
-    /// The value. Of duplicate fields, it has the last.
+    /// The value. The last of duplicate fields wins.
     pub(crate) value: Value,
     /// The errors about duplicate fields.
     pub(crate) duplicates: Vec<String>,
@@ -39,7 +39,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, String> {
     on_large_stack(|| read(first_document(text)))
 }
 
-/// Cuts off the documents after the first: kube-apiserver does not read them.
+/// Cuts off the documents after the first document: kube-apiserver ignores further documents.
 fn first_document(text: &str) -> &str {
     let mut end = 0;
     let mut has_content = false;
@@ -57,8 +57,8 @@ fn first_document(text: &str) -> &str {
     text
 }
 
-/// Reads a document that is JSON, as most clients send it: that is much faster. `None` if it is not, or has a duplicate
-/// field, which YAML reports in another way.
+/// Parses a document that is JSON, because most clients send JSON, and JSON is much faster. Returns `None`
+/// for other documents, or for a duplicate field, because YAML reports duplicates differently.
 fn as_json(bytes: &[u8]) -> Option<Value> {
     bytes
         .trim_ascii_start()
@@ -68,7 +68,7 @@ fn as_json(bytes: &[u8]) -> Option<Value> {
         .map(|parsed| parsed.value)
 }
 
-/// Runs work that recurses deeply on a thread of its own.
+/// Runs deeply recursive work on a separate thread.
 fn on_large_stack<T: Send>(work: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
     std::thread::scope(|scope| {
         let worker = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
@@ -98,7 +98,7 @@ fn explain(error: &Error) -> String {
     format!("yaml: {}{text}", line.unwrap_or_default())
 }
 
-/// Writes a value as YAML, as `Accept: application/yaml` asks for it.
+/// Writes a value as YAML, for `Accept: application/yaml`.
 pub(crate) fn write(value: &Value) -> Result<String, String> {
     on_large_stack(|| serde_saphyr::to_string(value).map_err(|error| error.to_string()))
 }

@@ -16,7 +16,7 @@ pub enum JsonPatchError {
     DoesNotApply {
         /// The index of the operation.
         operation: usize,
-        /// Why it does not apply.
+        /// The reason of the mismatch.
         why: Mismatch,
     },
     /// The `copy` operations copy more than [`Limits::copied_bytes`].
@@ -48,7 +48,7 @@ pub enum Mismatch {
     /// The whole document would become a scalar.
     #[error("a document can only be replaced with an object or an array")]
     Document,
-    /// A `test` found another value.
+    /// A `test` found a different value.
     #[error("the values differ")]
     Value,
     /// The operation is unknown.
@@ -66,7 +66,7 @@ impl From<JsonPatchError> for ApiError {
     }
 }
 
-/// Why an operation failed; its index is added by [`apply`].
+/// The reason of a failed operation; [`apply`] adds the index of the operation.
 enum Failure {
     DoesNotApply(Mismatch),
     Limit(JsonPatchError),
@@ -103,7 +103,7 @@ pub(super) fn apply(
 struct Target<'l> {
     root: Value,
     limits: &'l Limits,
-    /// What may still be copied.
+    /// The remaining allowance for copies.
     copies: Allowance,
     /// The work that is left.
     work: usize,
@@ -204,9 +204,9 @@ impl Target<'_> {
         }
     }
 
-    /// Returns a copy of the value at `from`, which is to be added at `path`.
+    /// Returns a copy of the value at `from`, for an addition at `path`.
     fn copy(&mut self, from: Pointer<'_>, path: Pointer<'_>) -> Result<Value> {
-        // The copy fits if it is not deeper than the levels that are left below its new place.
+        // The copy fits if the copy is not deeper than the levels that are left below the new place.
         let depth = self.limits.depth.checked_sub(path.depth()).ok_or(self.too_deep())?;
         let (keys, last) = from.split();
         let container = descend(&self.root, keys)?;
@@ -228,7 +228,7 @@ impl Target<'_> {
         if found == expected { Ok(()) } else { Err(Failure::DoesNotApply(Mismatch::Value)) }
     }
 
-    /// Returns the object or array that the path leads to, and the key in it.
+    /// Returns the object or array that the path leads to, and the last key of the path.
     fn container<'s, 'p>(
         &'s mut self,
         path: Pointer<'p>,
@@ -248,7 +248,7 @@ impl Target<'_> {
         Ok((place, last))
     }
 
-    /// Checks that a value is not too deep for its place. Returns the number of values in it.
+    /// Checks that a value is not too deep for a place. Returns the number of values inside.
     fn expect_depth(&self, path: Pointer<'_>, value: &Value) -> Result<usize> {
         let depth = self.limits.depth.checked_sub(path.depth());
         depth.and_then(|depth| count(value, depth)).ok_or(self.too_deep())

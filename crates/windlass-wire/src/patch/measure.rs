@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Returns the number of values in `value`, or `None` if they nest deeper than `depth`.
+/// Returns the number of values in `value`, or `None` if the values nest deeper than `depth`.
 ///
 /// A scalar has depth 0, and an empty object or array has depth 1.
 pub(super) fn count(value: &Value, depth: usize) -> Option<usize> {
@@ -32,7 +32,8 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// Subtracts the size of a value. Returns `None` if it is larger than what is left, or nests deeper than `depth`.
+    /// Subtracts the size of a value. Returns `None` if the value exceeds the allowance, or nests deeper than
+    /// `depth`.
     pub(super) fn take(&mut self, value: &Value, depth: usize) -> Option<()> {
         match value {
             Value::Null => self.bytes(4),
@@ -61,7 +62,7 @@ impl Allowance {
         Some(())
     }
 
-    /// Subtracts a string as Go writes it, with the characters of HTML escaped.
+    /// Subtracts a string in Go's JSON, with the characters of HTML escaped.
     fn text(&mut self, text: &str) -> Option<()> {
         self.bytes(text.len() + 2)?;
         let escaped = text.bytes().map(|byte| match byte {

@@ -33,7 +33,7 @@ fn merge(members: &mut Map<String, Value>, patch: &Map<String, Value>) {
     }
 }
 
-/// Copies a value without the members that are `null`. Elements of arrays stay, so that indexes keep their meaning.
+/// Copies a value without the members that are `null`. Elements of arrays stay, so that indexes stay valid.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(members) => {

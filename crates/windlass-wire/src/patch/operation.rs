@@ -14,7 +14,7 @@ pub(super) struct Operation {
     pub(super) value: Option<Value>,
 }
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
     Add,

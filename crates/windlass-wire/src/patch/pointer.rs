@@ -1,4 +1,4 @@
-//! JSON pointers (RFC 6901) as kube-apiserver reads them.
+//! JSON pointers (RFC 6901) with kube-apiserver's rules.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ pub(super) struct Pointer<'a> {
 }
 
 impl<'a> Pointer<'a> {
-    /// Returns `None` if the text has no `/`: then it names no place in a document.
+    /// Returns `None` for a text without `/`. Such a text names no place in a document.
     pub(super) fn of(text: &'a str) -> Option<Self> {
         text.split_once('/').map(|(_, keys)| Self { keys })
     }
@@ -25,7 +25,7 @@ impl<'a> Pointer<'a> {
         (parents, unescape(last))
     }
 
-    /// Returns the number of keys, which is the number of containers around the place.
+    /// Returns the number of keys, that is, of containers around the place.
     pub(super) fn depth(self) -> usize {
         self.keys.bytes().filter(|byte| *byte == b'/').count() + 1
     }

@@ -237,8 +237,8 @@ fn operation() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Whether the operation does more here than RFC 6902 allows: reads or replaces a member that is missing, or moves a
-/// value into itself.
+/// Returns whether the operation does more here than RFC 6902 allows: reads or replaces a missing member, or
+/// moves a value into the value itself.
 fn is_extension(document: &Value, operation: &Value) -> bool {
     let text = |name: &str| operation[name].as_str().unwrap_or_default();
     let missing = |path: &str| document.pointer(path).is_none();
@@ -277,7 +277,7 @@ proptest! {
 
     #[test]
     fn merge_patches_give_what_the_standard_says(document in object(), patch in object()) {
-        // A null in a list is the one difference.
+        // A null in a list is the only difference.
         prop_assume!(!patch.to_string().contains('['));
         let (mut ours, mut theirs) = (document.clone(), document);
         merge_patch(&mut ours, &patch);

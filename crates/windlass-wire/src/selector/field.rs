@@ -7,7 +7,7 @@ use crate::ApiError;
 /// The fields that every resource has.
 const METADATA_FIELDS: [&str; 2] = ["metadata.name", "metadata.namespace"];
 
-/// Returns the error for a field of a resource that lists what it supports.
+/// Returns the error for an unknown field, with the supported fields.
 pub fn unknown_field(field: &str, supported: &[&str]) -> String {
     let known: Vec<String> = METADATA_FIELDS.iter().chain(supported).map(|name| go_quote(name)).collect();
     format!("{} is not a known field selector: only {}", go_quote(field), known.join(", "))
@@ -22,7 +22,7 @@ pub enum FieldOperator {
     NotEquals,
 }
 
-/// A comparison of one field.
+/// A comparison of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldRequirement {
     /// The field's path.
@@ -33,12 +33,12 @@ pub struct FieldRequirement {
     pub value: String,
 }
 
-/// A field selector; the empty one matches everything.
+/// A field selector; an empty selector matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSelector(Vec<FieldRequirement>);
 
 impl FieldSelector {
-    /// Parses a selector. 400 if it is malformed.
+    /// Parses a selector. Returns 400 for a malformed selector.
     pub fn parse(text: &str) -> Result<Self, ApiError> {
         let mut terms = split_terms(text);
         terms.sort_unstable();
@@ -64,12 +64,12 @@ impl FieldSelector {
         &self.0
     }
 
-    /// Whether every object matches.
+    /// Returns whether every object matches.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Checks that all fields are `metadata.name`, `metadata.namespace` or one of `supported`.
+    /// Checks that all fields are `metadata.name`, `metadata.namespace` or in `supported`.
     ///
     /// 400 with the text that `refusal` returns for any other field.
     pub fn check(&self, supported: &[&str], refusal: impl FnOnce(&str) -> String) -> Result<(), ApiError> {
@@ -80,7 +80,7 @@ impl FieldSelector {
         }
     }
 
-    /// Whether an object matches. `value` returns the value of a field, or "" if the object does not have it.
+    /// Returns whether an object matches. `value` returns the value of a field, or "" for a missing field.
     pub fn matches(&self, mut value: impl FnMut(&str) -> String) -> bool {
         self.0.iter().all(|requirement| {
             let equal = value(&requirement.field) == requirement.value;

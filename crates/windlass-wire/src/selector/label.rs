@@ -10,7 +10,7 @@ use crate::{ApiError, names};
 /// An operator of a label selector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LabelOperator {
-    /// The label has one of the values; also `=` and `==`.
+    /// The label has a value of the set; also `=` and `==`.
     In,
     /// The label is absent or has none of the values; also `!=`.
     NotIn,
@@ -24,7 +24,7 @@ pub enum LabelOperator {
     LessThan,
 }
 
-/// A comparison of one label.
+/// A comparison of a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelRequirement {
     /// The label's key.
@@ -56,19 +56,19 @@ impl LabelRequirement {
     }
 }
 
-/// A label selector; the empty one matches everything.
+/// A label selector; an empty selector matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector(Vec<LabelRequirement>);
 
 impl LabelSelector {
-    /// Parses the selector of a query. 400 if it is malformed.
+    /// Parses the selector of a query. Returns 400 for a malformed selector.
     pub fn parse(text: &str) -> Result<Self, ApiError> {
         Parser::new(text).selector().map(Self).map_err(ApiError::bad_request)
     }
 
     /// Reads the `spec.selector` of an object: `matchLabels` and `matchExpressions`.
     ///
-    /// Malformed expressions, which validation rejects, match nothing.
+    /// Malformed expressions match no object; validation rejects such expressions.
     pub fn from_object(selector: &Value) -> Self {
         let mut requirements = Vec::new();
         if let Some(labels) = selector.get("matchLabels").and_then(Value::as_object) {
@@ -92,7 +92,7 @@ impl LabelSelector {
         Self(requirements)
     }
 
-    /// Reads a selector that is a map of labels, as services have it.
+    /// Reads a selector that is a map of labels, as in a Service.
     pub fn from_map(labels: &Map<String, Value>) -> Self {
         Self(exact(labels).collect())
     }
@@ -102,17 +102,18 @@ impl LabelSelector {
         &self.0
     }
 
-    /// Whether every object matches.
+    /// Returns whether every object matches.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether `metadata.labels` of an object match.
+    /// Returns whether `metadata.labels` of an object match.
     pub fn matches(&self, labels: Option<&Map<String, Value>>) -> bool {
         self.matches_by(|key| labels?.get(key)?.as_str())
     }
 
-    /// Whether an object matches; `value` returns the value of a label, `None` where the object does not have it.
+    /// Returns whether an object matches; `value` returns the value of a label, or `None` for a missing
+    /// label.
     pub fn matches_by<'a>(&self, value: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|requirement| requirement.matches(value(&requirement.key)))
     }
@@ -134,7 +135,7 @@ impl std::fmt::Display for LabelRequirement {
     }
 }
 
-/// Writes the selector as it is written in a query.
+/// Writes the selector in the syntax of a query.
 impl std::fmt::Display for LabelSelector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (index, requirement) in self.0.iter().enumerate() {
@@ -176,7 +177,7 @@ impl Token<'_> {
 const SYMBOLS: [char; 7] = ['=', '!', '(', ')', ',', '>', '<'];
 
 fn scan(text: &str) -> Vec<Token<'_>> {
-    // A NUL ends the selector, as it ends the string in the real server's scanner.
+    // A NUL ends the selector, like a string in the real server's scanner.
     let mut rest = text.split('\0').next().unwrap_or_default();
     let mut tokens = Vec::new();
     loop {
@@ -254,7 +255,7 @@ impl<'a> Parser<'a> {
         };
         let complaints = names::label_key(key);
         if !complaints.is_empty() {
-            // The path is nil there, and printed so.
+            // The path is nil in the real server, and is printed as nil.
             return Err(FieldError::invalid("<nil>", key, complaints.join("; ")).to_string());
         }
         if negated || matches!(self.peek(), Token::End | Token::Symbol(",")) {

@@ -44,7 +44,7 @@ pub fn human_duration(seconds: i64) -> String {
     }
 }
 
-/// Formats the age of a time in an object; `<unknown>` if it is absent.
+/// Formats the age of a time in an object; `<unknown>` for a missing time.
 pub(super) fn since(time: Option<&Value>, now: Timestamp) -> String {
     match time.and_then(Value::as_str).filter(|text| !text.is_empty()) {
         None => "<unknown>".to_owned(),

@@ -36,7 +36,7 @@ impl Column {
         Self::new(name, "boolean")
     }
 
-    /// A column of times, which clients show as ages.
+    /// Returns a column of times. Clients show times as ages.
     pub(super) const fn date(name: &'static str) -> Self {
         Self::new(name, "date")
     }

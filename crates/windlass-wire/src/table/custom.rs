@@ -6,7 +6,7 @@ use super::age;
 use super::json_path::JsonPath;
 use super::row::{Row, text};
 
-/// One of `additionalPrinterColumns`.
+/// An entry of `additionalPrinterColumns`.
 #[derive(Clone, Debug)]
 pub struct PrinterColumn {
     name: String,
@@ -52,7 +52,7 @@ impl PrinterColumn {
         })
     }
 
-    /// Returns the cell of an object: the first value at the path, if it has the type of the column.
+    /// Returns the cell of an object: the first value at the path, if the value has the type of the column.
     pub(super) fn cell(&self, row: &Row<'_>) -> Value {
         let found = self.path.as_ref().map(|path| path.find(row.object)).unwrap_or_default();
         let Some(value) = found.first() else { return Value::Null };

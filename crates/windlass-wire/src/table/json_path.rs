@@ -54,7 +54,7 @@ const MAX_STEPS: usize = 64;
 const MAX_FOUND: usize = 10_000;
 
 impl JsonPath {
-    /// Parses a path, with or without the `{}` around it and the `$` before it.
+    /// Parses a path, with or without enclosing `{}` and a leading `$`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let text = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(text);

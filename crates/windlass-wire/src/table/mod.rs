@@ -1,7 +1,7 @@
-//! `metav1.Table`: objects as rows of cells, the way `kubectl get` shows them.
+//! `metav1.Table`: objects as rows of cells, for `kubectl get`.
 //!
-//! Columns and cells of built-in kinds are those of the real server; custom resources have the columns that their
-//! definition names. Cells of wide columns (priority 1) are always there: the client leaves them out.
+//! Columns and cells of built-in kinds are the real server's; custom resources have the columns of the
+//! definition. Cells of wide columns (priority 1) are always present: the client leaves such cells out.
 
 mod age;
 mod apps;
@@ -62,7 +62,7 @@ impl IncludeObject {
 pub struct TableKind(Kind);
 
 impl TableKind {
-    /// Returns whether the rows of an empty list are `null`: those of a built-in kind without columns of its own.
+    /// Returns whether the rows of an empty list are `null`, as for a built-in kind without columns.
     pub fn writes_null_for_no_rows(&self) -> bool {
         matches!(&self.0, Kind::BuiltIn(kind) if kind.resource.is_empty())
     }
@@ -74,7 +74,7 @@ enum Kind {
     Custom(Vec<PrinterColumn>),
 }
 
-/// A built-in kind with columns of its own.
+/// A built-in kind with columns.
 #[derive(Debug)]
 struct BuiltIn {
     group: &'static str,
@@ -104,15 +104,15 @@ static PLAIN: BuiltIn = BuiltIn {
 };
 
 impl TableKind {
-    /// Returns the columns of a built-in resource. Resources without columns of their own have name and creation time.
+    /// Returns the columns of a built-in resource. Resources without columns have name and creation time.
     pub fn built_in(group: &str, resource: &str) -> Self {
         let found =
             BUILT_IN.iter().copied().flatten().find(|kind| kind.group == group && kind.resource == resource);
         Self(Kind::BuiltIn(found.unwrap_or(&PLAIN)))
     }
 
-    /// The table of a custom resource: name, and the columns of its definition's `additionalPrinterColumns`; name and age where it has
-    /// none. A column whose path is broken stays empty.
+    /// Returns the table of a custom resource: name, and the columns of the definition's
+    /// `additionalPrinterColumns`; by default, name and age. A column with a broken path stays empty.
     pub fn custom(additional_printer_columns: &[Value]) -> Self {
         let columns: Vec<PrinterColumn> =
             additional_printer_columns.iter().map(PrinterColumn::parse).collect();
@@ -179,7 +179,7 @@ impl TableKind {
         })
     }
 
-    /// Returns the table of one object.
+    /// Returns the table of a single object.
     pub fn table_of_one(&self, object: &Value, options: TableOptions) -> Value {
         let mut metadata = Map::new();
         if let Some(version) = object.pointer("/metadata/resourceVersion") {
@@ -196,9 +196,9 @@ pub struct TableOptions {
     pub include: IncludeObject,
     /// The version of the table.
     pub version: TableVersion,
-    /// Whether the table has `columnDefinitions`.
+    /// True if the table has `columnDefinitions`.
     pub headers: bool,
-    /// The time from which ages are counted.
+    /// The time at which ages are computed.
     pub now: Timestamp,
 }
 

@@ -95,7 +95,7 @@ pub(super) const KINDS: &[BuiltIn] = &[
         group: "networking.k8s.io",
         resource: "ipaddresses",
         columns: &[Column::name(), Column::text("ParentRef")],
-        // The real server gives the age here too, without a column for it.
+        // The real server also writes the age here, without a column for the age.
         cells: |row| vec![row.name(), parent(row).into(), row.age()],
     },
 ];

@@ -55,7 +55,8 @@ fn cells(row: &Row<'_>) -> Vec<Value> {
     ]
 }
 
-/// Returns the roles of a node, which are labels: `node-role.kubernetes.io/NAME`, or `kubernetes.io/role=NAME`.
+/// Returns the roles of a node. The roles are labels: `node-role.kubernetes.io/NAME`, or
+/// `kubernetes.io/role=NAME`.
 fn roles(row: &Row<'_>) -> String {
     let mut roles = BTreeSet::new();
     for (key, value) in row.map("/metadata/labels").into_iter().flatten() {

@@ -110,7 +110,8 @@ impl<'a> Summary<'a> {
         summary
     }
 
-    /// Whether an init container still holds the pod up, and the restarts of those that go on running.
+    /// Returns whether an init container still holds the pod up, and the restarts of restartable init
+    /// containers.
     fn add_init_containers(&mut self, row: &Row<'a>) -> (bool, (i64, Option<&'a str>)) {
         let specs = row.list("/spec/initContainers");
         let mut of_sidecars = (0, None);

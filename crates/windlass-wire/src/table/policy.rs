@@ -109,7 +109,7 @@ fn autoscaler(row: &Row<'_>) -> Vec<Value> {
 }
 
 fn targets(row: &Row<'_>) -> String {
-    // autoscaling/v1 has fields of its own for the one metric it knows.
+    // autoscaling/v1 has separate fields for the only metric of that version.
     if let Some(percent) = row.value("/spec/targetCPUUtilizationPercentage").and_then(Value::as_i64) {
         let current = row.value("/status/currentCPUUtilizationPercentage").and_then(Value::as_i64);
         let current = current.map_or_else(|| "<unknown>".to_owned(), |percent| format!("{percent}%"));

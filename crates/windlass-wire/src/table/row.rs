@@ -80,7 +80,7 @@ impl<'a> Row<'a> {
             .map(|field| join(self.list(pointer).iter().map(|container| text(container, field))).into())
     }
 
-    /// Returns the cell of a `LabelSelector`; `empty` if it selects everything.
+    /// Returns the cell of a `LabelSelector`; `empty` for a selector of everything.
     pub(super) fn selector(&self, pointer: &str, empty: &str) -> Value {
         let text = self.value(pointer).map(format_selector).unwrap_or_default();
         if text.is_empty() { empty.into() } else { text.into() }
@@ -92,7 +92,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Returns a field as text; "" if it is absent.
+/// Returns a field as text; "" for a missing field.
 pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
@@ -152,12 +152,12 @@ pub(super) fn condition<'a>(conditions: &'a [Value], kind: &str) -> Option<&'a V
     conditions.iter().find(|condition| text(condition, "type") == kind)
 }
 
-/// Whether the condition with this type is `True`.
+/// Returns whether the condition with this type is `True`.
 pub(super) fn is_true(conditions: &[Value], kind: &str) -> bool {
     condition(conditions, kind).is_some_and(|condition| text(condition, "status") == "True")
 }
 
-/// Joins the first `max` texts and the number of the others.
+/// Joins the first `max` texts, and adds the number of further texts.
 pub(super) fn with_more(texts: Vec<String>, max: usize, separator: &str) -> String {
     let more = texts.len().saturating_sub(max);
     let shown = texts.into_iter().take(max).collect::<Vec<_>>().join(separator);

@@ -1,4 +1,4 @@
-//! Tables of volumes and their classes.
+//! Tables of volumes and storage classes.
 
 use serde_json::Value;
 

@@ -31,7 +31,7 @@ pub(crate) fn raise(total: &mut Amounts, other: &Amounts) {
     }
 }
 
-/// Returns how much more `new` is than `old`; zero where it is not more.
+/// Returns the growth from `old` to `new`; zero for a decrease.
 pub(crate) fn growth(new: &Amounts, old: &Amounts) -> Amounts {
     let more = |(name, amount): (&String, &Quantity)| {
         let grown = old.get(name).map_or(*amount, |old| *amount - *old);
@@ -40,7 +40,7 @@ pub(crate) fn growth(new: &Amounts, old: &Amounts) -> Amounts {
     new.iter().map(more).collect()
 }
 
-/// Returns the amounts whose names `wanted` has.
+/// Returns the amounts with names in `wanted`.
 pub(crate) fn mask(amounts: &Amounts, wanted: &Amounts) -> Amounts {
     let kept = amounts.iter().filter(|(name, _)| wanted.contains_key(*name));
     kept.map(|(name, amount)| (name.clone(), *amount)).collect()

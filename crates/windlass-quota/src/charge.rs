@@ -1,4 +1,4 @@
-//! Whether a write fits into the quotas of its namespace, and what they have used then.
+//! The admission of a write by the quotas of a namespace, and the new usage of the quotas.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,11 +14,11 @@ use crate::quota::Quota;
 pub struct Request<'a> {
     /// How objects of the resource count.
     pub evaluator: Evaluator,
-    /// What the request does.
+    /// The verb of the request.
     pub operation: Operation,
-    /// The subresource; empty for the object itself.
+    /// The subresource; empty for the main resource.
     pub subresource: &'a str,
-    /// The object as it is to be stored.
+    /// The object that would be stored.
     pub object: &'a Value,
     /// The stored object of an update.
     pub old: Option<&'a Value>,
@@ -26,12 +26,12 @@ pub struct Request<'a> {
     pub now: Timestamp,
 }
 
-/// What a quota has used after a write.
+/// The usage of a quota after a write.
 #[derive(Clone, Debug)]
 pub struct Charge {
     /// The position of the quota in the list.
     pub quota: usize,
-    /// Its new `status.used`.
+    /// The new `status.used`.
     pub used: Amounts,
 }
 
@@ -47,10 +47,11 @@ impl fmt::Display for Exceeded {
 
 impl std::error::Error for Exceeded {}
 
-/// Checks a write against the quotas of its namespace, and returns those that it changes.
+/// Checks a write against the quotas of the namespace, and returns the quotas that the write changes.
 ///
 /// # Errors
-/// A quota would be exceeded, its usage is not known yet, or the object does not say what it needs.
+/// A quota would be exceeded, the usage of a quota is not known yet, or the object does not specify a
+/// required amount.
 pub fn charge(quotas: &[Quota], request: &Request<'_>) -> Result<Vec<Charge>, Exceeded> {
     let Request { evaluator, object, old, .. } = request;
     if !evaluator.handles(request.operation, request.subresource, object, *old) {
@@ -94,7 +95,8 @@ pub fn charge(quotas: &[Quota], request: &Request<'_>) -> Result<Vec<Charge>, Ex
     Ok(charges)
 }
 
-/// Checks that a quota can decide about an object: the object says what it needs, and the usage is known.
+/// Checks that a quota can decide about an object: the object specifies the required amounts, and the usage
+/// is known.
 fn check_known(evaluator: &Evaluator, quota: &Quota, object: &Value) -> Result<(), Exceeded> {
     let limited: BTreeSet<&str> =
         quota.hard.keys().map(String::as_str).filter(|name| evaluator.uses(name)).collect();

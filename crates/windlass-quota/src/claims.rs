@@ -1,4 +1,4 @@
-//! What volume claims and device claims use.
+//! The usage of volume claims and device claims.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ const STORAGE: &str = "requests.storage";
 const BY_CLASS: &str = ".storageclass.storage.k8s.io/";
 const DEVICES_BY_CLASS: &str = ".deviceclass.resource.k8s.io/devices";
 const LEGACY_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
-/// What a request for all devices counts as: the most that can be allocated.
+/// The count of a request for all devices: the largest number that can be allocated.
 const ALL_DEVICES: i64 = 32;
 
 /// Returns whether volume claims use a resource of a quota.
@@ -23,7 +23,7 @@ pub(crate) fn volume_claims_use(resource: &str) -> bool {
         || by_class(STORAGE)
 }
 
-/// Returns what a volume claim uses.
+/// Returns the usage of a volume claim.
 pub(crate) fn of_volume_claim(claim: &Value) -> Amounts {
     let mut used = Amounts::new();
     let class = claim["metadata"]["annotations"][LEGACY_CLASS].as_str();
@@ -42,7 +42,8 @@ pub(crate) fn of_volume_claim(claim: &Value) -> Amounts {
     used
 }
 
-/// Returns the storage of a claim in whole bytes: what it requests, or what was allocated, if that is more.
+/// Returns the storage of a claim in whole bytes: the requested or the allocated storage, whichever is
+/// larger.
 fn storage(claim: &Value) -> Option<Quantity> {
     let amount = |value: &Value| value.as_str()?.parse::<Quantity>().ok().map(Quantity::round_up);
     let requested = amount(&claim["spec"]["resources"]["requests"]["storage"])?;
@@ -55,11 +56,11 @@ pub(crate) fn device_claims_use(resource: &str) -> bool {
     resource == "count/resourceclaims.resource.k8s.io" || resource.ends_with(DEVICES_BY_CLASS)
 }
 
-/// Returns what a `ResourceClaim` uses: devices by class.
+/// Returns the usage of a `ResourceClaim`: devices by class.
 pub(crate) fn of_device_claim(claim: &Value) -> Amounts {
     let mut used = Amounts::from([("count/resourceclaims.resource.k8s.io".to_owned(), Quantity::whole(1))]);
     for request in claim["spec"]["devices"]["requests"].as_array().into_iter().flatten() {
-        // Of alternatives only one is allocated: the one with the most devices of a class counts.
+        // Only one alternative is allocated: the alternative with the most devices of a class counts.
         let alternatives = request["firstAvailable"].as_array().filter(|list| !list.is_empty());
         let wanted: Vec<&Value> = match alternatives {
             Some(alternatives) => alternatives.iter().collect(),

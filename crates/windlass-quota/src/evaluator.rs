@@ -1,4 +1,4 @@
-//! How the objects of one resource count.
+//! The counting of the objects of a resource.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::amounts::{Amounts, add};
 use crate::quota::Quota;
 use crate::{claims, pod, services};
 
-/// What a request does with an object.
+/// The verb of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// The object is new.
@@ -19,24 +19,24 @@ pub enum Operation {
     Update,
 }
 
-/// How the objects of one resource count.
+/// The counting of the objects of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evaluator {
-    /// By the resources of their containers.
+    /// By the resources of containers.
     Pods,
-    /// By their ports.
+    /// By ports.
     Services,
-    /// By their storage.
+    /// By storage.
     VolumeClaims,
-    /// By their devices.
+    /// By devices.
     DeviceClaims,
-    /// One by one, under these names.
+    /// As objects, under these names.
     Count(Vec<String>),
 }
 
 impl Evaluator {
-    /// Returns how the objects of a resource count. `group` is empty for the core group. `None` for resources that no quota counts:
-    /// events, and those that are not stored.
+    /// Returns the evaluator of a resource. `group` is empty for the core group. Returns `None` for resources
+    /// that no quota counts: events, and resources that are not stored.
     pub fn of(group: &str, plural: &str) -> Option<Self> {
         let counted = |names: &[&str]| Some(Self::Count(names.iter().map(|&name| name.to_owned()).collect()));
         match (group, plural) {
@@ -66,12 +66,12 @@ impl Evaluator {
         }
     }
 
-    /// Returns whether each object counts as one, whatever is in it.
+    /// Returns whether each object counts as one, regardless of content.
     pub fn is_count(&self) -> bool {
         matches!(self, Self::Count(_))
     }
 
-    /// Returns whether a request may change what is used.
+    /// Returns whether a request may change the usage.
     pub fn handles(
         &self,
         operation: Operation,
@@ -105,7 +105,7 @@ impl Evaluator {
         })
     }
 
-    /// Returns what an object uses at `now`, by the names of resources.
+    /// Returns the usage of an object at `now`, by names of resources.
     pub fn usage(&self, object: &Value, now: Timestamp) -> Amounts {
         match self {
             Self::Pods => pod::usage(object, now),
@@ -116,12 +116,13 @@ impl Evaluator {
         }
     }
 
-    /// Checks that an object says what it needs of the resources that a quota limits.
+    /// Checks that an object specifies the amounts of the resources that a quota limits.
     pub(crate) fn check_constraints(&self, required: &BTreeSet<&str>, object: &Value) -> Result<(), String> {
         if *self == Self::Pods { pod::check_constraints(required, object) } else { Ok(()) }
     }
 
-    /// Returns what the objects that a quota counts use together, of its resources. Unused resources are zero.
+    /// Returns the sum of the usage of all objects that a quota counts, for the quota's resources. Unused
+    /// resources are zero.
     pub fn used_of<'a>(
         &self,
         quota: &Quota,
@@ -138,7 +139,7 @@ impl Evaluator {
         used
     }
 
-    /// Returns what `count` objects use of a quota's resources, if each counts as one.
+    /// Returns the usage of `count` objects, for a quota's resources, if each object counts as one.
     pub fn used_by_count(&self, quota: &Quota, count: usize) -> Amounts {
         let mut used = self.unused(quota);
         if quota.scopes.is_empty() {

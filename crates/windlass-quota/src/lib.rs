@@ -1,7 +1,8 @@
-//! Resource quotas: how much of a `ResourceQuota` an object uses, and whether a write fits into it.
+//! Resource quotas: the usage of a `ResourceQuota` by an object, and the admission of a write.
 //!
-//! The admission plugin of the API server and the quota controller count by the same rules, so both use this crate, as the original
-//! components share `pkg/quota`. Everything here is a function of JSON values and the time; nothing knows a store or a client.
+//! The admission plugin of the API server and the quota controller share this crate, because both count by
+//! the same rules, as the original components share `pkg/quota`. All functions take JSON values and the time,
+//! and know no store and no client.
 //!
 //! ```
 //! use serde_json::json;

@@ -1,4 +1,4 @@
-//! What a pod uses.
+//! The usage of a pod.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use windlass_schema::Quantity;
 use crate::amounts::{Amounts, amounts};
 use crate::pod_resources::{containers, effective, is_pod_level};
 
-/// The resources of which each container must say how much it needs, if a quota limits them.
+/// The resources for which each container must specify an amount, if a quota limits the resource.
 const MUST_BE_SET: [&str; 6] =
     ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
 const REQUESTS: &str = "requests.";
@@ -51,7 +51,7 @@ fn is_extended(resource: &str) -> bool {
     resource.starts_with(DEVICE_CLASS) || (!is_native(resource) && !resource.starts_with(REQUESTS))
 }
 
-/// Returns what a pod uses at `now`. One that has ended counts only as an object.
+/// Returns the usage of a pod at `now`. An ended pod counts only as an object.
 pub(crate) fn usage(pod: &Value, now: Timestamp) -> Amounts {
     let mut used = Amounts::from([("count/pods".to_owned(), Quantity::whole(1))]);
     if is_counted(pod, now) {
@@ -60,7 +60,7 @@ pub(crate) fn usage(pod: &Value, now: Timestamp) -> Amounts {
     used
 }
 
-/// Returns whether a pod uses anything at `now`: it has not ended, and was not to be gone by now.
+/// Returns whether a pod counts at `now`: the pod has not ended, and the pod's grace period has not expired.
 pub fn is_counted(pod: &Value, now: Timestamp) -> bool {
     if matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded")) {
         return false;
@@ -73,7 +73,7 @@ pub fn is_counted(pod: &Value, now: Timestamp) -> bool {
     deleted.saturating_add(SignedDuration::from_secs(grace)).is_ok_and(|gone| now <= gone)
 }
 
-/// Returns requests and limits under the names that quotas have for them.
+/// Returns requests and limits under the names in quotas.
 fn by_quota_names(requests: &Amounts, limits: &Amounts) -> Amounts {
     let mut used = Amounts::from([("pods".to_owned(), Quantity::whole(1))]);
     for (name, amount) in requests {
@@ -93,10 +93,10 @@ fn by_quota_names(requests: &Amounts, limits: &Amounts) -> Amounts {
     used
 }
 
-/// Checks that each container says how much it needs of the `required` resources.
+/// Checks that each container specifies amounts of the `required` resources.
 ///
 /// # Errors
-/// The resources that are missing, and the containers, as kube-apiserver names them.
+/// The missing resources, and the containers, in kube-apiserver's words.
 pub(crate) fn check_constraints(required: &BTreeSet<&str>, pod: &Value) -> Result<(), String> {
     let whole = &pod["spec"]["resources"];
     let of_pod = ["requests", "limits"].into_iter().filter_map(|field| whole[field].as_object());
@@ -126,7 +126,7 @@ pub(crate) fn check_constraints(required: &BTreeSet<&str>, pod: &Value) -> Resul
     Err(format!("must specify {}", shown.join("; ")))
 }
 
-/// Returns whether a pod ends by itself after a time: what the scope `Terminating` means.
+/// Returns whether a pod has a deadline: the scope `Terminating`.
 pub(crate) fn has_deadline(pod: &Value) -> bool {
     pod["spec"]["activeDeadlineSeconds"].as_i64().is_some_and(|seconds| seconds >= 0)
 }

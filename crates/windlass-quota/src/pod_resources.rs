@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::amounts::{Amounts, add, amounts, raise};
 
-/// Returns the containers of a pod, and then its init containers.
+/// Returns the containers of a pod, and then the init containers.
 pub fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
     ["containers", "initContainers"].into_iter().flat_map(|list| listed(pod, list))
 }
@@ -13,14 +13,14 @@ fn listed<'a>(pod: &'a Value, list: &str) -> impl Iterator<Item = &'a Value> + u
     pod["spec"][list].as_array().into_iter().flatten()
 }
 
-/// Returns the `requests` or `limits` (`field`) of a pod's spec: those of its containers together, or more if an init container needs
-/// more.
+/// Returns the `requests` or `limits` (`field`) of a pod's spec: the sum over all containers, or more if an
+/// init container needs more.
 pub fn total(pod: &Value, field: &str) -> Amounts {
     total_by(pod, field, |container| amounts(&container["resources"][field]))
 }
 
-/// As [`total`], where each container counts with the most of what is wanted, allocated and actuated, and the overhead of the
-/// pod is added: what a quota counts.
+/// Like [`total`], for quotas: each container counts with the largest of the wanted, allocated and actuated
+/// amounts, and the overhead of the pod is added.
 pub(crate) fn effective(pod: &Value, field: &str) -> Amounts {
     let mut total = total_by(pod, field, |container| effective_of(pod, container, field));
     let overhead = amounts(&pod["spec"]["overhead"]);

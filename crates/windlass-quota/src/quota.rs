@@ -1,20 +1,20 @@
-//! A quota as admission sees it.
+//! A quota for admission.
 
 use serde_json::Value;
 
 use crate::amounts::{Amounts, amounts};
 use crate::scope::ScopeRequirement;
 
-/// A `ResourceQuota`: what its status limits, what is used, and which objects it is about.
+/// A `ResourceQuota`: the limits in the status, the usage, and the selected objects.
 #[derive(Clone, Debug)]
 pub struct Quota {
     /// The name of the object.
     pub name: String,
     /// `status.hard`: the limits that are enforced.
     pub hard: Amounts,
-    /// `status.used`: what is counted so far.
+    /// `status.used`: the usage until now.
     pub used: Amounts,
-    /// `spec.scopes` and `spec.scopeSelector`. All of them must match an object that counts.
+    /// `spec.scopes` and `spec.scopeSelector`. An object counts only if all scopes match.
     pub(crate) scopes: Vec<ScopeRequirement>,
 }
 
@@ -29,7 +29,8 @@ impl Quota {
         }
     }
 
-    /// Returns the quota with the limits of its spec, and nothing used: as the quota controller begins to count.
+    /// Returns the quota with the limits of the spec, and no usage: the start of the quota controller's
+    /// count.
     pub fn of_spec(object: &Value) -> Self {
         Self { hard: amounts(&object["spec"]["hard"]), used: Amounts::new(), ..Self::of(object) }
     }

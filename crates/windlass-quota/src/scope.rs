@@ -1,10 +1,10 @@
-//! Scopes: the properties of an object by which a quota counts it.
+//! Scopes: the properties of an object that decide if a quota counts the object.
 
 use serde_json::Value;
 
 use crate::pod;
 
-/// One requirement of a quota's scopes.
+/// A requirement of a quota's scopes.
 #[derive(Clone, Debug)]
 pub(crate) struct ScopeRequirement {
     scope: String,
@@ -64,7 +64,7 @@ impl ScopeRequirement {
         self.matches_names(&names)
     }
 
-    /// Returns whether one of the classes of an object is selected. `names` is empty for an object without a class.
+    /// Returns whether a class of an object is selected. `names` is empty for an object without a class.
     fn matches_names(&self, names: &[&str]) -> bool {
         let is_listed = |name: &&str| self.values.iter().any(|value| value == name);
         match self.operator.as_str() {

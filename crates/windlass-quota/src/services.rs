@@ -1,4 +1,4 @@
-//! What services use.
+//! The usage of services.
 
 use serde_json::Value;
 use windlass_schema::Quantity;
@@ -12,7 +12,7 @@ pub(crate) fn use_resource(resource: &str) -> bool {
     RESOURCES.contains(&resource)
 }
 
-/// Returns what a service uses. Node ports count before they are allocated.
+/// Returns the usage of a service. Node ports count before the allocation.
 pub(crate) fn usage(service: &Value) -> Amounts {
     let spec = &service["spec"];
     let ports = || spec["ports"].as_array().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Targets for the parsers of the cache, which are compared with serde_json and with each other.
+//! Targets for the parsers of the cache. The parsers are compared with serde_json and with each other.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -11,7 +11,7 @@ const LIMIT: usize = 1 << 20;
 /// The scanned object equals the object that serde_json reads, without `managedFields`.
 pub(crate) fn scan(data: &[u8]) {
     let Ok(mut expected) = serde_json::from_slice::<Value>(data) else {
-        // Malformed JSON may be reported now or when it is decoded, but must not panic.
+        // Malformed JSON may be reported now or by the decoder, but must not panic.
         let _ = RawObject::from_json(data);
         return;
     };
@@ -32,7 +32,7 @@ pub(crate) fn scan(data: &[u8]) {
     }
 }
 
-/// Objects (one a line) that share a scanner equal objects that are scanned alone.
+/// Objects (a line each) that share a scanner equal objects that are scanned alone.
 pub(crate) fn shapes(data: &[u8]) {
     let mut together = Scanner::new(&ScanOptions { one_kind: true, ..ScanOptions::default() });
     // In the second round, every shape is known.
@@ -58,7 +58,8 @@ pub(crate) fn shapes(data: &[u8]) {
     }
 }
 
-/// Whether the metadata has only known fields of the right types, so that the scan must accept the object.
+/// Returns whether the metadata has only known fields of the right types. The scan must accept such an
+/// object.
 fn is_plain_object(value: &Value) -> bool {
     let Some(metadata) = value.get("metadata").and_then(Value::as_object) else { return false };
     let known = ["name", "uid", "resourceVersion"];
@@ -68,7 +69,7 @@ fn is_plain_object(value: &Value) -> bool {
         && metadata.keys().all(|field| known.contains(&field.as_str()))
 }
 
-/// The SIMD scan and the portable scan agree, for input in one piece and in many.
+/// The SIMD scan and the portable scan agree, for input in one piece and in many pieces.
 pub(crate) fn scan_twins(data: &[u8]) {
     let Some((size, bytes)) = data.split_first() else { return };
     let cuts: Vec<usize> = (0..bytes.len()).step_by(usize::from(*size).max(1)).collect();
@@ -76,7 +77,7 @@ pub(crate) fn scan_twins(data: &[u8]) {
     assert_eq!(differential::compare(bytes, &cuts), whole);
 }
 
-/// The events of a watch do not depend on how its bytes are split.
+/// The events of a watch do not depend on the split of the bytes.
 pub(crate) fn watch_frames(data: &[u8]) {
     let Some((cut, body)) = data.split_first() else { return };
     let whole = watched(body, body.len().max(1));
@@ -100,7 +101,7 @@ fn watched(body: &[u8], piece: usize) -> Vec<String> {
     seen
 }
 
-/// The items of a list do not depend on how its bytes are split.
+/// The items of a list do not depend on the split of the bytes.
 pub(crate) fn list_frames(data: &[u8]) {
     let Some((cut, body)) = data.split_first() else { return };
     let whole = listed(body, body.len().max(1));

@@ -13,7 +13,7 @@ use windlass_wire::from_json_with_duplicates;
 
 use crate::split;
 
-/// A set is written as it was read, and set operations on it hold.
+/// A set is written as read, and set operations hold.
 pub(crate) fn fields_v1(data: &[u8]) {
     let (first, second) = split(data);
     let read = |bytes| {
@@ -32,8 +32,8 @@ pub(crate) fn fields_v1(data: &[u8]) {
     assert!(left.iter().all(|path| left.contains(&path)), "a path is not found");
 }
 
-/// Applies, updates and the functions they are made of never panic. A forced apply of an object without empty values
-/// changes nothing the second time.
+/// Applies, updates and the functions below never panic. A second forced apply of an object without empty
+/// values has no effect.
 pub(crate) fn apply(data: &[u8]) {
     let read = |bytes| from_json_with_duplicates(bytes).ok().map(|(value, _)| value);
     let (first, rest) = split(data);
@@ -77,7 +77,8 @@ fn twice(kind: &OneVersion, start: Value, config: &Value) {
     assert!(object.is_none() || !is_full(config), "a second apply changes the object");
 }
 
-/// Whether nothing in a value is `null` or empty: where an apply removes all of an object, `null` is left.
+/// Returns whether no part of a value is `null` or empty: an apply that removes all fields of an object
+/// leaves `null`.
 fn is_full(value: &Value) -> bool {
     match value {
         Value::Null => false,

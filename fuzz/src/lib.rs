@@ -1,6 +1,6 @@
 //! Fuzz targets: properties that must hold for every input.
 //!
-//! A target takes bytes and panics if its property is violated.
+//! A target takes bytes and panics if the property of the target is violated.
 #![forbid(unsafe_code)]
 
 mod cache;
@@ -10,7 +10,7 @@ mod schema;
 mod streams;
 mod wire;
 
-/// A function that panics if its property does not hold for the input.
+/// A function that panics if the function's property does not hold for the input.
 pub type Target = fn(&[u8]);
 
 /// All targets, by name.

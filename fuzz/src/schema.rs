@@ -1,4 +1,4 @@
-//! Targets for schemas, and for the functions that use them.
+//! Targets for schemas, and for functions on schemas.
 
 use serde_json::Value;
 use windlass_schema::{Catalog, Schema, check_structural, decode_protobuf, default, prune, validate};

@@ -1,4 +1,4 @@
-//! Targets for the parsers of streams: what the clients of `exec` and `port-forward` send.
+//! Targets for the parsers of streams: the input of clients of `exec` and `port-forward`.
 
 use bytes::{Bytes, BytesMut};
 use windlass_apiserver::parsers::{Frame, FrameError, FrameReader, Resizes, Version};
@@ -7,14 +7,14 @@ use windlass_apiserver::parsers::{Frame, FrameError, FrameReader, Resizes, Versi
 const VERSIONS: [&str; 5] =
     ["", "v5.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io", "base64.channel.k8s.io"];
 
-/// Frames of SPDY are the same whether their bytes come at once or one by one.
+/// Frames of SPDY do not depend on the split of the bytes.
 pub(crate) fn spdy_frames(data: &[u8]) {
     let at_once = read(std::iter::once(data));
     let one_by_one = read(data.chunks(1));
     assert_eq!(at_once, one_by_one);
 }
 
-/// Reads frames from parts. Pieces of one data frame are joined.
+/// Reads frames from parts. Pieces of a data frame are joined.
 fn read<'a>(parts: impl Iterator<Item = &'a [u8]>) -> (Vec<Frame>, Option<FrameError>) {
     let (mut reader, mut buffer, mut frames) = (FrameReader::default(), BytesMut::new(), Vec::new());
     for part in parts {

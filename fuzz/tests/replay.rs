@@ -1,4 +1,5 @@
-//! Runs every target on its seeds and on mutations of them. The mutations are the same in every run.
+//! Runs every target on the target's seeds and on mutations of the seeds. The mutations are the same in every
+//! run.
 
 use std::panic::catch_unwind;
 use std::path::Path;

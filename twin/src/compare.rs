@@ -20,7 +20,7 @@ pub struct Difference {
     pub signature: String,
     /// A JSON pointer into the outcome.
     pub place: String,
-    /// The value of the embedded server; `None` if it has none.
+    /// The value of the embedded server; `None` for a missing value.
     pub embedded: Option<Value>,
     /// The value of the real server.
     pub real: Option<Value>,
@@ -51,14 +51,15 @@ fn short(value: &Value) -> String {
 /// Returns the differences between two outcomes of a step, one for each signature.
 pub(crate) fn compare(op: &Op, embedded: &Outcome, real: &Outcome) -> Vec<Difference> {
     let mut differences = Vec::new();
-    // Only the code of a reply in protobuf can be compared; where a client takes nothing else, the embedded server refuses.
+    // Only the code of a reply in protobuf can be compared; the embedded server refuses a client that accepts
+    // only protobuf.
     let is_in_protobuf = real.body == PROTOBUF && [real.code, 406].contains(&embedded.code);
     if embedded == real || is_in_protobuf {
         return differences;
     }
     let (verb, plural) = resource(op);
     if embedded.code != real.code || message(embedded) != message(real) {
-        // The rest of the bodies has nothing in common.
+        // The rest of the bodies cannot be compared.
         let mut signatures = causes_apart(plural, embedded, real);
         if signatures.is_empty() {
             signatures.push(format!("{verb}: {} | {}", brief(embedded, plural), brief(real, plural)));
@@ -107,7 +108,7 @@ pub(crate) fn compare(op: &Op, embedded: &Outcome, real: &Outcome) -> Vec<Differ
 /// The fields that count writes and changes.
 const COUNTED: [&str; 2] = ["/metadata/resourceVersion", "/metadata/generation"];
 
-/// Whether a step changed the state of only one server. Later steps cannot be compared then.
+/// Returns whether a step changed the state of only one server. Later steps cannot be compared then.
 pub(crate) fn parts_states(op: &Op, embedded: &Outcome, real: &Outcome) -> bool {
     let is_write = ["POST", "PUT", "PATCH", "DELETE"].contains(&op.parts().0);
     let counts_apart = COUNTED.iter().any(|field| embedded.body.pointer(field) != real.body.pointer(field));
@@ -122,7 +123,7 @@ fn is_failure(body: &Value) -> bool {
     body["kind"] == "Status" && body["status"] == "Failure"
 }
 
-/// Returns a signature for each cause that only one of the servers names.
+/// Returns a signature for each cause that only one server names.
 fn causes_apart(plural: &str, embedded: &Outcome, real: &Outcome) -> Vec<String> {
     let is_verdict = |outcome: &Outcome| (200..300).contains(&outcome.code) || outcome.code == 422;
     if !is_verdict(embedded) || !is_verdict(real) {
@@ -135,7 +136,7 @@ fn causes_apart(plural: &str, embedded: &Outcome, real: &Outcome) -> Vec<String>
     ours.chain(theirs).collect()
 }
 
-/// Returns a signature for each warning that only one of the servers gives.
+/// Returns a signature for each warning that only one server gives.
 fn warnings_apart(embedded: &Outcome, real: &Outcome) -> Vec<String> {
     let warnings = |outcome: &Outcome| {
         let texts = outcome.headers.get("warning").into_iter().flatten();
@@ -175,7 +176,7 @@ fn summary(outcome: &Outcome) -> String {
     std::iter::once(code).chain(message).chain(warnings).collect()
 }
 
-/// Returns the verb of a step, with its subresource, and the plural of the resource.
+/// Returns the verb of a step, with the subresource, and the plural of the resource.
 fn resource(op: &Op) -> (String, &str) {
     let (verb, _) = op.parts();
     let mut parts: Vec<&str> = op.path().trim_matches('/').split('/').collect();

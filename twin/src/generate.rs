@@ -56,7 +56,7 @@ struct Known {
     kind: Arc<Kind>,
     namespace: &'static str,
     name: String,
-    /// The last step whose reply contains the object.
+    /// The last step with the object in the reply.
     seen: u32,
 }
 
@@ -70,14 +70,14 @@ impl Known {
 struct Episode {
     random: Rng,
     ops: Vec<Op>,
-    /// The kinds of this script. They are few, so that many steps refer to the same objects.
+    /// The kinds of this script. There are few kinds, so that many steps refer to the same objects.
     kinds: Vec<Arc<Kind>>,
     objects: Vec<Known>,
     definitions: Vec<Definition>,
     watches: usize,
     /// The paths of the configurations of webhooks.
     webhooks: Vec<String>,
-    /// Whether some steps are those of a user with few rights.
+    /// True if some steps run as a user with few rights.
     has_user: bool,
 }
 
@@ -175,7 +175,7 @@ impl Episode {
         if self.random.u32(..4) > 0 { NAMESPACES[0] } else { NAMESPACES[1] }
     }
 
-    /// Returns an object that should exist, or rarely one that should not.
+    /// Returns an object that should exist, or rarely an object that should not exist.
     fn object(&mut self) -> Known {
         if self.objects.is_empty() || self.random.u32(..25) == 0 {
             let kind = self.kind();

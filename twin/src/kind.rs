@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use windlass_schema::{Catalog, Schema};
 
-/// A kind and examples of its objects.
+/// A kind and examples of objects.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Kind {
-    /// The path of its group and version, without slashes around it.
+    /// The path of the group and version, without slashes at the ends.
     pub(crate) prefix: String,
     pub(crate) plural: String,
     #[serde(rename = "kind")]
@@ -18,12 +18,12 @@ pub(crate) struct Kind {
     pub(crate) namespaced: bool,
     /// The probability of being chosen, relative to other kinds.
     pub(crate) weight: u32,
-    /// Whether it has the subresource `scale`.
+    /// True for a kind with the subresource `scale`.
     #[serde(default)]
     pub(crate) scale: bool,
     /// A small valid object, without `metadata`.
     pub(crate) object: Value,
-    /// Merge patches for the object. Most give a valid one.
+    /// Merge patches for the object. Most patches give a valid object.
     pub(crate) knobs: Vec<Value>,
     /// Values of `status`. Empty if there is no such subresource.
     #[serde(default)]
@@ -33,10 +33,10 @@ pub(crate) struct Kind {
     pub(crate) strategic: Vec<Value>,
     #[serde(skip)]
     pub(crate) schema: Option<Schema>,
-    /// The fields by which objects can be selected, besides name and namespace.
+    /// The fields in field selectors, besides name and namespace.
     #[serde(default)]
     pub(crate) fields: Vec<String>,
-    /// Whether it is defined by a CustomResourceDefinition.
+    /// True for a kind of a CustomResourceDefinition.
     #[serde(default)]
     pub(crate) custom: bool,
 }

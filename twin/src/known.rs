@@ -14,13 +14,13 @@ impl Known {
         Self::parse(include_str!("../known.txt"))
     }
 
-    /// Reads a list: one part of a signature on each line, and comments that begin with `#`.
+    /// Reads a list: a part of a signature on each line, and comments that begin with `#`.
     pub fn parse(text: &str) -> Self {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         Known { parts: lines.map(str::to_owned).collect() }
     }
 
-    /// Whether a signature is in the list.
+    /// Returns whether a signature is in the list.
     pub fn covers(&self, signature: &str) -> bool {
         let contains = |line: &String| {
             let mut parts = line.split(GAP);

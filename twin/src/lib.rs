@@ -1,6 +1,7 @@
-//! Plays random traffic on the embedded API server and on a real kube-apiserver, and compares what they answer.
+//! Plays random traffic on the embedded API server and on a real kube-apiserver, and compares the replies.
 //!
-//! [`script`] makes a script, [`Twin`] plays it on both servers, [`shrink`] makes a script that shows a difference short.
+//! [`script`] makes a script, [`Twin`] plays the script on both servers, [`shrink`] shortens a script that
+//! shows a difference.
 #![forbid(unsafe_code)]
 
 mod compare;

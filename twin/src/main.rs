@@ -12,7 +12,7 @@ use std::time::Instant;
 use clap::Parser;
 use windlass_twin::{Backend, Difference, Known, Twin, op, script, shrink, transcript};
 
-/// Compares the embedded API server with a real one, by random traffic.
+/// Compares the embedded API server with a real API server, by random traffic.
 #[derive(Parser)]
 #[command(name = "cargo xtask twin")]
 struct Args {
@@ -28,16 +28,16 @@ struct Args {
     /// Kubeconfig of the real server
     #[arg(long, env = "WINDLASS_TEST_KUBECONFIG")]
     kubeconfig: Option<PathBuf>,
-    /// Compare the embedded server with itself
+    /// Compare the embedded server with a second embedded server
     #[arg(long)]
     itself: bool,
     /// Play the script in this file instead
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
-    /// Write the scripts of differences as they are, without making them shorter
+    /// Write the scripts of differences unchanged, without making the scripts shorter
     #[arg(long)]
     no_shrink: bool,
-    /// Play the scripts on the real server alone, and write what it answers to this file
+    /// Play the scripts on the real server alone, and write the replies to this file
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = TRANSCRIPT)]
     record: Option<PathBuf>,
     /// Folder for the scripts of differences
@@ -169,7 +169,7 @@ impl Search {
         Ok(())
     }
 
-    /// Prints the differences of a step and writes a script that shows the first of them.
+    /// Prints the differences of a step and writes a script that shows the first difference.
     async fn report(
         &mut self,
         seed: u64,

@@ -1,4 +1,4 @@
-//! Removes from an outcome what always differs between two servers.
+//! Removes the parts of an outcome that always differ between two servers.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -10,24 +10,24 @@ use crate::op::PLACEHOLDER;
 use crate::outcome::Outcome;
 use crate::webhook::{self, Webhook};
 
-/// Replaces uids and resource versions with labels, numbered in the order of their appearance.
+/// Replaces uids and resource versions with labels, numbered in order of appearance.
 ///
-/// With labels instead of blanks, it is also compared whether an object keeps its uid, and its resource version in a
-/// write without a change.
+/// Labels, unlike blanks, also show if an object keeps the uid, and the resource version in a write without a
+/// change.
 pub(crate) struct Normaliser {
     id: String,
-    /// The URL and the authority of the webhook server, which stand for the placeholders of scripts.
+    /// The URL and the authority of the webhook server, in place of the placeholders of scripts.
     webhook: [String; 2],
-    /// The label of each uid: the name of its object.
+    /// The label of each uid: the name of the object.
     uids: BTreeMap<String, String>,
-    /// The number of objects, each with its own uid, that had a name.
+    /// The number of objects with different uids that had a name.
     namesakes: BTreeMap<String, usize>,
     /// The versions of each object, by uid.
     versions: BTreeMap<String, Vec<String>>,
 }
 
 impl Normaliser {
-    /// A normaliser for a server on which `id` stands for the placeholder.
+    /// Returns a normaliser for a server on which `id` replaces the placeholder.
     pub(crate) fn new(id: &str, webhook: &Webhook) -> Self {
         Normaliser {
             id: id.to_owned(),
@@ -133,7 +133,7 @@ impl Normaliser {
 
     fn rewrite_metadata(&self, metadata: &mut Map<String, Value>) {
         if let Some(Value::Array(managers)) = metadata.get_mut("managedFields") {
-            // Their order depends on the second of each write.
+            // The order of managers depends on the second of each write.
             managers.sort_by_key(|entry| {
                 ["manager", "operation", "apiVersion", "subresource"].map(|field| entry[field].to_string())
             });
@@ -218,11 +218,11 @@ static VERSION: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// The resource version of an object that a message quotes.
 static QUOTED_VERSION: LazyLock<Regex> = LazyLock::new(|| regex(r#"(\\?"resourceVersion\\?":\\?")\d+"#));
-/// The oldest resource version of which there is history.
+/// The oldest resource version in the history.
 static OLDEST: LazyLock<Regex> = LazyLock::new(|| regex(r"(too old resource version: (?:RV|\d+)) \(\d+\)"));
-/// A strategic patch in a message. The real server has removed parts of it that are merged already.
+/// A strategic patch in a message. The real server has removed the merged parts of the patch.
 static PATCH: LazyLock<Regex> = LazyLock::new(|| regex(r#"Invalid value: "map\[(\\.|[^"\\])*\]": "#));
-/// An empty value in a message: the embedded server has dropped it.
+/// An empty value in a message: the embedded server has dropped the value.
 static EMPTY: LazyLock<Regex> = LazyLock::new(|| regex(r#"( value: )(\[\]|\{\}|""): "#));
 /// An address of a service.
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| regex(r"\b10\.0\.\d+\.\d+\b"));
@@ -230,7 +230,7 @@ static ADDRESS: LazyLock<Regex> = LazyLock::new(|| regex(r"\b10\.0\.\d+\.\d+\b")
 static PORT: LazyLock<Regex> = LazyLock::new(|| regex(r":3[0-2]\d{3}/"));
 /// A node port in a message.
 static NODE_PORT: LazyLock<Regex> = LazyLock::new(|| regex(r"(duplicate nodePort: \{[A-Z]+ )\d+\}"));
-/// An object in a message. The order of its fields differs.
+/// An object in a message. The order of fields differs.
 static OBJECT: LazyLock<Regex> = LazyLock::new(|| regex(r#"Invalid value: "\{(\\.|[^"\\])*\}": "#));
 /// Names from `generateName`.
 static GENERATED: LazyLock<Regex> = LazyLock::new(|| regex("(gen[0-9]+-)[bcdfghjklmnpqrstvwxz2456789]{5}"));
@@ -240,8 +240,8 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).unwrap_or_else(|error| unreachable!("{error}"))
 }
 
-/// Removes the comparison of an object before and after, line by line, that is in some messages. It shows the fields of
-/// Go's internal types.
+/// Removes the line-by-line comparison of an object from a message. The comparison shows the fields of Go's
+/// internal types.
 fn without_diff(text: &str) -> String {
     let mut lines = text.split('\n');
     let mut kept = lines.next().unwrap_or_default().to_owned();
@@ -249,7 +249,7 @@ fn without_diff(text: &str) -> String {
     kept
 }
 
-/// Sorts the unknown fields that a message names. Their order is random where Go ranges over a map.
+/// Sorts the unknown fields in a message. The order is random where Go ranges over a map.
 fn with_sorted_fields(text: &str) -> String {
     const HEAD: &str = "strict decoding error: ";
     let Some((before, fields)) = text.split_once(HEAD) else { return text.to_owned() };
@@ -258,7 +258,7 @@ fn with_sorted_fields(text: &str) -> String {
     format!("{before}{HEAD}{}", fields.join(", "))
 }
 
-/// Blanks the objects that messages quote. Their fields are those of Go's internal types.
+/// Blanks the objects in messages. The fields are the fields of Go's internal types.
 fn blank_objects(text: &str) -> String {
     let mut kept = String::new();
     let mut rest = text;
@@ -285,14 +285,14 @@ fn blank_ages(fields: &mut Map<String, Value>) {
     }
 }
 
-/// Blanks the descriptions of a table's columns, which the embedded server does not have.
+/// Blanks the descriptions of a table's columns, because the embedded server has no descriptions.
 fn blank_descriptions(fields: &mut Map<String, Value>) {
     if let Some(Value::Array(columns)) = fields.get_mut("columnDefinitions") {
         columns.iter_mut().for_each(|column| column["description"] = "".into());
     }
 }
 
-/// Sorts the rules of a user. The real server collects them at the same time.
+/// Sorts the rules of a user. The real server collects rules concurrently.
 fn sort_rules(review: &mut Value) {
     for list in ["resourceRules", "nonResourceRules"] {
         if let Some(Value::Array(rules)) = review.pointer_mut(&format!("/status/{list}")) {
@@ -301,7 +301,7 @@ fn sort_rules(review: &mut Value) {
     }
 }
 
-/// Sorts the causes of a failure, also in its message. Their order is random where Go ranges over a map.
+/// Sorts the causes of a failure, also in the message. The order is random where Go ranges over a map.
 fn sort_causes(status: &mut Value) {
     let Some(causes) = status["details"]["causes"].as_array().cloned() else { return };
     if causes.len() < 2 {
@@ -313,7 +313,7 @@ fn sort_causes(status: &mut Value) {
     };
     let mut sorted = causes.clone();
     sorted.sort_by_key(line);
-    // The message has each of them once.
+    // The message has each cause once.
     let list = |causes: &[Value]| {
         let mut lines: Vec<String> = Vec::new();
         for line in causes.iter().map(line) {

@@ -1,21 +1,22 @@
-//! One step of a script.
+//! A step of a script.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// The start of all names in a script. Each run replaces it with its id, so that runs on a shared server do not collide.
+/// The start of all names in a script. Each run replaces the placeholder with the run's id, so that runs on a
+/// shared server do not collide.
 pub const PLACEHOLDER: &str = "twin00";
 
-/// A step: one line of JSON in a script.
+/// A step: a line of JSON in a script.
 ///
 /// Paths and bodies may refer to earlier replies: `{{4/metadata/resourceVersion}}` is the value at that JSON pointer in the
 /// reply to step 4, or `none` if there is no such value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Op {
-    /// The number of the step. It does not change when other steps are removed.
+    /// The number of the step. The number stays when other steps are removed.
     pub id: u32,
-    /// An HTTP method, or one of [`WATCH`], [`DRAIN`], [`AWAIT`], [`GONE`]; then a path with its query.
+    /// An HTTP method, or [`WATCH`], [`DRAIN`], [`AWAIT`] or [`GONE`]; then a path with a query.
     pub run: String,
     /// The `Accept` header. Default: JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,13 +27,13 @@ pub struct Op {
     /// The user that the request impersonates. Default: an administrator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// A step. The body is applied to its reply as a merge patch.
+    /// A step. The body is applied to the reply of the step as a merge patch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<u32>,
-    /// The body. It may be `null`.
+    /// The body. The body may be `null`.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub body: Option<Value>,
-    /// The body, if it is not JSON.
+    /// The body, if the body is not JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -42,13 +43,13 @@ fn present<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Value>, D::Erro
     Value::deserialize(input).map(Some)
 }
 
-/// Opens a watch; a later [`DRAIN`] reads its events.
+/// Opens a watch; a later [`DRAIN`] reads the events.
 pub const WATCH: &str = "WATCH";
 /// Reads the events of all open watches.
 pub const DRAIN: &str = "DRAIN";
-/// Repeats a GET until its code is 200.
+/// Repeats a GET until the code is 200.
 pub const AWAIT: &str = "AWAIT";
-/// Repeats a GET until its code is 404.
+/// Repeats a GET until the code is 404.
 pub const GONE: &str = "GONE";
 
 /// The media type of JSON.
@@ -71,14 +72,14 @@ impl Op {
         self.run.split_once(' ').unwrap_or((&self.run, ""))
     }
 
-    /// Returns the path without its query.
+    /// Returns the path without the query.
     pub fn path(&self) -> &str {
         let path = self.parts().1;
         path.split_once('?').map_or(path, |(path, _)| path)
     }
 }
 
-/// Reads a script: one step a line; empty lines and lines that begin with `#` are comments.
+/// Reads a script: a step a line; empty lines and lines that begin with `#` are comments.
 pub fn read(text: &str) -> Result<Vec<Op>, String> {
     let lines =
         text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));

@@ -1,4 +1,4 @@
-//! Plays a script on one server.
+//! Plays a script on a server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -16,11 +16,12 @@ use crate::server::Session;
 use crate::watch::Watch;
 use crate::webhook;
 
-/// The time in which the real server finishes what it does after its reply, such as serving a new kind.
+/// The time limit of the real server's work after a reply, such as serving a new kind.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// The time in which a watch of the real server delivers an event.
+/// The time limit of a watch event of the real server.
 const DELIVERY: Duration = Duration::from_millis(1500);
-/// The resources that the real server follows with a watch of its own, so that a write takes effect some milliseconds later.
+/// The resources that the real server follows with a watch. A write of such a resource takes effect some
+/// milliseconds later.
 const FOLLOWED: [&str; 7] = [
     "customresourcedefinitions",
     "priorityclasses",
@@ -31,7 +32,7 @@ const FOLLOWED: [&str; 7] = [
     "rbac.authorization.k8s.io",
 ];
 
-/// A server and its replies so far.
+/// A server and the replies until now.
 pub(crate) struct Player {
     session: Session,
     normaliser: Normaliser,
@@ -39,7 +40,7 @@ pub(crate) struct Player {
     watches: BTreeMap<u32, Watch>,
     /// The paths of the created objects, for the clean-up.
     created: BTreeSet<String>,
-    /// Whether a step has named the webhook server.
+    /// True if a step has named the webhook server.
     has_webhooks: bool,
 }
 
@@ -56,8 +57,8 @@ impl Player {
         }
     }
 
-    /// Plays a step and returns the normalised outcome. `expected` is the outcome on the other server, which tells how many events to
-    /// wait for.
+    /// Plays a step and returns the normalised outcome. `expected` is the outcome on the other server, with
+    /// the number of events to wait for.
     pub(crate) async fn play(&mut self, op: &Op, expected: Option<&Outcome>) -> Outcome {
         self.has_webhooks |= op.body.as_ref().is_some_and(|body| body.to_string().contains(webhook::URL));
         let raw = match op.parts().0 {
@@ -87,7 +88,7 @@ impl Player {
     fn remember(&mut self, op: &Op, path: &str, outcome: &Outcome) {
         let bare = path.split('?').next().unwrap_or_default();
         if op.parts().0 != "POST" && outcome.code == 201 {
-            // An update or an apply creates an object at its own path.
+            // An update or an apply creates an object at the request's path.
             self.created.insert(bare.trim_end_matches("/status").to_owned());
         }
         if op.parts().0 == "POST"
@@ -103,7 +104,7 @@ impl Player {
     async fn repeat(&mut self, op: &Op, code: u16, expected: Option<&Outcome>) -> Outcome {
         let path = self.fill(op.parts().1, true);
         let limit = match expected {
-            // The embedded server is ready when it replies.
+            // The embedded server is ready with the reply.
             _ if !self.session.shared => Duration::ZERO,
             Some(expected) if expected.code != code => Duration::from_millis(300),
             _ => DEADLINE * 3,
@@ -284,9 +285,9 @@ impl Player {
             body: Some(serde_json::json!({"metadata": {"finalizers": null}})),
             ..Op::default()
         };
-        // Objects before their namespaces and definitions: their paths are longer.
+        // Objects before namespaces and definitions: the paths of objects are longer.
         let mut paths: Vec<String> = std::mem::take(&mut self.created).into_iter().collect();
-        // Webhooks go first: they could refuse the other deletions.
+        // Webhooks go first: a webhook could refuse the other deletions.
         paths.sort_by_key(|path| (path.contains("webhookconfigurations"), path.matches('/').count()));
         for path in paths.iter().rev() {
             let (mut reply, _) = self.request(&delete, path).await;

@@ -8,7 +8,8 @@ use crate::outcome::Outcome;
 /// Stands for a body in protobuf.
 pub(crate) const PROTOBUF: &str = "(protobuf)";
 
-/// Documents that tell the server's version, its checks or all of its groups. Of these, the code and the headers are compared.
+/// Documents with the server's version, checks or groups. Only the code and the headers of such documents are
+/// compared.
 const DOCUMENTS: [&str; 9] = [
     "/index.html",
     "/version",
@@ -28,7 +29,7 @@ pub(crate) fn read(outcome: &mut Outcome, op: &Op, bytes: &[u8]) {
     }
     let asks_protobuf = op.accept.as_ref().is_some_and(|accept| accept.contains("protobuf"));
     if asks_protobuf && (200..300).contains(&outcome.code) && op.parts().0 != WATCH {
-        // On both servers: what only one of them shows must not be learnt either.
+        // On both servers: the script must not depend on a value of only one server.
         outcome.headers.remove("content-type");
         outcome.body = PROTOBUF.into();
         return;

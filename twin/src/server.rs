@@ -18,35 +18,36 @@ use crate::webhook::Webhook;
 pub enum Backend {
     /// A fresh embedded server for each script.
     Embedded,
-    /// A running server, by its kubeconfig.
+    /// A running server with a kubeconfig.
     Real(PathBuf),
 }
 
-/// A server, opened for one script.
+/// A server for one script.
 pub(crate) struct Session {
     pub(crate) client: Client,
-    /// Replaces [`PLACEHOLDER`]. It has the same length.
+    /// The replacement of [`PLACEHOLDER`]. Both have the same length.
     pub(crate) id: String,
-    /// Whether other runs use the server. Then some of its parts follow writes with a delay.
+    /// True if other runs use the server. Some parts of the server then follow writes with a delay.
     pub(crate) shared: bool,
     /// The webhook server of the script.
     pub(crate) webhook: Webhook,
 }
 
 impl Backend {
-    /// Whether a controller manager runs beside the server, by an object that one creates in each namespace.
+    /// Returns whether a controller manager runs beside the server. A controller manager creates an object in
+    /// each namespace.
     pub async fn has_controllers(&self) -> Result<bool, Box<dyn std::error::Error>> {
         let path = "/api/v1/namespaces/default/configmaps/kube-root-ca.crt";
         let request = http::Request::get(path).body(Body::empty())?;
         Ok(self.open().await?.client.send(request).await?.status().is_success())
     }
 
-    /// Opens the server for one script.
+    /// Opens the server for a script.
     pub(crate) async fn open(&self) -> Result<Session, Box<dyn std::error::Error>> {
         let webhook = Webhook::start().await?;
         match self {
             Backend::Embedded => {
-                // The real server has no controller that aggregates them.
+                // The real server has no controller that aggregates cluster roles.
                 let server = Server::builder().aggregate_cluster_roles(false).build()?;
                 let client = Client::new(server.service(Identity::admin()), "default");
                 Ok(Session { client, id: PLACEHOLDER.to_owned(), shared: false, webhook })
@@ -67,7 +68,7 @@ async fn connect(path: &Path) -> Result<Client, Box<dyn std::error::Error>> {
     Ok(Client::try_from(config)?)
 }
 
-/// Returns an id of the placeholder's length, another one at each call. Other processes hardly use it.
+/// Returns an id of the placeholder's length, different at each call. Other processes hardly use the same id.
 fn unique_id() -> String {
     static NEXT: LazyLock<AtomicUsize> = LazyLock::new(|| {
         let millis = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_millis());

@@ -8,18 +8,19 @@ use crate::twin::Twin;
 /// The maximum number of times that a script is played.
 const ATTEMPTS: usize = 60;
 
-/// A script and the difference that it shows.
+/// A script and the script's difference.
 struct Shrinker<'a> {
     twin: &'a Twin,
     signature: &'a str,
     attempts: usize,
     ops: Vec<Op>,
-    /// The step that shows the difference, and its status code on the embedded server.
+    /// The step with the difference, and the status code of the embedded server.
     step: u32,
     code: u16,
 }
 
-/// Returns a short script that still shows a difference with this signature, or `None` if the script does not show it again.
+/// Returns a short script that still shows a difference with this signature, or `None` if the difference is
+/// not reproducible.
 pub async fn shrink(
     twin: &Twin,
     ops: &[Op],
@@ -42,7 +43,7 @@ pub async fn shrink(
 
 impl Shrinker<'_> {
     async fn shows(&mut self, ops: &[Op]) -> Result<bool, Box<dyn std::error::Error>> {
-        // The embedded server is fast: if it replies with another code, the real one need not be asked.
+        // The embedded server is fast: after a different code, the real server need not be asked.
         let ours = self.twin.embedded_outcome(ops, self.step).await?;
         if ours.is_none_or(|outcome| outcome.code != self.code) {
             return Ok(false);
@@ -52,7 +53,7 @@ impl Shrinker<'_> {
         Ok(run.differences.iter().any(|difference| difference.signature == self.signature))
     }
 
-    /// Keeps a shorter script if it shows the difference.
+    /// Keeps a shorter script that shows the difference.
     async fn offer(&mut self, ops: Vec<Op>) -> Result<bool, Box<dyn std::error::Error>> {
         if self.attempts == 0 || !self.shows(&ops).await? {
             return Ok(false);
@@ -80,7 +81,7 @@ impl Shrinker<'_> {
         Ok(())
     }
 
-    /// Removes steps: first many at once, then one by one.
+    /// Removes steps: first many at once, then single steps.
     async fn drop_steps(&mut self) -> Result<(), Box<dyn std::error::Error>> {
         let mut size = self.ops.len() / 2;
         while size > 0 && self.attempts > 0 {
@@ -109,7 +110,7 @@ impl Shrinker<'_> {
                     self.offer_at(index, variant).await?;
                 }
             }
-            // If a field is needed, its parts may not be.
+            // If a field is needed, some parts of the field may not be needed.
             let mut skipped = 0;
             while let Some(variant) = without_field(&self.ops[index], skipped) {
                 if self.attempts == 0 {

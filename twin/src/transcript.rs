@@ -1,4 +1,4 @@
-//! Recorded outcomes of a real server, so that a comparison needs no real server.
+//! Recorded outcomes of a real server: a comparison with the recording needs no real server.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::outcome::Outcome;
 use crate::player::Player;
 use crate::server::Backend;
 
-/// A step and its outcome on the real server.
+/// A step and the outcome on the real server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// The step.
@@ -26,7 +26,8 @@ pub struct Step {
 /// The steps of a script.
 pub type Recording = Vec<Step>;
 
-/// Plays a script twice on a real server. Returns `None` if the outcomes differ, because they are then not reproducible.
+/// Plays a script twice on a real server. Returns `None` if the outcomes differ, and are therefore not
+/// reproducible.
 pub async fn record(real: &Backend, ops: &[Op]) -> Result<Option<Recording>, Box<dyn std::error::Error>> {
     let first = play(real, ops).await?;
     let second = play(real, ops).await?;

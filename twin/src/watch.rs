@@ -21,7 +21,8 @@ impl Watch {
         Watch { body: Some(body), buffer: BytesMut::new() }
     }
 
-    /// Reads events: `expected` of them within `limit`, and more until none comes for the time `quiet`.
+    /// Reads `expected` events within `limit`, and further events until the watch is quiet for the time
+    /// `quiet`.
     pub(crate) async fn read(&mut self, expected: usize, limit: Duration, quiet: Duration) -> Vec<Value> {
         let mut events = Vec::new();
         while let Some(body) = &mut self.body {
@@ -52,7 +53,8 @@ impl Watch {
     }
 }
 
-/// Whether an event is compared. Bookmarks may come at any time, except the one that ends the initial events.
+/// Returns whether an event is compared. Bookmarks may come at any time, except the bookmark at the end of
+/// the initial events.
 fn is_compared(event: &Value) -> bool {
     event["type"] != "BOOKMARK"
         || event["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"] == "true"

@@ -1,4 +1,5 @@
-//! The webhook server of a run: HTTPS on 127.0.0.1, with a certificate of its own. What it answers depends only on the path and the review.
+//! The webhook server of a run: HTTPS on 127.0.0.1, with a self-signed certificate. A response depends only
+//! on the path and the review.
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ pub(crate) const AUTHORITY: &str = "dHdpbjAwLWF1dGhvcml0eQ==";
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// A webhook server. It stops when it is dropped.
+/// A webhook server. Dropping the value stops the server.
 pub(crate) struct Webhook {
     pub(crate) url: String,
     /// The value of `caBundle`.
@@ -45,7 +46,7 @@ impl Webhook {
                 tokio::spawn(async move {
                     let Ok(stream) = tls.accept(tcp).await else { return };
                     let builder = auto::Builder::new(TokioExecutor::new());
-                    // A connection ends as its client likes.
+                    // Errors of a connection are the client's business.
                     let _ = builder.serve_connection(TokioIo::new(stream), service_fn(serve)).await;
                 });
             }
@@ -91,7 +92,7 @@ fn reply(path: &str, review: &Value) -> Value {
     json!({"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response})
 }
 
-/// Converts objects whose versions differ in nothing but their names.
+/// Converts objects between versions that differ only in name.
 fn converted(request: &Value) -> Value {
     let mut objects = request["objects"].clone();
     for object in objects.as_array_mut().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Replays what a real server answered (`cargo xtask twin --record`) on the embedded server.
+//! Replays the recorded requests of a real server (`cargo xtask twin --record`) on the embedded server.
 //!
 //! `UPDATE_EXPECT=1` writes the differences that there are to `transcript.differences.txt`: a list that should become shorter.
 

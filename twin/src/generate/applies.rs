@@ -26,7 +26,7 @@ impl Episode {
         if random.u32(..3) == 0 {
             merge(&mut body, samples::metadata(random));
         }
-        // What is empty counts as absent on the embedded server, and differs in what follows from it.
+        // The embedded server drops empty values, and the consequences differ.
         if let Some(metadata) = body["metadata"].as_object_mut() {
             metadata.retain(|_, value| *value != json!([]) && *value != json!({}));
         }
@@ -55,7 +55,7 @@ impl Episode {
         }
     }
 
-    /// Returns what a manager wants of an object: all of it, or some of its fields.
+    /// Returns the wanted fields of a manager: all fields of an object, or some fields.
     fn configuration(&mut self, known: &Known) -> serde_json::Value {
         let mut body = if self.random.u32(..3) > 0 { known.kind.object.clone() } else { json!({}) };
         for _ in 0..self.random.usize(..3) {

@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions and the kinds that they define.
+//! CustomResourceDefinitions and the defined kinds.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::webhook;
 /// The API group of the run's custom resources.
 pub(super) const GROUP: &str = "twin00.example.com";
 
-/// A definition as it was last written.
+/// The last written definition.
 #[derive(Clone, Debug)]
 pub(super) struct Definition {
     pub(super) name: String,
@@ -28,7 +28,7 @@ pub(super) fn definition(random: &mut Rng, plural: &str) -> Definition {
     match random.u32(..4) {
         0 => versions.push(version(random, "v1beta1", false)),
         1 => {
-            // The same schema with one more field, as a second version usually is.
+            // The same schema with an additional field, like a typical second version.
             let mut second = versions[0].clone();
             second["name"] = "v2".into();
             second["storage"] = false.into();
@@ -63,7 +63,7 @@ pub(super) fn definition(random: &mut Rng, plural: &str) -> Definition {
     Definition { name: format!("{plural}.{GROUP}"), object }
 }
 
-/// Returns a conversion by the webhook server, which rarely refuses.
+/// Returns a conversion by the webhook server. The server rarely refuses.
 fn conversion(random: &mut Rng) -> Value {
     let path = if random.u32(..6) == 0 { "/convert-error" } else { "/convert" };
     json!({"strategy": "Webhook", "webhook": {
@@ -197,7 +197,7 @@ fn properties(random: &mut Rng) -> Value {
     spec
 }
 
-/// Returns a definition with one change, as its developer would make it.
+/// Returns a definition with a change that a developer could make.
 pub(super) fn edit(random: &mut Rng, old: &Definition) -> Definition {
     let mut new = old.clone();
     let fresh = properties(random);

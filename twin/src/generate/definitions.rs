@@ -10,7 +10,7 @@ use crate::op::MERGE_PATCH;
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 impl Episode {
-    /// Creates a definition and waits until it is served.
+    /// Creates a definition and waits until the definition is served.
     pub(super) fn define(&mut self) {
         let plural = *pick(&mut self.random, &["widgets", "gadgets"]);
         if self.definitions.iter().any(|known| known.name.starts_with(plural)) {
@@ -22,7 +22,7 @@ impl Episode {
         self.definitions.push(definition);
     }
 
-    /// Waits until the kinds of a definition are served, and uses them in later steps.
+    /// Waits until the kinds of a definition are served, and uses the kinds in later steps.
     pub(super) fn serve(&mut self, definition: &Definition) {
         let kinds = crd::kinds(&mut self.random, definition);
         self.kinds.retain(|kind| !kind.custom || !definition.name.starts_with(&format!("{}.", kind.plural)));

@@ -32,8 +32,8 @@ impl Episode {
         }
     }
 
-    /// Returns the path of a document, a collection, an object or a subresource, and whether it is in a namespace of the
-    /// script, so that a deletion deletes nothing else.
+    /// Returns the path of a document, a collection, an object or a subresource, and whether it is in a
+    /// namespace of the script, because a deletion must not delete other objects.
     fn some_path(&mut self) -> (String, bool) {
         if self.random.u32(..4) == 0 {
             return (samples::text(&mut self.random, "documents"), false);
@@ -54,7 +54,7 @@ impl Episode {
         (path, is_own)
     }
 
-    /// Returns a path with one change.
+    /// Returns a path with a change.
     fn distorted(&mut self, path: &str) -> String {
         let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
         let mut segments: Vec<String> = path.split('/').skip(1).map(str::to_owned).collect();

@@ -31,7 +31,7 @@ impl Episode {
         }
     }
 
-    /// Returns the path of a collection, and whether it is cluster-wide.
+    /// Returns the path of a collection, and true for a cluster-wide collection.
     pub(super) fn collection(&mut self, kind: &Kind) -> (String, bool) {
         let namespace = if self.random.u32(..5) == 0 { "" } else { self.namespace() };
         (kind.collection(namespace), namespace.is_empty() || !kind.namespaced)
@@ -86,7 +86,8 @@ impl Episode {
         format!("{{{{{seen}/metadata/resourceVersion}}}}")
     }
 
-    /// Lists a collection in pages. The collection must be the script's own: a page depends on the objects that follow it.
+    /// Lists a collection in pages. The collection must be the script's own: a page depends on the following
+    /// objects.
     pub(super) fn pages(&mut self) {
         let kind = self.kind();
         if !kind.namespaced {

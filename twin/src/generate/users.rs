@@ -1,16 +1,16 @@
-//! Requests as a user whose roles allow a part of them.
+//! Requests as a user with a part of all rights.
 
 use serde_json::{Value, json};
 
 use super::{Episode, NAMESPACES, pick};
 use crate::op;
 
-/// The user that requests impersonate. A user without a role may do next to nothing.
+/// The impersonated user. A user without a role has almost no rights.
 const USER: &str = "twin00-user";
 const RBAC: &str = "apis/rbac.authorization.k8s.io/v1";
 
 impl Episode {
-    /// Grants the user some rights, in a namespace or in all of them.
+    /// Grants the user some rights, in a namespace or in all namespaces.
     pub(super) fn grant(&mut self) {
         self.has_user = true;
         let rules: Vec<Value> = (0..self.random.usize(1..4)).map(|_| self.rule()).collect();
@@ -70,7 +70,7 @@ impl Episode {
         }
     }
 
-    /// Asks what the user may do.
+    /// Asks for the rights of the user.
     pub(super) fn ask(&mut self) {
         let kind = self.kind();
         let namespace = self.namespace();

@@ -102,7 +102,7 @@ fn object(random: &mut Rng, node: NodeRef<'_>, depth: usize) -> Value {
     fields.into()
 }
 
-/// Adds a field of the schema, with a value of its type, at a random place of an object.
+/// Adds a field of the schema, with a value of the right type, at a random place of an object.
 pub(super) fn add_field(random: &mut Rng, object: &mut Value, node: NodeRef<'_>) {
     let Value::Object(fields) = object else { return };
     let properties: Vec<_> = node.properties().collect();
@@ -215,7 +215,7 @@ fn collect(value: &Value, place: String, places: &mut Vec<String>) {
         }
         _ => {}
     }
-    // Without its name, an object would be rejected before anything else is looked at.
+    // Without a name, an object would be rejected before any other check.
     if !place.is_empty() && place != "/metadata" && place != "/metadata/name" {
         places.push(place);
     }

@@ -9,7 +9,7 @@ use crate::webhook;
 const GROUP: &str = "admissionregistration.k8s.io/v1";
 
 impl Episode {
-    /// Registers a webhook, or changes or removes one.
+    /// Registers, changes or removes a webhook.
     pub(super) fn change_webhooks(&mut self) {
         if self.webhooks.is_empty() || (self.webhooks.len() < 2 && self.random.u32(..3) == 0) {
             self.register();

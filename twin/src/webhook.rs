@@ -46,7 +46,7 @@ impl Webhook {
                 tokio::spawn(async move {
                     let Ok(stream) = tls.accept(tcp).await else { return };
                     let builder = auto::Builder::new(TokioExecutor::new());
-                    // Errors of a connection are the client's business.
+                    // The client may end the connection at any time.
                     let _ = builder.serve_connection(TokioIo::new(stream), service_fn(serve)).await;
                 });
             }

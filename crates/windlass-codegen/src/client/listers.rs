@@ -5,7 +5,8 @@ use super::{GroupVersion, Kind};
 use crate::SourceFile;
 
 pub(super) fn render(render: &Render<'_>, files: &mut Vec<SourceFile>) {
-    let mut root = "//! Typed reads from the caches of informers. A lister never sends a request.\n".to_owned();
+    let mut root =
+        "//! Typed reads from the caches of informers. A lister never sends a request.\n".to_owned();
     root += &render.modules("Listers");
     files.push(render.file("listers/mod.rs", &root));
     for version in &render.api.versions {

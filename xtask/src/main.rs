@@ -1,4 +1,4 @@
-//! Tasks of the repository, one module each. `cargo xtask --help` lists them.
+//! Tasks of the repository, one module each. `cargo xtask --help` lists the tasks.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "tasks print their results")]
@@ -39,27 +39,28 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run the benchmarks, ours and those of other libraries, and print one table
+    /// Run our benchmarks and the benchmarks of other libraries, and print one table
     Bench(bench::Args),
     /// Collect facts about the built-in kinds from a real API server into catalog/
     Catalog(catalog::Args),
     /// Pack catalog/ into the blob that windlass-schema includes
     Codegen(codegen::Args),
-    /// Run the tests of contrib/ (each part needs its own tools, and is skipped without them)
+    /// Run the tests of contrib/ (parts with missing tools are skipped)
     Contrib(contrib::Args),
     /// Build and run a real etcd, kube-apiserver and kube-controller-manager as a reference
     ControlPlane(control_plane::Args),
-    /// Generate Rust types from the CRDs of well-known projects, and send their samples through them (needs Go)
+    /// Generate Rust types from the CRDs of well-known projects, and send the projects' samples through the
+    /// types (needs Go)
     CrdTypes(crd_types::Args),
-    /// Compare CRDs with those that controller-gen makes of the same types in Go
+    /// Compare CRDs with controller-gen's CRDs of the same types in Go
     ControllerGen(controller_gen::Args),
-    /// Run the test suites of controller-runtime on windlass's API server, which they start themselves
+    /// Run the test suites of controller-runtime on windlass's API server
     Envtest(envtest::Args),
     /// Run the scenarios of an operator under seeded faults, many times
     Faults(faults::Args),
     /// Check that the crate of docs/your-own-crate.md compiles outside of this workspace
     OwnCrate,
-    /// Pack all crates as they are released; with --project, build a scaffolded project from the packages
+    /// Pack all crates for a release; with --project, build a scaffolded project from the packages
     Package(package::Args),
     /// Install and run a real OpenStack Keystone, for the client of the example `network`
     Keystone(keystone::Args),
@@ -67,11 +68,11 @@ enum Task {
     Neutron(neutron::Args),
     /// Run the Go tests of structured-merge-diff, or of strategic merge patches, with windlass-schema
     Smd(smd::Args),
-    /// Check crate dependencies, unsafe code, module docs, names in ARCHITECTURE.md and code in the book
+    /// Check crate dependencies, unsafe code, module docs, names in ARCHITECTURE.md, code in the book and plain English
     Tidy(tidy::Args),
-    /// Run the tutorials of the book as a reader types them, on the embedded cluster
+    /// Run the tutorials of the book like a reader, on the embedded cluster
     Tutorials(tutorials::Args),
-    /// Compare the embedded API server with a real one, by random traffic
+    /// Compare the embedded API server with a real API server, by random traffic
     Twin(twin::Args),
 }
 

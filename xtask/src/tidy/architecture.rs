@@ -12,7 +12,7 @@ use crate::{Result, project};
 
 const PAGE: &str = "ARCHITECTURE.md";
 
-/// Endings by which a code span without a slash is recognised as a file.
+/// Endings of code spans without a slash that name a file.
 const EXTENSIONS: &[&str] = &[".bin", ".json", ".md", ".rs", ".toml", ".yaml"];
 
 pub(super) fn check(packages: &[Package], report: &mut Report) -> Result {
@@ -22,7 +22,7 @@ pub(super) fn check(packages: &[Package], report: &mut Report) -> Result {
     Ok(())
 }
 
-/// The files, crates and names in which code spans are looked up.
+/// The files, crates and names for code spans.
 struct Tree<'a> {
     root: &'a Path,
     packages: &'a [Package],
@@ -30,7 +30,7 @@ struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// Returns an error for every code span that names something that does not exist.
+    /// Returns an error for every code span with a name that does not exist.
     fn missing(&self, text: &str) -> Vec<String> {
         let page = Page::parse(text);
         let mut errors = Vec::new();
@@ -104,7 +104,7 @@ impl Tree<'_> {
         ).into())
     }
 
-    /// Returns the folders that code spans name, against which later paths in the same line may be relative.
+    /// Returns the folders in code spans. Later paths in the same line may be relative to these folders.
     fn folders<'s>(&self, spans: impl Iterator<Item = &'s Span<'s>>) -> Vec<PathBuf> {
         let mut folders = Vec::new();
         for span in spans {
@@ -121,7 +121,7 @@ impl Tree<'_> {
         folders
     }
 
-    /// Resolves a path relative to the workspace, to `crates/windlass-`, or to one of `folders`.
+    /// Resolves a path relative to the workspace, to `crates/windlass-`, or to a folder of `folders`.
     fn find(&self, path: &str, folders: &[PathBuf]) -> Option<PathBuf> {
         let of_crate = self.root.join(format!("crates/windlass-{path}"));
         let mut candidates = [self.root.join(path), of_crate].into_iter();
@@ -141,7 +141,7 @@ impl Tree<'_> {
     }
 }
 
-/// Whether a code span is a path of the workspace, not of a URL.
+/// Returns whether a code span is a path of the workspace, not of a URL.
 fn is_path(span: &str) -> bool {
     let is_path_char = |c: char| c.is_ascii_alphanumeric() || "_-./{},".contains(c);
     let has_extension = EXTENSIONS.iter().any(|extension| span.ends_with(extension));

@@ -1,5 +1,5 @@
-//! Checks that every Rust block of README.md and docs/ is compiled: as a doc test, or as part of an example with the
-//! same text. A block in another language is compared with the file that its marker names.
+//! Checks that every Rust block of README.md and docs/ is compiled: as a doc test, or as part of an example
+//! with the same text. A block in another language is compared with the file in the block's marker.
 
 use std::path::PathBuf;
 
@@ -50,7 +50,7 @@ fn problem(block: &Block, is_doc_test: bool, source: impl Fn(&str) -> Option<Str
         return Some("rustdoc compiles a block without a language as Rust; write ```text or ```sh".into());
     }
     if !block.is_rust() {
-        // Code in another language is checked if its marker names a file.
+        // Code in another language is checked if the marker names a file.
         let path = block.marker.filter(|marker| !marker.contains(' '))?;
         return difference(block, path, source(path));
     }
@@ -66,7 +66,7 @@ fn problem(block: &Block, is_doc_test: bool, source: impl Fn(&str) -> Option<Str
     }
 }
 
-/// Describes how a block differs from the file of its marker.
+/// Describes the difference between a block and the file in the block's marker.
 fn difference(block: &Block, path: &str, source: Option<String>) -> Option<String> {
     let Some(source) = source else {
         return Some(format!("the marker names {path}, which does not exist; {HELP}"));

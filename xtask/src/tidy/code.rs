@@ -46,12 +46,12 @@ impl Names {
         }
     }
 
-    /// Whether the workspace defines or imports this name.
+    /// Returns whether the workspace defines or imports this name.
     pub(super) fn define(&self, name: &str) -> bool {
         self.defined.contains(name)
     }
 
-    /// Whether the identifier occurs at all.
+    /// Returns whether the identifier occurs at all.
     pub(super) fn contain(&self, name: &str) -> bool {
         self.used.contains(name)
     }

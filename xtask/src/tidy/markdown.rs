@@ -1,11 +1,12 @@
-//! Parses the parts of Markdown pages that the checks need: code spans, fenced blocks and the markers before them.
+//! Parses the parts of Markdown pages that the checks need: code spans, fenced blocks and markers before
+//! fenced blocks.
 
 /// A page in Markdown.
 #[derive(Debug, Default)]
 pub(super) struct Page<'t> {
     pub(super) spans: Vec<Span<'t>>,
     pub(super) blocks: Vec<Block<'t>>,
-    /// The lines outside of fenced blocks, with their numbers.
+    /// The lines outside of fenced blocks, with line numbers.
     pub(super) prose: Vec<(usize, &'t str)>,
 }
 
@@ -26,7 +27,7 @@ pub(super) struct Block<'t> {
     pub(super) line: usize,
     /// The language and attributes after the opening fence, separated by commas: `rust,ignore`.
     pub(super) info: &'t str,
-    /// The content of an HTML comment before the fence; blank lines between them are allowed.
+    /// The content of an HTML comment before the fence; blank lines after the comment are allowed.
     pub(super) marker: Option<&'t str>,
     pub(super) lines: Vec<&'t str>,
 }
@@ -71,7 +72,7 @@ impl<'t> Page<'t> {
 }
 
 impl Block<'_> {
-    /// Whether the block is labelled as Rust.
+    /// Returns whether the block is labelled as Rust.
     pub(super) fn is_rust(&self) -> bool {
         self.words().next() == Some("rust")
     }

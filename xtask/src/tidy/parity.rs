@@ -9,7 +9,7 @@ use crate::{Result, project};
 
 const PAGE: &str = "docs/parity.md";
 
-/// A row with this has nothing to test.
+/// A row with this cell needs no test.
 const MISSING: &str = "not offered";
 
 pub(super) fn check(report: &mut Report) -> Result {
@@ -28,7 +28,7 @@ pub(super) fn check(report: &mut Report) -> Result {
     Ok(())
 }
 
-/// The rows of the tables whose last column is `test`, with their lines.
+/// Returns the rows of tables with `test` as the last column, with line numbers.
 fn rows(text: &str) -> impl Iterator<Item = (usize, Vec<String>)> {
     let mut in_table = false;
     text.lines().enumerate().filter_map(move |(index, line)| {
@@ -49,7 +49,7 @@ fn cells(line: &str) -> Vec<String> {
     inner.split('|').map(|cell| cell.trim().replace('\u{0}', "|")).collect()
 }
 
-/// The tests of the workspace and the files that have them.
+/// The tests of the workspace and the files of the tests.
 #[derive(Default)]
 struct Tests {
     names: BTreeSet<String>,
@@ -73,7 +73,7 @@ impl Tests {
         }
     }
 
-    /// Returns what is wrong with the last cell of a row.
+    /// Returns the problem of the last cell of a row.
     fn problem(&self, cells: &[String]) -> Option<String> {
         let cell = cells.last()?;
         let spans: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
@@ -86,7 +86,7 @@ impl Tests {
         (!unknown.is_empty()).then(|| format!("{}: no test or file {}", cells[0], unknown.join(", ")))
     }
 
-    /// Whether there is such a test, with modules or without, or such a file, folder or module.
+    /// Returns whether there is such a test, with modules or without, or such a file, folder or module.
     fn has(&self, name: &str) -> bool {
         if name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "rs") {
             let part = format!("{}/", name.trim_end_matches('/'));

@@ -5,7 +5,7 @@ use super::files::{files, read, shown};
 use super::markdown::Page;
 use crate::{Result, project};
 
-/// Phrases that stand for a plain noun or verb, and what to write instead.
+/// Phrases that stand for a plain noun or verb, and the advice for each phrase.
 const PHRASES: &[(&str, &str)] = &[
     ("comes to that", "say when"),
     ("for want of", "write `without`, or name the error"),

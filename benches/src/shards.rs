@@ -112,7 +112,7 @@ impl Replica {
         Self { stop, task, reconciles, manager: metrics }
     }
 
-    /// Whether this replica shares the keys with all others and reconciles its own.
+    /// Returns whether this replica shares the keys with all others and reconciles its own.
     fn works_beside(&self, members: usize) -> bool {
         let text = self.manager.render();
         let value = |name: &str| {

@@ -24,9 +24,10 @@ use crate::Result;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Run only the groups that have rows with one of these prefixes: queue, scan, sync, events, relist, reads,
-    /// reconcile, reconcile-shards, libc (musl and glibc), server, server-objects, server-watch, server-crds, server-updates. The name build, alone:
-    /// compile times of an operator outside of the workspace, and the size of one for an image
+    /// Run only the groups that have rows with one of these prefixes: queue, scan, sync, events, relist,
+    /// reads, reconcile, reconcile-shards, libc (musl and glibc), server, server-objects, server-watch,
+    /// server-crds, server-updates. The name build, alone: compile times of an operator outside of the
+    /// workspace, and the size of an operator for an image
     names: Vec<String>,
     /// Seed of the generated objects
     #[arg(long, default_value_t = 42)]
@@ -34,7 +35,7 @@ pub(crate) struct Args {
     /// Write the rows to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Number of runs of each contender; the contenders alternate. Without it 3, and 1 against kube-apiserver
+    /// Number of runs of each contender; the contenders alternate. Default: 3, and 1 against kube-apiserver
     #[arg(long)]
     repeats: Option<usize>,
     /// Number of updates in server-updates; with 1000000, memory has a goal
@@ -81,7 +82,7 @@ pub(crate) fn run(args: Args) -> Result {
         let of_group: Vec<MeasuredRow> = rows.filter_map(|row| table::line(row, &measured.values)).collect();
         eprint!("{}", table::render(&of_group));
         lines.extend(of_group);
-        // Written after every group, so that an interrupted run keeps its results.
+        // Written after every group: an interrupted run keeps results.
         if let Some(file) = &args.json {
             fs::write(file, serde_json::to_string_pretty(&lines)? + "\n")?;
         }

@@ -1,6 +1,6 @@
-//! `cargo xtask catalog`: collects facts about the built-in kinds from a running kube-apiserver and from the Go modules
-//! of its release, and writes them to the data files of `catalog/`. It is needed once for each minor version of
-//! Kubernetes. Descriptions are left out, because they are copyrighted prose and not facts.
+//! `cargo xtask catalog`: collects facts about the built-in kinds from a running kube-apiserver and from the
+//! Go modules of the release, and writes the data files of `catalog/`. The task is needed once for each minor
+//! version of Kubernetes. Descriptions are left out, because they are copyrighted prose and not facts.
 
 mod discovery;
 mod go_types;
@@ -53,7 +53,7 @@ fn read_types(folder: &Path) -> Result<Map<String, Value>> {
     Ok(serde_json::from_str(&fs::read_to_string(folder.join("types.json"))?)?)
 }
 
-/// Drops the names of types that have a definition, whose name the catalog has already.
+/// Drops the names of types with a definition, because the catalog has the names of definitions already.
 fn scalars_only(mut names: Map<String, Value>, types: &Map<String, Value>) -> Map<String, Value> {
     for (definition, fields) in &mut names {
         let Some(fields) = fields.as_object_mut() else { continue };
@@ -71,7 +71,7 @@ fn scalars_only(mut names: Map<String, Value>, types: &Map<String, Value>) -> Ma
     names
 }
 
-/// Writes a JSON object with one member a line, so that versions can be compared.
+/// Writes a JSON object with one member a line, for line-based comparisons of versions.
 fn write_lines(path: &Path, members: Map<String, Value>) -> Result {
     let mut text = String::from("{\n");
     for (index, (name, value)) in members.iter().enumerate() {
@@ -113,7 +113,7 @@ impl Modules {
     const NAMES: [&str; 4] =
         ["k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiextensions-apiserver", "k8s.io/kube-aggregator"];
 
-    /// Finds the modules of a server `v1.X.Y` in Go's module cache, and downloads those that are missing.
+    /// Finds the modules of a server `v1.X.Y` in Go's module cache, and downloads missing modules.
     fn locate(server_version: &str) -> Result<Self> {
         let library = server_version.replacen("v1.", "v0.", 1);
         let cache = Command::new("go").args(["env", "GOMODCACHE"]).output();
@@ -135,7 +135,7 @@ impl Modules {
         Ok(Self { folders })
     }
 
-    /// Returns all packages of the modules: their names as in OpenAPI (`io.k8s.api.core.v1`) and their folders.
+    /// Returns all packages of the modules: the names as in OpenAPI (`io.k8s.api.core.v1`) and the folders.
     fn packages(&self) -> Result<Vec<(String, PathBuf)>> {
         let mut packages = Vec::new();
         for (name, folder) in Self::NAMES.iter().zip(&self.folders) {

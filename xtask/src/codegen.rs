@@ -1,5 +1,6 @@
-//! `cargo xtask codegen`: packs the data files of `catalog/` into the blob that `windlass-schema` includes, whose format
-//! `crates/windlass-schema/src/catalog/` reads, and writes the apply configurations of `windlass-apply` and the clients of `windlass-client`. It needs no network.
+//! `cargo xtask codegen`: packs the data files of `catalog/` into the blob of `windlass-schema`
+//! (`crates/windlass-schema/src/catalog/` reads the format), and writes the apply configurations of
+//! `windlass-apply` and the clients of `windlass-client`. The task needs no network.
 
 mod apply;
 #[path = "../../crates/windlass-schema/src/catalog/bits.rs"]
@@ -42,7 +43,7 @@ pub(crate) fn run(args: Args) -> Result {
 fn blob(path: &Path, data: &DataFiles, check: bool) -> Result {
     let raw = encode(data)?;
     if check {
-        // The unpacked bytes are compared, because another version of the compressor may write other bytes.
+        // Compare the unpacked bytes, because another version of the compressor may write other bytes.
         let current = fs::read(path).ok().and_then(|blob| unpack(&blob));
         return match current {
             Some(current) if current == raw => Ok(()),
@@ -94,7 +95,7 @@ impl DataFiles {
     }
 }
 
-/// Encodes the table of strings, then version, definitions, kinds and resources, which refer to strings by index.
+/// Encodes the table of strings, then version, definitions, kinds and resources, with indexes for strings.
 fn encode(data: &DataFiles) -> Result<Vec<u8>> {
     let mut packer = Packer::default();
     let version = packer.string(&data.version);
@@ -124,7 +125,7 @@ fn kinds(packer: &mut Packer, data: &DataFiles) {
     }
 }
 
-/// Writes the group-versions in the order of the server, with their resources and subresources.
+/// Writes the group-versions in the order of the server, with resources and subresources.
 fn resources(packer: &mut Packer, data: &DataFiles) {
     let mut versions: Vec<(&String, &Value)> = data.resources.iter().collect();
     versions.sort_by_key(|(_, value)| value["rank"].as_u64());

@@ -1,6 +1,7 @@
-//! `cargo xtask control-plane`: a real Kubernetes control plane, built from its Go modules, as a reference for ours.
+//! `cargo xtask control-plane`: a real Kubernetes control plane, built from Go modules, as a reference.
 //!
-//! It consists of etcd, kube-apiserver and kube-controller-manager on loopback, with TLS and RBAC, but without nodes.
+//! The control plane consists of etcd, kube-apiserver and kube-controller-manager on loopback, with TLS and
+//! RBAC, but without nodes.
 
 mod build;
 mod layout;
@@ -31,13 +32,13 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Build the programs into the cache unless they exist (needs Go; takes minutes)
+    /// Build the programs into the cache unless the programs exist (needs Go; takes minutes)
     Build(BuildArgs),
     /// Start the control plane; write a kubeconfig when the API server is ready
     Start(StartArgs),
     /// Stop the control plane
     Stop,
-    /// Show what is built and what runs (the default)
+    /// Show the built programs and the running instance (the default)
     Status,
 }
 
@@ -77,7 +78,7 @@ pub(crate) fn run(args: Args) -> Result {
     }
 }
 
-/// Returns the kubeconfig of the instance that was started, if there is one.
+/// Returns the kubeconfig of the started instance, if an instance was started.
 pub(crate) fn kubeconfig() -> Option<PathBuf> {
     Some(Layout::find().ok()?.kubeconfig()).filter(|path| path.is_file())
 }

@@ -1,5 +1,6 @@
-//! `cargo xtask controller-gen`: runs controller-gen over the Go types of `controller_gen/go`, and compares its definitions with those of the
-//! same types in Rust, which the example `markers` of windlass-codegen has.
+//! `cargo xtask controller-gen`: runs controller-gen over the Go types of `controller_gen/go`, and compares
+//! the definitions with the definitions of the same types in Rust, in the example `markers` of
+//! windlass-codegen.
 
 use std::fs;
 use std::path::Path;
@@ -60,7 +61,7 @@ fn has_go() -> bool {
     version.is_ok_and(|status| status.success())
 }
 
-/// Runs Go, which installs tools in a folder. Returns whether it succeeded.
+/// Runs Go with a folder for installed tools. Returns whether Go succeeded.
 fn go(folder: &Path, tools: &Path, arguments: &[&str]) -> Result<bool> {
     let status = Command::new("go").args(arguments).current_dir(folder).env("GOBIN", tools).status()?;
     Ok(status.success())

@@ -1,8 +1,10 @@
-//! `cargo xtask crd-types`: Rust types from the CRDs of well-known projects, which their samples must survive.
+//! `cargo xtask crd-types`: Rust types from the CRDs of well-known projects. The projects' samples must
+//! survive the types.
 //!
-//! The CRDs come out of the projects' Go modules and are not part of this repository. The types are compiled in a crate of their own below `target/`.
-//! The schema of the types is compared with that of the CRDs. Every object in the YAML files of a project that is of one of its kinds, and that its
-//! CRD accepts, is decoded and encoded again, and must be the same.
+//! The CRDs come out of the projects' Go modules and are not part of this repository. The types are compiled
+//! in a crate below `target/`. The schema of the types is compared with the schema of the CRDs. Every object
+//! of the project's kinds in the project's YAML files that the CRD accepts is decoded and encoded again, and
+//! must stay the same.
 
 mod samples;
 mod schema;
@@ -26,11 +28,11 @@ use crate::{Result, project};
 /// A well-known project.
 struct KnownProject {
     name: &'static str,
-    /// Its Go module.
+    /// The project's Go module.
     module: &'static str,
-    /// The folder with its CRDs.
+    /// The folder of the CRDs.
     crds: &'static str,
-    /// The module with its samples, if that is another one.
+    /// The module with the samples, if the samples are in another module.
     samples: Option<&'static str>,
 }
 
@@ -137,7 +139,7 @@ fn check(known: &KnownProject, folder: &Path) -> Result {
     compare(&definitions, &folder.join("schemas.json"))
 }
 
-/// Compares the schemas of the types with those of the definitions, and prints how they differ.
+/// Compares the schemas of the types with the schemas of the definitions, and prints the differences.
 fn compare(definitions: &[Definition], schemas: &Path) -> Result {
     let schemas: Value = serde_json::from_str(&fs::read_to_string(schemas)?)?;
     let mut differences = Differences::default();

@@ -1,5 +1,5 @@
-//! `cargo xtask envtest`: runs the test suites of controller-runtime on windlass's API server, which they start
-//! themselves as `kube-apiserver` and `etcd`.
+//! `cargo xtask envtest`: runs the test suites of controller-runtime on windlass's API server. The suites
+//! start the server as `kube-apiserver` and `etcd`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use crate::{Result, control_plane, go_module, project};
 
 const MODULE: &str = "sigs.k8s.io/controller-runtime";
-/// Its tests download older releases of kube-apiserver.
+/// The tests of this package download older releases of kube-apiserver.
 const NEEDS_DOWNLOADS: &str = "pkg/client/apiutil";
 
 #[derive(clap::Args)]
@@ -20,7 +20,8 @@ pub(crate) struct Args {
     /// Run the suites of this package only, such as ./pkg/client
     #[arg(long = "package", value_name = "PACKAGE")]
     packages: Vec<String>,
-    /// Use the kube-apiserver and etcd of this folder instead, such as those of `cargo xtask control-plane build`
+    /// Use the kube-apiserver and etcd of this folder instead, such as the programs of `cargo xtask
+    /// control-plane build`
     #[arg(long, value_name = "DIR")]
     assets: Option<PathBuf>,
 }
@@ -68,7 +69,7 @@ pub(crate) fn run(args: &Args) -> Result {
     if broken.is_empty() { Ok(()) } else { Err(format!("failed: {}", broken.join(", ")).into()) }
 }
 
-/// Builds the command and lets it write the programs.
+/// Builds the command, and writes the programs with the command.
 fn write_assets(folder: &Path) -> Result<PathBuf> {
     let assets = folder.join("assets");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

@@ -9,10 +9,10 @@ pub(crate) struct Args {
     /// The number of runs, with the seeds from 0
     #[arg(long, default_value_t = 2000)]
     runs: u64,
-    /// Run this seed only, and print its requests and faults
+    /// Run only this seed, and print requests and faults
     #[arg(long, conflicts_with = "runs")]
     seed: Option<u64>,
-    /// The package of the operator, whose test `it` has a module `faults`
+    /// The package of the operator. The test `it` of the package has a module `faults`
     #[arg(long, default_value = "custom-pod")]
     package: String,
     /// Build with optimisation

@@ -1,6 +1,7 @@
 //! `cargo xtask keystone`: a real OpenStack Keystone for the client of the example `network`.
 //!
-//! It is installed from PyPI into a virtual environment in the cache, with a database of SQLite and Fernet tokens.
+//! Keystone is installed from PyPI into a virtual environment in the cache, with a database of SQLite and
+//! Fernet tokens.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,8 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Install it unless it is there (needs Python 3 and a network), and start it with an empty database
+    /// Install Keystone unless installed (needs Python 3 and a network), and start Keystone with an empty
+    /// database
     Start {
         /// Port of the API; 0 picks a free port
         #[arg(long, default_value_t = 0)]
@@ -46,7 +48,7 @@ enum Action {
     },
     /// Stop it
     Stop,
-    /// Show whether it runs (the default)
+    /// Show whether Keystone runs (the default)
     Status,
 }
 
@@ -121,7 +123,7 @@ impl Home {
         command(&self.path("venv/bin/pip"), &["install", "--quiet", &release, "werkzeug"], &self.0)
     }
 
-    /// Makes an empty folder with a configuration, keys, and a database with one user.
+    /// Makes an empty folder with a configuration, keys, and a database with a single user.
     fn initialize(&self, url: &str) -> Result {
         let run = self.path("run");
         if run.exists() {

@@ -1,6 +1,7 @@
 //! `cargo xtask neutron`: a real OpenStack Neutron, without authentication, for the example `network`.
 //!
-//! It is installed from PyPI into a virtual environment in the cache, with a database of SQLite and a driver that moves no packets.
+//! Neutron is installed from PyPI into a virtual environment in the cache, with a database of SQLite and a
+//! driver that moves no packets.
 
 use std::fs;
 use std::net::TcpListener;
@@ -28,7 +29,8 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Install it unless it is there (needs Python 3 and a network; about a minute), and start it with an empty database
+    /// Install Neutron unless installed (needs Python 3 and a network; about a minute), and start Neutron
+    /// with an empty database
     Start {
         /// Port of the API; 0 picks a free port
         #[arg(long, default_value_t = 0)]
@@ -36,7 +38,7 @@ enum Action {
     },
     /// Stop it
     Stop,
-    /// Show whether it runs (the default)
+    /// Show whether Neutron runs (the default)
     Status,
 }
 
@@ -138,7 +140,7 @@ impl Home {
         Ok(fs::write(run.join("ml2.ini"), ml2)?)
     }
 
-    /// Creates the tables of the newest schema; the migrations of older ones do not run on SQLite.
+    /// Creates the tables of the newest schema; the migrations of older schemas do not run on SQLite.
     fn create_tables(&self) -> Result {
         let script = format!(
             "from neutron.db.migration.models import head\nfrom sqlalchemy import create_engine\n\
@@ -154,10 +156,10 @@ impl Home {
     }
 }
 
-/// Runs a program to its end.
+/// Runs a program to the end.
 ///
 /// # Errors
-/// It cannot be run, or fails.
+/// The program cannot be run, or fails.
 pub(crate) fn command(program: &Path, arguments: &[&str], folder: &Path) -> Result {
     let output = Command::new(program).args(arguments).current_dir(folder).output();
     let output = output.map_err(|error| format!("cannot run {}: {error}", program.display()))?;

@@ -22,13 +22,13 @@ fn check(root: &Path, page: &str, folder: &Path) -> Result {
     fs::create_dir_all(folder.join("src"))?;
     fs::write(folder.join("src/main.rs"), block(page, "rust")?)?;
     fs::write(folder.join("Cargo.toml"), from_this_repository(block(page, "toml")?, root)?)?;
-    // The versions of the workspace, which have all been downloaded.
+    // The versions of the workspace have all been downloaded.
     fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock"))?;
     let checked = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["check", "--offline", "--quiet", "--all-targets"])
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", root.join("target/own-crate"))
-        // .cargo/config.toml sets the variable for this workspace. The crate must not need it.
+        // .cargo/config.toml sets the variable for this workspace. The crate must not need the variable.
         .env_remove("K8S_OPENAPI_ENABLED_VERSION")
         .output()?;
     let said = String::from_utf8_lossy(&checked.stderr);

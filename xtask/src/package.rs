@@ -1,4 +1,4 @@
-//! Packs all crates as they are released, and builds a scaffolded project from the packages.
+//! Packs all crates for a release, and builds a scaffolded project from the packages.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -30,12 +30,12 @@ fn cargo(folder: &Path, args: &[&str]) -> Result {
 }
 
 fn run_to_end(command: &mut Command) -> Result {
-    // Set for this workspace; a project must not need it.
+    // Set for this workspace; a project must not need the variable.
     let status = command.env_remove("K8S_OPENAPI_ENABLED_VERSION").status()?;
     if status.success() { Ok(()) } else { Err(format!("{command:?} ended with {status}").into()) }
 }
 
-/// Makes a project that depends on released crates, and puts the packages in their place.
+/// Makes a project that depends on released crates, and replaces the crates by the packages.
 fn build_project(root: &Path, target: &Path) -> Result {
     let packages = unpack(&target.join("package"))?;
     cargo(root, &["build", "--quiet", "-p", "windlass-cli"])?;
@@ -52,7 +52,7 @@ fn build_project(root: &Path, target: &Path) -> Result {
         let _ = writeln!(config, "{name} = {{ path = \"{}\" }}", path.display());
     }
     fs::write(folder.join(".cargo/config.toml"), config)?;
-    // The versions of the workspace, which have all been downloaded.
+    // The versions of the workspace have all been downloaded.
     fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock"))?;
     let project_target = target.join("packaged").display().to_string();
     cargo(&folder, &["test", "--workspace", "--offline", "--quiet", "--target-dir", &project_target])?;
@@ -61,7 +61,7 @@ fn build_project(root: &Path, target: &Path) -> Result {
     Ok(())
 }
 
-/// Unpacks the packages of the libraries, and returns their names and folders.
+/// Unpacks the packages of the libraries, and returns the names and folders.
 fn unpack(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     let mut unpacked = Vec::new();
     for package in project::packages()?.into_iter().filter(|package| package.name.starts_with("windlass")) {

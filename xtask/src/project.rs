@@ -1,4 +1,4 @@
-//! The workspace as `cargo metadata` describes it: its folder, packages and dependencies.
+//! The workspace in the description of `cargo metadata`: folder, packages and dependencies.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,7 +32,7 @@ pub(crate) struct Dependency {
     pub(crate) name: String,
     pub(crate) kind: Option<String>,
     pub(crate) optional: bool,
-    /// The versions that fit; `*` if it has a path only.
+    /// The allowed versions; `*` for a dependency with only a path.
     pub(crate) req: String,
 }
 
@@ -50,7 +50,7 @@ impl Package {
 }
 
 impl Target {
-    /// Whether the target is a library, proc macro or binary, not a test or an example.
+    /// Returns whether the target is a library, proc macro or binary, not a test or an example.
     pub(crate) fn ships(&self) -> bool {
         self.kind.iter().any(|kind| matches!(kind.as_str(), "lib" | "proc-macro" | "bin"))
     }

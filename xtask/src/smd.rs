@@ -1,8 +1,8 @@
 //! `cargo xtask smd`: runs the tests of structured-merge-diff, the Go module with the merge of server-side apply, or of
 //! strategic merge patches, with the operations of windlass-schema.
 //!
-//! The module is copied to the cache folder. In the copy, the functions under test are renamed, and those of
-//! `smd/shim/` take their places: they ask the `smd` example of windlass-schema, which runs as a process.
+//! The module is copied to the cache folder. In the copy, the functions under test are renamed and replaced
+//! by the functions of `smd/shim/`, which call the `smd` example of windlass-schema in a process.
 
 mod random;
 mod report;
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     /// Run the tests of strategic merge patches in k8s.io/apimachinery instead
     #[arg(long, conflicts_with = "random")]
     strategic: bool,
-    /// Run only the tests that match this pattern, as `go test -run` takes it
+    /// Run only the tests that match this pattern of `go test -run`
     #[arg(long)]
     run: Option<String>,
     /// Print the output of the tests that fail
@@ -68,7 +68,7 @@ pub(crate) fn run(args: Args) -> Result {
     if unexpected == 0 { Ok(()) } else { Err(format!("{unexpected} tests have failed").into()) }
 }
 
-/// Builds the process that the tests ask, and returns its path.
+/// Builds the process behind the tests, and returns the path.
 fn build_server() -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)

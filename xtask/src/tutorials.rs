@@ -1,4 +1,4 @@
-//! Runs the tutorials of the book as a reader types them.
+//! Runs the tutorials of the book like a reader.
 
 mod page;
 mod shell;
@@ -19,7 +19,7 @@ const PAGES: &[&str] =
 /// Options.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Run only pages whose names contain this
+    /// Run only pages with this text in the name
     page: Option<String>,
     /// The folder for compiled code, which all pages share
     #[arg(long, value_name = "FOLDER")]
@@ -32,7 +32,7 @@ pub(crate) fn run(args: Args) -> Result {
     let windlass = build_windlass(&root)?;
     let pages =
         PAGES.iter().filter(|page| args.page.as_ref().is_none_or(|part| page.contains(part.as_str())));
-    // The first in a git repository, the others outside of one.
+    // The first page runs in a git repository, all other pages outside of a repository.
     for (number, page) in pages.enumerate() {
         let begun = Instant::now();
         println!("== {page}");
@@ -42,7 +42,7 @@ pub(crate) fn run(args: Args) -> Result {
     Ok(())
 }
 
-/// Builds the command, and returns its folder.
+/// Builds the command, and returns the folder of the command.
 fn build_windlass(root: &Path) -> Result<PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built =
@@ -54,7 +54,7 @@ fn build_windlass(root: &Path) -> Result<PathBuf> {
     Ok(root.join(target).join("debug"))
 }
 
-/// Follows a page in a folder of its own, whose path has a space.
+/// Follows a page in a new folder. The path of the folder has a space.
 fn follow(page: &Path, windlass: &Path, target: &Path, in_git: bool) -> Result {
     let text = fs::read_to_string(page).map_err(|error| format!("{}: {error}", page.display()))?;
     let folder = env::temp_dir().join(format!("windlass tutorial {}", std::process::id()));

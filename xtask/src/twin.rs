@@ -1,6 +1,7 @@
-//! `cargo xtask twin`: runs the package windlass-twin, which compares the embedded API server with a real one.
+//! `cargo xtask twin`: runs the package windlass-twin, which compares the embedded API server with a real API
+//! server.
 //!
-//! A package of its own, because it is built with the API server, and the tasks are not.
+//! A separate package, because the program is built with the API server, and the tasks are not.
 
 use std::process::Command;
 
@@ -10,7 +11,7 @@ use crate::{Result, project};
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Args {
-    /// Arguments of the program; `--help` lists them
+    /// Arguments of the program; `--help` lists the arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }

@@ -15,14 +15,15 @@ pub(crate) enum Backend {
     Real,
 }
 
-/// A running server. Dropping it stops its processes.
+/// A running server. Dropping the value stops the server's processes.
 pub(crate) enum ApiServer {
     Ours { process: Child, kubeconfig: PathBuf },
     Real(Reference),
 }
 
 impl ApiServer {
-    /// Starts a server and waits until it can be asked. `program` is our benchmark program; our server is beside it.
+    /// Starts a server and waits until the server answers. `program` is our benchmark program; our server is
+    /// beside the program.
     pub(crate) fn start(backend: Backend, program: &Path) -> Result<Self> {
         match backend {
             Backend::Real => Ok(ApiServer::Real(Reference::start("bench")?)),
@@ -60,7 +61,7 @@ impl ApiServer {
         }
     }
 
-    /// Returns the ids of the processes whose time and memory count.
+    /// Returns the ids of the processes with counted time and memory.
     pub(crate) fn processes(&self) -> Vec<u32> {
         match self {
             ApiServer::Ours { process, .. } => vec![process.id()],

@@ -9,10 +9,10 @@ use std::process::Command;
 use super::contender::{Contender, Programs};
 use crate::{Result, project};
 
-/// The relative amount by which a count may exceed its budget.
+/// The relative amount by which a count may exceed the budget.
 const TOLERANCE: f64 = 0.01;
 
-/// The paths, and how often one run repeats each.
+/// The paths, and the number of repeats of each path in a run.
 const PATHS: &[(&str, u32)] = &[("scan-pod", 200), ("store-insert", 500), ("queue-add-get-done", 20_000)];
 
 /// Counts the instructions of every path and compares them with benches/budgets.toml. With `bless`, writes the counts
@@ -28,7 +28,7 @@ pub(crate) fn check(bless: bool) -> Result {
     let mut counted = BTreeMap::new();
     let mut over = Vec::new();
     for &(path, times) in PATHS {
-        // A run without repeats measures the set-up, which is subtracted.
+        // A run without repeats measures the set-up. The set-up is subtracted.
         let (with, without) = (instructions(program, path, times)?, instructions(program, path, 0)?);
         let count = with.saturating_sub(without) / u64::from(times);
         counted.insert(path, count);

@@ -15,7 +15,7 @@ const IMAGE_GOAL: u64 = 12_000_000;
 /// A build that has succeeded.
 struct Build {
     seconds: f64,
-    /// User and system time of cargo and its children. `None` on systems without /proc.
+    /// User and system time of cargo and of cargo's children. `None` on systems without /proc.
     processor: Option<f64>,
 }
 
@@ -37,7 +37,7 @@ fn scaffold(root: &Path) -> Result {
     let begun = init.project("website-operator")?;
     let plan = Plan::create(None, &begun).header(License::None.header(None, 2026, None));
     plan.run(&folder)?.writes.apply(&folder)?;
-    // As it is written, with the digests of the scaffolded files.
+    // The scaffolded project, with the digests of the files.
     let begun = Project::parse(&fs::read_to_string(root.join("windlass.toml"))?)?;
     let kind = CreateApi {
         group: "apps".into(),
@@ -50,7 +50,7 @@ fn scaffold(root: &Path) -> Result {
     Ok(())
 }
 
-/// Prints the rows of the project: all crates, then its own after edits.
+/// Prints the rows of the project: the first build of all crates, then builds after edits.
 fn project_rows(folder: &Path, edits: usize) -> Result {
     let target = folder.join("target");
     cargo(folder, &target, &["fetch", "--quiet"])?;
@@ -76,7 +76,7 @@ fn project_rows(folder: &Path, edits: usize) -> Result {
     Ok(())
 }
 
-/// Keeps the report of `cargo build --timings`, which says what each dependency costs.
+/// Keeps the report of `cargo build --timings`, with the cost of each dependency.
 fn keep_timings(target: &Path) -> Result {
     let kept = target_folder().join("bench-build-timings.html");
     fs::create_dir_all(target_folder())?;
@@ -114,7 +114,7 @@ fn cargo(folder: &Path, target: &Path, args: &[&str]) -> Result<Build> {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(folder).env("CARGO_TARGET_DIR", target);
     if folder != project::root() {
-        // Set for this workspace; a project must not need it.
+        // Set for this workspace; a project must not need the variable.
         command.env_remove("K8S_OPENAPI_ENABLED_VERSION");
     }
     let (before, begun) = (processor_of_children(), Instant::now());
@@ -127,7 +127,7 @@ fn cargo(folder: &Path, target: &Path, args: &[&str]) -> Result<Build> {
     Ok(Build { seconds, processor })
 }
 
-/// Returns the user and system time of the children that have ended, and of theirs, in seconds.
+/// Returns the user and system time of the ended children and of the children's children, in seconds.
 fn processor_of_children() -> Option<f64> {
     children_ticks(&fs::read_to_string("/proc/self/stat").ok()?).map(|ticks| ticks / 100.0)
 }

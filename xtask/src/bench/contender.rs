@@ -1,4 +1,4 @@
-//! The contenders, and how their programs are built.
+//! The contenders, and the builds of the contenders' programs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ pub(crate) enum Contender {
     Ours,
     /// Our program, linked with musl and mimalloc.
     Musl,
-    /// Our program, linked with musl and its allocator.
+    /// Our program, linked with musl and musl's allocator.
     MuslAllocator,
     Go,
     KubeRs,
@@ -19,7 +19,7 @@ pub(crate) enum Contender {
 /// The programs with musl, below the folder of compiled code: with mimalloc, and with musl's allocator.
 const MUSL_PROGRAMS: [&str; 2] = ["release/bench-musl", "release/bench-musl-allocator"];
 
-/// The programs of the contenders; `None` if one could not be built.
+/// The programs of the contenders; `None` for a program that could not be built.
 pub(crate) struct Programs {
     ours: PathBuf,
     musl: Option<PathBuf>,

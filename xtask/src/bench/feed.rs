@@ -11,7 +11,7 @@ use crate::Result;
 pub(crate) struct ServeOptions {
     pub(crate) kind: &'static str,
     pub(crate) objects: usize,
-    /// The number of changes sent on the first watch, or on the second watch if the first one expires.
+    /// The number of changes on the first watch, or on the second watch if the first watch expires.
     pub(crate) events: usize,
     /// The number of seconds after which the first watch ends with 410.
     pub(crate) expire_after: Option<u64>,
@@ -40,7 +40,7 @@ impl ByteServer {
         }
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let out = process.stdout.take().ok_or("cannot read the output of the byte server")?;
-        // The server prints its address when it is ready.
+        // The server prints an address when ready.
         let mut url = String::new();
         BufReader::new(out).read_line(&mut url)?;
         let server = Self { process, url: url.trim().to_owned(), certificate };

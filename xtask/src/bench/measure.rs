@@ -1,4 +1,4 @@
-//! Runs the contenders of a group in turn, each in its own process.
+//! Runs the contenders of a group in turn, each in a separate process.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -18,11 +18,11 @@ use crate::Result;
 #[derive(Default)]
 pub(crate) struct Measured {
     pub(crate) values: BTreeMap<&'static str, Cell>,
-    /// The runs that failed, with their errors.
+    /// The errors of the failed runs.
     pub(crate) failures: Vec<String>,
 }
 
-/// The values of one run, with one element for each repeat.
+/// The values of a run, with an element for each repeat.
 pub(crate) type Cell = BTreeMap<String, Vec<f64>>;
 
 /// The time after which a run is killed, and the time more for each thousand updates.
@@ -67,7 +67,7 @@ fn summarize(cell: &BTreeMap<String, f64>) -> String {
     cell.iter().map(|(name, value)| format!("{name}={}", short(*value))).collect::<Vec<_>>().join(" ")
 }
 
-/// Executes one run; returns `None` if its contender was not built.
+/// Executes a run; returns `None` if the contender was not built.
 fn one(group: &Group, run: &Run, programs: &Programs, args: &Args) -> Result<Option<BTreeMap<String, f64>>> {
     let (Some(program), Some(ours)) = (programs.program(run.contender), programs.program(Contender::Ours))
     else {
@@ -83,7 +83,7 @@ fn one(group: &Group, run: &Run, programs: &Programs, args: &Args) -> Result<Opt
         events: scaled(feed.events),
         ..feed
     });
-    // Every run needs its own server, because the server treats its first watch specially.
+    // Every run needs a new server, because the server treats the first watch specially.
     let server = feed.map(|feed| ByteServer::start(ours, feed, args.seed)).transpose()?;
     let mut command = Command::new(program);
     let [verb, options @ ..] = run.arguments else { return Err("a run without a command".into()) };

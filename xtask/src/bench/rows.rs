@@ -1,4 +1,4 @@
-//! The rows of the table: what is compared, and the goals.
+//! The rows of the table: compared values and goals.
 
 use super::backend::Backend;
 use super::contender::Contender;
@@ -10,7 +10,7 @@ pub(crate) struct Group {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) feed: Option<ServeOptions>,
-    /// The option for the amount of work and its value, for groups without a feed.
+    /// The option and value for the amount of work, for groups without a feed.
     pub(crate) count: Option<(&'static str, usize)>,
     pub(crate) runs: &'static [Run],
     pub(crate) rows: &'static [Row],
@@ -22,9 +22,9 @@ pub(crate) struct Run {
     pub(crate) contender: Contender,
     /// The API server that the contender loads.
     pub(crate) server: Option<Backend>,
-    /// The option of our program that fills the server before the run; empty if it stays as it is.
+    /// The option of our program that fills the server before the run; empty to keep the server's content.
     pub(crate) prepare: &'static str,
-    /// The command, and options without their dashes.
+    /// The command, and options without dashes.
     pub(crate) arguments: &'static [&'static str],
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Row {
     pub(crate) unit: &'static str,
     pub(crate) better: Better,
     pub(crate) goal: Goal,
-    /// Whether the row is shown if the peer was not measured.
+    /// True if the row is shown if the peer was not measured.
     pub(crate) alone: bool,
     /// The name of the value that says whether replies were compressed; see [`Gzip`](super::table::Gzip).
     pub(crate) gzip: Option<&'static str>,
@@ -136,7 +136,7 @@ pub(crate) const fn scan(name: &'static str, value: &'static str, goal: Goal) ->
     row(name, ("scan", "", ""), (value, 1e-9, "GB/s"), Better::Higher, goal)
 }
 
-/// A value of replicas that split the keys; relative to one that is alone, it is for each replica.
+/// A value of replicas that split the keys; relative to a single replica, the value is for each replica.
 pub(crate) const fn shard(
     name: &'static str,
     (value, unit): (&'static str, &'static str),
@@ -154,7 +154,7 @@ pub(crate) const fn of_reconcile(name: &'static str, value: &'static str, versus
     row(name, versus, (value, 1e6, "µs"), Better::Lower, goal)
 }
 
-/// The time from the start of the process to its first reconcile.
+/// The time from the start of the process to the first reconcile.
 pub(crate) const fn first_reconcile(name: &'static str, versus: Versus) -> Row {
     row(name, versus, ("first", 1e3, "ms"), Better::Lower, Report)
 }

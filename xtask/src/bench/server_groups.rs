@@ -8,7 +8,8 @@ use super::rows::{Better, Goal, Group, Row, load, row};
 const OURS: &str = "windlass";
 const REAL: &str = "kube-apiserver";
 
-/// A row of our server beside the real one. It is shown even if the real one was not measured.
+/// A row of our server beside the real server. The row is shown even without a measurement of the real
+/// server.
 const fn beside(
     name: &'static str,
     value: (&'static str, f64, &'static str),
@@ -39,7 +40,7 @@ const fn kilobytes(name: &'static str, value: &'static str, goal: Goal) -> Row {
     beside(name, (value, 1e-3, "KB"), Lower, goal)
 }
 
-/// A row of requests for which the client reports whether the replies were compressed.
+/// A row of requests with a report of the client about compressed replies.
 const fn gzip(value: &'static str, row: Row) -> Row {
     Row { gzip: Some(value), ..row }
 }

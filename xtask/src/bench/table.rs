@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::measure::Cell;
 use super::rows::{Better, Goal, Row};
 
-/// A row with its results: medians, and the lowest and highest value of all repeats.
+/// A row with results: medians, and the lowest and highest value of all repeats.
 #[derive(serde::Serialize)]
 pub(crate) struct MeasuredRow {
     name: &'static str,
@@ -20,11 +20,11 @@ pub(crate) struct MeasuredRow {
     ratio: Option<f64>,
     goal: String,
     holds: Option<bool>,
-    /// Whether the servers compressed their replies.
+    /// The servers that compressed replies.
     gzip: Option<String>,
 }
 
-/// Whether a server compressed its replies, as the number that the client reports.
+/// The compression of a server's replies, as the number that the client reports.
 pub(crate) enum Gzip {
     NotAsked,
     Unused,
@@ -73,7 +73,7 @@ pub(crate) fn line(row: &Row, measured: &BTreeMap<&str, Cell>) -> Option<Measure
     })
 }
 
-/// Says which server compressed its replies, if the row has a value for that.
+/// Returns the servers that compressed replies, if the row has a value for compression.
 fn gzip(row: &Row, measured: &BTreeMap<&str, Cell>) -> Option<String> {
     let of = |run: &str| {
         let number = measured.get(run)?.get(row.gzip?)?.first()?;

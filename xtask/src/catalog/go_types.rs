@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 use super::Modules;
 use crate::Result;
 
-/// Returns definition → field → treatment of an empty value: `omit` (omitted unless it is a struct), `zero` (omitted,
-/// structs too) or `always` (written, even if it was absent). Fields without an entry are pointers, which keep empty
-/// values.
+/// Returns definition → field → treatment of an empty value: `omit` (omitted unless it is a struct), `zero`
+/// (omitted, structs too) or `always` (written, even if absent). Fields without an entry are pointers, which
+/// keep empty values.
 pub(super) fn collect(modules: &Modules, types: &Map<String, Value>) -> Result<Map<String, Value>> {
     let structs = structs(modules)?;
     let mut out = Map::new();
@@ -77,7 +77,7 @@ fn name_fields(
 #[derive(Default)]
 struct Struct {
     fields: BTreeMap<String, &'static str>,
-    /// The named scalar or map type of each field, if it has one.
+    /// The named scalar or map type of a field, if the type is named.
     named: BTreeMap<String, String>,
     inlined: Vec<String>,
 }

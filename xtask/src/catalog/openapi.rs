@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::ApiServer;
 use crate::Result;
 
-/// Returns definition → schema without descriptions. A reference inside an `allOf` of one becomes a plain `$ref` beside
-/// the other keywords, without the path that all references share.
+/// Returns definition → schema without descriptions. A reference inside an `allOf` of a single schema becomes
+/// a plain `$ref` beside the other keywords, without the path that all references share.
 pub(super) fn collect(server: &ApiServer) -> Result<Map<String, Value>> {
     let index = server.get("/openapi/v3")?;
     let mut out = Map::new();
@@ -25,7 +25,8 @@ pub(super) fn collect(server: &ApiServer) -> Result<Map<String, Value>> {
     Ok(out)
 }
 
-/// Merges the kinds of a type: each document lists only its own kinds for `DeleteOptions` and similar types.
+/// Merges the kinds of a type: each document lists only the document's kinds for `DeleteOptions` and similar
+/// types.
 fn join_kinds(known: &mut Value, other: &Value) {
     const KINDS: &str = "x-kubernetes-group-version-kind";
     let more = other[KINDS].as_array().into_iter().flatten();

@@ -40,7 +40,7 @@ pub(super) fn run(root: &Path, data: &DataFiles, check: bool) -> Result {
     )
 }
 
-/// The kinds that the server serves, with their verbs.
+/// Returns the kinds that the server serves, with verbs.
 fn api(data: &DataFiles) -> Result<Api> {
     let definitions = definitions(data);
     let mut api = Api::default();

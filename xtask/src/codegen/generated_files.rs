@@ -1,4 +1,4 @@
-//! The generated files of a crate: written where they differ, removed where they are stale.
+//! The generated files of a crate: changed files are written, and stale files are removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,11 +13,11 @@ const END: &str = "# End of what is generated.\n";
 pub(super) struct Crate<'a> {
     pub(super) name: &'a str,
     pub(super) folder: &'a Path,
-    /// What was generated, for the report.
+    /// The kind of generated files, for the report.
     pub(super) made: String,
 }
 
-/// Writes the files that differ, and removes those that are not wanted. With `check`, fails if there are any.
+/// Writes changed files, and removes stale files. With `check`, fails if there are such files.
 pub(super) fn write(of: &Crate<'_>, wanted: &BTreeMap<PathBuf, String>, check: bool) -> Result {
     let existing = files(&of.folder.join("src/generated"))?;
     let stale = existing.iter().filter(|path| !wanted.contains_key(*path));

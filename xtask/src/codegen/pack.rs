@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Collects the body and the strings that it refers to.
+/// Collects the body and the strings of the body.
 #[derive(Default)]
 pub(super) struct Packer {
     body: Vec<u8>,
@@ -10,7 +10,7 @@ pub(super) struct Packer {
 }
 
 impl Packer {
-    /// Returns the index of a string, and adds it to the table if it is new.
+    /// Returns the index of a string, and adds a new string to the table.
     pub(super) fn string(&mut self, text: &str) -> u32 {
         let next = self.strings.len() as u32;
         *self.strings.entry(text.to_owned()).or_insert(next)
@@ -29,7 +29,7 @@ impl Packer {
         self.body.push(value as u8);
     }
 
-    /// Writes the output of `write`, prefixed with its length.
+    /// Writes the output of `write`, prefixed with the length.
     pub(super) fn sized<R>(&mut self, write: impl FnOnce(&mut Self) -> R) -> R {
         let outer = std::mem::take(&mut self.body);
         let result = write(self);
@@ -39,7 +39,7 @@ impl Packer {
         result
     }
 
-    /// Returns the number of strings, their lengths, their bytes, and the body.
+    /// Returns the number of strings, the lengths, the bytes, and the body.
     pub(super) fn finish(self) -> Vec<u8> {
         let mut strings: Vec<(&String, &u32)> = self.strings.iter().collect();
         strings.sort_by_key(|(_, number)| **number);

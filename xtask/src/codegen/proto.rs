@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::Result;
 
-/// The protobuf field of a JSON field: its number and type, and the path of field numbers to its message (`through`),
-/// which is not empty for fields of embedded Go structs.
+/// The protobuf field of a JSON field: number and type, and the path of field numbers to the message
+/// (`through`). The path is empty except for fields of embedded Go structs.
 #[derive(Clone, Debug)]
 pub(super) struct ProtoField {
     pub(super) through: Vec<u32>,

@@ -8,7 +8,7 @@ use super::pack::Packer;
 use super::proto::{ProtoField, proto_fields};
 use crate::Result;
 
-/// Writes the number of definitions, then the name of each and its length-prefixed node.
+/// Writes the number of definitions, then the name and the length-prefixed node of each definition.
 pub(super) fn definitions(packer: &mut Packer, data: &DataFiles) -> Result {
     packer.number(data.types.len() as u32);
     for (name, schema) in &data.types {
@@ -41,7 +41,7 @@ impl Writer<'_> {
         self.node(packer, schema, &edges, None)
     }
 
-    /// Writes a node. `inner` is the protobuf field of its items or map values.
+    /// Writes a node. `inner` is the protobuf field of the node's items or map values.
     fn node(
         &self,
         packer: &mut Packer,
@@ -189,7 +189,7 @@ impl Writer<'_> {
 
 /// Returns the internal format of types whose published schema is incomplete.
 fn special(definition: &str, schema: &Value) -> Option<&'static str> {
-    // Only definitions without properties are special; properties have edges of their own.
+    // Only definitions without properties are special; properties have separate edges.
     schema.get("properties").is_none().then_some(())?;
     if !schema["x-kubernetes-list-type"].is_null() || schema["type"] == "array" {
         return None;

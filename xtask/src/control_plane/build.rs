@@ -1,4 +1,4 @@
-//! Builds the programs from their Go modules.
+//! Builds the programs from Go modules.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -29,7 +29,7 @@ pub(super) fn build(layout: &Layout, again: bool) -> Result {
     fs::create_dir_all(&made)?;
     build_kubernetes(&scratch.join("kubernetes"), &made)?;
     build_etcd(&scratch.join("etcd"), &made)?;
-    // Programs are moved to their folder only when all are complete.
+    // Programs are moved to the final folder only when all programs are complete.
     fs::create_dir_all(layout.bin())?;
     for name in PROGRAMS {
         fs::rename(made.join(name), layout.program(name))?;
@@ -68,7 +68,8 @@ fn build_kubernetes(folder: &Path, made: &Path) -> Result {
         GO.0, GO.1
     );
     fs::write(folder.join("go.mod"), &module)?;
-    // Kubernetes requires its staging modules at a version that does not exist, so each is replaced with its release.
+    // Kubernetes requires a version of the staging modules that does not exist: replace each module with the
+    // module's release.
     let staging = staging_modules(folder)?;
     let release = KUBERNETES.strip_prefix("1.").unwrap_or(KUBERNETES);
     for name in &staging {
@@ -92,7 +93,7 @@ fn build_kubernetes(folder: &Path, made: &Path) -> Result {
         set("gitMajor", "1"),
         set("gitMinor", minor),
     ];
-    // One at a time, to show progress and to name the program that fails.
+    // One program at a time, to show progress and to name the program that fails.
     for name in COMMANDS {
         let (target, package) = (made.join(name), format!("k8s.io/kubernetes/cmd/{name}"));
         let target = target.to_str().ok_or("the cache folder is not UTF-8")?;
@@ -147,7 +148,7 @@ fn build_etcd(folder: &Path, made: &Path) -> Result {
     go("building etcd", folder, &["build", "-ldflags", "-s -w", "-o", target, "."])
 }
 
-/// Runs `go` and prints what it does. An error contains its output.
+/// Runs `go` and prints the purpose. An error contains the output.
 fn go(what: &str, folder: &Path, arguments: &[&str]) -> Result {
     let start = Instant::now();
     println!("  {what} …");

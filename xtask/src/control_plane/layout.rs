@@ -19,7 +19,7 @@ pub(super) struct Layout {
     run: String,
 }
 
-/// Returns the folder for what tasks build and can build again.
+/// Returns the folder for outputs that tasks can build again.
 pub(crate) fn cache_folder() -> Result<PathBuf> {
     let under_home = || env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
     let cache = env::var_os(CACHE).map(PathBuf::from).or_else(|| {
@@ -41,7 +41,7 @@ impl Layout {
         Layout { run: name.to_owned(), ..self }
     }
 
-    /// Returns the folder of the programs, which works as KUBEBUILDER_ASSETS for envtest.
+    /// Returns the folder of the programs. The folder works as KUBEBUILDER_ASSETS for envtest.
     pub(super) fn bin(&self) -> PathBuf {
         self.folder.join("bin")
     }
@@ -54,7 +54,7 @@ impl Layout {
         PROGRAMS.iter().all(|name| self.program(name).is_file())
     }
 
-    /// Returns the folder for builds; it can be deleted afterwards.
+    /// Returns the folder for builds. The folder can be deleted after a build.
     pub(super) fn scratch(&self) -> PathBuf {
         self.folder.join("build")
     }

@@ -12,7 +12,7 @@ use windlass_patience::stretched;
 
 use crate::Result;
 
-/// The time that a process has to exit before it is killed.
+/// The time that a process has to exit before SIGKILL.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A background process.
@@ -25,15 +25,15 @@ pub(crate) struct Process {
 /// How long processes run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Lifetime {
-    /// Until they are stopped, after the task has ended.
+    /// Until `stop`, even after the end of the task.
     #[default]
     Detached,
-    /// No longer than the task: Ctrl-C ends them too.
+    /// No longer than the task: Ctrl-C ends the process too.
     Attached,
 }
 
 impl Process {
-    /// Starts a process that writes its output to `NAME.log`.
+    /// Starts a process with output to `NAME.log`.
     pub(crate) fn spawn(
         program: &Path,
         arguments: &[String],
@@ -44,7 +44,7 @@ impl Process {
         let log = File::create(folder.join(format!("{name}.log")))?;
         let mut command = Command::new(program);
         command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        // Its own process group keeps Ctrl-C at the terminal away from it.
+        // A separate process group keeps Ctrl-C at the terminal away from the process.
         #[cfg(unix)]
         if lifetime == Lifetime::Detached {
             std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -53,7 +53,8 @@ impl Process {
         Ok(Process { name, id: child.id() })
     }
 
-    /// Whether the process runs. Its name is compared too, because the id may have been reused.
+    /// Returns whether the process runs. The name of the process is compared too, because the id may have
+    /// been reused.
     pub(crate) fn runs(&self) -> bool {
         let output = Command::new("ps").args(["-p", &self.id.to_string(), "-o", "stat=,args="]).output();
         output.is_ok_and(|output| {
@@ -81,7 +82,7 @@ impl Process {
 
     fn signal(&self, signal: &str) -> Result {
         let status = Command::new("kill").args([&format!("-{signal}"), &self.id.to_string()]).status()?;
-        // The process may have exited by itself.
+        // The process may have exited already.
         if status.success() || !self.runs() {
             Ok(())
         } else {
@@ -89,8 +90,8 @@ impl Process {
         }
     }
 
-    /// Waits until the process listens at a port of the loopback address, for `limit` on an idle machine. `logs` are the files in `folder` to
-    /// which the process writes, besides its output.
+    /// Waits until the process listens at a port of the loopback address, for `limit` on an idle machine.
+    /// `logs` are further log files of the process in `folder`.
     ///
     /// # Errors
     /// The process ended, or the limit has passed. The error has the time that was waited and the ends of the logs.
@@ -113,13 +114,13 @@ impl Process {
         Ok(())
     }
 
-    /// Returns the last ten lines of its log.
+    /// Returns the last ten lines of the log.
     pub(crate) fn log_tail(&self, folder: &Path) -> String {
         tail(&folder.join(format!("{}.log", self.name)))
     }
 }
 
-/// Returns the name of a log and its last lines.
+/// Returns the name and the last lines of a log.
 fn shown(log: &Path) -> String {
     match tail(log) {
         lines if lines.is_empty() => format!("\n{} is empty", log.display()),

@@ -9,8 +9,8 @@ use super::process::Lifetime;
 use super::start::{Instance, launch};
 use crate::Result;
 
-/// A running kube-apiserver with its etcd, which does not wait for the disk. Dropping it stops both and deletes their
-/// files.
+/// A running kube-apiserver with an etcd that does not wait for the disk. Dropping the value stops both
+/// programs and deletes the files of both.
 pub(crate) struct Reference {
     layout: Layout,
     instance: Instance,

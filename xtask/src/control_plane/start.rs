@@ -75,7 +75,7 @@ impl Instance {
         serde_json::from_slice(&fs::read(layout.run().join("instance.json")).ok()?).ok()
     }
 
-    /// Returns the instance in the folder of `layout`, if one of its processes runs.
+    /// Returns the instance in the folder of `layout`, if a process of the instance runs.
     pub(super) fn running(layout: &Layout) -> Option<Self> {
         Self::read(layout).filter(|instance| instance.processes.iter().any(Process::runs))
     }
@@ -126,7 +126,7 @@ impl Instance {
 
     fn spawn(&mut self, layout: &Layout, program: &str, flags: &[String]) -> Result {
         self.processes.push(Process::spawn(&layout.program(program), flags, &layout.run(), self.lifetime)?);
-        // Saved after every step, so that `stop` finds the processes even if this task is killed.
+        // Saved after every step: `stop` finds the processes even if this task is killed.
         Ok(fs::write(layout.run().join("instance.json"), serde_json::to_vec(self)?)?)
     }
 
@@ -185,7 +185,8 @@ fn apiserver_flags(etcd: &str, port: u16) -> Vec<String> {
         "--service-account-key-file=service-accounts.pub",
         "--service-account-signing-key-file=service-accounts.key",
         "--service-cluster-ip-range=10.0.0.0/24",
-        // With this plugin, a Pod is rejected until the controller has created the service account of its namespace.
+        // With this plugin, a Pod is rejected until the controller has created the service account of the
+        // Pod's namespace.
         "--disable-admission-plugins=ServiceAccount",
     ];
     let mut flags = owned(&fixed);
@@ -208,7 +209,7 @@ fn kubeconfig(url: &str, folder: &Path, token: &str) -> String {
     .to_string()
 }
 
-/// Writes a file that only its owner may read.
+/// Writes a file that only the owner may read.
 fn write_secret(path: &Path, text: &str) -> Result {
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
@@ -217,7 +218,7 @@ fn write_secret(path: &Path, text: &str) -> Result {
     Ok(options.open(path)?.write_all(text.as_bytes())?)
 }
 
-/// Returns a free port. Another program could bind it before ours does, but rarely in so short a time.
+/// Returns a free port. Another program could bind the port first, but the time is short.
 fn free_port() -> Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
@@ -228,7 +229,7 @@ pub(super) fn stop(layout: &Layout) -> Result {
         return Ok(());
     };
     let mut problems = Vec::new();
-    // In reverse start order, because later processes depend on earlier ones.
+    // In reverse start order, because later processes depend on earlier processes.
     for process in instance.processes.iter().rev().filter(|process| process.runs()) {
         println!("stopping {} …", process.name);
         problems.extend(process.stop().err().map(|error| error.to_string()));

@@ -7,9 +7,11 @@ use serde_json::Value;
 use windlass_codegen::definition::Definition;
 use windlass_schema::{Schema, default, prune, validate};
 
-/// Returns the objects of these kinds in the files of a folder, as an API server stores them: pruned and with defaults.
+/// Returns the objects of these kinds in the files of a folder, in the stored form of an API server: pruned
+/// and with defaults.
 ///
-/// Objects that their CRD refuses are left out: projects have some to show what is wrong. So are parts of objects, for patches.
+/// Objects that the CRD refuses are left out: some samples of projects show errors. Patches are left out,
+/// too.
 pub(super) fn samples(folder: &Path, definitions: &[Definition]) -> Vec<Value> {
     let kinds: Vec<Kind> = definitions.iter().flat_map(Kind::of).collect();
     let mut found = Vec::new();
@@ -55,7 +57,7 @@ impl Kind {
     }
 }
 
-/// Whether a field is null: a place to fill in.
+/// Returns whether a field is null: a place to fill in.
 fn has_null(value: &Value) -> bool {
     match value {
         Value::Object(fields) => fields.values().any(|value| value.is_null() || has_null(value)),
@@ -64,7 +66,7 @@ fn has_null(value: &Value) -> bool {
     }
 }
 
-/// The documents of a file; none if it is a template or broken.
+/// Returns the documents of a file, or no documents for a template or a broken file.
 pub(super) fn documents(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let parts = text.split("\n---").map(|part| part.trim_start_matches("---"));

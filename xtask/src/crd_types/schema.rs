@@ -1,17 +1,17 @@
-//! Compares the schema of generated types with the one that they were generated from.
+//! Compares the schema of generated types with the original schema.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-/// What is not part of a type: words for people.
+/// Keywords for people, without an effect on a type.
 const WORDS: &[&str] = &["description", "title", "example", "externalDocs"];
 
-/// Members whose order has no meaning.
+/// Members without a meaningful order.
 const SETS: &[&str] = &["required", "enum"];
 
-/// What a schema says of a value beside its type.
+/// The rules of a schema beside the type.
 const RULES: &[&str] = &[
     "default",
     "exclusiveMaximum",
@@ -42,7 +42,7 @@ pub(super) struct Differences {
 }
 
 impl Differences {
-    /// Compares the schemas of a kind: the original one with that of its types.
+    /// Compares the schemas of a kind: the original schema and the schema of the generated types.
     pub(super) fn add(&mut self, kind: &str, original: &Value, ours: &Value) {
         for part in ["spec", "status"] {
             let (original, ours) = (&original["properties"][part], &ours["properties"][part]);
@@ -50,12 +50,12 @@ impl Differences {
         }
     }
 
-    /// Whether each difference has a reason.
+    /// Returns whether each difference has a reason.
     pub(super) fn are_explained(&self) -> bool {
         self.unexplained.is_empty()
     }
 
-    /// A line for each reason, and for the first differences without one.
+    /// Returns a line for each reason, and for the first differences without a known reason.
     pub(super) fn report(&self) -> String {
         let mut text = String::new();
         for (reason, count) in &self.by_reason {
@@ -119,7 +119,7 @@ impl Differences {
     }
 }
 
-/// Whether an enum has the values of another one, and null.
+/// Returns whether an enum has the values of another enum, and null.
 fn accepts_null(was: &Value, is: &Value) -> bool {
     let mut with_null = set(was);
     with_null.push("null".to_owned());
@@ -140,7 +140,7 @@ fn set(value: &Value) -> Vec<String> {
     members
 }
 
-/// Why the schemas differ in a member, if it is known.
+/// Returns the known reason for a difference in a member.
 fn reason(name: &str, was: &Value, is: &Value, original: &Map<String, Value>) -> Option<&'static str> {
     match name {
         "nullable" if was.is_null() => Some("an optional field accepts null, as Option does"),

@@ -1,6 +1,6 @@
 //! `cargo xtask smd --random`: random operations with the module and with the copy that asks windlass-schema.
 //!
-//! The copy is renamed, so that one Go program can use both.
+//! The copy is renamed: one Go program can then use both modules.
 
 use std::fs;
 use std::path::Path;

@@ -36,7 +36,7 @@ impl fmt::Display for Counts {
 #[derive(Default)]
 pub(super) struct Report {
     packages: BTreeMap<String, Counts>,
-    /// What failed, with its output. Of a package or a test with failed subtests, only these.
+    /// The failures, with output. A package or a test with failed subtests is left out.
     failures: BTreeMap<String, String>,
     output: BTreeMap<String, String>,
 }
@@ -84,8 +84,8 @@ impl Report {
         }
     }
 
-    /// Prints the failures and the counts. Returns the number of tests and packages that failed and that do not end
-    /// with one of the `expected` names.
+    /// Prints the failures and the counts. Returns the number of failed tests and packages without an
+    /// `expected` name at the end.
     pub(super) fn print(&self, expected: &[&str], verbose: bool) -> usize {
         let mut unexpected = 0;
         for (name, output) in &self.failures {

@@ -1,15 +1,15 @@
-//! The Go modules whose tests run.
+//! The Go modules with tests that run.
 
-/// A Go module, and what of it is replaced.
+/// A Go module, and the replaced functions of the module.
 pub(super) struct Suite {
     pub(super) module: &'static str,
     pub(super) version: &'static str,
     /// The packages to test.
     pub(super) packages: &'static str,
-    /// Files of ours by their places in the module.
+    /// Files of ours, by path in the module.
     pub(super) files: &'static [(&'static str, &'static str)],
     pub(super) replaced: &'static [Replaced],
-    /// Tests that fail because they test what only Go has.
+    /// Tests that fail because the tested feature exists only in Go.
     pub(super) only_in_go: &'static [&'static str],
 }
 

@@ -1,9 +1,9 @@
 //! A page as steps.
 
-/// How a marker says that the block after it is a file.
+/// The words of a marker for a block that is a file.
 const WRITES: &str = "writes it to ";
 
-/// What a reader does.
+/// A reader's action.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Types commands, and sees these lines.
@@ -26,7 +26,8 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Reads the blocks: `sh` is typed, `text` is what appears then, and another one is a file if the comment before it says so.
+    /// Reads the blocks: `sh` is typed, `text` is the expected output, and a block in any other language is a
+    /// file if the comment before the block says so.
     pub(super) fn parse(text: &str) -> Self {
         let mut steps: Vec<Step> = Vec::new();
         let mut lines = text.lines().enumerate();

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use crate::{Result, project};
 
-/// How long a block may take, with what it compiles.
+/// The time limit of a block, including compilation.
 const PATIENCE: Duration = Duration::from_secs(900);
 
 /// The time between two looks at whether bash still runs.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A running bash. All that it and its children print is one stream of lines.
+/// A running bash. The output of bash and of bash's children is one stream of lines.
 pub(super) struct Shell {
     child: Child,
     input: ChildStdin,
@@ -28,7 +28,7 @@ pub(super) struct Shell {
 }
 
 impl Shell {
-    /// Starts it in a folder, with `windlass` on the PATH.
+    /// Starts bash in a folder, with `windlass` on the PATH.
     pub(super) fn start(folder: &Path, windlass: &Path, target: &Path) -> Result<Self> {
         let path = format!("{}:{}", windlass.display(), std::env::var("PATH").unwrap_or_default());
         let (reader, writer) = std::io::pipe()?;
@@ -40,11 +40,11 @@ impl Shell {
             .env("WINDLASS_IMAGES", folder.join(".images"))
             // A reader depends on the released crates.
             .env("WINDLASS_CHECKOUT", project::root().canonicalize()?)
-            // The name under which the reader commits.
+            // The reader's name in commits.
             .envs(["AUTHOR", "COMMITTER"].map(|role| (format!("GIT_{role}_NAME"), "reader")))
             .envs(["AUTHOR", "COMMITTER"].map(|role| (format!("GIT_{role}_EMAIL"), "reader@example.com")))
             .env_remove("KUBECONFIG")
-            // Set for this workspace; a project must not need it.
+            // Set for this workspace; a project must not need the variable.
             .env_remove("K8S_OPENAPI_ENABLED_VERSION")
             .stdin(Stdio::piped())
             .stdout(writer.try_clone()?)
@@ -64,13 +64,13 @@ impl Shell {
         Ok(Self { child, input, lines, said: Vec::new(), folder: folder.to_owned(), blocks: 0 })
     }
 
-    /// Types commands, waits for their end, and for lines that contain what is expected.
+    /// Types commands, waits for the end, and for lines that contain the expected texts.
     pub(super) fn run(&mut self, commands: &str, expected: &[String]) -> Result {
         self.blocks += 1;
         let mark = format!("__block_{}_is_done__", self.blocks);
         self.said.clear();
         let typed = commands.trim_end();
-        // The folder may have changed; `write` needs it.
+        // The folder may have changed; `write` needs the present folder.
         write!(self.input, "{typed}\necho {mark} \"$PWD\"\n")?;
         let mut missing: Vec<&str> = expected.iter().map(String::as_str).collect();
         missing.push(&mark);
@@ -94,7 +94,8 @@ impl Shell {
         Ok(())
     }
 
-    /// The next line. None, if there is none until `end`, or bash has ended: what it has started may keep its output open.
+    /// Returns the next line. Returns `None` if no line comes until `end`, or if bash has ended: children of
+    /// bash may keep the output open.
     fn next_line(&mut self, end: Instant) -> Option<String> {
         while Instant::now() < end {
             match self.lines.recv_timeout(LOOK) {
@@ -111,7 +112,7 @@ impl Shell {
         Ok(fs::write(self.folder.join(path), text)?)
     }
 
-    /// Ends it, and what it has started.
+    /// Ends bash and all children of bash.
     pub(super) fn end(mut self) {
         let group = format!("-{}", self.child.id());
         let _ = Command::new("kill").args(["-TERM", "--", &group]).status();

@@ -1,4 +1,4 @@
-//! The types that need a configuration: the kinds that can be patched, and what they refer to.
+//! The types that need a configuration: the kinds that can be patched, and all types that the kinds refer to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ pub(super) struct Type {
     pub(super) module: Module,
     pub(super) kind: Option<Kind>,
     pub(super) fields: Vec<Field>,
-    /// The fields that its constructor takes: the keys of the lists that it is an item of.
+    /// The parameters of the constructor: the keys of the lists with items of this type.
     pub(super) keys: Vec<String>,
 }
 
@@ -57,12 +57,12 @@ impl Module {
         format!("{}-{}", self.group, self.version)
     }
 
-    /// Whether the module belongs to no feature.
+    /// Returns whether the module belongs to no feature.
     pub(super) fn is_always_there(&self) -> bool {
         self.group == "meta"
     }
 
-    /// The name of the configuration of a type, as this module sees it.
+    /// Returns the name of the configuration of a type, relative to this module.
     pub(super) fn configuration(&self, definition: &str) -> String {
         let name = format!("{}ApplyConfiguration", last(definition));
         match Self::of(definition) {
@@ -180,7 +180,7 @@ fn keys(data: &DataFiles) -> BTreeMap<String, Vec<String>> {
     found
 }
 
-/// The keys that every item has. One with a default is not asked for.
+/// Returns the keys that every item has. A key with a default is not a parameter.
 fn required_keys(schema: &Value, keys: Option<&Vec<String>>) -> Vec<String> {
     let required = schema["required"].as_array();
     let is_required =

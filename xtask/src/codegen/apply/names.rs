@@ -1,6 +1,6 @@
 //! Rust names for the names of the API.
 
-/// Returns the name in snake case, as `k8s_openapi` spells it: `podIPs` is `pod_ips`, `$ref` is `ref_path`.
+/// Returns the name in snake case, in `k8s_openapi`'s spelling: `podIPs` is `pod_ips`, `$ref` is `ref_path`.
 pub(super) fn snake(name: &str) -> String {
     match name {
         "$ref" => return "ref_path".to_owned(),

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::model::{Field, Model, Module, Type};
 use super::shape::{Shape, function, last};
 
-/// Setters that a kind has already, by its traits, so that its spec's setters of the same name are left out.
+/// Setters that a kind has from traits. Setters of the spec with these names are left out.
 const TAKEN: [&str; 17] = [
     "annotation",
     "annotations",
@@ -82,7 +82,7 @@ fn header(module: &Module, types: &[&Type]) -> String {
     text
 }
 
-/// Whether a type is not an object, and has the metadata of one.
+/// Returns whether a type is not an object, and has an object's metadata.
 fn is_template(made: &Type) -> bool {
     made.kind.is_none()
         && made.fields.iter().any(|field| matches!(field.shape, Shape::Plain("ObjectMeta")))
@@ -138,7 +138,7 @@ fn keys(made: &Type) -> String {
     keys.join(", ")
 }
 
-/// The kinds and templates that have the setters of a type, which is their spec.
+/// Returns the kinds and templates with the setters of a type. The type is the spec of the kinds.
 fn owners<'m>(model: &'m Model, spec: &Type) -> Vec<&'m Type> {
     let is_spec = |field: &Field| field.name == "spec" && field.shape.definition() == Some(&spec.definition);
     let types = model.types.values().filter(|made| made.kind.is_some() || is_template(made));
@@ -146,7 +146,7 @@ fn owners<'m>(model: &'m Model, spec: &Type) -> Vec<&'m Type> {
     owners.filter(|owner| !spec.fields.iter().all(|field| has_setter(owner, field))).collect()
 }
 
-/// Whether the owner of a spec has a setter of the same name as a field of the spec.
+/// Returns whether the owner of a spec has a setter of the same name as a field of the spec.
 fn has_setter(owner: &Type, field: &Field) -> bool {
     TAKEN.contains(&field.rust_name.as_str())
         || owner.fields.iter().any(|known| known.rust_name == field.rust_name)

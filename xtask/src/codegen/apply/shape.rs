@@ -1,11 +1,11 @@
-//! What a field holds, and the Rust types of the field and of its setter.
+//! The content of a field, and the Rust types of the field and of the setter.
 
 use serde_json::Value;
 
 use super::model::Module;
 use super::names::snake;
 
-/// What a field holds.
+/// The content of a field.
 pub(super) enum Shape {
     Text,
     /// A type of Rust, such as `i32`.
@@ -14,7 +14,7 @@ pub(super) enum Shape {
     Json,
     /// A type of `k8s_openapi` that values are converted into.
     Leaf(&'static str),
-    /// A struct with a configuration of its own, by the name of its definition.
+    /// A struct with a configuration, by the name of the definition.
     Struct(String),
     List(Box<Self>),
     Map(Box<Self>),
@@ -54,7 +54,7 @@ impl Shape {
         }
     }
 
-    /// The definition that the field refers to, if it is a struct or a list or map of one.
+    /// Returns the definition in the field, for a struct or a list or map of structs.
     pub(super) fn definition(&self) -> Option<&str> {
         match self {
             Self::Struct(definition) => Some(definition),
@@ -97,7 +97,7 @@ impl Shape {
         }
     }
 
-    /// Describes the field in words: its type, and how apply merges it.
+    /// Describes the field in words: the type, and the merge rule of apply.
     pub(super) fn describe(&self, schema: &Value) -> String {
         let texts = |name: &str| -> Vec<String> {
             let values = schema[name].as_array().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! The built-in kinds: their resources, and the schemas of their types.
+//! The built-in kinds: resources, and schemas of types.
 //!
 //! `cargo xtask codegen` packs the data of `catalog/` into one compressed blob. This module unpacks the blob once,
 //! reads the lists of resources, and decodes each type on first use.
@@ -47,7 +47,7 @@ impl Gvk {
     }
 }
 
-/// A version of an API group with its resources.
+/// A version of an API group, with resources.
 #[derive(Clone, Debug)]
 pub struct GroupVersion {
     /// The group; empty for the core group.
@@ -58,16 +58,16 @@ pub struct GroupVersion {
     pub resources: Vec<Resource>,
 }
 
-/// A resource: a collection of objects under one path.
+/// A resource: a collection of objects under a path.
 #[derive(Clone, Debug, Default)]
 pub struct Resource {
     /// The plural in lower case, as in request paths.
     pub name: Box<str>,
     /// The singular, in lower case.
     pub singular: Box<str>,
-    /// The kind of its objects.
+    /// The kind of the objects.
     pub kind: Gvk,
-    /// Whether the resource is namespaced; otherwise it is cluster-scoped.
+    /// True if the resource is namespaced; otherwise it is cluster-scoped.
     pub namespaced: bool,
     /// The supported verbs (`create`, `get`, …).
     pub verbs: Vec<Box<str>>,
@@ -89,15 +89,15 @@ impl Resource {
 /// A subresource of a resource: `status`, `scale`, `eviction`.
 #[derive(Clone, Debug)]
 pub struct Subresource {
-    /// The last segment of its path.
+    /// The last segment of the path.
     pub name: Box<str>,
-    /// The kind of its request and response bodies.
+    /// The kind of the request and response bodies.
     pub kind: Gvk,
     /// The supported verbs.
     pub verbs: Vec<Box<str>>,
 }
 
-/// All built-in groups, versions, kinds and resources with their schemas.
+/// All built-in groups, versions, kinds and resources, with schemas.
 ///
 /// ```
 /// let catalog = windlass_schema::Catalog::builtin();
@@ -115,7 +115,8 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Returns the catalog that is built into this crate. The first call unpacks it, which takes about a millisecond.
+    /// Returns the catalog that is built into this crate. The first call unpacks the catalog, which takes
+    /// about a millisecond.
     pub fn builtin() -> Arc<Self> {
         Arc::clone(&BUILTIN)
     }

@@ -12,8 +12,9 @@ use crate::{Quantity, Rounding};
 /// Applies the defaults of the schema and drops `null` from fields that are not nullable, as the API server does when
 /// it decodes an object.
 ///
-/// An object of a built-in kind also changes as if it were decoded to its Go type and encoded again: empty values that
-/// Go omits are removed, and fields that Go always writes (`status: {}`) are added. The function is idempotent.
+/// An object of a built-in kind also changes like a value that is decoded to the Go type and encoded again:
+/// empty values that Go omits are removed, and fields that Go always writes (`status: {}`) are added. The
+/// function is idempotent.
 ///
 /// If the defaults would add more than 128 MiB, some are left out: the object is then larger than any that a server
 /// stores.
@@ -24,15 +25,15 @@ pub fn default(schema: &Schema, object: &mut Value) {
     fill(object, schema.root(), &mut Growth(MAX_GROWTH));
 }
 
-/// Applies the defaults of the schema of a custom resource, as [`default`], but keeps `null` in fields that are neither
-/// nullable nor have a default. There, it is invalid.
+/// Applies the defaults of the schema of a custom resource, as [`default`], but keeps `null` in fields that
+/// are neither nullable nor have a default. Such a `null` is invalid.
 pub fn default_missing(schema: &Schema, object: &mut Value) {
     whole_numbers(object);
     fill(object, schema.root(), &mut Growth(MAX_GROWTH));
 }
 
-/// The memory that defaults may add to an object, in bytes. Otherwise a list of a million empty elements, whose schema
-/// has defaults of a kilobyte, would take all memory.
+/// The memory that defaults may add to an object, in bytes. Without a limit, a list of a million empty
+/// elements with defaults of a kilobyte would take all memory.
 const MAX_GROWTH: usize = 128 << 20;
 
 /// The memory of an object's first members.
@@ -42,7 +43,7 @@ const MEMBERS_SIZE: usize = 640;
 struct Growth(usize);
 
 impl Growth {
-    /// Inserts the value unless it would need too much memory.
+    /// Inserts the value, unless the value exceeds the allowed memory.
     fn insert(&mut self, members: &mut Map<String, Value>, name: &str, value: Value) {
         let first = if members.is_empty() { MEMBERS_SIZE } else { 0 };
         if self.allows(first + name.len() + memory(&value)) {
@@ -91,8 +92,8 @@ fn is_unwanted_null(value: &Value, schema: NodeRef<'_>) -> bool {
     value.is_null() && !schema.is_nullable()
 }
 
-/// Returns how the quantities in maps of an object are rounded. In these groups, a map of quantities is not a list of resources, or one that
-/// the server does not round.
+/// Returns the rounding of quantities in maps of an object. In these groups, a map of quantities is not a
+/// list of resources, or the server does not round the list.
 fn rounding_of_resources(object: &Value) -> Rounding {
     let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
     match version.split_once('/') {
@@ -158,7 +159,7 @@ fn round_to_float(value: &mut Value, schema: NodeRef<'_>) {
         }
         _ => return,
     };
-    // A float is written with the fewest digits that tell it from others, and zeros.
+    // A float is written with the fewest digits that distinguish the float from other floats, and zeros.
     let rounded = float.and_then(|float| serde_json::from_str(&format!("{float}")).ok());
     *value = rounded.unwrap_or_else(|| value.clone());
 }
@@ -182,7 +183,7 @@ fn encode_bytes(value: &mut Value, schema: NodeRef<'_>) {
     }
 }
 
-/// Decodes base64 as Go does, which ignores line breaks and spare bits.
+/// Decodes base64 like Go, that is, ignores line breaks and spare bits.
 pub fn decode_base64(text: &str) -> Option<Vec<u8>> {
     const LENIENT: GeneralPurpose =
         GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
@@ -190,7 +191,7 @@ pub fn decode_base64(text: &str) -> Option<Vec<u8>> {
     LENIENT.decode(text.replace(breaks, "")).ok()
 }
 
-/// Writes a number as people do: without an exponent, unless it is very large.
+/// Writes a number in plain notation: without an exponent, unless the number is very large.
 fn decimal(number: &serde_json::Number) -> String {
     match number.as_f64().filter(|float| number.is_f64() && float.abs() < 1e15) {
         Some(float) => float.to_string(),
@@ -198,7 +199,7 @@ fn decimal(number: &serde_json::Number) -> String {
     }
 }
 
-/// Writes a quantity as the server stores it; any other value is left unchanged.
+/// Writes a quantity in the stored form of the server; any other value is left unchanged.
 fn canonicalize_quantity(value: &mut Value, schema: NodeRef<'_>, rounding: Rounding) {
     if schema.format() != Some("quantity") {
         return;
@@ -213,7 +214,7 @@ fn canonicalize_quantity(value: &mut Value, schema: NodeRef<'_>, rounding: Round
     }
 }
 
-/// Whether Go's encoder omits the value.
+/// Returns whether Go's encoder omits the value.
 fn is_omitted(value: &Value, schema: NodeRef<'_>) -> bool {
     let is_struct = schema.is_struct();
     match schema.empty_policy() {
@@ -301,7 +302,7 @@ fn value_when_absent(edge: &Edge, schema: NodeRef<'_>) -> Option<Value> {
         }
         Some(default) => always.then(|| default.clone()),
         None if matches!(edge.empty, EmptyPolicy::Keep | EmptyPolicy::OmitZero) => None,
-        // Structs without a default: Go writes them regardless of `omitempty`.
+        // Structs without a default: Go writes structs regardless of `omitempty`.
         None => match schema.format() {
             Some("quantity") => Some("0".into()),
             Some("date-time" | "micro-time") if matches!(edge.target, Target::Named(_)) => Some(Value::Null),
@@ -318,18 +319,19 @@ impl NodeRef<'_> {
         self.edge.map_or(EmptyPolicy::Keep, |edge| edge.empty)
     }
 
-    /// Whether the value is a struct in Go, not a map.
+    /// Returns whether the value is a struct in Go, not a map.
     pub(crate) fn is_struct(self) -> bool {
         let named = self.edge.is_some_and(|edge| matches!(edge.target, Target::Named(_)));
         named && self.node.additional.is_none() && matches!(self.kind(), Type::Object | Type::Any)
     }
 
-    /// Whether the field belongs to a custom resource; fields of built-in kinds all come from published types.
+    /// Returns whether the field belongs to a custom resource; fields of built-in kinds all come from
+    /// published types.
     fn is_custom(self) -> bool {
         self.edge.is_some_and(|edge| edge.published.is_none())
     }
 
-    /// Whether this is a field of a Go type.
+    /// Returns whether this is a field of a Go type.
     fn is_of_go(self) -> bool {
         self.edge.is_some_and(|edge| edge.proto.is_some())
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::compile::{self, Names};
 use crate::graph::{NamedNodes, Node, Schema};
 
-/// The named schemas of an OpenAPI document, which refer to each other by `$ref`.
+/// The named schemas of an OpenAPI document. The schemas refer to each other by `$ref`.
 ///
 /// ```
 /// use serde_json::json;
@@ -63,7 +63,7 @@ impl Definitions {
     }
 }
 
-/// Returns the format by which this crate knows a type that is more than its schema says.
+/// Returns this crate's format for a type with rules that are not in the schema.
 fn special(name: &str) -> Option<&'static str> {
     match name {
         "io.k8s.apimachinery.pkg.api.resource.Quantity" => Some("quantity"),

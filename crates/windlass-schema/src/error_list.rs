@@ -1,16 +1,17 @@
-//! Limits of the errors about one object.
+//! Limits of the errors about an object.
 
 use std::cell::Cell;
 
 use crate::FieldError;
 
-/// What the errors of one object may cost: about a thousand errors, or a megabyte of text.
+/// The budget for the errors of an object: about a thousand errors, or a megabyte of text.
 const BUDGET: usize = 1000 * ERROR_COST;
 
-/// What an error costs besides the bytes of its text.
+/// The cost of an error besides the bytes of the text.
 const ERROR_COST: usize = 1024;
 
-/// A budget for errors: an object of a few megabytes can have a million of them, each with a path as long as the object.
+/// A budget for errors: an object of a few megabytes can have a million errors, each with a path as long as
+/// the object.
 #[derive(Debug)]
 pub(crate) struct ErrorBudget(Cell<usize>);
 
@@ -23,12 +24,12 @@ impl ErrorBudget {
         self.0.get() == 0
     }
 
-    /// Returns what is left.
+    /// Returns the remaining budget.
     pub(crate) fn left(&self) -> usize {
         self.0.get()
     }
 
-    /// Goes back to what was left before some errors were made, of which only `kept` are reported.
+    /// Returns to the budget before some errors were made, minus the cost of the `kept` errors.
     pub(crate) fn rewind(&self, left: usize, kept: &[FieldError]) {
         self.0.set(left);
         kept.iter().for_each(|error| self.spend(error));
@@ -41,7 +42,7 @@ impl ErrorBudget {
         self.0.set(self.0.get().saturating_sub(cost));
     }
 
-    /// Returns the error that `make` creates, or a short one if the budget is spent.
+    /// Returns the error that `make` creates, or a short error if the budget is spent.
     pub(crate) fn error(&self, make: impl FnOnce() -> FieldError) -> FieldError {
         if self.is_spent() {
             return FieldError::forbidden("<nil>", "too many errors; the others are not listed");
@@ -52,7 +53,7 @@ impl ErrorBudget {
     }
 }
 
-/// A list of errors. It takes no more when its budget is spent; it then has at least one.
+/// A list of errors. After the budget is spent, the list takes no more errors, and has at least one error.
 #[derive(Debug)]
 pub(crate) struct ErrorList {
     list: Vec<FieldError>,
@@ -68,7 +69,7 @@ impl ErrorList {
         self.list.is_empty()
     }
 
-    /// Whether the list takes no more errors.
+    /// Returns whether the list takes no more errors.
     pub(crate) fn is_full(&self) -> bool {
         self.budget.is_spent()
     }

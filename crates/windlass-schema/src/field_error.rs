@@ -1,4 +1,4 @@
-//! Errors about single fields, worded as kube-apiserver words them.
+//! Errors about single fields, in kube-apiserver's words.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::go::{go_json, go_number, go_quote};
 
-/// The kind of a field error. On the wire it is the `reason` of a cause in a `Status`.
+/// The kind of a field error. On the wire, the kind is the `reason` of a cause in a `Status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FieldErrorKind {
-    /// A reference to something that does not exist.
+    /// A reference to an object that does not exist.
     NotFound,
     /// A required value is missing.
     Required,
@@ -94,9 +94,9 @@ pub struct FieldError {
     pub field: String,
     /// The rejected value, if the message shows it.
     pub bad_value: Option<Value>,
-    /// What a valid value looks like; may be empty.
+    /// The form of a valid value; may be empty.
     pub detail: String,
-    /// The rejected value as the message prints it, if that differs from its JSON.
+    /// The rejected value in the message, if the text differs from the JSON.
     pub shown: Option<String>,
 }
 
@@ -110,7 +110,7 @@ impl FieldError {
         Self { kind, field: field.into(), bad_value, detail: detail.into(), shown: None }
     }
 
-    /// Creates an error about a reference to something that does not exist.
+    /// Creates an error about a reference to an object that does not exist.
     pub fn not_found(field: impl Into<String>, value: impl Into<Value>) -> Self {
         Self::new(FieldErrorKind::NotFound, field, Some(value.into()), "")
     }
@@ -139,7 +139,7 @@ impl FieldError {
         Self::new(FieldErrorKind::TypeInvalid, field, Some(value.into()), detail)
     }
 
-    /// Creates an error about a value that is not one of `supported`.
+    /// Creates an error about a value that is not in `supported`.
     pub fn not_supported(field: impl Into<String>, value: impl Into<Value>, supported: &[&str]) -> Self {
         let detail = if supported.is_empty() {
             String::new()
@@ -181,13 +181,13 @@ impl FieldError {
         Self::new(FieldErrorKind::TooFew, field, Some(actual.into()), detail)
     }
 
-    /// Creates an error of the server itself that occurred while it validated a field.
+    /// Creates an internal error of the server during the validation of a field.
     pub fn internal(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Internal, field, None, detail)
     }
 
-    /// Sets the text that the message prints for the value: kube-apiserver prints some values as Go structs, whose
-    /// field names and order differ from JSON.
+    /// Sets the text that the message prints for the value: kube-apiserver prints some values as Go structs,
+    /// with other field names and another order than JSON.
     #[must_use]
     pub fn showing(mut self, value: impl Into<String>) -> Self {
         self.shown = Some(value.into());

@@ -1,9 +1,9 @@
 //! Field ownership, the core of server-side apply: sets of field paths, and the operations of
 //! structured-merge-diff on objects with a schema.
 //!
-//! A [`FieldSet`] is what `fieldsV1` in `metadata.managedFields` holds. [`compare`], [`merge`], [`remove`] and
-//! [`extract`] work on objects. An [`Updater`] combines them: it computes the [`Managers`] of an object after an
-//! update, and the object and its managers after an apply.
+//! A [`FieldSet`] is the content of `fieldsV1` in `metadata.managedFields`. [`compare`], [`merge`],
+//! [`remove`] and [`extract`] work on objects. An [`Updater`] combines these functions, and computes the
+//! [`Managers`] of an object after an update, and the object and the managers after an apply.
 //!
 //! Values may nest at most 450 deep.
 

@@ -92,7 +92,7 @@ fn json_number(number: &Number) -> String {
     text.replace("e-0", "e-")
 }
 
-/// Returns the float that Go decodes the number to, or `None` if it is a 64-bit integer.
+/// Returns the float that Go decodes the number to, or `None` for a 64-bit integer.
 pub(crate) fn float_of(number: &Number) -> Option<f64> {
     if number.is_i64() { None } else { number.as_f64() }
 }
@@ -159,7 +159,7 @@ fn write_map(out: &mut String, members: &Map<String, Value>) {
     out.push(']');
 }
 
-/// Returns the Go type that a value is decoded to, as `%T` prints it.
+/// Returns the Go type of a decoded value, in the form of `%T`.
 pub fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
@@ -172,7 +172,7 @@ pub fn go_type(value: &Value) -> &'static str {
     }
 }
 
-/// Returns the JSON type of a value as the errors of Go's decoder name it.
+/// Returns the JSON type of a value, in the words of Go's decoder.
 pub fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -125,22 +125,23 @@ impl<'g> NodeRef<'g> {
         self.node.items.as_ref().map(|edge| self.follow(edge))
     }
 
-    /// Whether unknown members are kept (`x-kubernetes-preserve-unknown-fields`).
+    /// Returns whether unknown members are kept (`x-kubernetes-preserve-unknown-fields`).
     pub fn preserves_unknown(self) -> bool {
         self.node.preserve_unknown
     }
 
-    /// Whether the value is an object with `apiVersion`, `kind` and `metadata` (`x-kubernetes-embedded-resource`).
+    /// Returns whether the value is an object with `apiVersion`, `kind` and `metadata`
+    /// (`x-kubernetes-embedded-resource`).
     pub fn is_embedded_resource(self) -> bool {
         self.node.embedded
     }
 
-    /// Whether both integers and strings are allowed (`x-kubernetes-int-or-string`).
+    /// Returns whether both integers and strings are allowed (`x-kubernetes-int-or-string`).
     pub fn is_int_or_string(self) -> bool {
         self.node.int_or_string
     }
 
-    /// Whether `null` is a valid value.
+    /// Returns whether `null` is a valid value.
     pub fn is_nullable(self) -> bool {
         self.node.nullable
     }
@@ -160,7 +161,7 @@ impl<'g> NodeRef<'g> {
         self.node.map_keys.iter().map(|key| &**key)
     }
 
-    /// Whether an object is replaced as a whole (`x-kubernetes-map-type: atomic`).
+    /// Returns whether an object is replaced as a whole (`x-kubernetes-map-type: atomic`).
     pub fn is_atomic_map(self) -> bool {
         match self.edge {
             Some(edge) => edge.atomic || self.node.map_atomic && !edge.granular,

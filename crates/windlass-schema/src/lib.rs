@@ -1,4 +1,4 @@
-//! Kubernetes schemas, and functions that default, prune, validate, merge and decode objects with them.
+//! Kubernetes schemas, and functions that default, prune, validate, merge and decode objects with schemas.
 //!
 //! A [`Schema`] comes from the `openAPIV3Schema` of a CustomResourceDefinition ([`Schema::compile`]) or from the
 //! [`Catalog`] of built-in kinds. The functions take a `&Schema` and a `serde_json::Value`: [`default`], [`prune`],

@@ -1,4 +1,5 @@
-//! Strategic merge patch: a merge patch in which the schema says which lists are merged, and by which key.
+//! Strategic merge patch: a merge patch with merged lists. The schema has the lists to merge, and the merge
+//! keys.
 
 mod list;
 
@@ -23,7 +24,7 @@ pub struct PatchError {
 }
 
 impl PatchError {
-    /// An error in the patch itself.
+    /// Creates an error about the patch.
     fn malformed(text: impl Into<String>) -> Self {
         Self { text: text.into(), malformed: true }
     }
@@ -33,8 +34,8 @@ impl PatchError {
         Self { text: text.into(), malformed: false }
     }
 
-    /// Whether the error is in the patch itself. kube-apiserver then answers 400, and 500 if the patch does not match
-    /// the object.
+    /// Returns whether the patch is malformed. kube-apiserver then answers 400, and 500 if the patch does not
+    /// match the object.
     pub fn is_malformed(&self) -> bool {
         self.malformed
     }
@@ -52,9 +53,9 @@ type Result<T> = std::result::Result<T, PatchError>;
 
 /// Applies a strategic merge patch.
 ///
-/// A `null` deletes the member. Lists with a merge strategy are merged by their merge key; other lists are replaced.
-/// The directives `$patch`, `$retainKeys`, `$setElementOrder/…` and `$deleteFromPrimitiveList/…` work as in
-/// Kubernetes.
+/// A `null` deletes the member. Lists with a merge strategy are merged by merge key; other lists are
+/// replaced. The directives `$patch`, `$retainKeys`, `$setElementOrder/…` and `$deleteFromPrimitiveList/…`
+/// work as in Kubernetes.
 ///
 /// ```
 /// use serde_json::json;
@@ -69,8 +70,8 @@ type Result<T> = std::result::Result<T, PatchError>;
 /// ```
 ///
 /// # Errors
-/// If a directive is malformed, a list element lacks its merge key, or a value of the patch has another JSON type than
-/// the value in the object.
+/// A directive is malformed, a list element lacks the merge key, or a value of the patch has another JSON
+/// type than the value in the object.
 pub fn strategic_merge(schema: &Schema, original: Value, patch: Value) -> Result<Value> {
     let (Value::Object(original), Value::Object(patch)) = (original, patch) else {
         return Err(PatchError::malformed("invalid JSON document"));
@@ -104,7 +105,7 @@ fn map(
     Ok(original)
 }
 
-/// Merges one member of a patch into an object.
+/// Merges a member of a patch into an object.
 fn member(
     original: &mut Map<String, Value>,
     key: String,
@@ -138,17 +139,18 @@ fn member(
     Ok(())
 }
 
-/// Whether the members of an object are unknown to the real server, which does not know then how to merge them.
+/// Returns whether the members of an object are unknown to the real server. The real server then does not
+/// know how to merge the members.
 fn is_raw_extension(schema: Option<NodeRef<'_>>) -> bool {
     schema.and_then(NodeRef::definition).is_some_and(|name| name.ends_with("RawExtension"))
 }
 
-/// Whether the schema says that an object is replaced instead of merged.
+/// Returns whether the schema says that an object is replaced instead of merged.
 fn is_replaced(schema: Option<NodeRef<'_>>) -> bool {
     schema.and_then(NodeRef::patch_meta).is_some_and(|meta| meta.replace)
 }
 
-/// Applies `$retainKeys`: removes the members that it does not name.
+/// Applies `$retainKeys`: removes the members that the directive does not name.
 fn retain_keys(original: &mut Map<String, Value>, patch: &mut Map<String, Value>) -> Result<()> {
     let Some(directive) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let malformed = || PatchError::malformed("invalid patch format of retainKeys");
@@ -197,7 +199,7 @@ fn set_orders(
     Ok(())
 }
 
-/// Removes a list from an object and returns it.
+/// Removes a list from an object and returns the list.
 fn take_list(members: &mut Map<String, Value>, name: &str) -> Result<Option<Vec<Value>>> {
     match members.remove(name) {
         None => Ok(None),
@@ -226,7 +228,7 @@ fn delete_from(original: &mut Map<String, Value>, rest: &str, value: &Value) -> 
     }
 }
 
-/// Removes `null`s from a value that is new in the object, where they have nothing to delete.
+/// Removes `null`s from a value that is new in the object, because the `null`s have no member to delete.
 fn discard_nulls(value: &mut Value) {
     match value {
         Value::Object(members) => members.retain(|_, value| {
@@ -238,7 +240,7 @@ fn discard_nulls(value: &mut Value) {
     }
 }
 
-/// Returns the value without directives, or `None` if the value itself is a directive.
+/// Returns the value without directives, or `None` for a directive.
 fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(members) if members.contains_key(PATCH) => None,
@@ -256,12 +258,12 @@ fn unknown_directive(directive: &Value, patch: &Map<String, Value>) -> PatchErro
     PatchError::mismatch(format!("unknown patch type: {directive} in map: {}", go_map(patch)))
 }
 
-/// An element as Go prints it where a text belongs.
+/// Returns an element in Go's form inside of a text.
 fn printed_inside(value: &Value) -> String {
     if value.is_null() { "<nil>".to_owned() } else { printed_as_text(value) }
 }
 
-/// A value as Go prints it where a text belongs (`%s`).
+/// Returns a value in Go's form of a text (`%s`).
 fn printed_as_text(value: &Value) -> String {
     match value {
         Value::Null => "%!s(<nil>)".to_owned(),

@@ -1,5 +1,6 @@
-//! OpenAPI documents, with the parts that clients read: `kubectl` needs the parameters of `PATCH`, the components of kinds
-//! (`explain`), and patch strategies. There is a v3 document for each group-version, and one v2 document of all.
+//! OpenAPI documents, with the parts that clients read: `kubectl` needs the parameters of `PATCH`, the
+//! components of kinds (`explain`), and patch strategies. There is a v3 document for each group-version, and
+//! a v2 document of all group-versions.
 
 mod components;
 mod custom;
@@ -29,13 +30,13 @@ pub struct CustomKind<'s> {
     pub list_kind: &'s str,
     /// The plural, in lower case.
     pub plural: &'s str,
-    /// Its `openAPIV3Schema`. `None` allows any object.
+    /// The `openAPIV3Schema` of the kind. `None` allows any object.
     pub schema: Option<&'s Value>,
     /// The fields that field selectors may use, such as `spec.mode`.
     pub selectable_fields: &'s [String],
 }
 
-/// Returns the document of a group-version. `custom` describes its kinds that are not built in.
+/// Returns the document of a group-version. `custom` describes the custom kinds of the group-version.
 ///
 /// ```
 /// use windlass_schema::{Catalog, openapi_v3};

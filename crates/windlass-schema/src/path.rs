@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-/// A field path (`spec.containers[0].env[name]`): a linked list whose segments live on the stack.
+/// A field path (`spec.containers[0].env[name]`): a linked list on the stack.
 #[derive(Clone, Copy)]
 pub(crate) enum Path<'p> {
     /// The start of the path; may be empty.
@@ -71,7 +71,7 @@ impl From<Path<'_>> for String {
 }
 
 impl From<&Path<'_>> for String {
-    /// Writes the path. It ends at [`MAX_LENGTH`].
+    /// Writes the path. The text ends at [`MAX_LENGTH`].
     fn from(path: &Path<'_>) -> Self {
         let mut text = Limited(String::new());
         _ = write!(text, "{path}");

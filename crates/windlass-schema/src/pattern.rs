@@ -23,7 +23,7 @@ impl Pattern {
         &self.source
     }
 
-    /// Whether the pattern matches anywhere in `text`. An invalid pattern matches nothing.
+    /// Returns whether the pattern matches anywhere in `text`. An invalid pattern never matches.
     pub(crate) fn is_match(&self, text: &str) -> bool {
         let compiled = self.compiled.get_or_init(|| compile(&self.source).ok());
         compiled.as_ref().is_some_and(|regex| regex.is_match(text))
@@ -36,7 +36,8 @@ impl fmt::Debug for Pattern {
     }
 }
 
-/// The size of a compiled pattern up to which it counts as small, in bytes. It takes less than a millisecond to compile.
+/// The largest size of a small compiled pattern, in bytes. A small pattern takes less than a millisecond to
+/// compile.
 const SMALL: usize = 64 << 10;
 
 /// The size of the largest pattern that is compiled, in bytes.
@@ -48,7 +49,8 @@ const MAX_PATTERNS: usize = 10_000;
 /// The most patterns in a schema that are not [small](SMALL).
 const MAX_LARGE: usize = 200;
 
-/// The patterns of a schema. It has a limited number of them: compiling one may take some milliseconds.
+/// The patterns of a schema. The number of patterns is limited, because the compilation of a pattern may take
+/// some milliseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Patterns {
     errors: RefCell<HashMap<String, Option<String>>>,
@@ -83,7 +85,7 @@ impl Patterns {
     }
 }
 
-/// Compiles a pattern. Errors are worded as Go's `regexp` words them.
+/// Compiles a pattern. Errors have the words of Go's `regexp`.
 pub(crate) fn compile(source: &str) -> Result<Regex, String> {
     let fail = |what: &str, part: &str| Err(format!("error parsing regexp: {what}: `{part}`"));
     if let Some(count) = excessive_repetition(source) {

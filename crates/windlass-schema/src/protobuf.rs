@@ -1,7 +1,7 @@
 //! Decodes request bodies in Kubernetes' protobuf to JSON.
 //!
-//! Go clients send built-in kinds in this encoding. The field numbers come from the catalog; no kind has code of its
-//! own.
+//! Go clients send built-in kinds in this encoding. The field numbers come from the catalog; no kind needs
+//! special code.
 
 pub(crate) mod scalar;
 mod wire;
@@ -18,14 +18,14 @@ use wire::{Field, Fields, Payload};
 /// The first bytes of every body.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// The maximum nesting of messages; deeper ones are an error.
+/// The maximum nesting of messages; deeper messages are an error.
 const MAX_DEPTH: usize = 100;
 
 /// The error of a body that cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
     text: String,
-    /// The apiVersion and kind, if the catalog does not contain them.
+    /// The apiVersion and kind, if the catalog does not contain the kind.
     unknown_kind: Option<(String, String)>,
 }
 
@@ -34,12 +34,12 @@ impl DecodeError {
         Self { text: text.into(), unknown_kind: None }
     }
 
-    /// Whether the message is well-formed, but its kind is not built in.
+    /// Returns whether the message is well-formed, but the kind is not built in.
     pub fn is_unknown_kind(&self) -> bool {
         self.unknown_kind.is_some()
     }
 
-    /// Returns the apiVersion and kind of a message whose kind is not built in.
+    /// Returns the apiVersion and kind of a message with a kind that is not built in.
     pub fn unknown_kind(&self) -> Option<(&str, &str)> {
         self.unknown_kind.as_ref().map(|(version, kind)| (version.as_str(), kind.as_str()))
     }
@@ -59,7 +59,7 @@ type Result<T> = std::result::Result<T, DecodeError>;
 /// and `kind`.
 ///
 /// # Errors
-/// If the bytes are not a valid message, or their kind is not in the catalog. The function never panics.
+/// The bytes are not a valid message, or the kind is not in the catalog. The function never panics.
 pub fn decode_protobuf(catalog: &Catalog, bytes: &[u8]) -> Result<Value> {
     let Some(envelope) = bytes.strip_prefix(MAGIC) else {
         return Err(DecodeError::new(
@@ -84,7 +84,7 @@ pub fn decode_protobuf(catalog: &Catalog, bytes: &[u8]) -> Result<Value> {
     Ok(object)
 }
 
-/// `runtime.Unknown`: the type of an object, and its encoded bytes.
+/// `runtime.Unknown`: the type and the encoded bytes of an object.
 #[derive(Default)]
 struct Envelope<'b> {
     api_version: &'b str,
@@ -128,7 +128,7 @@ impl<'b> Envelope<'b> {
 
     fn schema(&self, catalog: &Catalog) -> Result<Schema> {
         let (group, version) = self.api_version.rsplit_once('/').unwrap_or(("", self.api_version));
-        // Options may have the version of any group, even of one that is not built in.
+        // Options may have the version of any group, even of a group that is not built in.
         let options = || {
             let of_meta = self
                 .kind
@@ -248,7 +248,7 @@ fn map_entry(
     Ok(())
 }
 
-/// Decodes a value. `owner` is the message that contains it.
+/// Decodes a value. `owner` is the enclosing message.
 fn value(owner: NodeRef<'_>, edge: &Edge, field: &Field<'_>, depth: usize) -> Result<Value> {
     let node = owner.follow(edge);
     Ok(match edge.proto.map_or(ProtoKind::Message, |proto| proto.kind) {
@@ -286,8 +286,9 @@ fn value(owner: NodeRef<'_>, edge: &Edge, field: &Field<'_>, depth: usize) -> Re
     })
 }
 
-/// Decodes a union of `JSONSchemaProps` and a simpler type: `number` (1 or 2) is the field of the schema, the other one
-/// is the simpler type. Such unions occur only in `JSONSchemaProps`, so `owner` is that type.
+/// Decodes a union of `JSONSchemaProps` and a simpler type: `number` (1 or 2) is the field of the schema, the
+/// other number is the simpler type. Such unions occur only in `JSONSchemaProps`: `owner` is always
+/// `JSONSchemaProps`.
 fn schema_or(owner: NodeRef<'_>, bytes: &[u8], number: u32, depth: usize) -> Result<Value> {
     let mut schema = None;
     let mut allows = false;

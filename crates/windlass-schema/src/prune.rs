@@ -28,14 +28,15 @@ impl Unknown {
     }
 }
 
-/// Removes the fields that the schema does not specify and returns their paths, sorted; field validation warns of them
-/// or rejects the object. Of very many paths, only the first are returned. `apiVersion`, `kind` and `metadata` of the object and of embedded resources are kept;
-/// `metadata` is pruned to the fields of `ObjectMeta`.
+/// Removes the fields that the schema does not specify and returns their paths, sorted; field validation
+/// warns of such paths or rejects the object. Only the first of very many paths are returned. `apiVersion`,
+/// `kind` and `metadata` of the object and of embedded resources are kept; `metadata` is pruned to the fields
+/// of `ObjectMeta`.
 pub fn prune(schema: &Schema, object: &mut Value) -> Vec<String> {
     prune_node(schema.root(), object)
 }
 
-/// Removes the fields of a value that its schema does not specify, and returns their paths.
+/// Removes the fields of a value that the schema does not specify, and returns the paths of the fields.
 pub(crate) fn prune_node(node: NodeRef<'_>, value: &mut Value) -> Vec<String> {
     let mut unknown = Unknown { paths: Vec::new(), bytes: MAX_BYTES };
     visit(value, Some(node), Path::Root(""), &mut unknown);
@@ -68,7 +69,7 @@ fn visit(value: &mut Value, schema: Option<NodeRef<'_>>, path: Path<'_>, unknown
     }
 }
 
-/// Prunes a union with a JSON schema, without a word: Go decodes it on its own.
+/// Prunes a union with a JSON schema, without reporting paths: Go decodes the union separately.
 fn union(value: &mut Value, schema: Option<NodeRef<'_>>, path: Path<'_>) {
     let mut silent = Unknown { paths: Vec::new(), bytes: 0 };
     match value {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 mod canonical;
 
-/// How a quantity is written: its suffixes.
+/// The notation of a quantity: the suffixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     /// `Ki`, `Mi`, …
@@ -21,7 +21,7 @@ enum Format {
 
 /// A quantity. `Display` writes the canonical form: no fraction, and the largest suffix that loses no precision.
 ///
-/// Like kube-apiserver, it rounds fractions of a billionth up and caps amounts at 2^63 - 1.
+/// Fractions of a billionth are rounded up, and amounts are capped at 2^63 - 1, as in kube-apiserver.
 ///
 /// ```
 /// use windlass_schema::Quantity;
@@ -83,7 +83,7 @@ const BILLION: i128 = 1_000_000_000;
 const LARGEST: i128 = i64::MAX as i128 * BILLION;
 
 impl Quantity {
-    /// Nothing, in decimal notation.
+    /// Zero, in decimal notation.
     pub const ZERO: Self = Self { nanos: 0, format: Format::Decimal };
 
     /// Returns a whole number, in decimal notation.
@@ -113,7 +113,7 @@ impl Quantity {
         self.nanos.signum()
     }
 
-    /// Whether the amount is a whole number.
+    /// Returns whether the amount is a whole number.
     pub fn is_whole(&self) -> bool {
         self.nanos % BILLION == 0
     }
@@ -199,7 +199,7 @@ struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// Reads a text. Digits may be missing, as in `k`, which is nothing: so kube-apiserver reads it.
+    /// Parses a text. Digits may be missing, as in kube-apiserver: `k` is zero.
     fn parse(text: &'a str) -> Result<Self, QuantityError> {
         let (is_negative, rest) = match text.as_bytes().first() {
             Some(b'-') => (true, &text[1..]),
@@ -224,7 +224,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Returns the factor of a suffix: the power of 1024 of a binary one, else of ten.
+/// Returns the factor of a suffix: a power of 1024 for a binary suffix, a power of ten for other suffixes.
 fn scale(suffix: &str) -> Result<(i32, Format), QuantityError> {
     let binary = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
     if let Some(index) = binary.iter().position(|known| *known == suffix) {
@@ -239,7 +239,7 @@ fn scale(suffix: &str) -> Result<(i32, Format), QuantityError> {
     Err(if has_form_of_suffix(suffix) { QuantityError::Suffix } else { QuantityError::Malformed })
 }
 
-/// Whether a suffix is letters, a sign and digits, each of which may be missing.
+/// Returns whether a suffix consists of letters, a sign and digits, each of which may be missing.
 fn has_form_of_suffix(suffix: &str) -> bool {
     let rest = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
     let digits = rest.strip_prefix(['+', '-']).unwrap_or(rest);
@@ -286,7 +286,7 @@ fn binary_nanos(whole: &str, fraction: &str, exponent: i32) -> i128 {
     let part = fraction.parse::<i128>().unwrap_or(0);
     let scale = 10_i128.pow(fraction.len() as u32);
     let of_whole = whole.checked_mul(factor).and_then(|value| value.checked_mul(BILLION));
-    // At most 10^12 * 2^60 * 10^9: in two steps it stays within 128 bits.
+    // At most 10^12 * 2^60 * 10^9: two steps keep the product within 128 bits.
     let product = part * factor;
     let of_part = (product / scale) * BILLION + ((product % scale) * BILLION + scale - 1) / scale;
     of_whole.map_or(LARGEST, |value| (value + of_part).min(LARGEST))
@@ -299,7 +299,7 @@ impl fmt::Display for Quantity {
         }
         let sign = if self.nanos < 0 { "-" } else { "" };
         let nanos = self.nanos.abs();
-        // A binary quantity below a kibibyte, or with a fraction, is written as a decimal one.
+        // A binary quantity below a kibibyte, or with a fraction, is written in decimal notation.
         if self.format == Format::Binary && nanos >= 1024 * BILLION && nanos % BILLION == 0 {
             let mut value = nanos / BILLION;
             let mut power = 0;
@@ -319,7 +319,7 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// The decimal suffixes, from billionths on, each a thousand times the one before.
+/// The decimal suffixes, from billionths on, each a thousand times the previous suffix.
 const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 
 /// Writes a power of ten that is a multiple of three. That of a decimal suffix is between -9 and 18.

@@ -5,8 +5,8 @@ use serde_json::{Number, Value};
 use crate::graph::{Edge, NodeRef, Schema, Type};
 use crate::typecheck::{scalar, type_name, union_error};
 
-/// Makes the fields of an object of a built-in kind fit their Go types: integers that are too large wrap, and `2.0` is
-/// an integer.
+/// Makes the fields of an object of a built-in kind fit the Go types: integers that are too large wrap, and
+/// `2.0` is an integer.
 ///
 /// # Errors
 ///
@@ -43,7 +43,7 @@ fn fields(node: NodeRef<'_>, object: &mut Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Restores a value; `go` is the name of its type, if it has one.
+/// Restores a value; `go` is the name of a named type.
 fn one(node: NodeRef<'_>, edge: &Edge, go: Option<&str>, value: &mut Value) -> Result<(), String> {
     if value.is_null() {
         return Ok(());
@@ -101,7 +101,7 @@ fn one(node: NodeRef<'_>, edge: &Edge, go: Option<&str>, value: &mut Value) -> R
     }
 }
 
-/// Restores a string, a number or a truth value. `shown` names its type.
+/// Restores a string, a number or a truth value. `shown` names the type.
 fn basic(
     kind: Type,
     format: Option<&str>,
@@ -128,7 +128,7 @@ fn basic(
             *value = Value::Number(Number::from(whole));
             Ok(())
         }
-        // Go can make a string of an integer, which JSON does not mean.
+        // Go can convert an integer to a string; JSON cannot.
         (Type::String, Value::Number(number)) if !number.is_f64() => {
             Err(format!("cannot convert {found} to {}", shown()))
         }
@@ -161,7 +161,7 @@ fn reflected(value: &Value) -> &'static str {
     }
 }
 
-/// Converts a number as Go does on amd64: one that is too large becomes the smallest integer.
+/// Converts a number like Go on amd64: a number that is too large becomes the smallest integer.
 fn go_integer(float: f64) -> i64 {
     #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
     let whole = float as i64;
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
     use crate::Catalog;
 
-    /// The errors are those that kube-apiserver 1.36 answered with.
+    /// The errors of kube-apiserver 1.36.
     #[test]
     fn errors_are_those_of_apimachinery() {
         let schema = Catalog::builtin().schema("", "v1", "ConfigMap").unwrap();

@@ -54,7 +54,7 @@ pub fn check_structural(open_api_v3_schema: &Value, path: &str) -> Vec<FieldErro
     errors.into_vec()
 }
 
-/// A schema as the user wrote it (`JSONSchemaProps`). Members with the zero value of their Go type count as absent.
+/// The user's schema (`JSONSchemaProps`). Members with the zero value of the Go type count as absent.
 #[derive(Clone, Copy)]
 struct Props<'s>(Option<&'s Map<String, Value>>);
 
@@ -67,7 +67,7 @@ impl<'s> Props<'s> {
         self.0?.get(name).filter(|value| !is_zero(value))
     }
 
-    /// Returns a text that is a pointer in Go, so that an empty one counts as given.
+    /// Returns a text that is a pointer in Go: an empty text counts as present.
     fn optional_text(self, name: &str) -> Option<&'s str> {
         self.0?.get(name)?.as_str()
     }
@@ -153,7 +153,7 @@ impl<'s> Props<'s> {
     }
 }
 
-/// Whether the value is the zero value of its Go type.
+/// Returns whether the value is the zero value of the Go type.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,

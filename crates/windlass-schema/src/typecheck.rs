@@ -1,4 +1,4 @@
-//! Checks whether an object can be decoded to its Go type, with the error messages of Go's JSON decoder.
+//! Checks that an object can be decoded to the Go type, with the error messages of Go's JSON decoder.
 
 pub(crate) mod scalar;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::go::json_type;
 use crate::graph::{Edge, NodeRef, Schema, Target, Type};
 
-/// Returns the first error that Go reports when it decodes an object of a built-in kind: fields of a wrong type,
-/// numbers out of range, malformed times, quantities and base64. `kind` is the kind of the object.
+/// Returns the first error that Go reports for an object of a built-in kind: fields of a wrong type, numbers
+/// out of range, malformed times, quantities and base64. `kind` is the kind of the object.
 ///
 /// ```
 /// let schema = windlass_schema::Catalog::builtin().schema("apps", "v1", "Deployment").unwrap();
@@ -25,7 +25,7 @@ pub fn decode_error(schema: &Schema, kind: &str, object: &Value) -> Option<Strin
     fields(schema.root(), object, FieldPath { owner: kind, step: None }).map(|wrong| wrong.text)
 }
 
-/// Returns the first error that Go reports when it decodes the `metadata` of an object.
+/// Returns the first error that Go reports for the `metadata` of an object.
 ///
 /// ```
 /// assert_eq!(
@@ -37,7 +37,8 @@ pub fn metadata_error(metadata: &Value) -> Option<String> {
     decode_error(&crate::catalog::object_meta(), "ObjectMeta", metadata)
 }
 
-/// An error. Go stops at those of types that decode themselves, and reports others only if it finds none of these.
+/// An error. Go stops at errors of types with custom decoding, and reports other errors only without such an
+/// error.
 struct Wrong {
     text: String,
     ends: bool,
@@ -53,7 +54,7 @@ impl Wrong {
     }
 }
 
-/// The error that Go reports, of those of some values in their order.
+/// Returns the error that Go reports among the errors of some values, in order.
 fn reported(errors: impl Iterator<Item = Option<Wrong>>) -> Option<Wrong> {
     let mut first = None;
     for wrong in errors.flatten() {
@@ -65,7 +66,7 @@ fn reported(errors: impl Iterator<Item = Option<Wrong>>) -> Option<Wrong> {
     first
 }
 
-/// A field as Go's decoder names it: the struct that contains it, and the path from the root.
+/// A field in the words of Go's decoder: the enclosing struct, and the path from the root.
 #[derive(Clone, Copy)]
 struct FieldPath<'p> {
     owner: &'p str,
@@ -73,7 +74,7 @@ struct FieldPath<'p> {
     step: Option<&'p Step<'p>>,
 }
 
-/// A step from a struct to one of its fields.
+/// A step from a struct to a field.
 struct Step<'p> {
     parent: Option<&'p Step<'p>>,
     /// The embedded struct that contains the field, if JSON inlines it.
@@ -149,7 +150,7 @@ fn check(node: NodeRef<'_>, edge: &Edge, value: &Value, at: FieldPath<'_>) -> Op
     }
 }
 
-/// Checks a byte of a list of bytes, which may stand for their base64 text.
+/// Checks a byte of a list of bytes. A list of bytes may replace the base64 text.
 fn byte(value: &Value, at: FieldPath<'_>) -> Option<Wrong> {
     let found = match value {
         Value::Null => return None,
@@ -162,7 +163,7 @@ fn byte(value: &Value, at: FieldPath<'_>) -> Option<Wrong> {
     Some(Wrong::saved(at.unmarshal_error(&found, "uint8")))
 }
 
-/// Checks an element of a list. An error about a scalar prints its named type `go`, if it has one.
+/// Checks an element of a list. An error about a scalar prints the named type `go`.
 fn element(node: NodeRef<'_>, value: &Value, go: Option<&str>, at: FieldPath<'_>) -> Option<Wrong> {
     let edge = node.edge?;
     let wrong = check(node, edge, value, at)?;
@@ -232,12 +233,12 @@ fn json_schema_or(node: NodeRef<'_>, value: &Value, at: FieldPath<'_>) -> Option
             let of_item = |item: &Value| if item.is_string() { None } else { wrong_item(item, "string") };
             reported(items.iter().map(of_item)).map(|wrong| wrong.text)
         }
-        // Go reads any other value as nothing.
+        // Go ignores any other value.
         _ => None,
     }
 }
 
-/// Returns the error of Go's decoder about a union with a JSON schema, which is decoded on its own.
+/// Returns the error of Go's decoder about a union with a JSON schema. Such a union is decoded separately.
 pub(crate) fn union_error(node: NodeRef<'_>, value: &Value) -> Option<String> {
     json_schema_or(node, value, FieldPath { owner: "", step: None })
 }

@@ -1,4 +1,4 @@
-//! Validates custom resources against their schemas, with the messages of kube-apiserver.
+//! Validates custom resources against schemas, with the messages of kube-apiserver.
 
 mod embedded;
 mod format;
@@ -34,12 +34,13 @@ pub fn knows_format(kind: &str, name: &str) -> bool {
     }
 }
 
-/// The field of an error that concerns no particular field, as kube-apiserver prints it.
+/// The field of an error without a particular field, in kube-apiserver's form.
 pub(crate) const NO_FIELD: &str = "<nil>";
 
 /// Validates a custom resource. Apply [`default`](crate::default()) and [`prune`](crate::prune()) first.
 ///
-/// `metadata` is validated in embedded resources only; the server validates that of the object itself.
+/// `metadata` is validated in embedded resources only; the server validates the metadata of the object
+/// itself.
 pub fn validate(schema: &Schema, object: &Value) -> Vec<FieldError> {
     let mut errors = check(schema.root(), object, None);
     errors.extend(embedded::check(schema.root(), object));
@@ -47,8 +48,8 @@ pub fn validate(schema: &Schema, object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Validates the parts of a custom resource that are checked even if its kind or version is wrong: embedded resources
-/// and the keys of lists.
+/// Validates the parts of a custom resource that are checked even if the kind or version is wrong: embedded
+/// resources and the keys of lists.
 pub fn validate_structure(schema: &Schema, object: &Value) -> Vec<FieldError> {
     let mut errors = embedded::check(schema.root(), object);
     errors.extend(list::check(schema.root(), object));
@@ -65,7 +66,7 @@ pub fn validate_update(schema: &Schema, object: &Value, old: &Value) -> Vec<Fiel
     errors
 }
 
-/// Validates an update of `status`. Only `status` is checked, and paths in messages are relative to it.
+/// Validates an update of `status`. Only `status` is checked, and paths in messages are relative to `status`.
 pub fn validate_status(schema: &Schema, object: &Value, old: &Value) -> Vec<FieldError> {
     let status = schema.root().property("status");
     let (new, before) = (object.get("status"), old.get("status"));
@@ -89,7 +90,7 @@ pub(crate) fn check(schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> 
     check_in_steps(schema, value, old, MAX_STEPS)
 }
 
-/// Like [`check`], with another limit than [`MAX_STEPS`].
+/// Like [`check`], with a limit other than [`MAX_STEPS`].
 fn check_in_steps(schema: NodeRef<'_>, value: &Value, old: Option<&Value>, steps: usize) -> Vec<FieldError> {
     let mut validator = Validator { path: String::new(), budget: ErrorBudget::new(), steps };
     let mut result = validator.visit(schema, value, old);
@@ -103,16 +104,16 @@ fn too_large() -> FieldError {
     FieldError::forbidden(NO_FIELD, "the object is too large to be checked with such a large schema")
 }
 
-/// How often a value of one object may be compared with a schema. A list of a million elements whose schema has a
-/// thousand branches would keep the server busy for minutes.
+/// The limit of comparisons of a value with a schema, for one object. A list of a million elements with a
+/// schema of a thousand branches would keep the server busy for minutes.
 const MAX_STEPS: usize = 5_000_000;
 
-/// The length of a text that counts as one more step, in bytes.
+/// The length of a text that counts as another step, in bytes.
 const STEP_LENGTH: usize = 64;
 
 /// A walk over an object.
 struct Validator {
-    /// The current position, formatted as kube-apiserver prints it, up to [`path::MAX_LENGTH`].
+    /// The current position in kube-apiserver's form, up to [`path::MAX_LENGTH`].
     path: String,
     budget: ErrorBudget,
     /// The values that may still be compared with a schema.
@@ -124,7 +125,7 @@ impl Validator {
     fn visit(&mut self, schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> ValidationResult {
         let left = self.budget.left();
         let mut result = self.examine(schema, value, old);
-        // If a part of the value differs from its old value, the value does too.
+        // If a part of the value differs from the old value, the value differs, too.
         if !result.errors.is_empty() && !result.differs && old.is_some() {
             result.differs = old != Some(value);
             if !result.differs {
@@ -135,7 +136,7 @@ impl Validator {
         result
     }
 
-    /// Returns the error that `make` creates, or a short one if there are too many.
+    /// Returns the error that `make` creates, or a short error if there are too many errors.
     fn error(&self, make: impl FnOnce() -> FieldError) -> FieldError {
         self.budget.error(make)
     }
@@ -181,7 +182,7 @@ impl Validator {
         result
     }
 
-    /// Whether no more steps are left: then the object is invalid, and loops end.
+    /// Returns whether no more steps are left: then the object is invalid, and loops end.
     fn is_exhausted(&self) -> bool {
         self.steps == 0
     }

@@ -7,8 +7,8 @@ use crate::graph::{EmptyPolicy, NodeRef, Schema, Type};
 /// Structs of built-in kinds nest less deep.
 const MAX_DEPTH: usize = 32;
 
-/// Returns an object of the schema without any field set, as Go encodes it: `{"spec": {"containers": null}, …}` for a
-/// pod. It has no defaults. For a custom resource, it is `{}`.
+/// Returns an object of the schema without any field set, in Go's encoding: `{"spec": {"containers": null},
+/// …}` for a pod. The object has no defaults. For a custom resource, the object is `{}`.
 pub fn zero(schema: &Schema) -> Value {
     zero_struct(schema.root(), 0)
 }
@@ -25,7 +25,7 @@ fn zero_struct(schema: NodeRef<'_>, depth: usize) -> Value {
     Value::Object(members)
 }
 
-/// Returns the value of a field that is not set; `None` if Go omits it.
+/// Returns the value of an unset field; `None` if Go omits the field.
 fn zero_field(schema: NodeRef<'_>, depth: usize) -> Option<Value> {
     let is_struct = schema.is_struct();
     match schema.empty_policy() {

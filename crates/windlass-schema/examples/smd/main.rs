@@ -1,5 +1,5 @@
-//! Serves the operations of `windlass_schema::fields` over standard input and output, for `cargo xtask smd`: the tests
-//! of structured-merge-diff run with these operations instead of their own.
+//! Serves the operations of `windlass_schema::fields` over standard input and output, for `cargo xtask smd`:
+//! the tests of structured-merge-diff run with the operations of this crate.
 //!
 //! A request is a JSON object on a line with the name of the operation in `op`; the reply is a JSON object on a line.
 

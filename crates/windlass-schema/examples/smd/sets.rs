@@ -63,7 +63,7 @@ fn order(order: Ordering) -> i8 {
     order as i8
 }
 
-/// Reads an element as it is written in `fieldsV1`; elements of an unknown type are `null`.
+/// Reads an element in the syntax of `fieldsV1`; elements of an unknown type are `null`.
 fn read_element(text: &str) -> Reply {
     let set = FieldSet::from_v1(&json!({text: {}})).map_err(|error| error.to_string())?;
     let path = set.iter().next();

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use windlass_schema::fields::{FieldFilter, FieldPath, FieldPattern, FieldSet, PathElement, PatternElement};
 
-/// The reply to a request, or what is wrong with it.
+/// The reply to a request, or an error message.
 pub(crate) type Reply = Result<Value, String>;
 
-/// Reads an element: its type (`f`, `k`, `v`, `i`) and its content.
+/// Reads an element: the type (`f`, `k`, `v`, `i`) and the content.
 pub(crate) fn element_of(wire: &Value) -> Result<PathElement, String> {
     let content = &wire[1];
     Ok(match wire[0].as_str().unwrap_or_default() {

@@ -1,6 +1,6 @@
 //! The bits of the blob's format. `cargo xtask codegen` compiles this file too.
 
-/// Bits of the first number of a node. The lowest three are its type.
+/// Bits of the first number of a node. The lowest three bits are the type of the node.
 pub(crate) mod node_bit {
     pub(crate) const LIST_TYPE: u32 = 3;
     pub(crate) const MAP_ATOMIC: u32 = 1 << 5;

@@ -1,4 +1,4 @@
-//! Decodes the types of the blob into nodes. `xtask/src/codegen/types.rs` writes them.
+//! Decodes the types of the blob into nodes. `xtask/src/codegen/types.rs` writes the types.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! The types of structured-merge-diff, as a schema implies them.
+//! The types of structured-merge-diff, derived from a schema.
 //!
 //! structured-merge-diff sees less of a schema than validation does: a value is a scalar, a list or a map. Lists are
 //! atomic or associative, maps are atomic or granular.
@@ -16,7 +16,7 @@ static NAME: LazyLock<Schema> = LazyLock::new(|| Schema::compile(&serde_json::js
 /// The type of a value.
 #[derive(Clone, Copy)]
 pub(super) enum TypeRef<'g> {
-    /// The type of a schema node. `open` says whether an object around it preserves unknown fields.
+    /// The type of a schema node. `open` is true if an enclosing object preserves unknown fields.
     Node { node: NodeRef<'g>, open: bool },
     /// Anything: maps are granular, lists are atomic.
     Deduced,
@@ -81,7 +81,7 @@ impl<'g> TypeRef<'g> {
 
     /// Returns the type of a node that another node refers to.
     fn follow(node: NodeRef<'g>, open: bool) -> Self {
-        // A definition does not see who refers to it.
+        // A definition does not depend on the referring node.
         Self::Node { node, open: open && node.name.is_none() }
     }
 
@@ -122,7 +122,8 @@ fn node_atom(node: NodeRef<'_>, open: bool) -> Atom<'_> {
     }
 }
 
-/// Whether the elements of a list have keys or are a set. Without a list type, the patch strategy decides.
+/// Returns whether the elements of a list have keys or are a set. Without a list type, the patch strategy
+/// decides.
 fn is_associative(node: NodeRef<'_>) -> bool {
     match node.list_type() {
         Some(list_type) => list_type != ListType::Atomic,
@@ -140,7 +141,7 @@ impl<'g> Atom<'g> {
         }
     }
 
-    /// Returns the forms that a value can have. `null` and values of other forms narrow nothing.
+    /// Returns the possible forms of a value. `null` and values of other forms narrow no type.
     pub(super) fn narrow(self, value: &Value) -> Self {
         let none = Self { scalar: None, list: None, map: None };
         match value {
@@ -153,7 +154,7 @@ impl<'g> Atom<'g> {
         }
     }
 
-    /// Whether two narrowed forms of one type are the same.
+    /// Returns whether two narrowed forms of one type are the same.
     pub(super) fn is_same(self, other: Self) -> bool {
         self.scalar.is_some() == other.scalar.is_some()
             && self.list.is_some() == other.list.is_some()
@@ -245,7 +246,7 @@ impl<'g> MapAtom<'g> {
         }
     }
 
-    /// Whether the schema says nothing about the members.
+    /// Returns whether the schema has no rule about the members.
     pub(super) fn is_unspecified(self) -> bool {
         if self.has_fields() {
             return false;
@@ -263,7 +264,7 @@ impl<'g> MapAtom<'g> {
     pub(super) fn default_of(self, name: &str) -> Option<&'g Value> {
         let Source::Node { node, .. } = self.source else { return None };
         let edge = node.node.properties.get(name)?;
-        // Only the published default counts, not one that the server was seen to set.
+        // Only the published default counts, not a default that was observed on the server.
         if edge.observed { edge.published.as_ref() } else { edge.default.as_ref() }
     }
 }

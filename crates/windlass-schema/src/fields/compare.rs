@@ -26,7 +26,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Whether the objects are equal.
+    /// Returns whether the objects are equal.
     pub fn is_same(&self) -> bool {
         self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()
     }
@@ -116,7 +116,7 @@ struct Comparer<'c> {
     problems: &'c mut Problems,
 }
 
-/// The two values at a path; at least one is there.
+/// The two values at a path; at least one value is present.
 type Pair<'v> = (Option<&'v Value>, Option<&'v Value>);
 
 impl Comparer<'_> {
@@ -254,8 +254,8 @@ impl Comparer<'_> {
         }
     }
 
-    /// Compares the elements of two lists that have the same key, of which one has several. These are compared as a
-    /// whole.
+    /// Compares the elements of two lists with a key that occurs several times in one list. The elements with
+    /// the key are compared as a whole.
     fn duplicates(
         &mut self,
         kind: TypeRef<'_>,

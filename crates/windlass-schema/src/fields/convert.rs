@@ -1,4 +1,4 @@
-//! Conversion of objects between the versions of their kind.
+//! Conversion of objects between the versions of a kind.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::typed::{Duplicates, validate_typed};
 use crate::graph::NodeRef;
 
-/// The versions of a kind, which field managers may use. Objects of a kind with one version are never converted.
+/// The versions of a kind, for field managers. Objects of a kind with one version are never converted.
 pub trait Convert: Sync {
     /// Returns the schema of a version, or `None` if the version does not exist (any more).
     fn schema(&self, api_version: &str) -> Option<NodeRef<'_>>;
@@ -25,7 +25,7 @@ pub trait Convert: Sync {
 /// The error of a conversion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConvertError {
-    /// The version does not exist; the managers that own fields in it are dropped.
+    /// The version does not exist; managers with fields in the version are dropped.
     MissingVersion(String),
     /// The conversion failed.
     Failed(String),
@@ -40,7 +40,8 @@ impl fmt::Display for ConvertError {
 
 impl std::error::Error for ConvertError {}
 
-/// Converts an object; one that has the version already is not copied. The result has the structure of its schema.
+/// Converts an object. An object of the right version is not copied. The result has the structure of the
+/// schema.
 pub(super) async fn converted<'v>(
     convert: &impl Convert,
     object: &'v Value,

@@ -35,7 +35,8 @@ impl fmt::Display for TypedError {
 
 /// The mismatches between an object and its schema; never empty.
 ///
-/// One error is printed as it is, several are printed as a list, one a line, after `errors:`.
+/// A single error is printed without a list; several errors are printed as a list, an error a line, after
+/// `errors:`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypedErrors(pub Vec<TypedError>);
 

@@ -8,10 +8,10 @@ use super::path_element::{FieldPath, PathElement};
 mod algebra;
 mod paths;
 
-/// A set of field paths: what `fieldsV1` of a field manager holds.
+/// A set of field paths: the content of `fieldsV1` of a field manager.
 ///
-/// A path is in the set on its own: `.spec` does not imply `.spec.replicas`, nor the reverse. A clone shares its
-/// contents, and so do the results of set operations.
+/// A path is in the set by itself: `.spec` does not imply `.spec.replicas`, and `.spec.replicas` does not
+/// imply `.spec`. Clones and results of set operations share contents.
 ///
 /// ```
 /// use windlass_schema::fields::{FieldPath, FieldSet};
@@ -24,15 +24,15 @@ mod paths;
 /// ```
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct FieldSet {
-    /// The elements with which paths start, sorted; `None` if the set is empty.
+    /// The first elements of the paths, sorted; `None` for an empty set.
     entries: Option<Arc<Vec<Entry>>>,
 }
 
-/// An element with which paths of a set start.
+/// The first element of paths in a set.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) element: PathElement,
-    /// Whether the element alone is a path of the set. If not, `below` is not empty.
+    /// True if the element alone is a path of the set. If not, `below` is not empty.
     pub(super) member: bool,
     /// The rest of the longer paths.
     pub(super) below: FieldSet,
@@ -45,7 +45,7 @@ impl Entry {
 }
 
 impl FieldSet {
-    /// Creates a set of entries that are sorted, and of which none is empty.
+    /// Creates a set of sorted entries. No entry may be empty.
     pub(super) fn of_sorted(entries: Vec<Entry>) -> Self {
         debug_assert!(entries.is_sorted_by(|left, right| left.element < right.element));
         debug_assert!(entries.iter().all(|entry| !entry.is_empty()));
@@ -78,7 +78,7 @@ impl FieldSet {
         entries.binary_search_by(|entry| entry.element.cmp(element)).ok().map(|index| &entries[index])
     }
 
-    /// Whether an element alone is a path of the set.
+    /// Returns whether an element alone is a path of the set.
     pub(super) fn has_member(&self, element: &PathElement) -> bool {
         self.find(element).is_some_and(|entry| entry.member)
     }
@@ -98,7 +98,7 @@ impl FieldSet {
         found.ok().map(|index| &entries[index])
     }
 
-    /// Whether the set has no paths.
+    /// Returns whether the set has no paths.
     pub fn is_empty(&self) -> bool {
         self.entries.is_none()
     }
@@ -108,7 +108,7 @@ impl FieldSet {
         self.entries().iter().map(|entry| usize::from(entry.member) + entry.below.len()).sum()
     }
 
-    /// Whether a path is in the set.
+    /// Returns whether a path is in the set.
     pub fn contains(&self, path: &[PathElement]) -> bool {
         let Some((last, parents)) = path.split_last() else { return false };
         let mut set = self;
@@ -135,7 +135,7 @@ impl FieldSet {
         }
     }
 
-    /// Returns the paths: of each object or list, first its members, then the paths below them.
+    /// Returns the paths: of each object or list, first the members, then the paths below the members.
     pub fn iter(&self) -> impl Iterator<Item = FieldPath> {
         paths::Paths::new(self)
     }

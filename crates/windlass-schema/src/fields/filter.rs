@@ -6,7 +6,7 @@ use super::path_element::PathElement;
 /// Selects the fields that are tracked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldFilter {
-    /// All but these fields and the fields below them.
+    /// All fields except these fields and the fields below.
     Exclude(FieldSet),
     /// Only the fields that match.
     Include(FieldPattern),
@@ -22,7 +22,7 @@ impl FieldFilter {
     }
 }
 
-/// A pattern of field paths, in which an element may stand for any other.
+/// A pattern of field paths. An element of a pattern may match any path element.
 ///
 /// ```
 /// use windlass_schema::fields::{FieldPath, FieldPattern, FieldSet, PathElement, PatternElement};
@@ -40,11 +40,11 @@ pub enum FieldPattern {
     /// Matches every path.
     #[default]
     All,
-    /// Matches the paths of which the first element and the rest match. The first element that matches decides; sorted.
+    /// Matches a path if a first element and the rest match. The first matching element decides; sorted.
     Members(Vec<(PatternElement, FieldPattern)>),
 }
 
-/// An element of a [`FieldPattern`]. [`Any`](Self::Any) is before the others.
+/// An element of a [`FieldPattern`]. [`Any`](Self::Any) is before all other elements.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PatternElement {
     /// Matches every element.

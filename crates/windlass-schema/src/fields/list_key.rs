@@ -9,10 +9,11 @@ use super::path_element::PathElement;
 use super::value;
 use crate::go::go_quote;
 
-/// The key of a list element, borrowed from the element and the schema. Ordered as its path element.
+/// The key of a list element, borrowed from the element and the schema. The order is the order of the path
+/// elements.
 #[derive(Clone, Debug)]
 pub(super) enum ListKey<'v> {
-    /// One key field.
+    /// A single key field.
     Field(&'v str, &'v Value),
     /// Several key fields, sorted by name.
     Fields(Vec<(&'v str, &'v Value)>),
@@ -95,7 +96,7 @@ impl PartialEq for ListKey<'_> {
 
 impl Eq for ListKey<'_> {}
 
-/// Returns a key field or its default. A key field that has neither is left out.
+/// Returns a key field or its default. A key field without a value and without a default is left out.
 fn key_field<'v>(
     list: ListAtom<'v>,
     name: &'v str,
@@ -135,7 +136,7 @@ fn in_set(item: &Value) -> Result<ListKey<'_>, String> {
     Err(problem.to_owned())
 }
 
-/// The elements of a list with their keys.
+/// The elements of a list, with keys.
 pub(super) struct Keyed<'v> {
     /// The elements in the order of the list. Elements without a key are left out.
     pub(super) items: Vec<(ListKey<'v>, &'v Value)>,
@@ -162,7 +163,7 @@ impl<'v> Keyed<'v> {
         Self { items, sorted }
     }
 
-    /// Returns the elements by key: the positions of all elements with one key are one group. Sorted by key.
+    /// Returns the elements by key: a group has the positions of all elements with one key. Sorted by key.
     pub(super) fn groups(&self) -> impl Iterator<Item = &[usize]> {
         self.sorted.chunk_by(|&left, &right| self.items[left].0 == self.items[right].0)
     }
@@ -171,7 +172,7 @@ impl<'v> Keyed<'v> {
         &self.items[group[0]].0
     }
 
-    /// Whether both lists have the same keys in the same order, each once.
+    /// Returns whether both lists have the same keys in the same order, each once.
     pub(super) fn is_parallel(&self, other: &Self) -> bool {
         let same = || self.items.iter().zip(&other.items).all(|((left, _), (right, _))| left == right);
         self.items.len() == other.items.len() && same() && self.groups().count() == self.items.len()

@@ -9,13 +9,13 @@ use super::field_set::FieldSet;
 pub struct Managed {
     /// The fields.
     pub fields: FieldSet,
-    /// The API version in which `fields` are named.
+    /// The API version of the field names in `fields`.
     pub api_version: String,
-    /// Whether the manager owns the fields by apply, not by update.
+    /// True if the manager owns the fields by apply, not by update.
     pub applied: bool,
 }
 
-/// The field managers of an object by their identifiers. An identifier is any text that is unique to the manager, its
-/// operation, its API version and its subresource.
+/// The field managers of an object by identifier. An identifier is any text that is unique for a manager,
+/// operation, API version and subresource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Managers(pub BTreeMap<String, Managed>);

@@ -13,9 +13,9 @@ mod list;
 /// Merges an applied configuration into an object. Both have passed [`validate_typed`](super::validate_typed), the
 /// configuration without duplicates.
 ///
-/// Nothing is removed. Of leaves, atomic lists and atomic maps, the value of the configuration wins. The elements of
-/// an associative list are in the order of the configuration; elements that only the object has keep their positions
-/// as far as possible.
+/// No field is removed. For leaves, atomic lists and atomic maps, the value of the configuration wins. The
+/// elements of an associative list are in the order of the configuration; elements that only the object has
+/// keep their positions as far as possible.
 ///
 /// ```
 /// use serde_json::json;
@@ -43,7 +43,7 @@ struct Merger<'m> {
 }
 
 impl Merger<'_> {
-    /// Merges a value into another; `null` stands for one that is not there. Returns whether anything is left.
+    /// Merges a value into another value; `null` stands for a missing value. Returns whether a value is left.
     fn value(&mut self, kind: TypeRef<'_>, base: &mut Value, config: &Value, walk: &Walk<'_>) -> bool {
         if self.problems.too_deep(walk) {
             return false;
@@ -125,7 +125,7 @@ impl Merger<'_> {
     }
 }
 
-/// Replaces a value unless it is the same.
+/// Replaces a different value.
 fn replace(base: &mut Value, config: &Value) -> bool {
     if base != config {
         *base = config.clone();

@@ -12,7 +12,7 @@ use crate::graph::NodeRef;
 
 impl FieldSet {
     /// Returns the fields that a value sets: its leaves, which include atomic lists and maps, the elements of
-    /// associative lists, and the entries of maps. These are the fields that an apply of the value owns.
+    /// associative lists, and the entries of maps. An apply of the value owns these fields.
     ///
     /// ```
     /// use serde_json::json;
@@ -35,7 +35,7 @@ impl FieldSet {
     }
 }
 
-/// Returns whether the value as a whole is a field, and the fields in it.
+/// Returns whether the value as a whole is a field, and the fields inside.
 fn visit(kind: TypeRef<'_>, value: &Value, walk: &Walk<'_>, problems: &mut Problems) -> (bool, FieldSet) {
     if problems.too_deep(walk) {
         return (false, FieldSet::default());
@@ -47,7 +47,7 @@ fn visit(kind: TypeRef<'_>, value: &Value, walk: &Walk<'_>, problems: &mut Probl
         (Form::List(list), Value::Array(items)) => {
             let keyed = Keyed::new(list, items, |_, _| {});
             let entries = keyed.groups().map(|group| {
-                // Duplicates are owned together, and so not field by field.
+                // Duplicates are owned as a whole, not field by field.
                 let below = match group {
                     &[only] => visit(list.element(), keyed.items[only].1, &walk.index(only), problems).1,
                     _ => FieldSet::default(),

@@ -1,4 +1,4 @@
-//! Field paths and their elements.
+//! Field paths and path elements.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::value;
 
-/// One step of a field path: selects a member of an object or an element of a list.
+/// A step of a field path: selects a member of an object or an element of a list.
 ///
-/// Elements are ordered as in `fieldsV1`: fields, then keys, values and indexes. Numbers are equal if they have the
-/// same value: `1` equals `1.0`.
+/// Elements are ordered as in `fieldsV1`: fields, then keys, values and indexes. Numbers with the same value
+/// are equal: `1` equals `1.0`.
 ///
 /// ```
 /// use windlass_schema::fields::PathElement;

@@ -13,13 +13,13 @@ use crate::path;
 /// The maximum nesting of a value.
 pub(super) const MAX_DEPTH: usize = 450;
 
-/// What the errors of one value may cost, in bytes.
+/// The budget for the errors of a value, in bytes.
 const BUDGET: usize = 1 << 20;
 
-/// What an error costs besides its text.
+/// The cost of an error besides the text.
 const ERROR_COST: usize = 1024;
 
-/// A path whose elements live on the stack.
+/// A path with elements on the stack.
 #[derive(Clone, Copy)]
 pub(super) struct Walk<'p> {
     parent: Option<&'p Walk<'p>>,
@@ -88,7 +88,7 @@ impl Problems {
         self.errors.push(error);
     }
 
-    /// Whether the walk is too deep; this is an error.
+    /// Returns whether the walk is too deep; this is an error.
     pub(super) fn too_deep(&mut self, walk: &Walk<'_>) -> bool {
         let deep = walk.depth > MAX_DEPTH;
         if deep && self.errors.is_empty() {
@@ -130,7 +130,7 @@ pub(super) fn scalar_problem(scalar: Scalar, value: &Value) -> Option<String> {
     }
 }
 
-/// Describes a value that has another type than the expected one.
+/// Describes a value of a wrong type.
 pub(super) fn unexpected(expected: &str, value: &Value) -> String {
     format!("expected {expected}, got &{{{}}}", go_value(value))
 }

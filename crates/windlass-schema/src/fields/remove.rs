@@ -1,4 +1,4 @@
-//! Removes fields from objects, and extracts them.
+//! Removes fields from objects, and extracts fields.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,8 @@ use super::path_element::PathElement;
 use super::problem::MAX_DEPTH;
 use crate::graph::NodeRef;
 
-/// Returns the value without the given fields and list elements. A list or a map of which nothing is left is `null`.
+/// Returns the value without the given fields and list elements. A list or a map without any remaining
+/// element is `null`.
 ///
 /// ```
 /// use serde_json::json;
@@ -24,8 +25,8 @@ pub fn remove(schema: NodeRef<'_>, value: &Value, fields: &FieldSet) -> Value {
     visit(TypeRef::root(schema), value, fields, false, 0)
 }
 
-/// Returns only the given fields and list elements of a value. With `with_keys`, the list elements keep their key
-/// fields even if `fields` does not name them.
+/// Returns only the given fields and list elements of a value. With `with_keys`, the list elements keep their
+/// key fields even if `fields` does not name the key fields.
 pub fn extract(schema: NodeRef<'_>, value: &Value, fields: &FieldSet, with_keys: bool) -> Value {
     let kind = TypeRef::root(schema);
     if let Some(owned) = with_keys.then(|| FieldSet::of(schema, value)).and_then(Result::ok) {
@@ -35,7 +36,8 @@ pub fn extract(schema: NodeRef<'_>, value: &Value, fields: &FieldSet, with_keys:
     visit(kind, value, fields, true, 0)
 }
 
-/// Returns the paths of the key fields of all list elements that are in a set or on the way to one of its paths.
+/// Returns the paths of the key fields of all list elements that are in a set or on the way to a path of the
+/// set.
 fn key_fields(fields: &FieldSet) -> FieldSet {
     let mut out = FieldSet::default();
     let mut paths: Vec<PathElement> = Vec::new();

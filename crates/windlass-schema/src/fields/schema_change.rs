@@ -6,8 +6,8 @@ use super::path_element::PathElement;
 use crate::graph::NodeRef;
 
 impl FieldSet {
-    /// Returns the set as its owner would own it under a schema that has changed since: of a list or a map that has
-    /// become atomic, the owner of a part owns the whole.
+    /// Returns the set that an owner has after a change of the schema: the owner of a part of a list or map
+    /// that has become atomic owns the whole list or map.
     ///
     /// A list or map that is not atomic any more needs no change.
     pub fn reconciled(&self, schema: NodeRef<'_>) -> Self {
@@ -17,14 +17,14 @@ impl FieldSet {
         }
     }
 
-    /// Returns the set with the declared fields through which its paths lead: `.spec` for `.spec.replicas`, but not
-    /// `.data.a` of a map for `.data.a.b`.
+    /// Returns the set together with the declared fields on the way to each path: `.spec` for
+    /// `.spec.replicas`, but not `.data.a` of a map for `.data.a.b`.
     pub fn with_named_fields(&self, schema: NodeRef<'_>) -> Self {
         named(TypeRef::root(schema), self)
     }
 
-    /// Whether every path of this set, every declared field above one, and every list element and map entry above one
-    /// is in `other` after [`with_named_fields`](Self::with_named_fields).
+    /// Returns whether every path of this set, every declared field above a path, and every list element and
+    /// map entry above a path is in `other` after [`with_named_fields`](Self::with_named_fields).
     pub(super) fn is_covered_by(&self, other: &Self, schema: NodeRef<'_>) -> bool {
         covered(TypeRef::root(schema), self, other)
     }
@@ -64,7 +64,7 @@ fn covered(kind: TypeRef<'_>, set: &FieldSet, other: &FieldSet) -> bool {
     })
 }
 
-/// Returns the set below a value of a type, or `None` if nothing changes.
+/// Returns the set below a value of a type, or `None` for an unchanged set.
 fn reconcile(kind: TypeRef<'_>, set: &FieldSet) -> Option<FieldSet> {
     let form = kind.atom().form();
     let kind_of = |element: &PathElement| match (form, element) {
@@ -83,7 +83,7 @@ fn reconcile(kind: TypeRef<'_>, set: &FieldSet) -> Option<FieldSet> {
     changed.map(FieldSet::of_sorted)
 }
 
-/// Returns the entry of a value of a type, or `None` if nothing changes.
+/// Returns the entry of a value of a type, or `None` for an unchanged entry.
 fn reconcile_entry(kind: TypeRef<'_>, entry: &Entry) -> Option<Entry> {
     let atomic = match kind.atom().form() {
         Form::Map(map) if map.is_unspecified() => return None,

@@ -1,4 +1,4 @@
-//! Tests of field ownership: what `cargo xtask smd` does not run, and the rules in short.
+//! Tests of field ownership: features that `cargo xtask smd` does not test, and the rules in short.
 
 mod ownership;
 mod properties;
@@ -46,7 +46,7 @@ fn schema() -> Schema {
     }}))
 }
 
-/// The versions of a kind by name. A conversion keeps the object as it is.
+/// The versions of a kind by name. A conversion keeps the object unchanged.
 struct Versions(BTreeMap<&'static str, Schema>);
 
 impl Versions {

@@ -1,4 +1,4 @@
-//! Checks that a value has the structure of its schema.
+//! Checks that a value has the structure of the schema.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::list_key::ListKey;
 use super::problem::{Problems, Walk, scalar_problem, unexpected};
 use crate::graph::NodeRef;
 
-/// Whether sets and associative lists may have several elements with the same key.
+/// The rule for several elements with the same key in sets and associative lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duplicates {
     /// Duplicates are allowed: for objects that are stored, created or updated.
@@ -19,10 +19,10 @@ pub enum Duplicates {
     Forbid,
 }
 
-/// Checks that a value has the structure of its schema, with the messages of structured-merge-diff.
+/// Checks that a value has the structure of the schema, with the messages of structured-merge-diff.
 ///
-/// Only what field ownership relies on is checked: the types of values, undeclared fields, and the keys of list
-/// elements. Objects must pass this check before they are passed to the other functions of this module.
+/// Only the rules that field ownership relies on are checked: the types of values, undeclared fields, and the
+/// keys of list elements. Objects must pass this check before the other functions of this module are called.
 ///
 /// ```
 /// use serde_json::json;
@@ -78,7 +78,7 @@ impl Check {
             }
             let key = match ListKey::of(list, item) {
                 Ok(key) => key,
-                // Without its key, an error in the element would have no path.
+                // Without the element's key, an error in the element would have no path.
                 Err(problem) => return self.problems.add(walk, || format!("element {index}: {problem}")),
             };
             if seen.contains(&key) {

@@ -41,12 +41,12 @@ impl std::error::Error for ApplyError {}
 
 type Result<T> = std::result::Result<T, ApplyError>;
 
-/// Adds what failed to the message of an error.
+/// Adds the failed operation to the message of an error.
 fn failed<E: fmt::Display>(what: &str) -> impl FnOnce(E) -> ApplyError + '_ {
     move |error| ApplyError::Failed(format!("{what}: {error}"))
 }
 
-/// Computes the field managers of an object after an update, and the object and its managers after an apply.
+/// Computes the field managers of an object after an update, and the object and the managers after an apply.
 ///
 /// ```
 /// # use windlass_schema::{NodeRef, Schema};
@@ -102,12 +102,12 @@ impl<'a, C: Convert> Updater<'a, C> {
 
     /// Returns the managers after `manager` has replaced `live` by `new`.
     ///
-    /// Both objects are of version `api_version` and have passed [`validate_typed`](super::validate_typed). `live` is
-    /// `null` for a create. Managers of a version that does not exist any more are dropped, and so are those that own
-    /// nothing any more.
+    /// Both objects are of version `api_version` and have passed [`validate_typed`](super::validate_typed).
+    /// `live` is `null` for a create. Managers of a version that no longer exists, and managers without
+    /// fields, are dropped.
     ///
     /// # Errors
-    /// If the objects do not match their schemas, or a conversion fails.
+    /// The objects do not match the schemas, or a conversion fails.
     pub async fn update(
         &self,
         live: &Value,
@@ -131,13 +131,13 @@ impl<'a, C: Convert> Updater<'a, C> {
 
     /// Applies a configuration. Returns the object, or `None` if it equals `live`, and the managers.
     ///
-    /// Both objects are of version `api_version` and have passed [`validate_typed`](super::validate_typed), the
-    /// configuration without duplicates. `live` is `null` for a create. What `manager` has applied before and does
-    /// not apply any more is removed, unless another manager owns it.
+    /// Both objects are of version `api_version` and have passed [`validate_typed`](super::validate_typed),
+    /// the configuration without duplicates. `live` is `null` for a create. Fields that `manager` has applied
+    /// before and does not apply any more are removed, unless another manager owns the field.
     ///
     /// # Errors
-    /// [`ApplyError::Conflicts`] if the apply changes fields of other managers and does not `force` it. Otherwise, if
-    /// the objects do not match their schemas, or a conversion fails.
+    /// [`ApplyError::Conflicts`] if the apply changes fields of other managers without `force`.
+    /// [`ApplyError::Failed`] if the objects do not match the schemas, or a conversion fails.
     pub async fn apply(
         &self,
         live: &Value,
@@ -185,11 +185,11 @@ impl<'a, C: Convert> Updater<'a, C> {
         }
     }
 
-    /// Adapts the managers to changes of the schema, and drops those of versions that do not exist any more. Returns
-    /// the live object in each of their other versions too.
+    /// Adapts the managers to changes of the schema, and drops managers of versions that no longer exist.
+    /// Also returns the live object in each version of the remaining managers.
     ///
     /// # Errors
-    /// If the live object cannot be converted to one of the versions.
+    /// The live object cannot be converted to a version.
     async fn reconcile(
         &self,
         live: &Value,
@@ -213,8 +213,8 @@ impl<'a, C: Convert> Updater<'a, C> {
         Ok((reconciled, lives))
     }
 
-    /// Takes the fields that a change modifies or removes from the managers that own them; returns the managers and
-    /// the changed fields. The fields of the manager that makes the change stay.
+    /// Takes the fields that a change modifies or removes from the owning managers; returns the managers and
+    /// the changed fields. The fields of the changing manager stay.
     async fn change(
         &self,
         change: &Change<'_>,
@@ -265,7 +265,8 @@ impl<'a, C: Convert> Updater<'a, C> {
         Ok((managers, changed))
     }
 
-    /// Compares the objects of a change in another version; returns `None` if the version does not exist any more.
+    /// Compares the objects of a change in another version; returns `None` for a version that no longer
+    /// exists.
     async fn compared_at(&self, change: &Change<'_>, version: &str) -> Result<Option<Comparison>> {
         let Some(Some(live)) = change.lives.get(version) else { return Ok(None) };
         let new = converted(self.convert, change.new, change.api_version, version).await;
@@ -286,7 +287,7 @@ impl<'a, C: Convert> Updater<'a, C> {
     }
 }
 
-/// An object in the versions of its managers; `None` for a version that does not exist.
+/// An object in the versions of the managers; `None` for a version that does not exist.
 type Lives = BTreeMap<String, Option<Value>>;
 
 /// A change of an object by a manager.

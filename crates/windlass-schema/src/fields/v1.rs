@@ -1,8 +1,8 @@
 //! The JSON form of field sets: `fieldsV1` in `metadata.managedFields`.
 //!
-//! A set is an object with a member for each element: `f:` and the name of a field, `k:` and the key fields of a list
-//! element, `v:` and the value of a set element, or `i:` and an index. The value of the member holds the rest of the
-//! paths in the same form; `.` in it says that the element alone is a path too.
+//! A set is an object with a member for each element: `f:` and the name of a field, `k:` and the key fields
+//! of a list element, `v:` and the value of a set element, or `i:` and an index. The value of the member
+//! holds the rest of the paths in the same form. A member `.` of the value marks the element alone as a path.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -32,8 +32,8 @@ impl FieldSet {
         Value::Object(members(self))
     }
 
-    /// Writes the set as `fieldsV1`. The output is byte for byte what Kubernetes writes: compact, with the elements in
-    /// the order of [`PathElement`].
+    /// Writes the set as `fieldsV1`. The output equals the output of Kubernetes byte for byte: compact, with
+    /// the elements in the order of [`PathElement`].
     ///
     /// ```
     /// use windlass_schema::fields::{FieldSet, PathElement};
@@ -51,7 +51,7 @@ impl FieldSet {
     }
 }
 
-/// Reads a set, and whether its parent element alone is a path.
+/// Reads a set. Also returns whether the parent element alone is a path.
 fn read(fields: &Value, depth: usize) -> Result<(FieldSet, bool), FieldsError> {
     let members = match fields {
         Value::Object(members) => members,
@@ -79,7 +79,7 @@ fn read(fields: &Value, depth: usize) -> Result<(FieldSet, bool), FieldsError> {
     Ok((set, member))
 }
 
-/// Reads a path element; returns `None` if its type is unknown.
+/// Reads a path element; returns `None` for an unknown type.
 fn element(text: &str) -> Result<Option<PathElement>, FieldsError> {
     let malformed = |problem: &str| FieldsError(format!("{problem}: {text:?}"));
     let bytes = text.as_bytes();
@@ -144,7 +144,7 @@ fn members(set: &FieldSet) -> Map<String, Value> {
     entries.collect()
 }
 
-/// Writes a set; `member` says whether its parent element alone is a path. `name` is a buffer.
+/// Writes a set. `member` is true if the parent element alone is a path. `name` is a buffer.
 fn write_set(set: &FieldSet, member: bool, name: &mut String, out: &mut String) {
     out.push('{');
     if member {
@@ -201,7 +201,7 @@ fn write_members<'m>(members: impl Iterator<Item = (&'m str, &'m Value)>, html: 
     out.push('}');
 }
 
-/// Writes a value as the JSON library of Kubernetes' field sets does, which differs from Go's own in escapes.
+/// Writes a value like the JSON library of Kubernetes' field sets. The escapes differ from Go's JSON.
 fn write_json(value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),

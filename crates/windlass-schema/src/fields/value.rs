@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::go::{go_number, go_quote};
 
-/// A number as Go decodes it.
+/// A number in Go's decoded form.
 #[derive(Clone, Copy)]
 enum Decoded {
     Int(i64),
@@ -64,7 +64,7 @@ pub(super) fn compare(left: &Value, right: &Value) -> Ordering {
     }
 }
 
-/// Compares the members of two objects in the order of their names.
+/// Compares the members of two objects, sorted by name.
 fn compare_objects(left: &Map<String, Value>, right: &Map<String, Value>) -> Ordering {
     let members = left.iter().zip(right);
     let order = members
@@ -76,7 +76,7 @@ fn first_difference(mut order: impl Iterator<Item = Ordering>) -> Ordering {
     order.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 
-/// Whether two values are equal; numbers are equal if they have the same value.
+/// Returns whether two values are equal. Numbers with the same value are equal.
 pub(super) fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => compare_numbers(left, right).is_eq(),
@@ -94,7 +94,7 @@ pub(super) fn equal(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Whether two values are scalars and look the same; a quick check before the types are known.
+/// Returns whether two values are scalars and look the same; a quick check before the types are known.
 pub(super) fn is_same_scalar(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::String(left), Value::String(right)) => left == right,
@@ -104,7 +104,7 @@ pub(super) fn is_same_scalar(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Writes a value as it is printed in a path.
+/// Writes a value in the form of a printed path.
 pub(super) fn write(value: &Value, out: &mut impl Write) -> fmt::Result {
     match value {
         Value::Null => out.write_str("null"),

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-/// From this many values up, they are looked up in sets.
+/// The number of values from which values are looked up in sets.
 const INDEXED: usize = 16;
 
 /// The values that `enum` allows. Empty if the schema has no `enum`.
@@ -38,7 +38,7 @@ impl Enumeration {
         &self.values
     }
 
-    /// Whether the value is allowed. A number is converted to the type of the allowed value first.
+    /// Returns whether the value is allowed. A number is converted to the type of the allowed value first.
     pub(crate) fn allows(&self, value: &Value) -> bool {
         if value.is_null() {
             return false;

@@ -14,7 +14,7 @@ pub enum ListType {
     Atomic,
     /// A set of scalars.
     Set,
-    /// Objects that are identified by their map keys.
+    /// Objects with map keys as identity.
     Map,
 }
 
@@ -40,11 +40,11 @@ pub enum Type {
 /// How a strategic merge patch treats a field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PatchMeta {
-    /// Whether lists are merged element by element; otherwise they are replaced.
+    /// True if lists are merged element by element; false if lists are replaced.
     pub merge: bool,
-    /// Whether fields that `$retainKeys` of the patch does not name are dropped.
+    /// True if fields that `$retainKeys` of the patch does not name are dropped.
     pub retain_keys: bool,
-    /// Whether objects are replaced; otherwise they are merged.
+    /// True if objects are replaced; false if objects are merged.
     pub replace: bool,
     /// The field that identifies a list element; `None` if the elements are scalars.
     pub merge_key: Option<Box<str>>,
@@ -55,7 +55,7 @@ pub struct PatchMeta {
 pub enum EmptyPolicy {
     /// Kept: the field is a pointer in Go, or belongs to a custom resource.
     Keep,
-    /// Omitted unless it is a struct (`omitempty`).
+    /// Omitted, except for a struct (`omitempty`).
     Omit,
     /// Omitted, structs too (`omitzero`).
     OmitZero,
@@ -68,7 +68,7 @@ pub enum EmptyPolicy {
 pub(crate) struct ProtoField {
     /// The field number.
     pub(crate) number: u32,
-    /// Whether the field is repeated; arrays only.
+    /// True if the field is repeated; arrays only.
     pub(crate) repeated: bool,
     /// The numbers of the fields that lead to the message of this field, where JSON inlines it; unused entries are 0.
     pub(crate) through: [u32; 2],
@@ -108,8 +108,8 @@ pub(crate) enum ProtoKind {
     List,
 }
 
-/// The reference from a node to the type of a property, of array items or of map values, with the attributes that
-/// belong to the field and not to its type.
+/// The reference from a node to the type of a property, of array items or of map values, with the attributes
+/// of the field.
 #[derive(Clone, Debug)]
 pub(crate) struct Edge {
     pub(crate) target: Target,
@@ -117,12 +117,12 @@ pub(crate) struct Edge {
     pub(crate) default: Option<Value>,
     /// The default in the published OpenAPI document; often just the zero value of the Go type.
     pub(crate) published: Option<Value>,
-    /// Whether a real server was seen to apply the default.
+    /// True if a real server was seen to apply the default.
     pub(crate) observed: bool,
     pub(crate) empty: EmptyPolicy,
-    /// Whether an object is merged field by field although its type is atomic.
+    /// True if an object is merged field by field although its type is atomic.
     pub(crate) granular: bool,
-    /// Whether an object is replaced as a whole although its type is not atomic.
+    /// True if an object is replaced as a whole although its type is not atomic.
     pub(crate) atomic: bool,
     pub(crate) patch: Option<Box<PatchMeta>>,
     pub(crate) proto: Option<ProtoField>,
@@ -132,7 +132,7 @@ pub(crate) struct Edge {
 /// Names that Go's JSON decoder prints in errors about a field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GoNames {
-    /// The type, if it is a named type (`v1.SecretType`).
+    /// The type, for a named type (`v1.SecretType`).
     pub(crate) kind: Option<Box<str>>,
     /// The embedded struct that contains the field, if JSON inlines it (`VolumeSource`).
     pub(crate) inlined: Option<Box<str>>,
@@ -175,7 +175,7 @@ pub(crate) enum Additional {
     Schema(Edge),
 }
 
-/// A type and its constraints.
+/// A type and the constraints of the type.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) kind: Type,
@@ -214,12 +214,12 @@ impl Node {
     }
 }
 
-/// The value validations of a node; those that few nodes have are boxed.
+/// The value validations of a node; rare validations are boxed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
     /// The format, if the server checks it.
     pub(crate) format: Option<Box<str>>,
-    /// Whether the schema has a format, checked or not.
+    /// True if the schema has a format, checked or not.
     pub(crate) formatted: bool,
     pub(crate) required: Vec<Box<str>>,
     pub(crate) more: Option<Box<RareRules>>,

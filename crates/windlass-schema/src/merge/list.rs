@@ -8,7 +8,8 @@ use super::{PATCH, PatchError, Result, map, unknown_directive, wrong_type};
 use crate::go::{go_map, go_type, go_value};
 use crate::graph::NodeRef;
 
-/// Merges the list of a patch into the list of an object if the schema says so; otherwise replaces it.
+/// Merges the list of a patch into the list of an object if the schema has a merge strategy; otherwise
+/// replaces the list.
 pub(super) fn merge(
     original: Vec<Value>,
     patch: Vec<Value>,
@@ -36,7 +37,7 @@ pub(super) fn merge(
     arrange(merged, &order, &live, Some(key))
 }
 
-/// Sorts a merged list in the order that a patch requests. Elements that only the object has keep their positions.
+/// Sorts a merged list in the order that a patch requests. Elements of only the object keep the position.
 pub(super) fn ordered(
     merged: Vec<Value>,
     order: &[Value],
@@ -50,7 +51,7 @@ pub(super) fn ordered(
     arrange(merged, order, live, key)
 }
 
-/// Looks for an element in the order of a patch, one after the other. Fails at one that is not an object.
+/// Searches an element in the order of a patch, from the start. Fails at an element that is not an object.
 fn find(item: &Value, order: &[Value], key: &str) -> Result<()> {
     for (index, candidate) in order.iter().enumerate() {
         let Value::Object(members) = candidate else {
@@ -63,7 +64,8 @@ fn find(item: &Value, order: &[Value], key: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the order of the object's list after a merge, by which elements that only the object has find their places.
+/// Returns the order of the object's list after a merge. The order decides the places of elements that only
+/// the object has.
 ///
 /// Kubernetes merges in the array of the list: deletions move the elements behind them forward, and new elements take
 /// the places that become free.
@@ -82,7 +84,7 @@ pub(super) fn live_order(live: Vec<Value>, patch: &[Value], schema: Option<NodeR
         }
     }
     let mut kept = vec![true; live.len()];
-    // The places that become free, the last first. Each holds what was last before the deletion.
+    // The free places, the last place first. Each place holds the last element before the deletion.
     let mut free = Vec::new();
     let mut last = live.len();
     for index in deletions.iter().filter_map(|label| places.remove(label)).flatten() {
@@ -140,7 +142,7 @@ fn merge_key(schema: Option<NodeRef<'_>>) -> Option<&str> {
     schema.and_then(NodeRef::patch_meta).and_then(|meta| meta.merge_key.as_deref())
 }
 
-/// Whether the elements are objects. It is an error if they have different types.
+/// Returns whether the elements are objects. Different types are an error.
 pub(super) fn holds_objects(original: &[Value], patch: &[Value]) -> Result<bool> {
     let mut all = original.iter().chain(patch);
     let Some(first) = all.next() else { return Ok(false) };
@@ -164,7 +166,7 @@ fn scalars(original: Vec<Value>, patch: Vec<Value>) -> Result<Vec<Value>> {
     arrange(merged, &patch, &original, None)
 }
 
-/// Applies the elements that are directives and returns both lists without them.
+/// Applies the directives and returns both lists without directives.
 fn directives(original: Vec<Value>, patch: Vec<Value>, key: &str) -> Result<(Vec<Value>, Vec<Value>)> {
     let mut plain = Vec::new();
     let mut gone = BTreeSet::new();
@@ -222,7 +224,7 @@ fn elements(
     Ok(merged)
 }
 
-/// Returns the text that identifies an element: its merge key, or the element itself.
+/// Returns the text that identifies an element: the merge key, or the element itself.
 fn label(item: &Value, key: Option<&str>) -> Result<String> {
     let Some(key) = key else { return Ok(item.to_string()) };
     let Value::Object(members) = item else { return Err(wrong_type("map[string]interface {}", item)) };
@@ -232,8 +234,8 @@ fn label(item: &Value, key: Option<&str>) -> Result<String> {
     })
 }
 
-/// Sorts elements that `order` names as in `order`, and the others as in `live`, and merges the two sequences: by the
-/// positions in `live` if both elements are there, otherwise with the elements of `order` first.
+/// Sorts elements in `order` by `order`, and all other elements by `live`, and merges the two sequences: by
+/// the positions in `live` if `live` has both elements, otherwise with the elements of `order` first.
 fn arrange(merged: Vec<Value>, order: &[Value], live: &[Value], key: Option<&str>) -> Result<Vec<Value>> {
     let positions = |list: &[Value]| -> Result<BTreeMap<String, usize>> {
         let mut positions = BTreeMap::new();

@@ -50,7 +50,7 @@ fn kinds(document: &Document<'_>, definition: &str) -> Vec<Value> {
     kinds.map(|kind| json!({"group": kind.group, "version": kind.version, "kind": kind.kind})).collect()
 }
 
-/// Writes nodes and records the definitions that they refer to.
+/// Writes nodes and records the referenced definitions.
 struct Writer<'w> {
     wanted: &'w mut std::collections::BTreeSet<String>,
 }
@@ -126,7 +126,7 @@ impl Writer<'_> {
     }
 }
 
-/// Writes the types whose published schema differs from their node; returns whether this is one of them.
+/// Writes the types with a published schema that differs from the node. Returns `false` for other types.
 fn special(node: NodeRef<'_>, out: &mut Map<String, Value>) -> bool {
     let mut one_of = |first: &str, second: &str| {
         out.insert("oneOf".to_owned(), json!([{"type": first}, {"type": second}]));

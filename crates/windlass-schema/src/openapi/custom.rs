@@ -1,4 +1,4 @@
-//! The components of custom kinds: their schemas, completed with `apiVersion`, `kind` and `metadata`.
+//! The components of custom kinds: schemas, completed with `apiVersion`, `kind` and `metadata`.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::{CustomKind, custom_definition};
 
 const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 
-/// Returns the definitions of a kind and of its list kind.
+/// Returns the definitions of a kind and of the list kind.
 pub(super) fn definitions(
     wanted: &mut BTreeSet<String>,
     group: &str,
@@ -62,7 +62,7 @@ fn with_metadata(members: &mut Map<String, Value>) {
     });
 }
 
-/// Adds the types of an integer or string, unless they are there already.
+/// Adds missing types of an integer or string.
 fn name_types(members: &mut Map<String, Value>) {
     let types = json!([{"type": "integer"}, {"type": "string"}]);
     let is_first = members.get("allOf").is_some_and(|all| all[0].get("anyOf") == Some(&types));

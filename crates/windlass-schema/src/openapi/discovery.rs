@@ -10,11 +10,11 @@ const KEYS: &str = "openid/v1/jwks";
 const JSON: &[&str] = &["application/json"];
 const JSON_OR_YAML: &[&str] = &["application/json", "application/yaml"];
 
-/// What a document about discovery has: one operation.
+/// The only operation of a document about discovery.
 struct Operation {
     tag: String,
     id: String,
-    /// The definition of the reply. Without one, it is text.
+    /// The definition of the reply. `None` for a reply of text.
     reply: Option<String>,
     media_types: &'static [&'static str],
 }
@@ -29,7 +29,7 @@ pub fn discovery_names(catalog: &Catalog) -> Vec<String> {
     names
 }
 
-/// Returns the OpenAPI v3 document of a path of discovery, by one of the [`discovery_names`].
+/// Returns the OpenAPI v3 document of a path of discovery. `name` is one of the [`discovery_names`].
 pub fn openapi_v3_discovery(catalog: &Catalog, name: &str) -> Value {
     let core = GroupVersion { group: "".into(), version: "v1".into(), resources: Vec::new() };
     let mut document =
@@ -40,7 +40,7 @@ pub fn openapi_v3_discovery(catalog: &Catalog, name: &str) -> Value {
     assemble(catalog, false, paths, schemas)
 }
 
-/// Adds the operation that lists the resources of a group version to its paths.
+/// Adds the operation that lists the resources of a group version.
 pub(super) fn add_resources(document: &mut Document<'_>, base: &str, paths: &mut Map<String, Value>) {
     let gv = document.group_version;
     let tag = format!("{}_{}", paths::tag(&gv.group), gv.version);

@@ -1,21 +1,22 @@
-//! What documents say about the metadata of objects. Texts about built-in kinds belong to Kubernetes and are not here; these
-//! are our own, and begin as Kubernetes' do: its conformance tests look for some of the first words.
+//! Descriptions of the metadata of objects. Texts about built-in kinds belong to Kubernetes and are not here.
+//! These texts are our own, and begin with Kubernetes' first words, because conformance tests look for these
+//! words.
 
 use serde_json::{Map, Value};
 
 /// The definition of the metadata of objects.
 pub(super) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/// What `apiVersion` is.
+/// The description of `apiVersion`.
 pub(super) const API_VERSION: &str =
     "APIVersion defines the group and the version that this object is written in.";
-/// What `kind` is.
+/// The description of `kind`.
 pub(super) const KIND: &str = "Kind is a string, in CamelCase, that names what this object is.";
-/// What `metadata` is.
+/// The description of `metadata`.
 pub(super) const METADATA: &str =
     "Standard object's metadata: its name, namespace, labels, owners and so on.";
 
-/// What the fields of the metadata are.
+/// The descriptions of the fields of the metadata.
 const FIELDS: [(&str, &str); 15] = [
     (
         "annotations",

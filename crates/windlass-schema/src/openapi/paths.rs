@@ -1,4 +1,4 @@
-//! The paths of a document, with their operations.
+//! The paths of a document, with operations.
 
 use serde_json::{Map, Value, json};
 
@@ -145,7 +145,7 @@ impl Writer<'_, '_> {
         } else {
             self.document.reference(definition)
         };
-        // `exec`, `proxy` and similar subresources open a connection; they have no object.
+        // `exec`, `proxy` and similar subresources open a connection and have no object.
         let connects = !subresource.is_empty() && kind.kind.ends_with("Options");
         let action = if connects { "connect" } else { action };
         let mut queries: Vec<Query> = match action {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// Writes an OpenAPI v2 document, as [`openapi_v2`](super::openapi_v2) makes it, in protobuf.
+/// Writes an OpenAPI v2 document of [`openapi_v2`](super::openapi_v2) in protobuf.
 pub fn openapi_v2_protobuf(document: &Value) -> Vec<u8> {
     let mut out = Message::default();
     out.text(1, document, "swagger");
@@ -64,7 +64,7 @@ fn response(out: &mut Message, response: &Value) {
 
 fn parameters(out: &mut Message, number: u32, parameters: &Value) {
     for parameter in list(parameters) {
-        // A list of parameters has parameters and references; a parameter is a body or something else.
+        // A list of parameters has parameters and references; a parameter is a body or a non-body parameter.
         out.message(number, |out| out.message(1, |out| self::parameter(out, parameter)));
     }
 }
@@ -212,7 +212,7 @@ impl Message {
         list(texts).iter().filter_map(Value::as_str).for_each(|text| self.string(number, text));
     }
 
-    /// Writes a value of any type: as YAML, of which JSON is a part.
+    /// Writes a value of any type as YAML; JSON is a part of YAML.
     fn any(&mut self, number: u32, value: &Value) {
         self.message(number, |out| out.string(2, &value.to_string()));
     }
@@ -227,7 +227,7 @@ impl Message {
         }
     }
 
-    /// Writes the members whose names begin with `x-`.
+    /// Writes the members with names that begin with `x-`.
     fn extensions(&mut self, number: u32, owner: &Value) {
         let members = owner.as_object().into_iter().flat_map(Map::iter);
         for (name, value) in members.filter(|(name, _)| name.starts_with("x-")) {

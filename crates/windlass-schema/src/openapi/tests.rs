@@ -114,7 +114,7 @@ fn custom_kinds_are_described_by_their_schema() {
     assert!(document["paths"]["/apis/schema.example/v1/gadgets"]["get"].is_object());
 }
 
-/// The v2 document of all built-in kinds and of a custom one.
+/// Returns the v2 document of all built-in kinds and of a custom kind.
 fn version_two(schema: &Value) -> Value {
     let catalog = Catalog::builtin();
     let kind = CustomKind {

@@ -1,21 +1,21 @@
-//! OpenAPI v2: one document of all group-versions, made of their v3 documents.
+//! OpenAPI v2: a document of all group-versions, made from the v3 documents.
 
 use serde_json::{Map, Value, json};
 
 const V3_REFERENCE: &str = "#/components/schemas/";
 const V2_REFERENCE: &str = "#/definitions/";
-/// What v2 does not know, or what kube-apiserver does not say in it.
+/// Keywords that v2 does not know, or that kube-apiserver leaves out in v2.
 const UNKNOWN: [&str; 6] = ["allOf", "anyOf", "default", "not", "nullable", "oneOf"];
-/// What describes the values of a schema with a type.
+/// Keywords about the values of a schema with a type.
 const OF_TYPES: [&str; 4] = ["type", "items", "properties", "additionalProperties"];
 const PRESERVES: &str = "x-kubernetes-preserve-unknown-fields";
 const KINDS: &str = "x-kubernetes-group-version-kind";
 
-/// Returns the OpenAPI v2 document that says what v3 documents say, as far as v2 can. `version` is the server's, such as
-/// `1.36`.
+/// Returns the OpenAPI v2 document with the content of v3 documents, as far as v2 allows. `version` is the
+/// server's version, such as `1.36`.
 ///
-/// Schemas lose what only v3 has, as those of kube-apiserver do: a value that may be null or have unknown fields is one of any
-/// type, and `oneOf`, `anyOf`, `not` and defaults are left out.
+/// Schemas lose features that only v3 has, like the schemas of kube-apiserver: a value that may be null or
+/// have unknown fields has any type, and `oneOf`, `anyOf`, `not` and defaults are left out.
 ///
 /// ```
 /// use windlass_schema::{Catalog, openapi_v2, openapi_v3};
@@ -59,7 +59,7 @@ fn take_members(value: &mut Value) -> Map<String, Value> {
     }
 }
 
-/// Adds a definition. One that several documents have names the kinds of all of them.
+/// Adds a definition. A definition in several documents names the kinds of all documents.
 fn define(definitions: &mut Map<String, Value>, name: String, mut schema: Value) {
     let Some(known) = definitions.get_mut(&name) else {
         definitions.insert(name, schema);
@@ -72,7 +72,7 @@ fn define(definitions: &mut Map<String, Value>, name: String, mut schema: Value)
     }
 }
 
-/// Converts the schema of a kind or of another type with a name.
+/// Converts the schema of a kind or of another named type.
 fn definition(mut value: Value) -> Value {
     let is_kind = value.get(KINDS).is_some();
     if is_kind && value.get(PRESERVES) == Some(&Value::Bool(true)) {
@@ -113,7 +113,7 @@ fn properties(value: Value) -> Value {
     properties.into_iter().map(|(name, value)| (name, schema(value))).collect::<Map<_, _>>().into()
 }
 
-/// Returns where a schema refers to, by itself or as the only one of `allOf`, in the form of v2.
+/// Returns the target of a reference, or of the only reference in `allOf`, in the form of v2.
 fn reference_of(members: &Map<String, Value>) -> Option<String> {
     let wrapped = || members.get("allOf").and_then(|all| all.get(0)).and_then(|first| first.get("$ref"));
     let target = members.get("$ref").or_else(wrapped)?.as_str()?;
@@ -124,7 +124,7 @@ fn reference_of(members: &Map<String, Value>) -> Option<String> {
     )
 }
 
-/// Whether one of the schemas is a text: those of quantities, and of integers that may be texts.
+/// Returns whether a schema is a text: the schemas of quantities, and of integers that may be texts.
 fn one_is_text(schemas: &Value) -> bool {
     schemas.as_array().is_some_and(|schemas| schemas.iter().any(|schema| schema["type"] == "string"))
 }

@@ -97,8 +97,8 @@ fn rfc3339(seconds: i64, micros: Option<i64>) -> String {
     }
 }
 
-/// Returns the Gregorian date of a day number, counted from 1970-01-01. The calculation starts years in March, so that
-/// a leap day is the last day of a year.
+/// Returns the Gregorian date of a day number, counted from 1970-01-01. The calculation starts years in
+/// March: a leap day is then the last day of a year.
 fn date(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));

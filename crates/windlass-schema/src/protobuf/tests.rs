@@ -103,7 +103,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Compares decoded bytes with JSON. Both were written by Go's serialisers, one pair a line (`hex<TAB>json`).
+/// Compares decoded bytes with JSON. Both were written by Go's serialisers, a pair a line (`hex<TAB>json`).
 fn compare(vectors: &str) -> usize {
     let catalog = Catalog::builtin();
     let mut compared = 0;

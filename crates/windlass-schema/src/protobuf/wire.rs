@@ -2,7 +2,7 @@
 
 use super::{DecodeError, Result};
 
-/// One field of a message.
+/// A field of a message.
 pub(super) struct Field<'b> {
     pub(super) number: u32,
     pub(super) payload: Payload<'b>,
@@ -57,7 +57,7 @@ impl<'b> Field<'b> {
     }
 }
 
-/// An iterator over the fields of a message. It ends after the first error.
+/// An iterator over the fields of a message. The iterator ends after the first error.
 pub(super) struct Fields<'b> {
     rest: &'b [u8],
 }

@@ -1,4 +1,4 @@
-//! The text of a quantity as kube-apiserver stores it.
+//! The stored text of a quantity in kube-apiserver.
 
 use super::{Format, Quantity, QuantityError, Rounding, Text, exponent_text};
 
@@ -6,8 +6,9 @@ use super::{Format, Quantity, QuantityError, Rounding, Text, exponent_text};
 const SHORT: usize = 18;
 
 impl Quantity {
-    /// Returns the text as kube-apiserver stores it: in the canonical form, unless Go can count the amount in 64 bits and its power of ten
-    /// is one of a suffix already. So `1500` and `1.500` stay, while `1.5` becomes `1500m` and `1000` becomes `1k`.
+    /// Returns the stored text of kube-apiserver: the canonical form, unless Go can count the amount in 64
+    /// bits and the power of ten already has a suffix. `1500` and `1.500` therefore stay, while `1.5` becomes
+    /// `1500m` and `1000` becomes `1k`.
     ///
     /// # Errors
     /// The text is not a quantity.
@@ -42,7 +43,7 @@ impl Quantity {
     }
 }
 
-/// Whether a binary quantity stays as it is written.
+/// Returns whether a binary quantity stays unchanged.
 fn stays_binary(text: &Text<'_>) -> bool {
     let power = text.exponent * 10;
     let precision = 15 - text.whole.len() as i32 - power * 3 / 10 - 1;

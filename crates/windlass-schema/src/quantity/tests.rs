@@ -39,7 +39,7 @@ fn the_canonical_form_is_the_real_servers() {
     }
 }
 
-/// What kube-apiserver 1.36 answers to these requests of a container.
+/// The responses of kube-apiserver 1.36 to these requests of a container.
 #[test]
 fn the_stored_form_is_the_real_servers() {
     let stored = |text: &str| Quantity::canonical(text, Rounding::Thousandth).expect(text);

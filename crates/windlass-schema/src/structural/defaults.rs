@@ -1,4 +1,4 @@
-//! Defaults are valid values of their own schemas.
+//! Checks that defaults are valid values of the schemas.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub(super) fn check(schema: &Value, path: Path<'_>, errors: &mut ErrorList) {
     visit(schema, compiled.root(), path, errors, false);
 }
 
-/// Checks the defaults of a schema and of the schemas in it. `node` is the compiled schema.
+/// Checks the defaults of a schema and of all schemas inside. `node` is the compiled schema.
 fn visit(schema: &Value, node: NodeRef<'_>, path: Path<'_>, errors: &mut ErrorList, inside_meta: bool) {
     let embedded = node.is_embedded_resource();
     let inside_meta = inside_meta && !embedded;
@@ -33,7 +33,7 @@ fn visit(schema: &Value, node: NodeRef<'_>, path: Path<'_>, errors: &mut ErrorLi
     }
 }
 
-/// Reports values whose schema has a type that is none of JSON's. No value is of such a type.
+/// Reports values of a schema with an unknown type. No value has such a type.
 fn of_unknown_types(schema: &Value, value: &Value, base: &str, name: &str, errors: &mut ErrorList) {
     const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
     let kind = schema.get("type").and_then(Value::as_str).unwrap_or_default();
@@ -44,7 +44,7 @@ fn of_unknown_types(schema: &Value, value: &Value, base: &str, name: &str, error
         };
         let found = if found == "bool" { "boolean" } else { found };
         let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
-        // Go compares the format first, which texts and lists do not have.
+        // Go compares the format first. Texts and lists have no format.
         let (kind, found) = match found {
             "string" | "array" if !format.is_empty() => return,
             "integer" if !format.is_empty() => (format, "int64"),

@@ -50,7 +50,8 @@ fn structural(schema: Props<'_>, level: Level, path: Path<'_>, patterns: &Patter
     metadata(schema, level, path, errors);
 }
 
-/// Whether the schema has the one allowed use of types in a junctor: `anyOf: [{type: integer}, {type: string}]`.
+/// Returns whether the schema has the only allowed use of types in a junctor: `anyOf: [{type: integer},
+/// {type: string}]`.
 fn is_int_or_string(schema: Props<'_>) -> bool {
     let of_type = |kind: &str, branch: Option<&Props<'_>>| {
         branch.and_then(|branch| branch.0).is_some_and(|members| {
@@ -164,7 +165,7 @@ fn values(
     }
 }
 
-/// Checks a schema in a junctor, which may constrain values but not structure.
+/// Checks a schema in a junctor. Such a schema may constrain values but not structure.
 fn nested(schema: Props<'_>, skip_any_of: bool, path: Path<'_>, patterns: &Patterns, errors: &mut ErrorList) {
     values(schema, skip_any_of, false, path, patterns, errors);
     if let Some(items) = schema.schema("items") {

@@ -18,7 +18,7 @@ pub(super) fn check(schema: Props<'_>, path: Path<'_>, errors: &mut ErrorList) {
 struct Scope {
     root: bool,
     inside_meta: bool,
-    /// The reason why defaults are forbidden here, if they are.
+    /// The reason why defaults are forbidden here.
     no_defaults: Option<&'static str>,
 }
 

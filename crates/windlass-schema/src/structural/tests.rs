@@ -67,7 +67,7 @@ fn defaults_must_be_allowed_values() {
     );
 }
 
-/// Schemas, and the causes with which a real API server rejected them.
+/// Schemas, and the causes of a real API server's rejections.
 #[test]
 fn schemas_are_judged_as_a_real_server_judges_them() {
     let cases: Vec<Value> = serde_json::from_str(include_str!("cases.json")).unwrap();

@@ -1,4 +1,4 @@
-//! Strings with a syntax of their own: base64, times, quantities.
+//! Strings with a special syntax: base64, times, quantities.
 
 use serde_json::Value;
 

@@ -3,7 +3,7 @@ use serde_json::Value;
 use super::decode_error;
 use crate::Catalog;
 
-/// Objects, and the errors with which a real API server rejected them.
+/// Objects, and the errors of a real API server.
 #[test]
 fn errors_read_as_on_a_real_server() {
     let cases: Vec<Value> = serde_json::from_str(include_str!("cases.json")).unwrap();

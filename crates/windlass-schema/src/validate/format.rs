@@ -34,7 +34,7 @@ const KNOWN: [&str; 26] = [
     "uuid5",
 ];
 
-/// Whether kube-apiserver checks this format; it ignores unknown ones.
+/// Returns whether kube-apiserver checks this format. Unknown formats are ignored.
 pub(crate) fn is_known(format: &str) -> bool {
     KNOWN.binary_search(&format.replace('-', "").as_str()).is_ok()
 }
@@ -87,7 +87,7 @@ fn is_base64(text: &str) -> bool {
     letters && !body.is_empty() && text.len() - body.len() <= 2 && text.len().is_multiple_of(4)
 }
 
-/// Whether the text is four decimal numbers; leading zeros are accepted.
+/// Returns whether the text is four decimal numbers; leading zeros are accepted.
 fn is_ipv4(text: &str) -> bool {
     let parts: Vec<&str> = text.split('.').collect();
     let byte = |part: &&str| {
@@ -148,7 +148,7 @@ fn strip_fraction(zone: &str) -> &str {
     }
 }
 
-/// Whether the text is a Go duration (`1h30m`), or a number with a unit (`22 ns`, `3 days`).
+/// Returns whether the text is a Go duration (`1h30m`), or a number with a unit (`22 ns`, `3 days`).
 fn is_duration(text: &str) -> bool {
     is_go_duration(text) || is_worded_duration(text)
 }
@@ -177,7 +177,8 @@ fn is_go_duration(text: &str) -> bool {
     true
 }
 
-/// Whether the text contains a number followed by a unit or by a word that starts with the name of a unit.
+/// Returns whether the text contains a number followed by a unit or by a word that starts with the name of a
+/// unit.
 fn is_worded_duration(text: &str) -> bool {
     const SHORT: [&str; 10] = ["ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w"];
     const MORE: [&str; 3] = ["sec", "min", "wk"];

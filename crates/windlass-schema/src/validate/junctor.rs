@@ -60,7 +60,7 @@ impl Validator {
         results
     }
 
-    /// Creates an error of a junctor, which has no field: the message contains the path.
+    /// Creates an error of a junctor. A junctor has no field: the message contains the path.
     fn junctor_error(&self, text: &str) -> FieldError {
         self.error(|| FieldError::invalid(NO_FIELD, "", format!("{} {text}", go_quote(&self.path))))
     }

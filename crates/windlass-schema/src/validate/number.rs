@@ -8,7 +8,7 @@ use crate::FieldError;
 use crate::go::go_number;
 use crate::graph::{NodeRef, Type};
 
-/// Whether a number is an integer, within the precision of a float.
+/// Returns whether a number is an integer, within the precision of a float.
 pub(super) fn is_integral(value: &Value) -> bool {
     value.as_f64().is_some_and(is_json_integer)
 }
@@ -68,7 +68,7 @@ pub(super) fn check(at: &Validator, schema: NodeRef<'_>, value: &Number) -> Vali
     result
 }
 
-/// Formats a bound as it is compared: as an integer if the value is an integer.
+/// Formats a bound for a comparison: as an integer if the value is an integer.
 fn bound(value: &Number, bound: &Number) -> String {
     if value.is_i64() { whole(bound).to_string() } else { go_number(bound) }
 }
@@ -105,7 +105,7 @@ fn is_multiple(value: &Number, factor: &Number) -> bool {
     factor > 0.0 && is_json_integer(times)
 }
 
-/// Checks that a number is in the range of its type and format.
+/// Checks that a number is in the range of the type and format.
 fn range(
     result: &mut ValidationResult,
     what: &str,

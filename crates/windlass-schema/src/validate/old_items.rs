@@ -1,4 +1,4 @@
-//! The elements of a list before an update, by their map keys.
+//! The elements of a list before an update, by map keys.
 
 use std::collections::HashMap;
 

@@ -8,7 +8,7 @@ use crate::FieldError;
 pub(super) struct ValidationResult {
     pub(super) errors: Vec<FieldError>,
     pub(super) matches: usize,
-    /// Whether a value differs from its old value.
+    /// True if a value differs from the old value.
     pub(super) differs: bool,
 }
 
@@ -21,9 +21,9 @@ impl ValidationResult {
         Self { matches: 1, ..Self::default() }
     }
 
-    /// Adds an error unless an equal one was added before.
+    /// Adds an error unless the list has an equal error.
     pub(super) fn add(&mut self, error: FieldError) {
-        // The error that stands for all further ones is the last.
+        // The error that stands for all further errors is the last error.
         if self.errors.last() != Some(&error) && !self.errors.contains(&error) {
             self.errors.push(error);
         }

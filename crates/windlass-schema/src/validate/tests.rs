@@ -16,7 +16,7 @@ fn expected(case: &Value, name: &str) -> Value {
     case.get(name).cloned().unwrap_or_else(|| json!([]))
 }
 
-/// Objects, and what a real API server returned: causes, unknown fields, and the stored object.
+/// Objects, and the results of a real API server: causes, unknown fields, and the stored object.
 #[test]
 fn objects_are_judged_as_a_real_server_judges_them() {
     let table: Value = serde_json::from_str(include_str!("cases.json")).unwrap();
@@ -36,7 +36,8 @@ fn objects_are_judged_as_a_real_server_judges_them() {
     }
 }
 
-/// Updates of an object that was created before its schema became stricter, and the causes of a real API server.
+/// Updates of an object that was created before the schema became stricter, and the causes of a real API
+/// server.
 #[test]
 fn unchanged_invalid_values_are_accepted_on_update() {
     let table: Value = serde_json::from_str(include_str!("updates.json")).unwrap();

@@ -98,7 +98,7 @@ proptest! {
 
     #[test]
     fn a_patch_applied_twice_is_applied_once(schema in built_in(), original in object(), patch in object()) {
-        // A null in a list that is replaced is a value in the first run and deletes nothing in the second.
+        // A null in a replaced list is a value in the first run and has no effect in the second run.
         let patch = without_nulls(patch);
         if let Ok(once) = strategic_merge(&schema, original, patch.clone()) {
             prop_assert_eq!(strategic_merge(&schema, once.clone(), patch), Ok(once));

@@ -1,4 +1,4 @@
-//! Generators of schemas and objects. They use few names, so that objects often match a schema.
+//! Generators of schemas and objects. The generators use few names, so that objects often match a schema.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Entry, FieldSet};
 
-/// Entries of two sets: those with the same element, or one that only one set has.
+/// Pairs of entries of two sets: both entries with the same element, or an entry of only one set.
 struct Pairs<'s> {
     left: &'s [Entry],
     right: &'s [Entry],
@@ -71,7 +71,8 @@ impl FieldSet {
         }
     }
 
-    /// Whether it takes fewer steps to look up each entry of this set in `other` than to walk both.
+    /// Returns whether a look-up of each entry of this set in `other` takes fewer steps than a walk of both
+    /// sets.
     fn is_much_smaller(&self, other: &Self) -> bool {
         self.entries().len() * 16 < other.entries().len()
     }
@@ -143,7 +144,7 @@ impl FieldSet {
         Self::of_sorted(entries.collect())
     }
 
-    /// Returns the paths with which no other path of the set starts.
+    /// Returns the paths that are not the start of another path in the set.
     pub fn leaves(&self) -> Self {
         let entries = self.entries().iter().map(|entry| Entry {
             element: entry.element.clone(),

@@ -10,11 +10,11 @@ pub(super) struct Paths<'s> {
     levels: Vec<Level<'s>>,
 }
 
-/// The entries of one object or list.
+/// The entries of an object or list.
 struct Level<'s> {
     entries: &'s [Entry],
     next: usize,
-    /// Whether the members have been returned, and the entries are visited again for the paths below them.
+    /// True if the members have been returned, and the entries are visited again for deeper paths.
     descending: bool,
 }
 

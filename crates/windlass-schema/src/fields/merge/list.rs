@@ -1,4 +1,4 @@
-//! The order in which the elements of two associative lists are merged.
+//! The order of elements in the merge of two associative lists.
 
 use serde_json::Value;
 
@@ -6,15 +6,15 @@ use super::super::atom::ListAtom;
 use super::super::list_key::Keyed;
 use super::super::problem::{Problems, Walk};
 
-/// An element of the merged list: its positions in the object and in the configuration.
+/// An element of the merged list: the positions in the object and in the configuration.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
-    /// `None` too if the object has several elements with the key: they are replaced.
+    /// Also `None` if the object has several elements with the key: such elements are replaced.
     pub(super) old: Option<usize>,
     pub(super) new: Option<usize>,
 }
 
-/// Returns the elements of a merged list in their order, or `None` if a list is invalid.
+/// Returns the elements of a merged list in order, or `None` if a list is invalid.
 pub(super) fn merged_order(
     list: ListAtom<'_>,
     base: &[Value],
@@ -46,9 +46,9 @@ pub(super) fn merged_order(
 /// An element of the configuration.
 #[derive(Clone, Copy, Default)]
 struct New {
-    /// The position of the element of the object with the same key, if there is one only.
+    /// The position of the object's element with the same key, if there is exactly one such element.
     old: Option<usize>,
-    /// Whether the object has elements with the same key.
+    /// True if the object has elements with the same key.
     shared: bool,
     merged: bool,
 }
@@ -79,8 +79,8 @@ impl Order {
         Self { old, new, out }
     }
 
-    /// Walks both lists at once. Elements that only the object has are written where they are met. Elements that both
-    /// have are written in the order of the configuration; where the object's order differs, they are skipped.
+    /// Walks both lists at once. Elements of only the object are written when reached. Elements of both lists
+    /// are written in the order of the configuration, and skipped where the object's order differs.
     fn merge(mut self) -> Vec<Place> {
         let (mut left, mut right) = (0, 0);
         // The next element of the configuration that the object has too.

@@ -6,7 +6,7 @@ use super::{Versions, ready, schema};
 use crate::fields::{ApplyError, FieldFilter, FieldSet, Managed, Managers, Updater};
 use crate::graph::Schema;
 
-/// An object and its managers.
+/// An object and the object's managers.
 struct State {
     versions: Versions,
     filters: BTreeMap<String, FieldFilter>,

@@ -66,8 +66,8 @@ fn object(duplicates: Duplicates) -> impl Strategy<Value = Value> {
         .prop_filter("duplicates", move |object| validate_typed(schema().root(), object, duplicates).is_ok())
 }
 
-/// Whether nothing in a value is `null` or empty. structured-merge-diff leaves `null` where it has removed all members
-/// of an object, which differs from an applied `{}`.
+/// Returns whether no part of a value is `null` or empty. structured-merge-diff leaves `null` after the
+/// removal of all members of an object, which differs from an applied `{}`.
 fn is_full(value: &Value) -> bool {
     match value {
         Value::Null => false,

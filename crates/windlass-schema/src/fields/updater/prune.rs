@@ -1,4 +1,4 @@
-//! Removes what a manager has applied before and does not apply any more.
+//! Removes the fields that a manager has applied before and does not apply any more.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ fn failed(what: &str, version: &str, error: impl std::fmt::Display) -> String {
     format!("{what} at version {version}: {error}")
 }
 
-/// An object that is being pruned: before, and as far as it has been pruned. Both are of one version.
+/// An object that is being pruned: before the pruning, and the present result. Both have the same version.
 struct Pruning<'p> {
     merged: Cow<'p, Value>,
     pruned: Cow<'p, Value>,
@@ -26,8 +26,8 @@ struct Pruning<'p> {
 }
 
 impl<C: Convert> Updater<'_, C> {
-    /// Removes from a merged object the fields and list elements of `last`, the fields that the applying manager
-    /// owned before, which no manager owns now.
+    /// Removes from a merged object the fields and list elements of `last`, the fields that the applying
+    /// manager owned before and that no manager owns now.
     pub(super) async fn prune(
         &self,
         merged: Value,
@@ -59,7 +59,7 @@ impl<C: Convert> Updater<'_, C> {
         pruned.map(Cow::into_owned).map_err(|error| error.to_string())
     }
 
-    /// Whether it is plain that nothing is to be removed: other managers or the new configuration own all of `last`.
+    /// Fast check: returns whether other managers or the new configuration own all fields of `last`.
     fn drops_nothing(&self, merged: &Value, managers: &Managers, last: &Managed) -> bool {
         let one_version = managers.0.values().all(|managed| managed.api_version == last.api_version);
         let Some(schema) = self.convert.schema(&last.api_version).filter(|_| one_version) else {
@@ -71,7 +71,7 @@ impl<C: Convert> Updater<'_, C> {
             && merged.as_object().is_some_and(|members| !members.is_empty())
     }
 
-    /// Adds back what managers own, at the version of each.
+    /// Adds back the fields that managers own, at the version of each manager.
     async fn add_back_owned<'p>(&self, mut pruning: Pruning<'p>, managers: &Managers) -> Result<Pruning<'p>> {
         let mut owned: BTreeMap<&str, Vec<&FieldSet>> = BTreeMap::new();
         for managed in managers.0.values() {
@@ -117,7 +117,8 @@ impl<C: Convert> Updater<'_, C> {
         Ok(())
     }
 
-    /// Adds back what the manager has not owned: it was removed only because it is in something that the manager did.
+    /// Adds back fields that the manager never owned: such a field was removed only together with an
+    /// enclosing field of the manager.
     async fn add_back_unowned(
         &self,
         merged: &Value,

@@ -1,4 +1,5 @@
-//! Adoption and release of objects by a controller that selects them by label, as client-go's `ControllerRefManager` does.
+//! Adoption and release of objects by a controller that selects objects by label, like client-go's
+//! `ControllerRefManager`.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use windlass_runtime::{Context, Error, Result};
 use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 use crate::labels::selects;
 
-/// The objects of a namespace that concern one owner.
+/// The objects of a namespace that concern an owner.
 #[derive(Debug)]
 pub(crate) struct Classified<K> {
     pub owned: Vec<Arc<K>>,
@@ -63,9 +64,9 @@ where
         + DeserializeOwned
         + std::fmt::Debug,
 {
-    /// Adopts and releases objects, and returns those that are owned now.
+    /// Adopts and releases objects, and returns the owned objects.
     ///
-    /// An owner that is terminating adopts nothing.
+    /// A terminating owner adopts no objects.
     pub(crate) async fn adopt_and_release<O>(self, owner: &O, cx: &Context<O>) -> Result<Vec<Arc<K>>>
     where
         O: Resource<DynamicType = ()>,

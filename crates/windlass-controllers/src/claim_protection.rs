@@ -1,4 +1,4 @@
-//! Keeps a claim that is being deleted for as long as a pod on a node uses it.
+//! Keeps a terminating claim while a pod on a node uses the claim.
 
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube_core::{Resource, ResourceExt};

@@ -38,14 +38,16 @@ impl Controllers {
         Self { client, root_ca: None, sign_token: None, authority: None, nodes: true, run: None }
     }
 
-    /// Sets the certificate (PEM) for the ConfigMap `kube-root-ca.crt` of each namespace. Without it, there is no such ConfigMap.
+    /// Sets the certificate (PEM) for the ConfigMap `kube-root-ca.crt` of each namespace. By default, there
+    /// is no such ConfigMap.
     pub fn root_ca(mut self, pem: impl Into<String>) -> Self {
         self.root_ca = Some(pem.into());
         self
     }
 
-    /// Sets the signer of legacy tokens: those in Secrets of type `kubernetes.io/service-account-token`. It gets the service account
-    /// and the name of the Secret, and returns `None` if it cannot sign. Without it, such Secrets stay empty.
+    /// Sets the signer of legacy tokens, the tokens in Secrets of type `kubernetes.io/service-account-token`.
+    /// The signer gets the service account and the name of the Secret, and returns `None` if the signer
+    /// cannot sign. By default, such Secrets stay empty.
     ///
     /// The server must accept the tokens: pass `windlass_apiserver::Server::legacy_token`.
     pub fn sign_legacy_tokens(
@@ -56,8 +58,9 @@ impl Controllers {
         self
     }
 
-    /// Sets the authority that signs the certificates of approved requests, for the signers `kubernetes.io/kube-apiserver-client`,
-    /// `kubernetes.io/kube-apiserver-client-kubelet`, `kubernetes.io/kubelet-serving` and `kubernetes.io/legacy-unknown`. Without it, such
+    /// Sets the authority that signs the certificates of approved requests, for the signers
+    /// `kubernetes.io/kube-apiserver-client`, `kubernetes.io/kube-apiserver-client-kubelet`,
+    /// `kubernetes.io/kubelet-serving` and `kubernetes.io/legacy-unknown`. Without an authority, such
     /// requests are approved and cleaned up, but never get a certificate.
     ///
     /// The server must trust the authority: pass that of `windlass_apiserver::Listening`. A certificate lives as long as the request says, at
@@ -67,7 +70,8 @@ impl Controllers {
         self
     }
 
-    /// Leaves out the scheduler and the simulated node: pods stay pending until something else runs them.
+    /// Leaves out the scheduler and the simulated node: pods stay pending unless another program runs the
+    /// pods.
     ///
     /// For tests that play the kubelet themselves.
     pub fn without_nodes(mut self) -> Self {
@@ -77,14 +81,14 @@ impl Controllers {
 
     /// Runs the programs of the pods that `mode` says. Without this, all pods are simulated.
     ///
-    /// Keep a clone of `pods`, for those who reach into the pods. `host_ports` are ports on the loopback address of this machine that
-    /// pods reach at `host.windlass.internal`.
+    /// Keep a clone of `pods` to reach into the pods. `host_ports` are ports on the loopback address of this
+    /// machine that pods reach at `host.windlass.internal`.
     pub fn run_pods(mut self, pods: RunningPods, mode: PodMode, host_ports: Vec<u16>) -> Self {
         self.run = Some(RunPods { pods, mode, host_ports });
         self
     }
 
-    /// Returns a manager that runs all controllers, to add more to it.
+    /// Returns a manager that runs all controllers. More controllers can be added.
     pub fn manager(self) -> Manager {
         let mut manager = Manager::new(self.client);
         let mut nodes = Vec::new();
@@ -100,7 +104,8 @@ impl Controllers {
         }
         let authority = self.root_ca.clone();
         let tokens = self.sign_token.map(|sign| service_account_token::controller(sign, authority));
-        // They write to a key as often as their cluster changes. Slowing them down would slow down rollouts.
+        // These controllers write to a key as often as the cluster changes. A slow-down would slow down
+        // rollouts.
         vec![
             certificates::approving_controller(),
             certificates::cleaning_controller(),

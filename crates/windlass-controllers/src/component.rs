@@ -1,4 +1,5 @@
-//! The components whose parts the controllers play. They own the fields that the controllers write, as in a real cluster.
+//! The components of a real cluster that the controllers stand in for. As in a real cluster, the components
+//! own the fields that the controllers write.
 
 use kube_client::api::{PatchParams, PostParams};
 

@@ -23,7 +23,7 @@ impl HostPort {
     }
 }
 
-/// Returns the ports that the containers of a pod take, with those of its sidecars.
+/// Returns the ports that the containers and sidecars of a pod take.
 pub(crate) fn host_ports(pod: &Pod) -> Vec<HostPort> {
     let Some(spec) = &pod.spec else { return Vec::new() };
     let is_sidecar = |container: &&Container| container.restart_policy.as_deref() == Some("Always");
@@ -42,7 +42,7 @@ pub(crate) fn host_ports(pod: &Pod) -> Vec<HostPort> {
     taken.collect()
 }
 
-/// Whether one of the ports that are wanted is among those that are taken.
+/// Returns whether a wanted port is among the taken ports.
 pub(crate) fn conflict(wanted: &[HostPort], taken: &[HostPort]) -> bool {
     wanted.iter().any(|wanted| taken.iter().any(|taken| wanted.conflicts(taken)))
 }

@@ -1,12 +1,13 @@
 //! The controllers of kube-controller-manager that a development cluster needs, a scheduler, and a simulated node.
 //!
-//! [`Controllers`] turns an API server into a cluster, for a laptop and for tests: owned objects are garbage-collected, namespaces are
-//! finalized, every namespace has its service account, pods are scheduled and run, and Deployments become ready. The node and its
-//! pods are simulated: no container runs, but objects, conditions and events are those of a real node. [Annotations](script) of a
-//! pod set what it does. With a [`RunningPods`], programs of pods run on this machine.
+//! [`Controllers`] turns an API server into a cluster, for a laptop and for tests: owned objects are
+//! garbage-collected, namespaces are finalized, every namespace has a service account, pods are scheduled and
+//! run, and Deployments become ready. The node and its pods are simulated: no container runs, but objects,
+//! conditions and events are the same as on a real node. [Annotations](script) script a pod. With a
+//! [`RunningPods`], programs of pods run on this machine.
 //!
-//! All controllers are written with `windlass-runtime`. Their decisions are state machines without I/O, each with its own tests:
-//! `garbage_collector::graph`, `kubelet::lifecycle`, `scheduler::fit`, `deployment::plan` and others.
+//! All controllers are written with `windlass-runtime`. The decisions are state machines without I/O, with
+//! tests: `garbage_collector::graph`, `kubelet::lifecycle`, `scheduler::fit`, `deployment::plan` and others.
 #![forbid(unsafe_code)]
 
 mod adoption;

@@ -1,4 +1,4 @@
-//! Whether a pod may run on a node: taints, labels and affinity.
+//! The conditions for a pod on a node: taints, labels and affinity.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Derives the taints of nodes from their conditions and from `spec.unschedulable`.
+//! Derives the taints of nodes from conditions and from `spec.unschedulable`.
 
 use k8s_openapi::api::core::v1::{Node, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -37,7 +37,8 @@ async fn reconcile(key: ObjectKey, cx: Context<Node>) -> Result<Action> {
     }
 }
 
-/// Returns the taints that a node must have: those for its conditions, and all that this controller does not manage.
+/// Returns the taints that a node must have: the taints for the node's conditions, and all taints that this
+/// controller does not manage.
 fn taints(node: &Node, now: &Time) -> Vec<Taint> {
     let spec = node.spec.clone().unwrap_or_default();
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Common parts of the controllers that keep one object in every namespace.
+//! Common parts of the controllers that keep an object in every namespace.
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube_core::{NamespaceResourceScope, Resource, ResourceExt};
@@ -16,7 +16,7 @@ pub(crate) fn key_of_namespace<K: Resource>(object: &K, name: &str) -> Vec<Objec
     namespace.map(ObjectKey::cluster).into_iter().collect()
 }
 
-/// Creates the object. It is no error if the object exists already, or if its namespace is terminating.
+/// Creates the object. An existing object or a terminating namespace is not an error.
 pub(crate) async fn create_if_absent<K>(cx: &Context<Namespace>, object: K) -> Result<Action>
 where
     K: Object + Resource<DynamicType = (), Scope = NamespaceResourceScope> + Serialize,

@@ -42,7 +42,7 @@ where
     }
 }
 
-/// Returns the server's words for an error, without what this process was doing.
+/// Returns the server's words for an error, without the operation of this process.
 pub(crate) fn message_of(error: &Error) -> String {
     error.status().map_or_else(|| error.to_string(), |status| status.message.clone())
 }

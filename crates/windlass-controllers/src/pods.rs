@@ -23,7 +23,7 @@ pub(crate) fn has_finished(pod: &Pod) -> bool {
     matches!(phase(pod), "Succeeded" | "Failed")
 }
 
-/// Returns whether a pod counts as a replica: it has neither finished nor is terminating.
+/// Returns whether a pod counts as a replica: the pod has not finished and is not terminating.
 pub(crate) fn is_active(pod: &Pod) -> bool {
     !is_terminating(pod) && !has_finished(pod)
 }
@@ -33,7 +33,7 @@ pub(crate) fn is_ready(pod: &Pod) -> bool {
     conditions::is_true(pod.status.as_ref().and_then(|status| status.conditions.as_ref()), "Ready")
 }
 
-/// Returns since when the pod is ready, or `None` if it is not.
+/// Returns the time at which a pod became ready, or `None` for a pod that is not ready.
 pub(crate) fn ready_since(pod: &Pod) -> Option<Timestamp> {
     let found =
         pod.status.as_ref()?.conditions.as_ref()?.iter().find(|condition| condition.type_ == "Ready")?;
@@ -41,7 +41,8 @@ pub(crate) fn ready_since(pod: &Pod) -> Option<Timestamp> {
         .then(|| found.last_transition_time.as_ref().map_or(Timestamp::MIN, |time| time.0))
 }
 
-/// Returns when a ready pod is available: after it was ready for `minReadySeconds`. `None` if the pod is not ready.
+/// Returns the time at which a ready pod is available: `minReadySeconds` after the pod became ready. Returns
+/// `None` for a pod that is not ready.
 pub(crate) fn available_at(pod: &Pod, min_ready_seconds: Option<i32>) -> Option<Timestamp> {
     let since = ready_since(pod)?;
     match min_ready_seconds.unwrap_or(0) {
@@ -57,7 +58,7 @@ pub(crate) fn is_available(pod: &Pod, min_ready_seconds: Option<i32>, now: Times
     available_at(pod, min_ready_seconds).is_some_and(|at| at <= now)
 }
 
-/// Returns the next time after `now` at which one of the pods becomes available.
+/// Returns the next time after `now` at which a pod becomes available.
 pub(crate) fn next_available<'a>(
     pods: impl IntoIterator<Item = &'a Pod>,
     min_ready_seconds: Option<i32>,
@@ -76,7 +77,7 @@ pub(crate) fn annotation<'a>(pod: &'a Pod, key: &str) -> Option<&'a str> {
     pod.metadata.annotations.as_ref()?.get(key).map(String::as_str)
 }
 
-/// Returns a pod of the template that `owner` controls. The server completes its name.
+/// Returns a pod of the template that `owner` controls. The server completes the name.
 pub(crate) fn from_template<K: Resource<DynamicType = ()>>(template: &PodTemplateSpec, owner: &K) -> Pod {
     let metadata = template.metadata.clone().unwrap_or_default();
     Pod {
@@ -94,8 +95,8 @@ pub(crate) fn from_template<K: Resource<DynamicType = ()>>(template: &PodTemplat
     }
 }
 
-/// Returns the rank for deletion. First come pods that are not scheduled, not running or not ready; then those with a low deletion
-/// cost; then the youngest.
+/// Returns the rank for deletion. First come pods that are not scheduled, not running or not ready; then pods
+/// with a low deletion cost; then the youngest pods.
 pub(crate) fn deletion_rank(pod: &Pod) -> impl Ord + use<> {
     let placed = pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
     let phase = match phase(pod) {

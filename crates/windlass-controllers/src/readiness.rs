@@ -1,13 +1,13 @@
-//! Whether the cluster can run pods.
+//! A check that the cluster can run pods.
 
 use k8s_openapi::api::core::v1::{Node, ServiceAccount};
 use kube_client::Client;
 use kube_client::api::{Api, ListParams};
 
-/// Checks once whether pods can run: a node is ready, and the namespace `default` has its service account.
+/// Checks once whether pods can run: a node is ready, and the namespace `default` has a service account.
 ///
 /// # Errors
-/// What is missing, or why the server did not answer.
+/// The missing object, or the error of the server.
 pub async fn can_run_pods(client: &Client) -> Result<(), String> {
     let nodes: Api<Node> = Api::all(client.clone());
     let found = nodes.list(&ListParams::default()).await.map_err(|error| error.to_string())?;

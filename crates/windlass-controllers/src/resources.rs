@@ -5,7 +5,7 @@ use kube_client::{Client, Discovery};
 use kube_core::discovery::{ApiCapabilities, ApiResource, Scope, verbs};
 use windlass_runtime::{Error, Result};
 
-/// A resource in its most stable version.
+/// A resource in the most stable version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Resource {
     pub api: ApiResource,
@@ -32,7 +32,8 @@ impl Resource {
         format!("{}.{}", self.api.plural, self.api.group)
     }
 
-    /// Returns whether this is the resource of Events. They have no owners and no dependents, and change all the time.
+    /// Returns whether this is the resource of Events. Events have no owners and no dependents, and change
+    /// all the time.
     pub(crate) fn is_events(&self) -> bool {
         self.api.kind == "Event" && matches!(self.api.group.as_str(), "" | "events.k8s.io")
     }

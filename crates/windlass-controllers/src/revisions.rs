@@ -1,4 +1,4 @@
-//! Revisions of a pod template, kept as ControllerRevisions: their data, their names, and which of them are kept.
+//! Revisions of a pod template, kept as ControllerRevisions: data, names, and the history limit.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::adoption;
 
-/// The label of the pods of a StatefulSet or DaemonSet that says of which revision they are.
+/// The label with the revision of a pod of a StatefulSet or DaemonSet.
 pub(crate) const POD_REVISION: &str = "controller-revision-hash";
 
 /// Returns the data of a revision: a strategic merge patch that restores the template.
@@ -31,7 +31,7 @@ pub(crate) fn template_of(revision: &ControllerRevision) -> Option<PodTemplateSp
     serde_json::from_value(template).ok()
 }
 
-/// Returns the hash of a revision's data, as a name contains it. It changes with each name collision.
+/// Returns the hash of a revision's data, in the form of a name. The hash changes with each name collision.
 pub(crate) fn hash(data: &Value, collisions: i32) -> String {
     const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
     let mut text = canonical(data);
@@ -71,12 +71,12 @@ pub(crate) fn new<K: Resource<DynamicType = ()>>(
     }
 }
 
-/// What must be done so that the newest revision is that of the current template.
+/// The way to make the newest revision the revision of the current template.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Choice {
-    /// The newest revision is it.
+    /// The newest revision is up to date.
     Keep(Arc<ControllerRevision>),
-    /// An older revision has the same data: it becomes the newest one.
+    /// An older revision has the same data, and becomes the newest revision.
     Renumber(Arc<ControllerRevision>, i64),
     /// There is no revision with this data.
     Create(i64),
@@ -96,7 +96,7 @@ pub(crate) fn choose(oldest_first: &[Arc<ControllerRevision>], data: &Value) -> 
     }
 }
 
-/// Returns whether a revision that was written by another version of this controller restores the same template.
+/// Returns whether a revision from another version of this controller restores the same template.
 fn restores_same(revision: &ControllerRevision, data: &Value) -> bool {
     let again = template_of(revision).and_then(|template| data_of(&template).ok());
     again.is_some_and(|again| canonical(&again) == canonical(data))
@@ -110,7 +110,8 @@ pub(crate) fn sort(revisions: &mut [Arc<ControllerRevision>]) {
     });
 }
 
-/// Returns the revisions to delete: the oldest of those that are not in use, until at most `limit` of them are left.
+/// Returns the revisions to delete: the oldest unused revisions, until at most `limit` unused revisions are
+/// left.
 pub(crate) fn surplus(
     oldest_first: &[Arc<ControllerRevision>],
     in_use: &BTreeSet<String>,
@@ -123,7 +124,7 @@ pub(crate) fn surplus(
     idle
 }
 
-/// Returns JSON with sorted keys and with the escapes of Go's encoder, so that hashes are those of Kubernetes.
+/// Returns JSON with sorted keys and with the escapes of Go's encoder: hashes then equal Kubernetes' hashes.
 pub(crate) fn canonical(value: &Value) -> String {
     let mut text = String::new();
     write_canonical(value, &mut text);

@@ -18,7 +18,7 @@ struct Publisher {
     certificate: String,
 }
 
-/// Returns the controller. Its keys are namespaces.
+/// Returns the controller. The keys are namespaces.
 pub(crate) fn controller(certificate: String) -> Controller {
     Controller::of::<Namespace>(Publisher { certificate })
         .named("root-ca-certificate-publisher-controller")

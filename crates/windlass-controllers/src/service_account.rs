@@ -8,7 +8,7 @@ use crate::per_namespace::{self, create_if_absent};
 
 const DEFAULT: &str = "default";
 
-/// Returns the controller. Its keys are namespaces.
+/// Returns the controller. The keys are namespaces.
 pub(crate) fn controller() -> Controller {
     Controller::of::<Namespace>(reconcile)
         .named("serviceaccount-controller")

@@ -1,4 +1,5 @@
-//! The token controller: fills Secrets of type `kubernetes.io/service-account-token`, and deletes those without a service account.
+//! The token controller: fills Secrets of type `kubernetes.io/service-account-token`, and deletes such
+//! Secrets without a service account.
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
@@ -21,7 +22,7 @@ struct Tokens {
     root_ca: Option<String>,
 }
 
-/// Returns the controller. Its keys are Secrets.
+/// Returns the controller. The keys are Secrets.
 pub(crate) fn controller(sign: SignToken, root_ca: Option<String>) -> Controller {
     let of_type = WatchOptions::new().field_selector(format!("type={TYPE}"));
     Controller::of::<Secret>(Tokens { sign, root_ca })
@@ -30,7 +31,7 @@ pub(crate) fn controller(sign: SignToken, root_ca: Option<String>) -> Controller
         .watches::<ServiceAccount>(secrets_of)
 }
 
-/// Returns the Secrets that are for a service account, or that it names.
+/// Returns the Secrets of a service account, and the Secrets that the service account names.
 fn secrets_of(account: &ServiceAccount, cx: &MapContext) -> Result<Vec<ObjectKey>> {
     let namespace = account.namespace().unwrap_or_default();
     let name = account.name_any();
@@ -89,7 +90,7 @@ async fn delete(secret: &Secret, namespace: &str, cx: &Context<Secret>) -> Resul
     }
 }
 
-/// Removes the references to a Secret that is gone from the service accounts of its namespace.
+/// Removes the references to a deleted Secret from the service accounts of the namespace.
 async fn forget(key: &ObjectKey, namespace: &str, cx: &Context<Secret>) -> Result<Action> {
     let names = |account: &ServiceAccount| {
         let mut names = account.secrets.iter().flatten().filter_map(|reference| reference.name.as_deref());
@@ -97,7 +98,7 @@ async fn forget(key: &ObjectKey, namespace: &str, cx: &Context<Secret>) -> Resul
     };
     let secrets: Api<Secret> = Api::namespaced(cx.client().clone(), namespace);
     for account in cx.lister::<ServiceAccount>()?.namespace(namespace).all()?.iter() {
-        // The cache holds tokens only: a Secret of another type may be there.
+        // The cache holds only tokens: a Secret of another type may exist.
         if !names(account) || secrets.get_metadata_opt(key.name()).await.map_err(Error::from)?.is_some() {
             continue;
         }
@@ -115,7 +116,7 @@ async fn forget(key: &ObjectKey, namespace: &str, cx: &Context<Secret>) -> Resul
 }
 
 impl Tokens {
-    /// Adds what a Secret lacks: the token, the namespace, the certificate of the authority.
+    /// Adds the missing parts of a Secret: the token, the namespace, the certificate of the authority.
     async fn fill(&self, secret: &Secret, account: &ServiceAccount, cx: &Context<Secret>) -> Result<Action> {
         let namespace = secret.namespace().unwrap_or_default();
         let mut filled = secret.clone();
@@ -145,7 +146,7 @@ impl Tokens {
             .await
             .map_err(Error::from)
         {
-            // Its next event brings it back.
+            // The next event of the object triggers a reconcile.
             Err(error) if error.is_conflict() || error.is_not_found() => Ok(Action::done()),
             other => other.map(|_| Action::done()),
         }

@@ -1,4 +1,4 @@
-//! Keeps volumes that are bound, and volume attributes classes that are used, when they are deleted.
+//! Keeps bound volumes, and used volume attributes classes, when deleted.
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::VolumeAttributesClass;
@@ -60,7 +60,7 @@ fn without<K: Resource + Clone>(object: &K, finalizer: &str) -> K {
     next
 }
 
-/// The end of a reconcile that has released an object. One that is gone meanwhile needs it no more.
+/// Returns the end of a reconcile that has released an object. A deleted object is not an error.
 fn done_unless_failed<K>(released: Result<K>) -> Result<Action> {
     match released {
         Err(error) if !error.is_not_found() => Err(error),

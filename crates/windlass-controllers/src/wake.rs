@@ -1,4 +1,4 @@
-//! When a key is reconciled again although nothing has changed.
+//! The time at which a key is reconciled again without a change.
 
 use std::time::Duration;
 

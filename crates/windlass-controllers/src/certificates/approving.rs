@@ -1,4 +1,4 @@
-//! Approves the requests of kubelets for client certificates, if their users have the rights to get one.
+//! Approves the requests of kubelets for client certificates, if the user has the right to get a certificate.
 
 use std::time::Duration;
 
@@ -56,7 +56,8 @@ async fn reconcile(key: ObjectKey, cx: Context<CertificateSigningRequest>) -> Re
     Ok(Action::requeue_after(age.unwrap_or_default().clamp(SHORTEST, LONGEST)))
 }
 
-/// Returns the rights that are enough for a request: none if it is not one of a kubelet.
+/// Returns the alternative rights for a request; a single right is enough. Returns no rights for a request
+/// that is not a kubelet's.
 fn rights(csr: &CertificateSigningRequest) -> Vec<Right> {
     if csr.spec.signer_name != KUBELET_CLIENT {
         return Vec::new();
@@ -111,7 +112,7 @@ async fn approve(
         .await
         .map_err(Error::from)
     {
-        // Its next event brings it back.
+        // The next event of the object triggers a reconcile.
         Err(error) if error.is_conflict() || error.is_not_found() => Ok(Action::done()),
         other => other.map(|_| Action::done()),
     }

@@ -27,15 +27,17 @@ const KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.15");
 const EXTENDED_KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37");
 const AUTHORITY_KEY: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.35");
 
-/// A certificate begins to be valid so long before it is signed, because clocks differ.
+/// The time by which the validity of a certificate begins before the signing, because clocks differ.
 const BACKDATE: SignedDuration = SignedDuration::from_mins(5);
-/// Certificates with a shorter life end exactly after it; the others end earlier by [`BACKDATE`].
+/// Certificates with a shorter life end exactly after that life; longer certificates end earlier by
+/// [`BACKDATE`].
 const SHORT: SignedDuration = SignedDuration::from_hours(8);
 /// The last year that certificates write with two digits.
 const LAST_UTC_YEAR: u16 = 2049;
 
-/// The certificate and the key with which the controllers [sign certificates](crate::Controllers::sign_certificates): what
-/// `--cluster-signing-cert-file` and `--cluster-signing-key-file` are to kube-controller-manager.
+/// The certificate and the key with which the controllers [sign
+/// certificates](crate::Controllers::sign_certificates), like `--cluster-signing-cert-file` and
+/// `--cluster-signing-key-file` of kube-controller-manager.
 pub struct SigningAuthority {
     certificate: Certificate,
     key: KeyPair,
@@ -72,7 +74,7 @@ impl SigningAuthority {
     /// Reads the certificate and the private key (PKCS #8, ECDSA P-256) of an authority, both PEM.
     ///
     /// # Errors
-    /// One of them is malformed, or the key is of another kind.
+    /// The certificate or the key is malformed, or the key has a wrong type.
     pub fn from_pem(certificate: &str, key: &str) -> Result<Self, SigningAuthorityError> {
         let malformed = |error: &dyn ToString| SigningAuthorityError::Certificate(error.to_string());
         let block = pem::parse(certificate).map_err(|error| malformed(&error))?;
@@ -167,7 +169,7 @@ impl std::fmt::Debug for SigningAuthority {
     }
 }
 
-/// Returns when a certificate (PEM) ends, or `None` if it is malformed.
+/// Returns the end of a certificate (PEM), or `None` for a malformed certificate.
 pub(super) fn end_of(certificate: &[u8]) -> Option<Timestamp> {
     let block = pem::parse(certificate).ok()?;
     let certificate = Certificate::from_der(block.contents()).ok()?;

@@ -1,4 +1,4 @@
-//! What the signers of Kubernetes demand of a request.
+//! The requirements of Kubernetes' signers for a request.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ const KEY_ENCIPHERMENT: &str = "key encipherment";
 const NODE: &str = "system:node:";
 const NODES: &str = "system:nodes";
 
-/// Returns whether a signer is one of this cluster.
+/// Returns whether a signer belongs to this cluster.
 pub(super) fn is_signer(signer: &str) -> bool {
     [API_CLIENT, KUBELET_CLIENT, KUBELET_SERVING, LEGACY].contains(&signer)
 }
@@ -22,7 +22,7 @@ pub(super) fn is_signer(signer: &str) -> bool {
 /// Checks a request for a signer of this cluster.
 ///
 /// # Errors
-/// Why the signer refuses it.
+/// The reason of the signer's refusal.
 pub(super) fn check(signer: &str, request: &Request, usages: &[String]) -> Result<(), String> {
     match signer {
         API_CLIENT => client_usages(usages),
@@ -44,10 +44,10 @@ fn client_usages(usages: &[String]) -> Result<(), String> {
     }
 }
 
-/// Checks the request of a kubelet for its client certificate.
+/// Checks the request of a kubelet for a client certificate.
 ///
 /// # Errors
-/// Why it is none.
+/// The reason why the request is not a kubelet's.
 pub(super) fn kubelet_client(request: &Request, usages: &[String]) -> Result<(), String> {
     of_node_group(request)?;
     for (has, kind) in [

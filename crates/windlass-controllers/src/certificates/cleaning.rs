@@ -10,9 +10,9 @@ use super::authority::end_of;
 use super::{APPROVED, DENIED, FAILED, conditions, is_issued};
 use crate::wake;
 
-/// How long a request stays after its certificate was issued, or after it was refused.
+/// The time for which a request stays after the certificate was issued, or after a refusal.
 const DECIDED: SignedDuration = SignedDuration::from_hours(1);
-/// How long a request waits for its approval, and then for its certificate.
+/// The time for which a request waits for an approval, and then for a certificate.
 const PENDING: SignedDuration = SignedDuration::from_hours(24);
 
 /// Returns the controller.
@@ -33,7 +33,8 @@ async fn reconcile(key: ObjectKey, cx: Context<CertificateSigningRequest>) -> Re
     }
 }
 
-/// Returns when a request is to be deleted: the earliest time that its creation, its conditions or its certificate sets.
+/// Returns the time at which to delete a request: the earliest deadline of the creation, the conditions and
+/// the certificate.
 fn expires_at(csr: &CertificateSigningRequest) -> Option<Timestamp> {
     if conditions(csr).is_empty() {
         return csr.metadata.creation_timestamp.as_ref()?.0.checked_add(PENDING).ok();

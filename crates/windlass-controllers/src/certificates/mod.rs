@@ -1,4 +1,5 @@
-//! The controllers of certificate signing requests: they approve those of kubelets, sign what is approved, and delete what is old.
+//! The controllers of certificate signing requests: approve requests of kubelets, sign approved requests, and
+//! delete old requests.
 
 mod approving;
 mod authority;
@@ -42,7 +43,7 @@ fn is_issued(request: &CertificateSigningRequest) -> bool {
     certificate.is_some_and(|certificate| !certificate.0.is_empty())
 }
 
-/// Returns a condition that is true. The server sets the times that it lacks.
+/// Returns a condition that is true. The server sets missing times.
 fn condition(type_: &str, reason: &str, message: &str) -> CertificateSigningRequestCondition {
     CertificateSigningRequestCondition {
         type_: type_.to_owned(),

@@ -45,7 +45,8 @@ impl Request {
         self.of_subject(ORGANIZATION)
     }
 
-    /// Returns the common name of the subject, the name of the user. Of several, the last one counts, as in Go.
+    /// Returns the common name of the subject, that is, the name of the user. The last of several common
+    /// names counts, as in Go.
     pub(super) fn common_name(&self) -> String {
         self.of_subject(COMMON_NAME).pop().unwrap_or_default()
     }
@@ -73,7 +74,7 @@ impl Request {
     }
 }
 
-/// The place of a kind of name in a certificate; `None` for those that a certificate does not take over.
+/// Returns the position of a kind of name in a certificate; `None` for kinds that a certificate leaves out.
 fn rank(name: &GeneralName) -> Option<u8> {
     match name {
         GeneralName::DnsName(_) => Some(0),
@@ -96,7 +97,7 @@ fn alternative_names(request: &CertReq) -> Result<Vec<GeneralName>, der::Error> 
     Ok(names)
 }
 
-/// Reads names one by one, so that one of an unknown kind does not hide the others.
+/// Reads names one by one: a name of an unknown kind does not hide the other names.
 fn names_of(sequence: &[u8]) -> Result<Vec<GeneralName>, der::Error> {
     let whole = der::asn1::AnyRef::from_der(sequence)?;
     if whole.to_der()?.first() != Some(&Tag::Sequence.octet()) {

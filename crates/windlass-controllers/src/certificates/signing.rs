@@ -14,7 +14,7 @@ use super::{
 };
 use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 
-/// The life of a certificate for a request without `expirationSeconds`, and the longest one.
+/// The default life of a certificate, and the longest life.
 const LONGEST: SignedDuration = SignedDuration::from_hours(24 * 365);
 /// The shortest life of a certificate.
 const SHORTEST: SignedDuration = SignedDuration::from_mins(10);
@@ -23,7 +23,7 @@ struct Signer {
     authority: SigningAuthority,
 }
 
-/// Returns the controller: the four signers of Kubernetes, with one authority.
+/// Returns the controller: the four signers of Kubernetes, with a common authority.
 pub(crate) fn controller(authority: SigningAuthority) -> Controller {
     Controller::of::<CertificateSigningRequest>(Signer { authority }).named("csrsigning")
 }
@@ -78,7 +78,7 @@ async fn write(csr: &CertificateSigningRequest, cx: &Context<CertificateSigningR
         .await
         .map_err(Error::from)
     {
-        // Its next event brings it back.
+        // The next event of the object triggers a reconcile.
         Err(error) if error.is_conflict() || error.is_not_found() => Ok(Action::done()),
         other => other.map(|_| Action::done()),
     }

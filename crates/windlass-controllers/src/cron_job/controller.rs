@@ -47,7 +47,7 @@ async fn reconcile(key: ObjectKey, cx: Context<CronJob>) -> Result<Action> {
     Ok(wake::at(plan.wake_at, cx.now()))
 }
 
-/// Creates a Job. Returns it, or `None` if it is known already or another owner's.
+/// Creates a Job. Returns the Job, or `None` if the Job is known already or belongs to another owner.
 async fn create(
     cron_job: &CronJob,
     job: Job,

@@ -1,6 +1,6 @@
-//! One field of a cron schedule: a set of numbers, as bits.
+//! A field of a cron schedule: a set of numbers, as bits.
 
-/// The range of a field, and the names that its numbers have, from the first on.
+/// The range of a field, and the names of the numbers, from the first number on.
 pub(super) struct Range {
     pub first: u32,
     pub last: u32,
@@ -22,7 +22,7 @@ pub(super) const WEEKDAYS: Range =
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Field {
     bits: u64,
-    /// The field is `*` or `?`, so that another field decides.
+    /// True for `*` or `?`: another field decides.
     pub any: bool,
 }
 
@@ -30,7 +30,7 @@ impl Field {
     /// Parses a list of numbers, ranges and steps: `*/15`, `1-5,10`, `mon-fri`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error in the text.
     pub(super) fn parse(text: &str, range: &Range) -> Result<Self, String> {
         let mut field = Self::default();
         for part in text.split(',').filter(|part| !part.is_empty()) {

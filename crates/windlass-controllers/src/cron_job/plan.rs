@@ -1,4 +1,4 @@
-//! The Jobs to create and delete for a CronJob, and its next status.
+//! The Jobs to create and delete for a CronJob, and the next status.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::adoption;
 use crate::job::{FinishedAs, finished};
 
 const SCHEDULED_AT: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
-/// How long after its time a schedule is looked at again.
+/// The delay after a scheduled time until the schedule is checked again.
 const DELTA: SignedDuration = SignedDuration::from_millis(100);
 /// The number of missed times above which a warning is recorded.
 const MANY_MISSED: i64 = 100;
@@ -33,7 +33,7 @@ pub(super) struct Plan {
     /// Jobs to delete: beyond the history limits, or replaced.
     pub delete: Vec<Arc<Job>>,
     pub create: Option<Job>,
-    /// The status before the new Job is added to it.
+    /// The status before the new Job is added.
     pub status: CronJobStatus,
     /// The time of the schedule that the new Job is for.
     pub scheduled: Option<Timestamp>,
@@ -67,7 +67,7 @@ struct Planner<'a> {
     plan: Plan,
 }
 
-/// The times of a schedule since it was last looked at.
+/// The times of a schedule since the last check.
 struct Missed {
     /// Where the search began.
     since: Timestamp,
@@ -175,7 +175,8 @@ impl Planner<'_> {
         };
         let missed = self.missed(&schedule, true);
         if schedule.next(missed.since).is_none() {
-            // A day that never comes, such as 31 February. The words are those of the original, where both times are zero.
+            // The day never comes, such as 31 February. The message has the words of the original, with both
+            // times zero.
             let message = format!(
                 "invalid schedule: {text} : time difference between two schedules is less than 1 second"
             );

@@ -1,4 +1,4 @@
-//! Cron schedules as Kubernetes reads them: five fields, or a descriptor such as `@daily` or `@every 90m`.
+//! Cron schedules in Kubernetes' syntax: five fields, or a descriptor such as `@daily` or `@every 90m`.
 
 use k8s_openapi::jiff::civil::Date;
 use k8s_openapi::jiff::tz::TimeZone;
@@ -10,7 +10,7 @@ use crate::kubelet::script::parse_duration;
 /// How far ahead a schedule is searched. `0 0 30 2 *` never comes.
 const HORIZON: SignedDuration = SignedDuration::from_hours(24 * 366 * 5);
 
-/// A schedule and its time zone.
+/// A schedule and the time zone.
 #[derive(Clone, Debug)]
 pub(super) enum Schedule {
     Fields(Box<Fields>),
@@ -29,10 +29,11 @@ pub(super) struct Fields {
 }
 
 impl Schedule {
-    /// Parses a schedule that is in UTC, unless it begins with `TZ=` or `CRON_TZ=`, or `zone` is given.
+    /// Parses a schedule. The time zone is UTC, unless the text begins with `TZ=` or `CRON_TZ=`, or `zone` is
+    /// given.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error in the text.
     pub(super) fn parse(text: &str, zone: Option<&str>) -> Result<Self, String> {
         let prefixed = text.strip_prefix("TZ=").or_else(|| text.strip_prefix("CRON_TZ="));
         let (zone, text) = match prefixed {
@@ -120,7 +121,8 @@ impl Fields {
         Err(local.timestamp().checked_add(wait).ok())
     }
 
-    /// Returns whether a day matches: both fields, or one of them if both restrict the days.
+    /// Returns whether a day matches: both day fields match or, if both fields restrict the days, one field
+    /// matches.
     fn matches_day(&self, local: &Zoned) -> bool {
         let day = self.day.has(number(local.day()));
         let weekday = self.weekday.has(number(local.weekday().to_sunday_zero_offset()));

@@ -40,7 +40,8 @@ fn adopters(pod: &Pod, cx: &MapContext) -> Result<Vec<ObjectKey>> {
     Ok(sets.iter().filter(|set| selects(set)).map(key).collect())
 }
 
-/// Returns the DaemonSets that must do something on a node that was added or changed. A node that is gone concerns none.
+/// Returns the DaemonSets with work on a node that was added or changed. A deleted node concerns no
+/// DaemonSet.
 fn sets_of_node(node: &Node, cx: &MapContext) -> Result<Vec<ObjectKey>> {
     let name = node.name_any();
     if cx.lister::<Node>()?.get(&ObjectKey::cluster(&name))?.is_none() {
@@ -63,7 +64,7 @@ fn sets_of_node(node: &Node, cx: &MapContext) -> Result<Vec<ObjectKey>> {
     Ok(sets.iter().filter(concerned).map(key).collect())
 }
 
-/// The controller, with the failures of each DaemonSet by its uid and generation.
+/// The controller, with the failures of each DaemonSet, by uid and generation.
 #[derive(Default)]
 struct DaemonSets {
     failures: Mutex<BTreeMap<ObjectKey, (Incarnation, Failures)>>,

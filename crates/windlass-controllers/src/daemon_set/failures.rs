@@ -7,7 +7,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 const FIRST: SignedDuration = SignedDuration::from_secs(1);
 const LONGEST: SignedDuration = SignedDuration::from_mins(15);
 
-/// The last replacement on each node, and the delay that began with it.
+/// The last replacement on each node, and the delay after the replacement.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Failures(BTreeMap<String, (Timestamp, SignedDuration)>);
 

@@ -11,7 +11,7 @@ use windlass_runtime::{Context, Error, Result};
 use crate::revisions::{self, Choice, POD_REVISION};
 use crate::{adoption, pods};
 
-/// The revisions of a set, oldest first, and the hash of the current one.
+/// The revisions of a set, oldest first, and the hash of the current revision.
 pub(super) struct History {
     all: Vec<Arc<ControllerRevision>>,
     pub hash: String,
@@ -23,7 +23,8 @@ fn hash_of(revision: &ControllerRevision) -> String {
 }
 
 impl History {
-    /// Reads the revisions of the set, adopts those without an owner, and creates that of the template if it is missing.
+    /// Reads the revisions of the set, adopts revisions without an owner, and creates a missing revision of
+    /// the template.
     pub(super) async fn load(set: &DaemonSet, cx: &Context<DaemonSet>) -> Result<Self> {
         let (Some(spec), Some(uid)) = (&set.spec, &set.metadata.uid) else {
             return Err(Error::other("a daemon set without a spec"));
@@ -66,7 +67,7 @@ impl History {
         let in_use: BTreeSet<&str> = labels.chain([self.hash.as_str()]).collect();
         let names = self.all.iter().filter(|revision| in_use.contains(hash_of(revision).as_str()));
         let names: BTreeSet<String> = names.map(|revision| revision.name_any()).collect();
-        // Those in use count towards the limit, too, but the current one.
+        // Revisions in use count towards the limit, too, except the current revision.
         let old = self.all.iter().filter(|revision| hash_of(revision) != self.hash).count();
         let limit = set.spec.as_ref().and_then(|spec| spec.revision_history_limit).unwrap_or(10);
         let surplus = old.saturating_sub(usize::try_from(limit).unwrap_or(0));

@@ -6,16 +6,16 @@ use k8s_openapi::api::core::v1::{Node, Pod, Taint};
 use super::template;
 use crate::node_fit::{matches_affinity, untolerated_taint};
 
-/// What a DaemonSet does on a node.
+/// The action of a DaemonSet on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Placement {
     /// A pod belongs there.
     pub run: bool,
-    /// A pod that is there may stay: only a taint keeps new ones off.
+    /// True if an existing pod may stay, because a taint only keeps new pods away.
     pub stay: bool,
 }
 
-/// Returns what the set does on a node.
+/// Returns the action of the set on a node.
 pub(super) fn placement(set: &DaemonSet, node: &Node) -> Placement {
     const NOWHERE: Placement = Placement { run: false, stay: false };
     let mut spec = set.spec.clone().unwrap_or_default().template.spec.unwrap_or_default();

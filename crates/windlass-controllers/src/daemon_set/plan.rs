@@ -1,4 +1,4 @@
-//! The pods to create and delete for a DaemonSet, and its next status.
+//! The pods to create and delete for a DaemonSet, and the next status.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use crate::{percent, pods};
 
 mod rolling;
 
-/// The largest number of pods that are created or deleted in one reconcile, as in Kubernetes.
+/// The largest number of pods that a reconcile creates or deletes, as in Kubernetes.
 const BURST: usize = 250;
 
 /// An Event to record about the DaemonSet.
@@ -40,13 +40,13 @@ pub(super) struct Plan {
     pub wake_at: Option<Timestamp>,
 }
 
-/// What a plan is made from.
+/// The input of a plan.
 #[derive(Clone, Copy)]
 pub(super) struct Input<'a> {
     pub set: &'a DaemonSet,
     pub nodes: &'a [Arc<Node>],
     pub pods: &'a [Arc<Pod>],
-    /// The hash of the current template, in the label of its pods.
+    /// The hash of the current template, in the label of the pods.
     pub hash: &'a str,
     pub now: Timestamp,
 }
@@ -55,7 +55,8 @@ struct Planner<'a> {
     input: Input<'a>,
     spec: DaemonSetSpec,
     placements: BTreeMap<String, Placement>,
-    /// The pods of each node, oldest first. Those that are on the node come before those that are only meant for it.
+    /// The pods of each node, oldest first. Pods on the node come before pods that are only meant for the
+    /// node.
     by_node: BTreeMap<String, Vec<Arc<Pod>>>,
     plan: Plan,
 }
@@ -98,7 +99,7 @@ fn pods_by_node(all: &[Arc<Pod>]) -> BTreeMap<String, Vec<Arc<Pod>>> {
 }
 
 impl Planner<'_> {
-    /// Plans the pods that nodes miss and those that nodes must not have.
+    /// Plans the missing pods of nodes, and the pods that nodes must not have.
     fn manage(&mut self, failures: &mut Failures) {
         for (node, placement) in self.placements.clone() {
             let there = self.by_node.get(&node).cloned();
@@ -119,7 +120,7 @@ impl Planner<'_> {
         self.plan.delete.extend(lost);
     }
 
-    /// Keeps one pod on a node, or an old and a new one while an update may surge.
+    /// Keeps a pod on a node, or an old and a new pod while an update may surge.
     fn keep(&mut self, node: &str, placement: Placement, there: &[Arc<Pod>], failures: &mut Failures) {
         let alive = there.iter().filter(|pod| !pods::is_terminating(pod));
         let (ended, running): (Vec<_>, Vec<_>) = alive.cloned().partition(|pod| pods::has_finished(pod));

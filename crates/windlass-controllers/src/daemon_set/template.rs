@@ -1,4 +1,4 @@
-//! The pods of a DaemonSet, as they are created: tolerations, labels, and the node that each is for.
+//! New pods of a DaemonSet: tolerations, labels, and the node of each pod.
 
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{
@@ -9,7 +9,7 @@ use kube_core::ResourceExt;
 use crate::pods;
 use crate::revisions::POD_REVISION;
 
-/// The annotation of a DaemonSet with the number of its template.
+/// The annotation of a DaemonSet with the number of the template.
 const GENERATION: &str = "deprecated.daemonset.template.generation";
 /// The label of a pod with that number.
 const POD_GENERATION: &str = "pod-template-generation";

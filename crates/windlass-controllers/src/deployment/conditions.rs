@@ -1,11 +1,11 @@
-//! The conditions of a Deployment, in the order in which they changed.
+//! The conditions of a Deployment, in order of change.
 
 use k8s_openapi::api::apps::v1::DeploymentCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 /// The reason of the condition `Progressing` of a paused rollout.
 pub(super) const PAUSED: &str = "DeploymentPaused";
-/// Its reason when a rollout makes no progress.
+/// The reason of a rollout without progress.
 pub(super) const LATE: &str = "ProgressDeadlineExceeded";
 
 /// Returns a condition without times.
@@ -19,7 +19,8 @@ pub(super) fn new(kind: &str, status: &str, reason: &str, message: String) -> De
     }
 }
 
-/// Replaces the condition of the type of `next`. One whose status or reason changes becomes the last one.
+/// Replaces the condition of the type of `next`. A condition with a new status or reason becomes the last
+/// condition.
 ///
 /// `lastTransitionTime` becomes `now` if the status changes, and is kept otherwise.
 pub(super) fn set(conditions: &mut Vec<DeploymentCondition>, mut next: DeploymentCondition, now: &Time) {

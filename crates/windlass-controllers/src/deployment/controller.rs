@@ -16,7 +16,7 @@ use crate::adoption;
 use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// The earlier revisions of a ReplicaSet that a rollback made the current one again.
+/// The earlier revisions of a ReplicaSet that a rollback made current again.
 const REVISION_HISTORY: &str = "deployment.kubernetes.io/revision-history";
 /// The greatest length of that annotation.
 const MAX_HISTORY: usize = 2000;
@@ -54,7 +54,7 @@ async fn reconcile(key: ObjectKey, cx: Context<Deployment>) -> Result<Action> {
 
 enum TaskResult {
     Done,
-    /// Another owner's ReplicaSet has the name. The next attempt uses another name.
+    /// A ReplicaSet of another owner has the name. The next attempt uses another name.
     NameCollision,
 }
 
@@ -98,7 +98,8 @@ async fn run_task(
     Ok(TaskResult::Done)
 }
 
-/// Returns the revisions that a ReplicaSet had, with the present one: what it must remember when it gets another.
+/// Returns the earlier revisions of a ReplicaSet, with the present revision: the history when the ReplicaSet
+/// gets a new revision.
 fn history(set: &ReplicaSet) -> Option<String> {
     let present = set.annotations().get(REVISION)?.clone();
     let before = set.annotations().get(REVISION_HISTORY).filter(|before| !before.is_empty());
@@ -111,7 +112,8 @@ fn history(set: &ReplicaSet) -> Option<String> {
     Some(history)
 }
 
-/// Handles a name that exists already: of a ReplicaSet of ours that the cache has not seen yet, or of another owner.
+/// Handles an existing name: of our own ReplicaSet that the cache has not seen yet, or of another owner's
+/// ReplicaSet.
 async fn collision(deployment: &Deployment, name: &str, cx: &Context<Deployment>) -> Result<TaskResult> {
     let there = api(deployment, cx).get_opt(name).await.map_err(Error::from)?;
     let ours = there.as_ref().and_then(adoption::controller_of).map(|owner| &owner.uid)
@@ -156,7 +158,7 @@ fn set_of(deployment: &Deployment, hash: &str, replicas: i32, revision: u64) -> 
     }
 }
 
-/// Returns the annotations of a ReplicaSet with the sizes of its Deployment.
+/// Returns the annotations of a ReplicaSet with the sizes of the Deployment.
 fn sizes(deployment: &Deployment) -> BTreeMap<String, String> {
     let (desired, maximum) = super::plan::sizes(deployment);
     BTreeMap::from([(DESIRED.to_owned(), desired.to_string()), (MAXIMUM.to_owned(), maximum.to_string())])

@@ -1,4 +1,4 @@
-//! The next changes of a Deployment's ReplicaSets, and its next status.
+//! The next changes of a Deployment's ReplicaSets, and the next status.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use super::conditions::{self, LATE, PAUSED};
 use super::rolling::{self, Bounds, ReplicaCounts};
 
-/// The label that distinguishes the pods of one template from those of another.
+/// The label that distinguishes the pods of different templates.
 pub(super) const HASH_LABEL: &str = "pod-template-hash";
 /// The annotation with the revision of a rollout.
 pub(super) const REVISION: &str = "deployment.kubernetes.io/revision";
 
-/// One change to make.
+/// A change to make.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Task {
     /// Create the ReplicaSet of the current template.
     Create { hash: String, replicas: i32, revision: u64 },
     /// Scale a ReplicaSet.
     Scale { name: String, from: i32, to: i32 },
-    /// Change the revision of a ReplicaSet: a rollback made it the current one.
+    /// Change the revision of a ReplicaSet: a rollback made the ReplicaSet current.
     SetRevision { name: String, revision: u64 },
     /// Delete a ReplicaSet beyond `revisionHistoryLimit`.
     DeleteOld { name: String },
@@ -36,7 +36,7 @@ pub(super) struct Plan {
     pub status: DeploymentStatus,
     /// The revision of the current rollout, for the Deployment's annotation.
     pub revision: u64,
-    /// When a condition changes even if nothing else does.
+    /// The time at which a condition changes even without another change.
     pub wake_at: Option<Timestamp>,
 }
 
@@ -145,7 +145,7 @@ impl<'a> Rollout<'a> {
         self.deployment.spec.as_ref().and_then(|spec| spec.paused) == Some(true)
     }
 
-    /// Scales the newest ReplicaSet if the Deployment is paused and the ReplicaSet of its new template does not exist yet.
+    /// Scales the newest ReplicaSet if the Deployment is paused and the new template has no ReplicaSet yet.
     fn scale_while_paused(&self) -> Vec<Task> {
         let Some((newest, others)) = self.old.split_last() else { return Vec::new() };
         let elsewhere: i32 = others.iter().map(|set| count(set).wanted).sum();
@@ -249,7 +249,8 @@ impl<'a> Rollout<'a> {
         (status, wake_at)
     }
 
-    /// Returns the number of terminating pods of all ReplicaSets, or `None` if one of them does not say it.
+    /// Returns the number of terminating pods of all ReplicaSets, or `None` if a ReplicaSet does not report
+    /// the number.
     fn terminating(&self) -> Option<i32> {
         let statuses = self.new.iter().chain(&self.old).filter_map(|set| set.status.as_ref());
         let synced = statuses.filter(|status| status.observed_generation.is_some());
@@ -293,7 +294,7 @@ impl<'a> Rollout<'a> {
             || before.available_replicas.unwrap_or(0) != totals.available
             || reached && totals.updated < self.replicas;
         if reached && !moved {
-            // The rollout is complete. A pod that is replaced later does not start a new one.
+            // The rollout is complete. A later replacement of a pod does not start a new rollout.
             return (old.cloned().unwrap_or_default(), None);
         }
         let mut next = conditions::new("Progressing", "True", "ReplicaSetUpdated", of_set("is progressing."));
@@ -322,7 +323,7 @@ struct Totals {
     available: i32,
 }
 
-/// Returns a number as a status contains it: absent if it is 0.
+/// Returns a number in the form of a status: absent if 0.
 fn nonzero(number: i32) -> Option<i32> {
     (number > 0).then_some(number)
 }
@@ -363,7 +364,7 @@ fn without_hash_label(template: Option<&PodTemplateSpec>) -> PodTemplateSpec {
     template
 }
 
-/// Returns a short hash of the template, without vowels. It changes with each name collision.
+/// Returns a short hash of the template, without vowels. The hash changes with each name collision.
 fn template_hash(deployment: &Deployment) -> String {
     const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
     let spec = deployment.spec.clone().unwrap_or_default();

@@ -12,8 +12,8 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// Resolves percentages of `replicas`. The surge is rounded up, the unavailable pods are rounded down, and one of the two is at
-    /// least 1.
+    /// Resolves percentages of `replicas`. The surge is rounded up, the unavailable pods are rounded down,
+    /// and at least one number is 1 or more.
     pub(super) fn resolve(
         surge: Option<&IntOrString>,
         unavailable: Option<&IntOrString>,
@@ -49,8 +49,8 @@ pub(super) fn scale_up(new: ReplicaCounts, old: &[ReplicaCounts], replicas: i32,
     new.wanted + room.clamp(0, replicas - new.wanted)
 }
 
-/// Returns the next sizes of the old ReplicaSets, oldest first. Pods that are not available are removed first; the others as far as
-/// availability allows.
+/// Returns the next sizes of the old ReplicaSets, oldest first. Unavailable pods are removed first; available
+/// pods as far as availability allows.
 pub(super) fn scale_down(
     new: ReplicaCounts,
     old: &[ReplicaCounts],
@@ -117,7 +117,7 @@ mod tests {
         );
     }
 
-    /// Simulates rollouts in which each new pod becomes available one round later.
+    /// Simulates rollouts: each new pod becomes available a round later.
     #[test]
     fn every_rollout_keeps_its_bounds_and_ends() {
         for replicas in 0..=7 {

@@ -30,7 +30,7 @@ fn budgets_of_pod(pod: &Pod, cx: &MapContext) -> Result<Vec<ObjectKey>> {
     budgets(pod, cx, |budget| selects(budget, pod))
 }
 
-/// Returns all budgets of the namespace: their pods may be those of the controller.
+/// Returns all budgets of the namespace: the pods of a budget may belong to the controller.
 fn budgets_of_namespace<K: Resource>(owner: &K, cx: &MapContext) -> Result<Vec<ObjectKey>> {
     budgets(owner, cx, |_| true)
 }
@@ -100,7 +100,8 @@ async fn fail(
     Ok(Action::done())
 }
 
-/// Writes the status, unless an eviction or another write came first: evictions take what the status allows.
+/// Writes the status, unless an eviction or another write came first: evictions consume the allowance in the
+/// status.
 async fn write(
     budget: &PodDisruptionBudget,
     status: PodDisruptionBudgetStatus,

@@ -12,7 +12,7 @@ use kube_core::ResourceExt;
 
 use crate::{percent, pods};
 
-/// How long an evicted pod may take until it counts as not evicted.
+/// The time after which an evicted pod that still exists counts as not evicted.
 const DELETION_TIMEOUT: SignedDuration = SignedDuration::from_mins(2);
 
 /// The numbers that the owners of the pods ask for.
@@ -24,7 +24,7 @@ pub(super) struct Scale {
     pub unmanaged: bool,
 }
 
-/// The status to write, and what is to be told.
+/// The status to write, and the Events to record.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub status: PodDisruptionBudgetStatus,
@@ -41,7 +41,7 @@ pub(super) fn needs_scale(budget: &PodDisruptionBudget) -> bool {
     spec.max_unavailable.is_some() || matches!(spec.min_available, Some(IntOrString::String(_)))
 }
 
-/// Plans the status for the pods that the budget selects. `scale` is `None` if it is not needed.
+/// Plans the status for the pods that the budget selects. `scale` is `None` if the budget needs no scale.
 pub(super) fn plan(
     budget: &PodDisruptionBudget,
     found: &[Arc<Pod>],
@@ -81,7 +81,7 @@ pub(super) fn plan(
     Plan { status, not_deleted, unmanaged: scaled.unmanaged, wake_at }
 }
 
-/// Returns the status that allows nothing because it cannot be computed.
+/// Returns a status without an allowance, because the allowance cannot be computed.
 pub(super) fn failed(
     budget: &PodDisruptionBudget,
     message: &str,
@@ -120,7 +120,8 @@ fn with_condition(
 
 type Disrupted = (BTreeMap<String, Time>, Vec<Arc<Pod>>, Option<Timestamp>);
 
-/// Returns the evicted pods that are still to go, those that were not deleted in time, and when the next one is late.
+/// Returns the evicted pods that still exist, the pods that were not deleted in time, and the time at which
+/// the next pod is late.
 fn disrupted(found: &[Arc<Pod>], known: BTreeMap<String, Time>, now: Timestamp) -> Disrupted {
     let (mut waiting, mut late, mut wake_at) = (BTreeMap::new(), Vec::new(), None);
     for pod in found.iter().filter(|pod| !pods::is_terminating(pod)) {

@@ -15,10 +15,10 @@ use windlass_runtime::{Context, Error, ObjectKey, Result};
 use super::plan::Scale;
 use crate::adoption;
 
-/// The number of pods that a controller asks for, by its uid.
+/// The number of pods that a controller asks for, by the controller's uid.
 type ByOwner = BTreeMap<String, i32>;
 
-/// Returns the sum of what the controllers of the pods ask for.
+/// Returns the sum of the replicas of the pods' controllers.
 ///
 /// # Errors
 /// The controller of a pod is unknown.
@@ -65,7 +65,7 @@ async fn find(
     Ok(same.map(|(uid, replicas)| (uid.unwrap_or_default(), replicas.unwrap_or(1))))
 }
 
-/// Returns the scale of a ReplicaSet, or that of the Deployment that controls it.
+/// Returns the scale of a ReplicaSet, or the scale of the Deployment that controls the ReplicaSet.
 fn replica_set(
     owner: &OwnerReference,
     key: &ObjectKey,

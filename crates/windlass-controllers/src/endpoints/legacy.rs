@@ -19,8 +19,8 @@ pub(crate) fn controller() -> Controller {
         .concurrency(4)
 }
 
-/// Endpoints are written again when they are deleted. Those that are there at the start may have lost their Service. New ones may be
-/// older than their Service.
+/// Deleted Endpoints are written again. Endpoints that exist at the start may have lost the Service. New
+/// Endpoints may be older than the Service.
 fn is_missing_or_left(delta: &Delta) -> bool {
     matches!(delta, Delta::Deleted { .. } | Delta::Added { initial: true, .. })
 }
@@ -35,7 +35,7 @@ fn service_of(endpoints: &Endpoints, _cx: &MapContext) -> Result<Vec<ObjectKey>>
 async fn reconcile(key: ObjectKey, cx: Context<Service>) -> Result<Action> {
     let old = cx.lister::<Endpoints>()?.get(&key)?;
     let Some(service) = cx.get(&key)? else {
-        // Endpoints without a Service of their name were left behind, or are a lock for a leader election.
+        // Endpoints without a Service of the same name were left behind, or are a lock for a leader election.
         let lock =
             |old: &Endpoints| old.annotations().contains_key("control-plane.alpha.kubernetes.io/leader");
         if let Some(old) = old.filter(|old| !lock(old)) {

@@ -1,4 +1,4 @@
-//! The Endpoints object of a Service: the older form of its EndpointSlices.
+//! The Endpoints object of a Service: the older form of EndpointSlices.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
 /// The largest number of addresses, as in Kubernetes.
 const MAX_ADDRESSES: usize = 1000;
 
-/// Returns the Endpoints to write for a Service, or `None` if `old` are they.
+/// Returns the Endpoints to write for a Service, or `None` if `old` is up to date.
 pub(super) fn plan(service: &Service, found: &[Arc<Pod>], old: Option<&Endpoints>) -> Option<Endpoints> {
     let mut subsets = subsets(service, found);
     let truncated = truncate(&mut subsets);
@@ -49,10 +49,11 @@ pub(super) fn plan(service: &Service, found: &[Arc<Pod>], old: Option<&Endpoints
     (old != Some(&next)).then_some(next)
 }
 
-/// Addresses in the order of the object, with whether they are ready.
+/// Addresses in the order of the object, with true for a ready address.
 pub(super) type Addresses = Vec<(EndpointAddress, bool)>;
 
-/// Returns the addresses of the pods: for each set of addresses, the ports that all of them have.
+/// Returns the addresses of the pods: for each set of addresses, the ports that all addresses of the set
+/// have.
 fn subsets(service: &Service, found: &[Arc<Pod>]) -> Vec<EndpointSubset> {
     let subsets = with_equal_addresses(addresses_by_port(service, found));
     let subset = |(ports, addresses): (Vec<EndpointPort>, Addresses)| {
@@ -83,7 +84,8 @@ pub(super) fn with_equal_addresses(
     subsets
 }
 
-/// Returns the sorted addresses that have each port. A headless service may have no ports: then there is one entry without.
+/// Returns the sorted addresses of each port. A headless service may have no ports: the result then has an
+/// entry without a port.
 fn addresses_by_port(service: &Service, found: &[Arc<Pod>]) -> Vec<(Option<EndpointPort>, Addresses)> {
     let all = publishes_not_ready(service);
     let portless = service_ports(service).next().is_none() && member::is_headless(service);
@@ -105,7 +107,7 @@ fn addresses_by_port(service: &Service, found: &[Arc<Pod>]) -> Vec<(Option<Endpo
     by_port
 }
 
-/// Returns the key by which addresses are sorted: as numbers, then by the pod.
+/// Returns the sort key of an address: the number, then the pod.
 pub(super) fn order(address: &EndpointAddress) -> (Option<IpAddr>, Option<String>) {
     let uid = address.target_ref.as_ref().and_then(|target| target.uid.clone());
     (address.ip.parse().ok(), uid)
@@ -133,7 +135,8 @@ fn address(service: &Service, pod: &Pod) -> EndpointAddress {
     }
 }
 
-/// Removes the addresses beyond the limit, first those that are not ready. Returns whether there were any.
+/// Removes the addresses beyond the limit, first addresses that are not ready. Returns whether an address was
+/// removed.
 fn truncate(subsets: &mut [EndpointSubset]) -> bool {
     let mut room = MAX_ADDRESSES;
     let mut over = false;

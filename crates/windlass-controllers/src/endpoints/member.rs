@@ -1,4 +1,4 @@
-//! The pods that a Service selects, and their ports.
+//! The pods that a Service selects, and the ports of the pods.
 
 use k8s_openapi::api::core::v1::{Container, ContainerPort, ObjectReference, Pod, Service, ServicePort};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -10,7 +10,7 @@ use crate::pods;
 /// The label of a headless service's endpoints.
 pub(super) const HEADLESS: &str = "service.kubernetes.io/headless";
 
-/// Returns whether a Service has endpoints that are written for it.
+/// Returns whether the controller writes endpoints for a Service.
 pub(super) fn selects_pods(service: &Service) -> bool {
     let spec = service.spec.as_ref();
     spec.is_some_and(|spec| spec.selector.as_ref().is_some_and(|selector| !selector.is_empty()))
@@ -45,7 +45,7 @@ pub(super) fn hostname(service: &Service, pod: &Pod) -> Option<String> {
     (spec.subdomain == service.metadata.name).then_some(name)
 }
 
-/// Returns a reference to a pod as an endpoint has it.
+/// Returns a reference to a pod, in the form of an endpoint's target.
 pub(super) fn reference(pod: &Pod) -> ObjectReference {
     ObjectReference {
         kind: Some("Pod".to_owned()),
@@ -56,13 +56,13 @@ pub(super) fn reference(pod: &Pod) -> ObjectReference {
     }
 }
 
-/// Returns whether a Service has no address of its own.
+/// Returns whether a Service has no cluster address.
 pub(super) fn is_headless(service: &Service) -> bool {
     let address = service.spec.as_ref().and_then(|spec| spec.cluster_ip.as_deref()).unwrap_or_default();
     matches!(address, "" | "None")
 }
 
-/// Returns the number that a port of the Service has in the pod. A named port is looked up in its containers.
+/// Returns the number of a Service's port in the pod. A named port is looked up in the containers.
 pub(super) fn port_number(pod: &Pod, port: &ServicePort) -> Option<i32> {
     let name = match &port.target_port {
         None => return Some(port.port),

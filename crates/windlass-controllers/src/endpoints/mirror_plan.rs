@@ -17,7 +17,7 @@ pub(super) const MANAGER: &str = "endpointslicemirroring-controller.k8s.io";
 /// The largest number of addresses of a subset that are mirrored.
 pub(super) const MAX_ADDRESSES: usize = 1000;
 
-/// The annotations of Endpoints that their mirrors do not have.
+/// The annotations of Endpoints that are not copied to mirrors.
 const NOT_MIRRORED: [&str; 2] =
     ["endpoints.kubernetes.io/last-change-trigger-time", "kubectl.kubernetes.io/last-applied-configuration"];
 
@@ -25,7 +25,7 @@ const NOT_MIRRORED: [&str; 2] =
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Skipped {
     pub(super) all: usize,
-    /// Because they are no IP addresses.
+    /// Because the addresses are not IP addresses.
     pub(super) invalid: usize,
 }
 
@@ -36,7 +36,7 @@ struct Mirror {
     endpoints: BTreeMap<EndpointId, Endpoint>,
 }
 
-/// Plans the mirrors of an Endpoints object. `existing` are those that were written for it.
+/// Plans the mirrors of an Endpoints object. `existing` are the mirrors of this object.
 pub(super) fn plan(endpoints: &Endpoints, existing: &[Arc<EndpointSlice>]) -> (SlicePlan, Skipped) {
     let (mirrors, skipped) = mirrors(endpoints);
     let mut plan = SlicePlan::default();
@@ -61,7 +61,7 @@ pub(super) fn plan(endpoints: &Endpoints, existing: &[Arc<EndpointSlice>]) -> (S
         }
     }
     for next in unwritten {
-        // A slice that would be deleted becomes another one instead.
+        // Reuse a surplus slice instead of deleting the slice and creating a new slice.
         match unused.iter().position(|slice| slice.address_type == next.address_type) {
             Some(place) => plan.update.push(named_as(&unused.remove(place), next)),
             None => plan.create.push(next),
@@ -71,7 +71,7 @@ pub(super) fn plan(endpoints: &Endpoints, existing: &[Arc<EndpointSlice>]) -> (S
     (plan, skipped)
 }
 
-/// Returns the mirrors of all subsets, without empty ones.
+/// Returns the mirrors of all subsets, without empty mirrors.
 fn mirrors(endpoints: &Endpoints) -> (Vec<Mirror>, Skipped) {
     let mut mirrors: Vec<Mirror> = Vec::new();
     let mut skipped = Skipped::default();
@@ -107,8 +107,8 @@ fn mirrors(endpoints: &Endpoints) -> (Vec<Mirror>, Skipped) {
     (mirrors, skipped)
 }
 
-/// Returns the subsets in their canonical form: no two have the same addresses, and no address is twice in one. An address that is ready
-/// and not ready for one port is not ready.
+/// Returns the subsets in the canonical form: all sets of addresses are different, and no address occurs
+/// twice in a set. An address that is both ready and not ready for a port is not ready.
 fn repacked(subsets: &[EndpointSubset]) -> Vec<(Vec<Port>, Addresses)> {
     let mut by_port: Vec<(Option<Port>, Addresses)> = Vec::new();
     for subset in subsets {
@@ -161,7 +161,7 @@ fn endpoint(ip: IpAddr, address: EndpointAddress, ready: bool) -> Endpoint {
     }
 }
 
-/// What makes an endpoint another one: its address, its host name, and the name of its target.
+/// The identity of an endpoint: the address, the host name, and the name of the target.
 type EndpointId = (Vec<String>, Option<String>, Option<(Option<String>, Option<String>)>);
 
 fn id(endpoint: &Endpoint) -> EndpointId {
@@ -198,7 +198,7 @@ fn named_as(old: &EndpointSlice, mut next: EndpointSlice) -> EndpointSlice {
     next
 }
 
-/// Returns whether a slice is what it must be, whatever the order of its endpoints.
+/// Returns whether a slice is up to date, regardless of the order of endpoints.
 fn is_same(old: &EndpointSlice, next: &EndpointSlice) -> bool {
     let by_id = |slice: &EndpointSlice| -> BTreeMap<EndpointId, Endpoint> {
         slice.endpoints.iter().flatten().map(|endpoint| (id(endpoint), endpoint.clone())).collect()

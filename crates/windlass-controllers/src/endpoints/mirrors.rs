@@ -11,7 +11,7 @@ use super::member;
 use super::mirror_plan::{MANAGER, MAX_ADDRESSES, Skipped, plan};
 use super::slice_plan::{MANAGED_BY, SERVICE_NAME};
 
-/// Users set it to `true` on Endpoints that are not to be mirrored.
+/// Users set the label to `true` on Endpoints that must not be mirrored.
 const SKIP: &str = "endpointslice.kubernetes.io/skip-mirror";
 /// The annotation of Endpoints that are the lock of a leader election.
 const LOCK: &str = "control-plane.alpha.kubernetes.io/leader";

@@ -1,5 +1,5 @@
-//! The controllers that write the EndpointSlices and Endpoints of Services with a selector, and the EndpointSlices of Endpoints that a user
-//! writes for a Service without one.
+//! The controllers that write the EndpointSlices and Endpoints of Services with a selector, and the
+//! EndpointSlices of Endpoints that a user writes for a Service without a selector.
 
 mod legacy;
 mod legacy_plan;

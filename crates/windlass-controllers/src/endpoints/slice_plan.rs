@@ -28,7 +28,8 @@ pub(super) struct SlicePlan {
     pub delete: Vec<Arc<EndpointSlice>>,
 }
 
-/// Plans the slices of a Service. `existing` are those that this controller wrote for it, and `found` are the pods that it selects.
+/// Plans the slices of a Service. `existing` are the Service's slices from this controller, and `found` are
+/// the selected pods.
 pub(super) fn plan(
     service: &Service,
     found: &[Arc<Pod>],
@@ -50,11 +51,11 @@ pub(super) fn plan(
 /// Endpoints with equal ports.
 type Group = (Vec<EndpointPort>, Vec<Endpoint>);
 
-/// The slices of one address family.
+/// The slices of an address family.
 struct Family<'a> {
     service: &'a Service,
     address_type: &'static str,
-    /// The slices that nothing was decided for yet.
+    /// The slices without a decision.
     existing: Vec<Arc<EndpointSlice>>,
     plan: &'a mut SlicePlan,
 }
@@ -72,7 +73,7 @@ impl Family<'_> {
         }
         gone.append(&mut self.existing);
         if new.is_empty() && kept == 0 {
-            // Without endpoints there is one slice with neither ports nor endpoints.
+            // Without endpoints, there is a single slice with neither ports nor endpoints.
             let empty = self.slice(Vec::new(), Vec::new());
             let is_empty = |slice: &Arc<EndpointSlice>| {
                 let ports = slice.ports.as_ref().is_none_or(Vec::is_empty);
@@ -85,7 +86,7 @@ impl Family<'_> {
                 None => new.push(empty),
             }
         }
-        // A slice that is to go is written anew instead of deleting it and creating another.
+        // Reuse a surplus slice instead of deleting the slice and creating a new slice.
         for next in new {
             match gone.pop() {
                 Some(old) => self.plan.update.push(named_as(&old, next)),
@@ -95,7 +96,8 @@ impl Family<'_> {
         self.plan.delete.append(&mut gone);
     }
 
-    /// Distributes endpoints over the slices with their ports, so that as few slices change as possible. Returns how many stay.
+    /// Distributes endpoints over the slices with the same ports. As few slices as possible change. Returns
+    /// the number of unchanged slices.
     fn fill(
         &mut self,
         ports: &[EndpointPort],
@@ -181,7 +183,7 @@ fn families(service: &Service) -> Vec<&'static str> {
     if found.is_empty() { vec!["IPv4"] } else { found }
 }
 
-/// Returns the endpoints of the pods, by their ports.
+/// Returns the endpoints of the pods, by ports.
 fn desired(
     service: &Service,
     found: &[Arc<Pod>],

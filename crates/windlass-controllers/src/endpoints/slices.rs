@@ -35,7 +35,8 @@ fn is_ours(slice: &EndpointSlice) -> bool {
 
 async fn reconcile(key: ObjectKey, cx: Context<Service>) -> Result<Action> {
     let Some(service) = cx.get(&key)?.filter(|service| member::selects_pods(service)) else {
-        // Owners take their slices along, and a Service without a selector has slices of its user.
+        // The slices of a deleted Service are deleted with the Service, and the slices of a Service without a
+        // selector belong to the user.
         return Ok(Action::done());
     };
     if service.metadata.deletion_timestamp.is_some() {

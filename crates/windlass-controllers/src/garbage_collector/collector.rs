@@ -19,7 +19,7 @@ use super::graph_builder::GraphBuilder;
 use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 use crate::resources::Resource;
 
-/// When to check again if an owner exists but its watch has not seen it yet.
+/// The time until the next check if an owner exists but the watch has not seen the owner yet.
 const RECHECK_WATCHED: Duration = Duration::from_secs(1);
 /// As [`RECHECK_WATCHED`], for a resource that has no watch.
 const RECHECK_UNWATCHED: Duration = Duration::from_mins(1);
@@ -27,7 +27,7 @@ const RECHECK_UNWATCHED: Duration = Duration::from_mins(1);
 /// When to look again at an owner that is deleted while resources are listed for the first time.
 const RECHECK_UNLISTED: Duration = Duration::from_millis(50);
 
-/// A reconciler whose keys are uids.
+/// A reconciler with uids as keys.
 pub(super) struct Collector {
     graph_builder: Arc<GraphBuilder>,
 }
@@ -48,7 +48,7 @@ impl Reconciler<(), Uid> for Collector {
         match node.deletion {
             Deletion::Pending => Ok(Action::done()),
             Deletion::No => self.check(&node, &cx).await,
-            // A dependent that the graph does not know yet would lose its owner, and be deleted.
+            // A dependent that the graph does not know yet would lose the owner, and be deleted.
             Deletion::Foreground | Deletion::Orphaning
                 if !self.graph_builder.knows_dependents(Instant::now()) =>
             {
@@ -74,7 +74,8 @@ impl Collector {
         for reference in &references {
             let owner = owner_ref(reference);
             let Some(found) = self.find(&owner, node, cx).await? else {
-                // The kind is not served, so the owner cannot be proven absent. As kube-controller-manager.
+                // The kind is not served: the absence of the owner cannot be proven. The interval is
+                // kube-controller-manager's.
                 return Ok(Action::requeue_after(RECHECK_UNWATCHED));
             };
             recheck_after = recheck_after.into_iter().chain(found.recheck_after).min();
@@ -96,7 +97,8 @@ impl Collector {
             }
             Decision::Delete(propagation) => {
                 if in_cycle && propagation == Propagation::Foreground {
-                    // It waits for dependents that wait for it: unblock its owner to break the cycle.
+                    // The object waits for dependents that wait for the object: unblock the owner to break
+                    // the cycle.
                     let unblocked = references
                         .into_iter()
                         .map(|reference| OwnerReference { block_owner_deletion: Some(false), ..reference });
@@ -108,7 +110,8 @@ impl Collector {
         Ok(recheck_after.map_or_else(Action::done, Action::requeue_after))
     }
 
-    /// Returns the state of an owner that `dependent` names, or `None` if the server does not serve its kind.
+    /// Returns the state of an owner that `dependent` names, or `None` if the server does not serve the
+    /// owner's kind.
     async fn find(&self, owner: &OwnerRef, dependent: &Node, cx: &Context<()>) -> Result<Option<Found>> {
         let (seen, is_absent) = {
             let graph = self.graph_builder.graph();
@@ -131,7 +134,8 @@ impl Collector {
         }
         let Some(resource) = self.graph_builder.resource_of(owner) else { return Ok(None) };
         if resource.namespaced && dependent.namespace.is_none() {
-            // A cluster-scoped object cannot have an owner in a namespace. There is nowhere to look, so it counts as present.
+            // A cluster-scoped object cannot have an owner in a namespace. The namespace of the owner is
+            // unknown, and the owner counts as present.
             Self::record_invalid_owner(owner, dependent, cx);
             return Ok(Some(Found { state: OwnerState::Solid, recheck_after: None }));
         }
@@ -176,7 +180,7 @@ impl Collector {
         Ok(Action::done())
     }
 
-    /// Removes the owner from its dependents, then the finalizer `orphan` from the owner.
+    /// Removes the owner from all dependents, then the finalizer `orphan` from the owner.
     async fn orphan(&self, node: &Node, cx: &Context<()>) -> Result<Action> {
         let dependents: Vec<Node> = self.graph_builder.graph().dependents(&node.uid).cloned().collect();
         for dependent in &dependents {
@@ -207,7 +211,7 @@ impl Collector {
         let api = api(cx, &node.resource, node.namespace.as_deref());
         let live = match api.get_metadata_opt(&node.name).await {
             Ok(live) => live,
-            // The monitors remove the object from the graph with its resource.
+            // The monitors remove the object from the graph together with the resource.
             Err(error) if is_unserved(&error) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
@@ -250,7 +254,8 @@ fn reference(node: &Node) -> ObjectReference {
     }
 }
 
-/// Returns whether the server does not serve the path: its reply is no `Status` of the reason `NotFound`.
+/// Returns whether the server does not serve the path: the reply is not a `Status` with the reason
+/// `NotFound`.
 fn is_unserved(error: &kube_client::Error) -> bool {
     matches!(error, kube_client::Error::Api(status) if status.code == 404 && status.reason != "NotFound")
 }
@@ -271,7 +276,7 @@ async fn patch_owners(
     patch_metadata(node, latest, "ownerReferences", json!(owners), cx).await
 }
 
-/// Patches one field of the metadata, if the object still has the same uid and resource version.
+/// Patches a field of the metadata, if the object still has the same uid and resource version.
 async fn patch_metadata(
     node: &Node,
     latest: &ObjectMeta,

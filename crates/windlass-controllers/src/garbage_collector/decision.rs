@@ -8,9 +8,9 @@ pub(super) const ORPHAN: &str = "orphan";
 /// The state of an owner. `Solid` is the term of the garbage collector of Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OwnerState {
-    /// Present, and not waiting for its dependents.
+    /// Present, and not waiting for dependents.
     Solid,
-    /// Terminating in the foreground: it waits for its dependents to be deleted.
+    /// Terminating in the foreground: the owner waits for the deletion of dependents.
     WaitingForDependents,
     /// Absent, confirmed by a live read.
     Absent,
@@ -24,18 +24,18 @@ pub(super) enum Propagation {
     Orphan,
 }
 
-/// What to do with an object.
+/// The action for an object.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// It has no owners, or all of them are solid.
+    /// The object has no owners, or all owners are solid.
     Keep,
-    /// It has a solid owner. Drop the references to the others.
+    /// The object has a solid owner. Drop the references to the other owners.
     DropOwners(Vec<Uid>),
-    /// It has no solid owner.
+    /// The object has no solid owner.
     Delete(Propagation),
 }
 
-/// Decides about an object from its finalizers, its owners, and whether it has dependents.
+/// Decides about an object from the finalizers, the owners, and the presence of dependents.
 pub(super) fn decide(finalizers: &[String], owners: &[(Uid, OwnerState)], has_dependents: bool) -> Decision {
     let stays = owners.iter().any(|(_, state)| *state == OwnerState::Solid);
     if owners.is_empty() || (stays && owners.iter().all(|(_, state)| *state == OwnerState::Solid)) {

@@ -25,11 +25,11 @@ pub(super) enum Deletion {
     /// Not terminating.
     #[default]
     No,
-    /// Terminating; a finalizer of another controller, or the grace period, holds it.
+    /// Terminating; a finalizer of another controller, or the grace period, holds the object.
     Pending,
-    /// Terminating with the finalizer `foregroundDeletion`: the collector deletes its dependents first.
+    /// Terminating with the finalizer `foregroundDeletion`: the collector deletes the dependents first.
     Foreground,
-    /// Terminating with the finalizer `orphan`: the collector removes it from its dependents first.
+    /// Terminating with the finalizer `orphan`: the collector removes the object from all dependents first.
     Orphaning,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// The objects that a change affects: the ones to check.
+/// The objects to check after a change.
 pub(super) type Affected = BTreeSet<Uid>;
 
 /// The graph of owners and dependents.
@@ -83,7 +83,7 @@ impl Graph {
         self.nodes.get(uid)
     }
 
-    /// Returns the dependents of `uid`, in the order of their uids.
+    /// Returns the dependents of `uid`, sorted by uid.
     pub(super) fn dependents(&self, uid: &Uid) -> impl Iterator<Item = &Node> {
         self.dependents.get(uid).into_iter().flatten().filter_map(|dependent| self.nodes.get(dependent))
     }
@@ -155,7 +155,8 @@ impl Graph {
         self.nodes.values().filter(of_resource).map(|node| node.uid.clone()).collect()
     }
 
-    /// Takes an object out of the graph. Its dependents, and the owners that wait for the object, are affected.
+    /// Takes an object out of the graph. The object's dependents, and the owners that wait for the object,
+    /// are affected.
     fn take(&mut self, uid: &Uid, affected: &mut Affected) -> Option<Node> {
         affected.extend(self.dependents.get(uid).into_iter().flatten().cloned());
         let node = self.nodes.remove(uid)?;
@@ -166,7 +167,7 @@ impl Graph {
         Some(node)
     }
 
-    /// Returns the objects that name an owner which was never observed, and for which `wanted` holds.
+    /// Returns the objects with an owner that was never observed, if `wanted` is true for the owner.
     pub(super) fn with_virtual_owner(&self, wanted: impl Fn(&OwnerRef) -> bool) -> Affected {
         let waits = |node: &&Node| {
             node.owners.iter().any(|owner| !self.nodes.contains_key(&owner.uid) && wanted(owner))

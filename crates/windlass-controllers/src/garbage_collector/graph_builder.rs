@@ -11,7 +11,8 @@ use super::decision::{FOREGROUND, ORPHAN};
 use super::graph::{Affected, Deletion, Graph, Node, OwnerRef, Uid, group_of};
 use crate::resources::Resource;
 
-/// How long an owner waits for the first list of a resource, which may hold dependents of it. As kube-controller-manager.
+/// The time that an owner waits for the first list of a resource, because the list may have dependents of the
+/// owner. The value is kube-controller-manager's.
 const FIRST_LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The group and the plural of a resource.
@@ -22,7 +23,8 @@ pub(super) type ResourceKey = (String, String);
 pub(super) struct GraphBuilder {
     graph: Mutex<Graph>,
     kinds: Mutex<BTreeMap<(String, String), Arc<Resource>>>,
-    /// The resources whose first list has not ended, and since when it runs. `None` before the first discovery.
+    /// The resources with an unfinished first list, and the start of each list. `None` before the first
+    /// discovery.
     unlisted: Mutex<Option<BTreeMap<ResourceKey, Instant>>>,
     handle: OnceLock<ControllerHandle<Uid>>,
 }
@@ -49,7 +51,7 @@ impl GraphBuilder {
         }
     }
 
-    /// Replaces the known resources. Objects whose owners are of a kind that was not known before are checked again.
+    /// Replaces the known resources. Objects with owners of newly known kinds are checked again.
     pub(super) fn set_kinds(&self, resources: &[Arc<Resource>]) {
         let by_kind = |resource: &Arc<Resource>| {
             ((resource.api.group.clone(), resource.api.kind.clone()), resource.clone())
@@ -65,33 +67,34 @@ impl GraphBuilder {
         self.enqueue(affected);
     }
 
-    /// Notes the resources whose first list begins now.
+    /// Records the resources whose first list begins now.
     pub(super) fn begin_lists(&self, resources: impl Iterator<Item = ResourceKey>, now: Instant) {
         let mut unlisted = self.unlisted.lock().unwrap_or_else(PoisonError::into_inner);
         unlisted.get_or_insert_default().extend(resources.map(|resource| (resource, now)));
     }
 
-    /// Notes that the first list of a resource has ended, or that its watch was closed.
+    /// Records that the first list of a resource has ended, or that the watch was closed.
     pub(super) fn end_list(&self, resource: &ResourceKey) {
         let mut unlisted = self.unlisted.lock().unwrap_or_else(PoisonError::into_inner);
         unlisted.get_or_insert_default().remove(resource);
     }
 
-    /// Returns whether the graph knows the dependents of every owner: each resource was listed, or its list takes too long to wait for.
+    /// Returns whether the graph knows the dependents of every owner: each resource was listed, or the list
+    /// takes too long to wait.
     pub(super) fn knows_dependents(&self, now: Instant) -> bool {
         let unlisted = self.unlisted.lock().unwrap_or_else(PoisonError::into_inner);
         let late = |since: &Instant| now.duration_since(*since) >= FIRST_LIST_TIMEOUT;
         unlisted.as_ref().is_some_and(|unlisted| unlisted.values().all(late))
     }
 
-    /// Returns the resource of an owner reference, in whichever version it is served.
+    /// Returns the resource of an owner reference, in any served version.
     pub(super) fn resource_of(&self, owner: &OwnerRef) -> Option<Arc<Resource>> {
         let key = (group_of(&owner.api_version).to_owned(), owner.kind.clone());
         self.kinds.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
     }
 }
 
-/// The event handler of one resource's watch.
+/// The event handler of a resource's watch.
 pub(super) struct UpdateGraph {
     pub graph_builder: Arc<GraphBuilder>,
     pub resource: Arc<Resource>,

@@ -1,8 +1,9 @@
-//! The garbage collector: deletes objects whose owners are gone.
+//! The garbage collector: deletes objects without owners.
 //!
-//! It watches the metadata of every resource that discovery lists, including those of CRDs that come and go, and keeps the graph of
-//! owners and dependents. A change in the graph enqueues the uids that it affects, and a worker checks each object and its owners. An
-//! owner counts as absent only if a live read confirms it.
+//! The collector watches the metadata of every resource in discovery, including resources of CRDs that come
+//! and go, and keeps the graph of owners and dependents. A change in the graph enqueues the affected uids,
+//! and a worker checks each object and the object's owners. An owner counts as absent only if a live read
+//! confirms the absence.
 
 mod collector;
 mod decision;

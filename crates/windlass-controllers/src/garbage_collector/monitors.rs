@@ -1,4 +1,4 @@
-//! The monitors of the garbage collector: one watch for each resource that discovery lists.
+//! The monitors of the garbage collector: a watch for each resource in discovery.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,16 +23,16 @@ const RESOURCES: &str = "resources";
 /// How often discovery runs even if no CRD changes.
 const DISCOVERY_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Keeps one watch for each resource.
+/// Keeps a watch for each resource.
 pub(super) struct Monitors {
     graph_builder: Arc<GraphBuilder>,
-    /// The watches. Dropping one stops it.
+    /// The watches. Dropping a watch stops the watch.
     open: Mutex<BTreeMap<ResourceKey, Monitor>>,
 }
 
 struct Monitor {
     resource: Arc<Resource>,
-    /// Whether a CustomResourceDefinition defines the resource.
+    /// True if a CustomResourceDefinition defines the resource.
     is_custom: bool,
     _until: oneshot::Sender<()>,
 }
@@ -45,7 +45,7 @@ impl Monitors {
             .external(stream::iter([RESOURCES]))
     }
 
-    /// Closes the watches of resources that are not served any more, and opens those of new resources.
+    /// Closes the watches of resources that are no longer served, and opens watches of new resources.
     async fn update(&self, found: &[Arc<Resource>], client: &Client) -> Result<()> {
         let wanted: BTreeMap<ResourceKey, &Arc<Resource>> = found
             .iter()
@@ -105,7 +105,7 @@ impl Monitors {
                 match handle.watch(watch).await {
                     Ok(id) => {
                         graph_builder.end_list(&key);
-                        // Returns an error when the sender is dropped, which is the signal to stop.
+                        // The drop of the sender is the signal to stop, and the receiver returns an error.
                         let _ = ended.await;
                         handle.unwatch(id);
                     }

@@ -10,7 +10,7 @@ use super::pod;
 const FIRST: SignedDuration = SignedDuration::from_secs(10);
 const LONGEST: SignedDuration = SignedDuration::from_mins(10);
 
-/// The failures of a Job since a pod of it succeeded.
+/// The failures of a Job since the last success of a pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct BackOff {
     failures: i32,

@@ -21,7 +21,7 @@ impl FinishedAs {
     }
 }
 
-/// Returns how and when a Job finished, if it has.
+/// Returns the kind and time of a finished Job's end.
 pub(crate) fn finished(job: &Job) -> Option<(FinishedAs, Option<Timestamp>)> {
     let conditions = job.status.as_ref()?.conditions.as_deref().unwrap_or_default();
     conditions.iter().filter(|condition| condition.status == "True").find_map(|condition| {
@@ -50,7 +50,7 @@ pub(super) fn new(kind: &str, reason: &str, message: &str, now: Timestamp) -> Jo
     }
 }
 
-/// Sets a condition. A condition that is missing is not added as `False`. Returns whether something changed.
+/// Sets a condition. A missing condition is not added as `False`. Returns whether the list has changed.
 pub(super) fn ensure(list: &mut Vec<JobCondition>, next: JobCondition) -> bool {
     match list.iter_mut().find(|condition| condition.type_ == next.type_) {
         Some(old) => {

@@ -1,4 +1,4 @@
-//! Creates and deletes the pods of Jobs, and counts those that finished.
+//! Creates and deletes the pods of Jobs, and counts finished pods.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,7 +40,7 @@ fn adopters(found: &Pod, cx: &MapContext) -> Result<Vec<ObjectKey>> {
     Ok(jobs.iter().filter(|job| selects(job)).map(key).collect())
 }
 
-/// The controller, with the back-off of each Job by its uid.
+/// The controller, with the back-off of each Job by uid.
 #[derive(Default)]
 struct Jobs {
     back_offs: Mutex<BTreeMap<ObjectKey, (String, BackOff)>>,
@@ -133,7 +133,7 @@ fn record(job: &Job, events: &[JobEvent], cx: &Context<Job>) {
     }
 }
 
-/// Removes the finalizers of pods whose Job has finished or is gone.
+/// Removes the finalizers of pods of finished or deleted Jobs.
 async fn release_leftovers(key: &ObjectKey, cx: &Context<Job>) -> Result<()> {
     let Some(namespace) = key.namespace() else { return Ok(()) };
     for found in cx.lister::<Pod>()?.namespace(namespace).all()?.complete()? {

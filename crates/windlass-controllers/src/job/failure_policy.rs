@@ -1,4 +1,4 @@
-//! `podFailurePolicy`: what a failed pod means for its Job.
+//! `podFailurePolicy`: the consequence of a failed pod for the Job.
 
 use k8s_openapi::api::batch::v1::{
     PodFailurePolicy, PodFailurePolicyOnExitCodesRequirement, PodFailurePolicyRule,
@@ -9,11 +9,11 @@ use kube_core::ResourceExt;
 /// The consequence of a failed pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Consequence {
-    /// It counts towards the back-off limit. No rule matches, or one that says so.
+    /// The pod counts towards the back-off limit: no rule matches, or the rule has the action `Count`.
     Count,
-    /// It does not count.
+    /// The pod does not count.
     Ignore,
-    /// Its index fails.
+    /// The index of the pod fails.
     FailIndex,
     /// The Job fails, with this message.
     FailJob(String),
@@ -35,7 +35,7 @@ pub(super) fn judge(policy: Option<&PodFailurePolicy>, pod: &Pod) -> Consequence
     Consequence::Count
 }
 
-/// Returns what of the pod matches the rule, in words.
+/// Returns the part of the pod that matches the rule, in words.
 fn matching(rule: &PodFailurePolicyRule, status: &PodStatus, pod: &Pod) -> Option<String> {
     let pod = format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any());
     if let Some(codes) = &rule.on_exit_codes {

@@ -1,4 +1,4 @@
-//! A set of completion indexes, as the status of an indexed Job contains it: `0,2-5`.
+//! A set of completion indexes, in the form of an indexed Job's status: `0,2-5`.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 pub(super) struct Indexes(Vec<(i32, i32)>);
 
 impl Indexes {
-    /// Parses a set. Indexes from `completions` on are left out, and so is what is no interval.
+    /// Parses a set. Indexes from `completions` on, and malformed intervals, are left out.
     pub(super) fn parse(text: &str, completions: i32) -> Self {
         let interval = |part: &str| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -1,4 +1,4 @@
-//! The controllers of Jobs: their pods, and their removal after `ttlSecondsAfterFinished`.
+//! The controllers of Jobs: pods, and the removal of Jobs after `ttlSecondsAfterFinished`.
 
 mod back_off;
 mod conditions;

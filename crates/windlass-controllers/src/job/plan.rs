@@ -1,7 +1,8 @@
-//! The next changes of a Job's pods, and its next status.
+//! The next changes of a Job's pods, and the next status.
 //!
-//! Finished pods are counted in three steps, so that none is lost or counted twice: their uids are written into
-//! `status.uncountedTerminatedPods`, then their finalizers are removed, then they move into the counters.
+//! Finished pods are counted in three steps: the uids are written into `status.uncountedTerminatedPods`, then
+//! the finalizers are removed, and then the pods move into the counters. No pod is therefore lost or counted
+//! twice.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::pods;
 mod count;
 mod pods_to_run;
 
-/// The largest number of pods that are created or deleted in one reconcile, as in Kubernetes.
+/// The largest number of pods that a reconcile creates or deletes, as in Kubernetes.
 const BURST: usize = 500;
 
 /// An Event to record about the Job.
@@ -37,16 +38,16 @@ pub(super) struct JobEvent {
 /// The changes to make, in this order.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// Pods to release and delete: they do not count as failed.
+    /// Pods to release and delete without counting the pods as failed.
     pub discard: Vec<Arc<Pod>>,
     /// Pods to delete because the Job has ended.
     pub kill: Vec<Arc<Pod>>,
     pub create: Vec<Pod>,
-    /// Events about what was decided before the status is written.
+    /// Events about decisions before the write of the status.
     pub events: Vec<JobEvent>,
     /// The status to write before finalizers are removed.
     pub before: JobStatus,
-    /// The pods whose finalizer is to be removed.
+    /// The pods to release from the finalizer.
     pub release: Vec<Arc<Pod>>,
     /// The status to write after.
     pub after: JobStatus,
@@ -56,7 +57,7 @@ pub(super) struct Plan {
     pub wake_at: Option<Timestamp>,
 }
 
-/// What is known about a Job and its pods in one reconcile.
+/// The known facts about a Job and the Job's pods in a reconcile.
 struct View<'a> {
     job: &'a Job,
     spec: JobSpec,
@@ -184,7 +185,7 @@ impl<'a> View<'a> {
         judge(self.spec.pod_failure_policy.as_ref(), found)
     }
 
-    /// Returns the index of a pod, if it is one that the Job has.
+    /// Returns the index of a pod, if the Job has that index.
     fn index(&self, found: &Pod) -> Option<i32> {
         pod::index(found).filter(|index| *index < self.completions())
     }
@@ -240,7 +241,7 @@ impl<'a> View<'a> {
         start.0.checked_add(limit).ok()
     }
 
-    /// Returns the condition with which the Job is ending, if it is.
+    /// Returns the condition with which the Job is ending, if the Job is ending.
     fn outcome(&self, status: &JobStatus) -> Option<JobCondition> {
         let conditions = status.conditions.as_deref().unwrap_or_default();
         if let Some(met) = conditions::holding(conditions, "SuccessCriteriaMet") {
@@ -321,7 +322,7 @@ impl<'a> View<'a> {
         terminating
     }
 
-    /// Keeps the condition `Suspended`, and the start time with it.
+    /// Updates the condition `Suspended` and the start time.
     fn suspend_or_resume(&self, status: &mut JobStatus) -> Option<JobEvent> {
         let suspended = self.is_suspended();
         let (reason, message) =
@@ -351,7 +352,7 @@ fn sum(counted: Option<i32>, new: usize, uncounted: Option<&[String]>) -> i32 {
     counted.unwrap_or(0).saturating_add(i32::try_from(more).unwrap_or(i32::MAX))
 }
 
-/// Returns the two lists of uncounted pods, which are empty if the status has none.
+/// Returns the two lists of uncounted pods. A missing list becomes empty.
 fn lists(uncounted: &mut UncountedTerminatedPods) -> [&mut Option<Vec<String>>; 2] {
     [&mut uncounted.succeeded, &mut uncounted.failed]
 }

@@ -1,4 +1,4 @@
-//! The pods of Jobs: their finalizer, their index, when they finished, and how they are made.
+//! The pods of Jobs: finalizer, index, finish time, and creation.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use kube_core::ResourceExt;
 
 use crate::pods;
 
-/// The finalizer that keeps a pod until it is counted.
+/// The finalizer that keeps a pod until the pod is counted.
 pub(super) const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 /// The annotation and label with the completion index.
 pub(super) const INDEX: &str = "batch.kubernetes.io/job-completion-index";
@@ -33,13 +33,14 @@ pub(super) fn index(pod: &Pod) -> Option<i32> {
     pods::annotation(pod, INDEX)?.parse().ok().filter(|index| *index >= 0)
 }
 
-/// Returns how often the index of a pod failed before: failures that count, and those that are ignored.
+/// Returns the earlier failures of the pod's index: counted failures, and ignored failures.
 pub(super) fn earlier_failures(pod: &Pod) -> (i32, i32) {
     let count = |key| pods::annotation(pod, key).and_then(|text| text.parse().ok()).unwrap_or(0).max(0);
     (count(FAILURES), count(IGNORED_FAILURES))
 }
 
-/// Returns whether a pod counts as failed. One that is terminating does, unless pods are replaced only when they have failed.
+/// Returns whether a pod counts as failed. A terminating pod counts, unless pods are replaced only after a
+/// failure.
 pub(super) fn is_failed(pod: &Pod, job: &Job) -> bool {
     match pods::phase(pod) {
         "Failed" => true,
@@ -48,14 +49,14 @@ pub(super) fn is_failed(pod: &Pod, job: &Job) -> bool {
     }
 }
 
-/// Returns whether a pod that is terminating is replaced only after it has ended.
+/// Returns whether a terminating pod is replaced only after the pod's end.
 pub(super) fn replaces_only_failed(job: &Job) -> bool {
     job.spec.as_ref().is_some_and(|spec| {
         spec.pod_replacement_policy.as_deref() == Some("Failed") || spec.pod_failure_policy.is_some()
     })
 }
 
-/// Returns when the pod finished: the end of its last container, or else the best that its status says.
+/// Returns the finish time of a pod: the end of the last container, or else the best time in the status.
 pub(super) fn finished_at(pod: &Pod) -> Timestamp {
     let ends = |pod: &Pod| -> Option<Timestamp> {
         let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
@@ -77,7 +78,8 @@ pub(super) fn finished_at(pod: &Pod) -> Timestamp {
     ends(pod).or_else(unready).or_else(deleted).or_else(created).unwrap_or(Timestamp::MIN)
 }
 
-/// Returns a new pod of the Job, for an index if it has any. `failures` are those of the index before, if they are counted.
+/// Returns a new pod of the Job, for an index of an indexed Job. `failures` are the earlier failures of the
+/// index, if failures are counted.
 pub(super) fn new(job: &Job, index: Option<i32>, failures: Option<(i32, i32)>) -> Pod {
     let template = job.spec.clone().unwrap_or_default().template;
     let mut pod = pods::from_template(&template, job);
@@ -105,7 +107,7 @@ pub(super) fn new(job: &Job, index: Option<i32>, failures: Option<(i32, i32)>) -
     pod
 }
 
-/// Adds the environment variable with the index to a container that does not set it.
+/// Adds the environment variable with the index to a container that does not set the variable.
 fn tell_index(container: &mut Container) {
     let variables = container.env.get_or_insert_default();
     if variables.iter().any(|variable| variable.name == INDEX_VARIABLE) {

@@ -9,7 +9,7 @@ use windlass_runtime::{Context, Error, Object, Result};
 use super::pod::{self, TRACKING};
 use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 
-/// Removes the finalizer of a pod, if it has it and still exists.
+/// Removes the finalizer of an existing pod that has the finalizer.
 pub(super) async fn release<K>(cx: &Context<K>, found: &Pod) -> Result<()>
 where
     K: Object + Resource<DynamicType = ()>,

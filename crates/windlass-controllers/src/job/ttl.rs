@@ -1,4 +1,4 @@
-//! Deletes finished Jobs after their `ttlSecondsAfterFinished`.
+//! Deletes finished Jobs after `ttlSecondsAfterFinished`.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};

@@ -159,7 +159,7 @@ fn run(program: &str, args: &[&str]) -> Option<Outcome> {
     }
 }
 
-/// The sum of the times, as `sleep` reads them: a number of seconds, or a number with a unit.
+/// Returns the sum of the times, in the syntax of `sleep`: a number of seconds, or a number with a unit.
 fn sleep_time(args: &[&str]) -> Option<Duration> {
     let mut total = Duration::ZERO;
     for arg in args {

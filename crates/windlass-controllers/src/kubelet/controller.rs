@@ -198,7 +198,7 @@ impl Kubelet {
     }
 }
 
-/// Whether the pod is not admitted yet.
+/// Returns whether the pod is not admitted yet.
 fn is_new(pod: &Pod) -> bool {
     let status = pod.status.as_ref();
     let is_started = status.is_some_and(|status| status.start_time.is_some());
@@ -210,8 +210,8 @@ fn has_ended(pod: &Pod) -> bool {
     matches!(phase, Some("Succeeded" | "Failed"))
 }
 
-/// Whether a pod that was admitted before has a port of the node that this one wants. The scheduler sees to that; a pod may
-/// come without it.
+/// Returns whether an earlier pod has a port of the node that this pod wants. The scheduler prevents such
+/// pods; a pod may bypass the scheduler.
 fn finds_ports_taken(pod: &Pod, cx: &Context<Pod>) -> Result<bool> {
     let wanted = host_ports(pod);
     if wanted.is_empty() {

@@ -53,7 +53,7 @@ pub struct ContainerLogs {
     pub current: PathBuf,
     /// The file of the start before, for `kubectl logs --previous`.
     pub previous: Option<PathBuf>,
-    /// Whether the container runs, so that lines may follow.
+    /// True if the container runs, so that lines may follow.
     pub is_running: bool,
 }
 

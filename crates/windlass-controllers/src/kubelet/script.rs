@@ -62,7 +62,8 @@ pub(super) struct ContainerScript {
     pub stop_after: Duration,
     /// `image-pull: fail`: the image cannot be pulled.
     pub image_missing: bool,
-    /// Whether an annotation or the command controls the container. If not, the program of the image is missing.
+    /// True if an annotation or the command controls the container. If not, the program of the image is
+    /// missing.
     pub is_known: bool,
 }
 

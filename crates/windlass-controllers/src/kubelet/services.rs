@@ -62,7 +62,7 @@ impl Protocol {
 /// Where a listener listens.
 type Port = (Protocol, SocketAddr);
 
-/// What a listener does.
+/// The target of a listener.
 #[derive(Clone)]
 enum Target {
     Endpoints(Arc<Backends>),
@@ -78,7 +78,7 @@ pub(super) struct ServiceProxy {
     table: Mutex<Table>,
     /// Held while listeners are made, so that no address is taken twice.
     listening: tokio::sync::Mutex<()>,
-    /// Whether the Service `kubernetes` has an endpoint.
+    /// True if the Service `kubernetes` has an endpoint.
     is_ready: watch::Sender<bool>,
 }
 

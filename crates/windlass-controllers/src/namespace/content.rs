@@ -1,4 +1,4 @@
-//! Deletes the contents of a namespace and counts what remains.
+//! Deletes the contents of a namespace and counts the remaining objects.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::resources::{self, Resource};
 
 /// How many resources are deleted concurrently.
 const CONCURRENCY: usize = 8;
-/// Pods, as the conditions of a namespace name them.
+/// The resource of pods, in the form of a namespace's conditions.
 const PODS: &str = "pods.";
 
-/// Deletes the objects of the namespace once, and returns what remains. While pods remain, all other objects stay: pods that
-/// are still running may need them (KEP-5080).
+/// Deletes the objects of the namespace once, and returns the remaining objects. While pods remain, all other
+/// objects stay: pods that are still running may need them (KEP-5080).
 pub(super) async fn delete_all_content(client: &Client, namespace: &str) -> ContentStatus {
     let mut content = ContentStatus::default();
     let found = match resources::discover(client).await {
@@ -38,7 +38,7 @@ pub(super) async fn delete_all_content(client: &Client, namespace: &str) -> Cont
     content
 }
 
-/// Deletes the objects of some resources, and notes what remains.
+/// Deletes the objects of some resources, and records the remaining objects.
 async fn delete_resources(
     client: &Client,
     namespace: &str,
@@ -54,7 +54,7 @@ async fn delete_resources(
     while let Some((resource, left)) = emptied.next().await {
         match left {
             Ok(left) => count_remaining(content, &resource, &left),
-            // The CRD was deleted meanwhile, and its objects with it.
+            // The CRD was deleted meanwhile, together with all objects.
             Err(error) if error.is_not_found() => {}
             Err(error) => content.failures.push(format!("{}: {error}", resource.name())),
         }

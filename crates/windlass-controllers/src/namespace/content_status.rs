@@ -1,4 +1,4 @@
-//! The progress of a namespace's deletion, and the conditions that show it.
+//! The progress of a namespace's deletion, and the conditions about the progress.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::conditions;
 
-/// The result of one pass through a namespace.
+/// The result of a pass through a namespace.
 #[derive(Debug, Default)]
 pub(super) struct ContentStatus {
-    /// The error of discovery, if it failed: some resources may be unknown.
+    /// The error of a failed discovery: some resources may be unknown.
     pub discovery_failure: Option<String>,
     /// The errors of failed requests.
     pub failures: Vec<String>,
@@ -24,7 +24,7 @@ pub(super) struct ContentStatus {
 }
 
 impl ContentStatus {
-    /// Returns whether the namespace is empty, so that it can be finalized.
+    /// Returns whether the namespace is empty and can be finalized.
     pub(super) fn is_empty(&self) -> bool {
         self.discovery_failure.is_none() && self.failures.is_empty() && self.remaining.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Deletes the contents of terminating namespaces, then finalizes them.
+//! Deletes the contents of terminating namespaces, then finalizes the namespaces.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -23,7 +23,7 @@ struct PodCollector {
     missing: Mutex<Missing>,
 }
 
-/// Returns the controller. It has one key, which stands for all pods.
+/// Returns the controller. A single key stands for all pods.
 pub(crate) fn controller() -> Controller {
     Controller::keyed::<Pod>("pod-garbage-collector-controller", PodCollector::default())
         .reads::<Pod>()
@@ -71,7 +71,8 @@ fn orphaned(pod: &Pod) -> PodCondition {
     }
 }
 
-/// Deletes a pod at once. One that has not ended has failed first, because there is no kubelet to say how it ends.
+/// Deletes a pod at once. A pod that has not ended is first marked as failed, because no kubelet reports the
+/// end.
 async fn delete(pod: &Pod, condition: Option<PodCondition>, cx: &Context<Pod>) -> Result<()> {
     let pods: Api<Pod> = Api::namespaced(cx.client().clone(), &pod.namespace().unwrap_or_default());
     let name = pod.name_any();

@@ -1,4 +1,4 @@
-//! The pod garbage collector: deletes pods that have ended when there are too many, and those that no kubelet will delete.
+//! The pod garbage collector: deletes surplus ended pods, and pods that no kubelet will delete.
 
 mod controller;
 mod plan;

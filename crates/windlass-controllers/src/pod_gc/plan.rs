@@ -11,19 +11,19 @@ use crate::{conditions, pods};
 
 /// How many pods that have ended are kept in a cluster.
 const KEPT: usize = 12_500;
-/// How long a node is missing before its pods are.
+/// The time for which a node must be missing before the node's pods are deleted.
 const QUARANTINE: SignedDuration = SignedDuration::from_secs(40);
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
 /// The nodes of pods that do not exist, since when.
 pub(super) type Missing = BTreeMap<String, Timestamp>;
 
-/// What to delete.
+/// The pods to delete.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Plan {
-    /// Whatever their nodes.
+    /// Regardless of the node.
     pub(super) delete: Vec<Arc<Pod>>,
-    /// If their nodes do not exist.
+    /// If the node does not exist.
     pub(super) orphans: Vec<Arc<Pod>>,
 }
 
@@ -53,12 +53,12 @@ pub(super) fn plan(pods: &[Arc<Pod>], nodes: &[Arc<Node>], missing: &mut Missing
     plan
 }
 
-/// Returns the name of the node of a pod; empty if it has none.
+/// Returns the name of the node of a pod; empty without a node.
 pub(super) fn node_of(pod: &Pod) -> &str {
     pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default()
 }
 
-/// Returns the pods that have ended beyond those that are kept: first the evicted ones, then the oldest.
+/// Returns the ended pods beyond the limit: first evicted pods, then the oldest pods.
 fn too_many(pods: &[Arc<Pod>], kept: usize) -> Vec<Arc<Pod>> {
     let mut ended: Vec<&Arc<Pod>> =
         pods.iter().filter(|pod| !matches!(pods::phase(pod), "Pending" | "Running" | "Unknown")).collect();

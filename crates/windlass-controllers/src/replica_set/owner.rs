@@ -1,4 +1,4 @@
-//! The kinds that keep a number of equal pods: ReplicaSets, and ReplicationControllers as their older form.
+//! The kinds with a number of equal pods: ReplicaSets, and ReplicationControllers, the older form.
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition, ReplicaSetSpec, ReplicaSetStatus};
@@ -14,7 +14,7 @@ use windlass_runtime::Object;
 pub(super) trait ReplicaOwner:
     Object + Resource<DynamicType = (), Scope = NamespaceResourceScope> + Serialize + Sized
 {
-    /// The name of its controller.
+    /// The name of the controller.
     const CONTROLLER: &str;
     type Status: Serialize + Send;
 

@@ -1,4 +1,4 @@
-//! The pods to create and delete for a ReplicaSet, and its next status.
+//! The pods to create and delete for a ReplicaSet, and the next status.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::pods;
 
-/// The changes to make, and the status before they are made.
+/// The changes to make, and the status before the changes.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub create: usize,
-    /// The pods to delete, first those that are least ready.
+    /// The pods to delete, beginning with the least ready pods.
     pub delete: Vec<Arc<Pod>>,
     pub status: ReplicaSetStatus,
     /// When a ready pod becomes available.
     pub wake_at: Option<Timestamp>,
 }
 
-/// The largest number of pods that are created or deleted in one reconcile, as in Kubernetes.
+/// The largest number of pods that a reconcile creates or deletes, as in Kubernetes.
 const BURST: usize = 500;
 
 /// Plans the next step for the pods that the ReplicaSet controls.
@@ -69,7 +69,7 @@ fn count(n: usize) -> i32 {
     i32::try_from(n).unwrap_or(i32::MAX)
 }
 
-/// Returns a number as a status contains it: absent if it is 0.
+/// Returns a number in the form of a status: absent if 0.
 fn nonzero(n: usize) -> Option<i32> {
     (n > 0).then_some(count(n))
 }

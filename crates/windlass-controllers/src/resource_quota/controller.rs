@@ -17,7 +17,7 @@ use super::replenish::Monitors;
 use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 use crate::resources::{self, Resource};
 
-/// How often each quota is counted even if nothing changes, as in kube-controller-manager.
+/// The interval at which each quota is counted even without a change, as in kube-controller-manager.
 const RESYNC_INTERVAL: Duration = Duration::from_mins(5);
 /// How long the resources that discovery lists are used.
 const DISCOVERY_INTERVAL: SignedDuration = SignedDuration::from_secs(30);
@@ -49,7 +49,7 @@ impl Reconciler<ResourceQuota> for Quotas {
             return Ok(Action::done());
         };
         let api: Api<ResourceQuota> = Api::namespaced(cx.client().clone(), namespace);
-        // A live read: what is counted below must not be older than the quota that is written.
+        // A live read: the count below must not be older than the written quota.
         let Some(quota) = api.get_opt(key.name()).await.map_err(Error::from)? else {
             return Ok(Action::done());
         };
@@ -80,7 +80,8 @@ impl Reconciler<ResourceQuota> for Quotas {
 }
 
 impl Quotas {
-    /// Returns what is used of a quota's resources, and whether all of them are served. What cannot be counted keeps its amount.
+    /// Returns the usage of a quota's resources, and true if all resources are served. A resource that cannot
+    /// be counted keeps the earlier amount.
     async fn count(
         &self,
         object: &Value,

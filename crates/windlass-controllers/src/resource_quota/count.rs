@@ -10,7 +10,8 @@ use windlass_runtime::{Error, Result};
 
 use crate::resources::Resource;
 
-/// Returns what the objects of a resource use of a quota's resources. The list is not older than any write that this client has seen.
+/// Returns the usage of a quota's resources by the objects of a resource. The list is not older than any
+/// write that this client has seen.
 pub(super) async fn used(
     client: &Client,
     namespace: &str,

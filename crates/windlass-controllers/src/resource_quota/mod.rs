@@ -1,8 +1,9 @@
 //! The quota controller: keeps `status.hard` and `status.used` of ResourceQuotas.
 //!
-//! The API server adds to the usage when it admits a write. This controller gives back what is not used any more, and counts what was
-//! there before the quota. It counts live objects at a revision that is not older than the quota, and writes the status only if the
-//! quota has not changed meanwhile: an object that was admitted in between is never left out.
+//! The API server adds to the usage when admitting a write. This controller subtracts unused amounts, and
+//! counts objects that are older than the quota. The controller counts live objects at a revision that is not
+//! older than the quota, and writes the status only if the quota has not changed meanwhile: objects that were
+//! admitted in between are therefore never left out.
 
 mod controller;
 mod count;

@@ -1,4 +1,4 @@
-//! Which changes of objects make a quota be counted again.
+//! The changes of objects after which a quota is counted again.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -27,7 +27,8 @@ impl Monitors {
         let _ = self.handle.set(handle);
     }
 
-    /// Opens the watch of a resource, if it is not open yet. A watch that cannot be opened is tried again by the next call.
+    /// Opens the watch of a resource, unless the watch is open already. A watch that cannot be opened is
+    /// tried again by the next call.
     pub(super) async fn open(
         &self,
         resource: &Resource,
@@ -59,7 +60,7 @@ impl Monitors {
     }
 }
 
-/// Enqueues the quotas of a namespace in which less may be used after a change.
+/// Enqueues the quotas of a namespace if the usage may have decreased.
 pub(super) struct Replenish {
     pub(super) evaluator: Evaluator,
 }
@@ -84,7 +85,7 @@ impl EventHandler<ObjectKey> for Replenish {
 }
 
 impl Replenish {
-    /// Returns whether an update may have given something back.
+    /// Returns whether an update may have decreased the usage.
     fn may_use_less(&self, old: &RawObject, new: &RawObject) -> Result<bool, BoxError> {
         match self.evaluator {
             Evaluator::Count(_) | Evaluator::DeviceClaims => Ok(false),
@@ -101,7 +102,7 @@ impl Replenish {
     }
 }
 
-/// Returns whether a pod has ended, has changed its scope, or runs with other resources.
+/// Returns whether a pod has ended, has changed scopes, or runs with other resources.
 fn pod_may_use_less(old: &Pod, new: &Pod) -> bool {
     let deadline = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.active_deadline_seconds).is_some();
     let phase = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.clone());

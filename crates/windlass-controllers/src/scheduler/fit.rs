@@ -1,4 +1,4 @@
-//! Decides which node a pod fits on.
+//! Chooses a node for a pod.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +12,21 @@ use crate::node_fit::{matches_affinity, tolerates_cordon, untolerated_taint};
 /// Amounts by resource name (`cpu`, `memory`, `pods`, …).
 pub(super) type ResourceList = BTreeMap<String, Milli>;
 
-/// What pods request of a node.
+/// The resources that pods request of a node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Requests {
     pub amounts: ResourceList,
     pub ports: Vec<HostPort>,
 }
 
-/// A node, and what its pods request.
+/// A node, and the requests of the node's pods.
 #[derive(Debug)]
 pub(super) struct Candidate<'a> {
     pub node: &'a Node,
     pub requested: Requests,
 }
 
-/// Chooses the node with the fewest pods, and among equal ones the first by name.
+/// Chooses the node with the fewest pods. Among equal nodes, the first by name wins.
 ///
 /// # Errors
 /// No node fits: the reason in the words of kube-scheduler.
@@ -58,7 +58,7 @@ fn explain(nodes: usize, counts: &BTreeMap<String, usize>) -> String {
     format!("0/{nodes} nodes are available: {}.", reasons.join(", "))
 }
 
-/// Returns why the pod does not fit on the node. Empty if it fits.
+/// Returns the reasons why the pod does not fit on the node. Empty if the pod fits.
 fn rejections(pod: &Pod, wanted: &Requests, candidate: &Candidate<'_>) -> Vec<String> {
     let node = candidate.node;
     let spec = pod.spec.clone().unwrap_or_default();
@@ -102,12 +102,13 @@ fn shortages(wanted: &ResourceList, candidate: &Candidate<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Returns what a pod requests of its node.
+/// Returns the resources that a pod requests of a node.
 pub(super) fn requests(pod: &Pod) -> Requests {
     Requests { amounts: amounts(pod), ports: host_ports(pod) }
 }
 
-/// Returns the resources that a pod requests: the sum of its containers, or its largest init container if that is more; and one pod.
+/// Returns the resources that a pod requests: the sum of the containers, or the largest init container if
+/// larger; and one pod.
 fn amounts(pod: &Pod) -> ResourceList {
     let mut total = ResourceList::from([("pods".to_owned(), Milli(1000))]);
     let Some(spec) = &pod.spec else { return total };

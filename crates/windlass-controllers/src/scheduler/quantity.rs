@@ -4,14 +4,14 @@ use std::str::FromStr;
 
 use windlass_schema::{Quantity, QuantityError};
 
-/// An amount in thousandths of its unit: `100m` of CPU is 100, `1Ki` of memory 1,024,000.
+/// An amount in thousandths of the unit: `100m` of CPU is 100, `1Ki` of memory 1,024,000.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Milli(pub i128);
 
 impl FromStr for Milli {
     type Err = QuantityError;
 
-    /// Parses a quantity and rounds it up to a thousandth, as Kubernetes does.
+    /// Parses a quantity and rounds the amount up to a thousandth, as in Kubernetes.
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         text.parse().map(|quantity: Quantity| Self(quantity.to_milli()))
     }

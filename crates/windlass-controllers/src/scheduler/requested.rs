@@ -7,7 +7,7 @@ use windlass_runtime::ObjectKey;
 use super::fit::{Requests, ResourceList, add};
 use super::quantity::Milli;
 
-/// What is requested, by pod and by node.
+/// The requested resources, by pod and by node.
 #[derive(Debug, Default)]
 pub(super) struct RequestedResources {
     pods: BTreeMap<ObjectKey, (String, Requests)>,
@@ -38,7 +38,7 @@ impl RequestedResources {
         }
     }
 
-    /// Returns what the pods of a node request.
+    /// Returns the requests of a node's pods.
     pub(super) fn on_node(&self, node: &str) -> Requests {
         self.nodes.get(node).cloned().unwrap_or_default()
     }

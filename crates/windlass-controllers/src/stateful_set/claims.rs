@@ -1,4 +1,4 @@
-//! Who owns the claims of a StatefulSet: `persistentVolumeClaimRetentionPolicy`.
+//! The owners of a StatefulSet's claims: `persistentVolumeClaimRetentionPolicy`.
 
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
@@ -8,7 +8,7 @@ use kube_core::Resource;
 use super::identity;
 use crate::adoption;
 
-/// The claims that go when the set is deleted, and those that go when it is scaled down.
+/// The claims that are deleted with the set, and the claims that are deleted on a scale-down.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Policy {
     delete_with_set: bool,
@@ -27,16 +27,16 @@ impl Policy {
     }
 }
 
-/// What must happen to the owners of a claim.
+/// The needed change of a claim's owners.
 #[derive(Debug, PartialEq)]
 pub(super) enum Owners {
-    /// They are as the policy wants them.
+    /// The owners agree with the policy.
     UpToDate,
     /// Replace them.
     Replace(Vec<OwnerReference>),
 }
 
-/// Returns whether another controller owns the claim, so that the policy does not apply to it.
+/// Returns whether another controller owns the claim. The policy does not apply to such a claim.
 pub(super) fn has_other_controller(claim: &PersistentVolumeClaim, set: &StatefulSet, pod: &Pod) -> bool {
     let policy = Policy::of(set);
     (policy.delete_with_set || policy.delete_when_scaled)
@@ -47,7 +47,8 @@ pub(super) fn has_other_controller(claim: &PersistentVolumeClaim, set: &Stateful
         })
 }
 
-/// Returns whether the claim belongs to an earlier pod of the same name, and is about to be collected with it.
+/// Returns whether the claim belongs to an earlier pod of the same name, and is about to be collected with
+/// that pod.
 pub(super) fn is_stale(claim: &PersistentVolumeClaim, set: &StatefulSet, pod: &Pod) -> bool {
     Policy::of(set).delete_when_scaled && has_stale(claim, pod)
 }
@@ -85,7 +86,7 @@ fn owners(claim: &PersistentVolumeClaim) -> &[OwnerReference] {
     claim.metadata.owner_references.as_deref().unwrap_or_default()
 }
 
-/// Returns whether a reference names this kind and name, with whatever uid.
+/// Returns whether a reference names this kind and name, with any uid.
 fn refers<K: Resource<DynamicType = ()>>(reference: &OwnerReference, owner: &K) -> bool {
     reference.kind == K::kind(&())
         && reference.api_version == K::api_version(&())

@@ -62,7 +62,7 @@ async fn reconcile(key: ObjectKey, cx: Context<StatefulSet>) -> Result<Action> {
     Ok(wake::at(plan.wake_at, cx.now()))
 }
 
-/// Returns the pods of the set, after adoption. Only pods that are named after the set can be its pods.
+/// Returns the pods of the set, after adoption. Only pods with a name of the set can be pods of the set.
 async fn owned_pods(set: &StatefulSet, cx: &Context<StatefulSet>) -> Result<Vec<Arc<Pod>>> {
     let (Some(spec), Some(uid)) = (&set.spec, &set.metadata.uid) else { return Ok(Vec::new()) };
     let pods = cx.lister::<Pod>()?.namespace(&set.namespace().unwrap_or_default()).all()?.complete()?;
@@ -122,7 +122,7 @@ async fn run(task: &Task, set: &StatefulSet, cx: &Context<StatefulSet>) -> Resul
     }
 }
 
-/// Records what became of a change.
+/// Records the result of a change.
 struct Report<'a> {
     set: &'a StatefulSet,
     cx: &'a Context<StatefulSet>,

@@ -1,4 +1,5 @@
-//! The revisions of a StatefulSet: finds or creates that of the current template, and deletes old ones.
+//! The revisions of a StatefulSet: finds or creates the revision of the current template, and deletes old
+//! revisions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +24,8 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Reads the revisions of the set, adopts those without an owner, and creates that of the template if it is missing.
+    /// Reads the revisions of the set, adopts revisions without an owner, and creates a missing revision of
+    /// the template.
     pub(super) async fn load(set: &StatefulSet, cx: &Context<StatefulSet>) -> Result<Self> {
         let (Some(spec), Some(uid)) = (&set.spec, &set.metadata.uid) else {
             return Err(Error::other("a stateful set without a spec"));

@@ -33,7 +33,7 @@ pub(super) fn ordinals(set: &StatefulSet) -> Range<i32> {
     start..start.saturating_add(spec.and_then(|spec| spec.replicas).unwrap_or(1))
 }
 
-/// Returns a pod of the set, as it is created.
+/// Returns a new pod of the set.
 pub(super) fn new_pod(set: &StatefulSet, template: &PodTemplateSpec, revision: &str, ordinal: i32) -> Pod {
     let mut pod = pods::from_template(template, set);
     pod.metadata.name = Some(format!("{}-{ordinal}", set.name_any()));
@@ -46,7 +46,7 @@ pub(super) fn new_pod(set: &StatefulSet, template: &PodTemplateSpec, revision: &
     pod
 }
 
-/// Returns the pod with its labels and volumes restored, or `None` if they are as they must be.
+/// Returns the pod with restored labels and volumes, or `None` if the pod needs no change.
 pub(super) fn repaired(set: &StatefulSet, pod: &Pod) -> Option<Pod> {
     let ordinal = ordinal(pod)?;
     let named = pods::label(pod, POD_NAME) == pod.metadata.name.as_deref();
@@ -66,7 +66,7 @@ fn set_identity(pod: &mut Pod, ordinal: i32) {
     labels.insert(POD_INDEX.to_owned(), ordinal.to_string());
 }
 
-/// Returns the claims of a pod, with the names of their volumes.
+/// Returns the claims of a pod, with the names of the volumes.
 pub(super) fn claims(set: &StatefulSet, ordinal: i32) -> Vec<(String, PersistentVolumeClaim)> {
     let Some(spec) = &set.spec else { return Vec::new() };
     let of_template = |template: &PersistentVolumeClaim| {

@@ -1,4 +1,4 @@
-//! The next changes of a StatefulSet's pods and claims, and its next status.
+//! The next changes of a StatefulSet's pods and claims, and the next status.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::identity;
 use crate::pods;
 use crate::revisions::POD_REVISION;
 
-/// One change to make.
+/// A change to make.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Task {
     CreateClaim {
@@ -27,7 +27,7 @@ pub(super) enum Task {
         owners: Vec<OwnerReference>,
         pod: String,
     },
-    /// Another controller owns the claim: the retention policy does not apply to it.
+    /// Another controller owns the claim: the retention policy does not apply to the claim.
     ReportConflict {
         claim: String,
     },
@@ -45,12 +45,12 @@ pub(super) enum Task {
 /// A revision of the template.
 #[derive(Clone, Debug)]
 pub(super) struct Version {
-    /// The name of its ControllerRevision.
+    /// The name of the ControllerRevision.
     pub name: String,
     pub template: PodTemplateSpec,
 }
 
-/// What a plan is made from.
+/// The input of a plan.
 #[derive(Clone, Copy)]
 pub(super) struct Input<'a> {
     pub set: &'a StatefulSet,
@@ -63,7 +63,7 @@ pub(super) struct Input<'a> {
     pub now: Timestamp,
 }
 
-/// The changes to make, and the status to write after them.
+/// The changes to make, and the status to write after the changes.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub tasks: Vec<Task>,
@@ -72,7 +72,7 @@ pub(super) struct Plan {
     pub wake_at: Option<Timestamp>,
 }
 
-/// A pod at its ordinal: one that exists, or the one to create.
+/// A pod at an ordinal: an existing pod, or the pod to create.
 struct Replica {
     pod: Arc<Pod>,
     exists: bool,
@@ -148,7 +148,8 @@ impl Planner<'_> {
         Flow::Continue(())
     }
 
-    /// Runs one step. What ends the reconcile in order is no reason to wait if pods are managed in parallel.
+    /// Runs a step. If pods are managed in parallel, continues with the next pod even if the step has to
+    /// wait.
     fn or_next(&mut self, step: impl FnOnce(&mut Self) -> Flow) -> Flow {
         let flow = step(self);
         if self.ordered { flow } else { Flow::Continue(()) }
@@ -164,7 +165,7 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// Returns the pod to create: of the current revision below the partition, else of the new one.
+    /// Returns the pod to create: of the current revision below the partition, else of the new revision.
     fn missing(&self, ordinal: i32) -> Pod {
         let Input { set, current, update, .. } = self.input;
         let strategy = self.spec.update_strategy.as_ref();
@@ -240,7 +241,7 @@ impl Planner<'_> {
         self.set_claim_owners(pod);
     }
 
-    /// Plans the claims that are missing. Returns false if one is terminating, so that the pod cannot be created.
+    /// Plans missing claims. Returns `false` if a claim is terminating: the pod cannot be created.
     fn create_claims(&mut self, pod: &Pod) -> bool {
         let mut leaving = Vec::new();
         for (_, claim) in self.claims_of(pod) {
@@ -266,7 +267,7 @@ impl Planner<'_> {
         identity::ordinal(pod).map(|ordinal| identity::claims(self.input.set, ordinal)).unwrap_or_default()
     }
 
-    /// Plans the owners that the retention policy asks for. Returns whether one has to change.
+    /// Plans the owners that the retention policy asks for. Returns whether an owner has to change.
     fn set_claim_owners(&mut self, pod: &Pod) -> bool {
         let before = self.tasks.len();
         for (_, template) in self.claims_of(pod) {
@@ -311,7 +312,8 @@ impl Planner<'_> {
         Flow::Break(())
     }
 
-    /// Plans the rolling update: deletes the pod with the highest ordinal that is not of the new revision, if all above it are available.
+    /// Plans the rolling update: deletes the highest pod of an old revision, if all higher pods are
+    /// available.
     fn roll(&mut self, status: &mut StatefulSetStatus) {
         let strategy = self.spec.update_strategy.clone().unwrap_or_default();
         if strategy.type_.as_deref() == Some("OnDelete") {
@@ -333,7 +335,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Makes the new revision the current one when all pods are ready and of it.
+    /// Makes the new revision the current revision when all pods are ready and have the new revision.
     fn complete_rollout(&self, status: &mut StatefulSetStatus) {
         let strategy = self.spec.update_strategy.as_ref().and_then(|strategy| strategy.type_.as_deref());
         let replicas = self.spec.replicas.unwrap_or(1);
@@ -349,7 +351,7 @@ impl Planner<'_> {
     }
 }
 
-/// Returns a number as a status contains it: absent if it is 0.
+/// Returns a number in the form of a status: absent if 0.
 fn nonzero(number: i32) -> Option<i32> {
     (number != 0).then_some(number)
 }

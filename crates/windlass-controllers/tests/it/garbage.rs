@@ -173,7 +173,7 @@ async fn dependents_go_with_the_crd_of_their_owner() {
     let cluster = TestCluster::with_controllers().await;
     let client = cluster.client();
     let widgets = widget_with_child(&cluster).await;
-    // The collector has observed both when it has finished a foreground deletion that began later.
+    // The collector has observed both objects after a foreground deletion that began later.
     let later = DynamicObject::new("later", &widget_kind());
     let later = widgets.create(&PostParams::default(), &later).await.unwrap();
     config(&client, "watched", &[widget_reference("later", later.metadata.uid)]).await;

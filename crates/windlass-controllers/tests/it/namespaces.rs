@@ -120,7 +120,7 @@ async fn a_kind_that_a_webhook_converts_does_not_keep_a_namespace() {
             "group": "example.com",
             "scope": "Namespaced",
             "names": {"plural": "widgets", "kind": "Widget"},
-            // The preferred version is not the one that is stored.
+            // The preferred version is not the storage version.
             "versions": [version("v2", false), version("v1", true)],
             "conversion": {
                 "strategy": "Webhook",

@@ -1,4 +1,4 @@
-//! Creates objects and waits for them.
+//! Functions that create objects and wait for objects.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -99,7 +99,8 @@ where
     .await
 }
 
-/// Returns a pod with one container, which runs until the pod is deleted unless the annotations say otherwise.
+/// Returns a pod with a container that runs until the pod is deleted, unless the annotations script an
+/// earlier end.
 pub(crate) fn pod(name: &str, annotations: &Value) -> Value {
     let mut annotations = annotations.clone();
     let run_for = &mut annotations["kubelet.windlass.dev/run-for"];

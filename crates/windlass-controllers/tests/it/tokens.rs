@@ -1,4 +1,4 @@
-//! Tokens in Secrets, and who owns what controllers write.
+//! Tokens in Secrets, and the owners of fields that controllers write.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Pod, Secret, ServiceAccount};

@@ -1,4 +1,4 @@
-//! Volumes and volume attributes classes that are deleted while something uses them.
+//! The deletion of volumes and volume attributes classes that are in use.
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::VolumeAttributesClass;

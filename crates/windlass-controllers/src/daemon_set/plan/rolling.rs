@@ -1,4 +1,5 @@
-//! The rolling update of a DaemonSet: which old pods may go, and which nodes get a new pod beside the old one.
+//! The rolling update of a DaemonSet: the old pods that may be deleted, and the nodes that get a new pod
+//! beside the old pod.
 
 use std::sync::Arc;
 
@@ -6,9 +7,9 @@ use k8s_openapi::api::core::v1::Pod;
 
 use super::{Planner, pods};
 
-/// The pods of one node that are not terminating.
+/// The pods of a node that are not terminating.
 enum OnNode {
-    /// More than one of a template: the surplus goes first.
+    /// More than one pod of a template: the surplus is deleted first.
     TooMany,
     Pods {
         new: Option<Arc<Pod>>,
@@ -31,7 +32,7 @@ impl Planner<'_> {
         if surge == 0 { self.roll_in_place(unavailable) } else { self.roll_with_surge(surge, desired) }
     }
 
-    /// Returns the nodes that have pods or should have one, with their pods.
+    /// Returns the nodes that have pods or should have a pod, with the pods.
     fn nodes(&self) -> Vec<(String, OnNode)> {
         let mut names: Vec<&String> = self.by_node.keys().collect();
         let missing = self.placements.iter().filter(|(_, placement)| placement.run).map(|(node, _)| node);
@@ -48,7 +49,7 @@ impl Planner<'_> {
         OnNode::Pods { new: new.into_iter().next(), old: old.into_iter().next() }
     }
 
-    /// Deletes old pods: those that are not available, and as many others as may be unavailable.
+    /// Deletes old pods: unavailable pods, and as many other pods as may be unavailable.
     fn roll_in_place(&mut self, max_unavailable: i32) {
         let mut unavailable = 0;
         let mut candidates = Vec::new();
@@ -69,7 +70,7 @@ impl Planner<'_> {
         self.plan.delete.extend(candidates.into_iter().take(room));
     }
 
-    /// Creates new pods beside old ones, and deletes old ones whose successor is available.
+    /// Creates new pods beside old pods, and deletes old pods with an available successor.
     fn roll_with_surge(&mut self, max_surge: i32, desired: i32) {
         let (mut surging, mut available) = (0, 0);
         let (mut candidates, mut leaving) = (Vec::new(), Vec::new());

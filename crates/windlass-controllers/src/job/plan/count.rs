@@ -85,7 +85,8 @@ impl<'a> Counter<'a> {
         if ends || pods::phase(found) == "Succeeded" {
             return true;
         }
-        // The last failed pod of an index stays until another has taken its place: it holds the number of failures.
+        // The last failed pod of an index stays until the next pod exists, because the failed pod holds the
+        // number of failures.
         let is_last = || {
             let last = self.view.index(found).and_then(|index| self.view.failed_last.get(&index));
             last.is_some_and(|last| last.metadata.uid == found.metadata.uid)
@@ -136,7 +137,7 @@ impl<'a> Counter<'a> {
         self.status.failed_indexes = self.view.failed_indexes.as_ref().map(Indexes::to_string);
     }
 
-    /// Writes the condition that announces the end, and prepares the final one.
+    /// Writes the condition that announces the end, and prepares the final condition.
     fn write_target(&mut self) {
         let Some(outcome) = self.outcome.take() else { return };
         let list = self.status.conditions.get_or_insert_default();
@@ -156,7 +157,7 @@ impl<'a> Counter<'a> {
         self.outcome = Some(conditions::new(last, &reason, &message, self.view.now));
     }
 
-    /// Writes the final condition when every pod is counted and none is terminating. Returns the Events about it.
+    /// Writes the final condition when every pod is counted and no pod is terminating. Returns the Events.
     fn finish(&mut self) -> Vec<JobEvent> {
         let uncounted = self.status.uncounted_terminated_pods.get_or_insert_default();
         let waits = lists(uncounted).iter().any(|list| list.as_ref().is_some_and(|list| !list.is_empty()));
@@ -185,7 +186,7 @@ impl<'a> Counter<'a> {
     }
 }
 
-/// Moves uncounted pods whose finalizer is gone into the counters.
+/// Moves uncounted pods without a finalizer into the counters.
 fn settle(status: &mut JobStatus, with_finalizer: &BTreeSet<String>) {
     let mut gone = [0, 0];
     let uncounted = status.uncounted_terminated_pods.get_or_insert_default();

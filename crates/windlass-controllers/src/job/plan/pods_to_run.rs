@@ -1,4 +1,4 @@
-//! Which pods a Job needs more or fewer of.
+//! The missing and the surplus pods of a Job.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::job::back_off;
 use crate::pods;
 
 impl View<'_> {
-    /// Plans the pods to create, or those to delete.
+    /// Plans the pods to create or to delete.
     pub(super) fn pods_to_run(&self) -> PodChanges {
         let active = self.active.len();
         if self.is_suspended() {
@@ -74,14 +74,14 @@ impl View<'_> {
         done.missing(count, self.completions())
     }
 
-    /// Returns when the index may be tried again, if each index has a limit of its own.
+    /// Returns the time at which the index may be tried again, if each index has a separate limit.
     fn back_off_of(&self, index: i32) -> Option<Timestamp> {
         let last = self.failed_last.get(&index)?;
         let (counted, ignored) = pod::earlier_failures(last);
         back_off::ends_after(counted.saturating_add(ignored).saturating_add(1), pod::finished_at(last))
     }
 
-    /// Returns the failures of an index so far, if each index has a limit of its own.
+    /// Returns the failures of an index until now, if each index has a separate limit.
     fn failures_of(&self, index: i32) -> Option<(i32, i32)> {
         self.spec.backoff_limit_per_index?;
         let Some(last) = self.failed_last.get(&index) else { return Some((0, 0)) };
@@ -92,13 +92,13 @@ impl View<'_> {
         })
     }
 
-    /// Returns the pods to remove: those whose index is taken or unknown, and as many others as are needed for `at_least`.
+    /// Returns the pods to remove: pods of a taken or unknown index, and further pods up to `at_least`.
     fn surplus(&self, at_least: usize) -> Vec<Arc<Pod>> {
         let mut left = self.active.clone();
         left.sort_by_cached_key(|pod| pods::deletion_rank(pod));
         let mut surplus = Vec::new();
         if self.is_indexed() {
-            // Of several pods of an index the last one by rank is kept.
+            // The last of several pods of an index, by rank, is kept.
             let mut seen = BTreeSet::new();
             let mut kept: Vec<Arc<Pod>> = Vec::new();
             for found in left.into_iter().rev() {

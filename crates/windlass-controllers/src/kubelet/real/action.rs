@@ -108,7 +108,7 @@ pub(crate) enum Observation {
 pub(crate) struct FoundImage {
     /// The image, if the image is on this machine.
     pub image: Option<Image>,
-    /// Whether the image may be pulled.
+    /// True if the image may be pulled.
     pub may_pull: bool,
 }
 

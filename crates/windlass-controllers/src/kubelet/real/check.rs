@@ -10,7 +10,7 @@ use windlass_node::{ContainerId, Runtime, SandboxId};
 /// The longest time of a hook, for hooks that a kubelet does not limit.
 const HOOK_LIMIT: Duration = Duration::from_hours(1);
 
-/// A container whose probes and hooks are performed.
+/// A container with probes and hooks to perform.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a> {
     pub runtime: &'a dyn Runtime,

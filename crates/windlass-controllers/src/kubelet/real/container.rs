@@ -52,7 +52,7 @@ pub(crate) struct Surroundings<'a> {
     pub restart: RestartPolicy,
     /// The grace period of the pod.
     pub grace: Duration,
-    /// Whether the pod ends: no container starts any more.
+    /// True if the pod ends: no container starts any more.
     pub is_ending: bool,
     pub now: Timestamp,
 }

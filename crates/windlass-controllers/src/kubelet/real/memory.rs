@@ -16,9 +16,9 @@ pub(crate) struct RealMemory {
     /// When the files of the volumes are written again.
     pub(super) refresh_at: Option<Timestamp>,
     pub(super) is_refreshing: bool,
-    /// Whether all init containers have completed or, for sidecars, started.
+    /// True if all init containers have completed or, for sidecars, started.
     pub is_initialised: bool,
-    /// Whether `activeDeadlineSeconds` has passed.
+    /// True if `activeDeadlineSeconds` has passed.
     pub is_overdue: bool,
     pub(super) stopping_until: Option<Timestamp>,
     pub(super) is_adopted: bool,

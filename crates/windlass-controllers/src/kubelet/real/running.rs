@@ -22,7 +22,7 @@ pub(crate) struct Running {
     pub started_at: Timestamp,
     /// The reference of the started image.
     pub(super) image: String,
-    /// Whether the `postStart` hook has ended.
+    /// True if the `postStart` hook has ended.
     post_started: bool,
     probes: BTreeMap<ProbeKind, ProbeCounter>,
     pub(super) stop: Option<Stop>,
@@ -33,7 +33,7 @@ pub(crate) struct Running {
 pub(super) struct Stop {
     phase: StopPhase,
     deadline: Timestamp,
-    /// Whether the deadline was moved, because the hook took all of the grace period.
+    /// True if the deadline was moved, because the hook took all of the grace period.
     is_extended: bool,
     /// Restart the container, also with the restart policy `Never`.
     pub(super) restart: bool,

@@ -115,7 +115,7 @@ fn volume_mount(directory: &Path, mount: &VolumeMount, part: &str) -> Result<Mou
     Ok(Mount { source, target, read_only: mount.read_only == Some(true) })
 }
 
-/// Returns the end of a container whose end is unknown.
+/// Returns the exit of a container with an unknown end.
 pub(super) fn lost() -> Exit {
     let now = SystemTime::now();
     Exit { code: 137, signal: None, out_of_memory: false, started_at: now, finished_at: now }

@@ -39,7 +39,7 @@ struct Stage {
     probes: BTreeMap<&'static str, &'static str>,
     /// Hooks that do not end by themselves.
     hold_hooks: bool,
-    /// Whether containers obey the stop signal.
+    /// True if containers obey the stop signal.
     obedient: bool,
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct Worker {
     /// The observations of each pod, by uid.
     inbox: Mutex<BTreeMap<String, Vec<Observation>>>,
     tokens: Tokens,
-    /// Whether every image may be pulled.
+    /// True if every image may be pulled.
     may_pull_all: bool,
 }
 

@@ -46,7 +46,7 @@ fn leaving() -> Value {
     json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
 }
 
-/// Plans for pods whose current revision is `old` and whose new one is `new`.
+/// Plans for pods with the current revision `old` and the new revision `new`.
 fn plan_for(set: &StatefulSet, pods: &[Arc<Pod>], claims: &[PersistentVolumeClaim]) -> Plan {
     let template = set.spec.clone().unwrap().template;
     let version = |name: &str| Version { name: name.to_owned(), template: template.clone() };

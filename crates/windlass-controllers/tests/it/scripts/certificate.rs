@@ -1,4 +1,5 @@
-//! A certificate as a text without what differs from run to run: keys, the serial number, the authority and times.
+//! A certificate as a text without parts that differ between runs: keys, the serial number, the authority and
+//! times.
 
 use std::fmt::Write as _;
 

@@ -14,13 +14,13 @@ const CLIENT: &str = "kubernetes.io/kube-apiserver-client";
 const KUBELET: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 const SERVING: &str = "kubernetes.io/kubelet-serving";
 
-/// A script with its requests.
+/// A script with requests.
 struct Script {
     stage: Stage,
     made: Vec<String>,
 }
 
-/// What is asked for.
+/// The content of a request.
 struct Ask<'a> {
     user: &'a str,
     /// The organization and the common name of the certificate.

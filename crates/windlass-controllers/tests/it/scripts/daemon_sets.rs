@@ -8,7 +8,7 @@ const SETS: &str = "apps/v1/daemonsets";
 const AGENT: &str = "apps/v1/daemonsets/agent";
 const SHOWN: [&str; 3] = [SETS, "apps/v1/controllerrevisions", "v1/pods"];
 
-/// A set whose pods go to the nodes with the label `pool: NAMESPACE`.
+/// Returns a set with pods on the nodes with the label `pool: NAMESPACE`.
 fn set(stage: &Stage, strategy: Value) -> Value {
     let pod = json!({
         "containers": [{"name": "c", "image": "i:1"}], "automountServiceAccountToken": false,
@@ -26,7 +26,7 @@ fn image(image: &str) -> Value {
     json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": image}]}}}})
 }
 
-/// Binds each pod to the node that it is for, and reports it as ready.
+/// Binds each pod to the right node, and reports the pod as ready.
 async fn run_all(stage: &Stage) {
     for pod in stage.list("v1/pods").await {
         let name = pod["metadata"]["name"].as_str().unwrap();
@@ -93,7 +93,7 @@ async fn with_a_surge_new_pods_come_first() {
     stage.patch(AGENT, image("i:2")).await;
     stage.settle("a new pod beside the old one").await;
     run_all(&stage).await;
-    // Until it is gone, the status is that of the older of the two pods, which is not told within one second.
+    // Until the old pod is gone, the status comes from the older pod, which can change within a second.
     stage.terminating().await;
     remove_terminating(&stage).await;
     stage.settle("the old pod is gone").await;

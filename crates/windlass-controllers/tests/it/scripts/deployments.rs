@@ -60,6 +60,6 @@ async fn a_deployment_rolls_out_pauses_and_goes_on() {
     stage.patch(WEB, json!({"spec": {"paused": true}})).await;
     stage.patch(WEB, json!({"spec": {"paused": false}})).await;
     stage.settle("paused and resumed").await;
-    // The events name pods, whose names are known while some exist.
+    // The events name pods. The script knows the names only while the pods exist.
     stage.finish().await;
 }

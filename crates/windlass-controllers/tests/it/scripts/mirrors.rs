@@ -1,4 +1,4 @@
-//! Endpoints of Services without a selector, and the slices that mirror them.
+//! Endpoints of Services without a selector, and the mirroring slices.
 
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ async fn endpoints_without_a_selector_are_mirrored() {
     let more = subset(&["10.1.0.1"], json!([{"name": "http", "port": 80, "appProtocol": "http"}]));
     stage.patch(DB, json!({"subsets": [ready, more]})).await;
     stage.settle("two families, other ports, one is not ready").await;
-    // One slice of each family, so that there is no choice which becomes another one.
+    // A single slice of each family: the reused slice is then unambiguous.
     stage.patch(DB, json!({"subsets": [subset(&["10.1.0.1", "fd00::1"], sql())]})).await;
     stage.settle("one set of ports").await;
     let bare = subset(&["10.1.0.9"], json!([]));

@@ -1,4 +1,4 @@
-//! Objects without what differs from run to run: uids, times, resource versions, random parts of names.
+//! Objects without parts that differ between runs: uids, times, resource versions, random parts of names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +11,16 @@ use super::certificate;
 const LETTERS: &str = "bcdfghjklmnpqrstvwxz2456789";
 /// The length of a random suffix.
 const SUFFIX: usize = 5;
-/// The labels whose value is a hash that depends on the implementation.
+/// The labels with a hash that depends on the implementation.
 const HASHES: [&str; 2] = ["controller-revision-hash", "pod-template-hash"];
 
-/// What was learned about the names of a namespace.
+/// The known names of a namespace.
 #[derive(Default)]
 pub(super) struct Names {
     namespace: String,
     prefixes: BTreeSet<String>,
     hashes: BTreeSet<String>,
-    /// The names of the Jobs of CronJobs, and what stands for them.
+    /// The names of the Jobs of CronJobs, and the replacements.
     jobs: BTreeMap<String, String>,
 }
 
@@ -52,7 +52,8 @@ impl Names {
         }
     }
 
-    /// Learns the random parts of the names in an event, whose objects may be gone before a list shows them.
+    /// Learns the random parts of the names in an event, because the event's objects may be gone before the
+    /// next list.
     pub(super) fn learn_event(&mut self, event: &Value) {
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let (kind, name) = (text("/involvedObject/kind"), text("/involvedObject/name"));
@@ -95,7 +96,7 @@ impl Names {
         text
     }
 
-    /// Returns an object as a line of JSON, or `None` if it is of no interest.
+    /// Returns an object as a line of JSON, or `None` for an irrelevant object.
     pub(super) fn line(&self, object: &Value) -> String {
         let mut object = object.clone();
         strip(&mut object);
@@ -127,7 +128,7 @@ fn without_suffixes(text: &str, prefix: &str) -> String {
     out
 }
 
-/// Removes what the server adds by itself, and replaces uids and times.
+/// Removes fields that the server adds, and replaces uids and times.
 fn strip(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -141,7 +142,7 @@ fn strip(value: &mut Value) {
             ] {
                 fields.remove(key);
             }
-            // The slices of a mirror have their endpoints and ports in such an order too.
+            // The slices of a mirror have endpoints and ports in such an order, too.
             if fields.contains_key("addressType") {
                 for key in ["endpoints", "ports"] {
                     fields.get_mut(key).into_iter().for_each(sort);
@@ -159,7 +160,7 @@ fn strip(value: &mut Value) {
                 }
                 strip(value);
             }
-            // Endpoints have their subsets and ports in an order of hashes.
+            // Endpoints have subsets and ports in an order of hashes.
             for subset in fields.get_mut("subsets").and_then(Value::as_array_mut).into_iter().flatten() {
                 sort(&mut subset["ports"]);
             }

@@ -1,16 +1,16 @@
-//! The recording of a script: a text for each of its steps.
+//! The recording of a script: a text for each step.
 
 use std::path::PathBuf;
 use std::{env, fs};
 
-/// Names a kubeconfig: the scripts run on its server.
+/// Names a kubeconfig: the scripts run on the server of the kubeconfig.
 pub(super) const KUBECONFIG: &str = "WINDLASS_TEST_KUBECONFIG";
-/// Set to any value, together with [`KUBECONFIG`], it makes the script write its recording anew.
+/// Any value, together with [`KUBECONFIG`], makes the script write a new recording.
 const RECORD: &str = "WINDLASS_TEST_RECORD";
 /// Begins the title of a step.
 const TITLE: &str = "## ";
 
-/// The steps of a script: what they must show, or what is being recorded.
+/// The steps of a script: the expected text, or the text of a new recording.
 pub(super) struct Recording {
     path: PathBuf,
     expected: Vec<(String, String)>,
@@ -31,7 +31,7 @@ impl Recording {
         Self { path, expected, recorded: String::new(), next: 0, records }
     }
 
-    /// Returns what the next step must show.
+    /// Returns the expected text of the next step.
     pub(super) fn expect(&mut self, title: &str) -> String {
         let at = self.next;
         self.next += 1;
@@ -41,7 +41,7 @@ impl Recording {
         }
     }
 
-    /// Adds what a step shows.
+    /// Adds the text of a step.
     pub(super) fn add(&mut self, title: &str, shown: &str) {
         self.recorded.extend([TITLE, title, "\n", shown]);
     }

@@ -1,4 +1,4 @@
-//! A namespace on a cluster without nodes, for one script.
+//! A namespace on a cluster without nodes, for a script.
 
 use std::env;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -23,14 +23,14 @@ pub(super) const LIMIT: Duration = Duration::from_secs(45);
 /// As [`LIMIT`], until an object is gone: longer than the quarantine of a node that is missing.
 const GONE: Duration = Duration::from_secs(120);
 
-/// A script's view of its cluster.
+/// A script's view of the cluster.
 pub(super) struct Stage {
     client: Client,
     namespace: String,
     recording: Recording,
     names: Names,
-    /// The resources that a step shows: as paths below the namespace, `apps/v1/statefulsets`, or as whole paths. Of those, only the objects
-    /// with the namespace in their name belong to the script.
+    /// The resources that a step shows: as paths below the namespace, `apps/v1/statefulsets`, or as whole
+    /// paths. Of a whole path, only objects with the namespace in the name belong to the script.
     shown: Vec<&'static str>,
     _cluster: Option<(TestCluster, RunningManager)>,
 }
@@ -68,7 +68,7 @@ impl Stage {
         &self.namespace
     }
 
-    /// Creates a node for this script, with the label `pool: NAMESPACE`. Returns its name.
+    /// Creates a node for this script, with the label `pool: NAMESPACE`. Returns the name.
     pub(super) async fn node(&self, name: &str) -> String {
         let name = format!("{name}-{}", self.namespace);
         let metadata = json!({"name": name, "labels": {"pool": self.namespace}});
@@ -77,7 +77,7 @@ impl Stage {
         self.send(Method::POST, "/api/v1/nodes", Some(&node)).await;
         let path = format!("/api/v1/nodes/{name}/status");
         self.send(Method::PATCH, &path, Some(&json!({"status": {"conditions": ready}}))).await;
-        // A new node has a taint until its conditions were seen.
+        // A new node has a taint until the conditions were seen.
         let taints = json!({"spec": {"taints": null}});
         self.patch_node(&name, taints).await;
         name
@@ -96,7 +96,7 @@ impl Stage {
         self.send(Method::POST, &self.path(resource), Some(&object)).await
     }
 
-    /// Creates an object as another user, who is in one group besides those of all users.
+    /// Creates an object as another user. The user is in one group besides the groups of all users.
     pub(super) async fn create_as(&self, user: &str, group: &str, resource: &str, object: &Value) {
         let request = Request::post(self.path(resource))
             .header("content-type", "application/json")
@@ -127,7 +127,7 @@ impl Stage {
         self.send(Method::DELETE, &self.path(resource), Some(&options)).await;
     }
 
-    /// Returns the objects of a resource, sorted by their text.
+    /// Returns the objects of a resource, sorted by text.
     pub(super) async fn list(&self, resource: &str) -> Vec<Value> {
         let list = self.send(Method::GET, &self.path(resource), None).await;
         let mut items = list["items"].as_array().cloned().unwrap_or_default();
@@ -159,7 +159,7 @@ impl Stage {
         self.report(pod, json!({"phase": "Running", "conditions": [condition]})).await;
     }
 
-    /// Reports a pod as ended, with the exit code of its container.
+    /// Reports a pod as ended, with the exit code of the container.
     pub(super) async fn end(&self, pod: &str, exit_code: i32) {
         let now = seconds(&Timestamp::now().to_string());
         let terminated =
@@ -172,7 +172,7 @@ impl Stage {
         self.report(pod, json!({"phase": phase, "containerStatuses": [container]})).await;
     }
 
-    /// Writes the status of a pod, as its kubelet does.
+    /// Writes the status of a pod, like a kubelet.
     pub(super) async fn report(&self, pod: &str, status: Value) {
         self.patch(&format!("v1/pods/{pod}/status"), json!({ "status": status })).await;
     }
@@ -183,7 +183,7 @@ impl Stage {
         self.create(&format!("v1/pods/{pod}/binding"), binding).await;
     }
 
-    /// Removes a terminating pod, as its kubelet does.
+    /// Removes a terminating pod, like a kubelet.
     pub(super) async fn remove(&self, pod: &str) {
         let path = self.path(&format!("v1/pods/{pod}"));
         self.send(Method::DELETE, &path, Some(&json!({"gracePeriodSeconds": 0}))).await;
@@ -199,7 +199,7 @@ impl Stage {
         }
     }
 
-    /// Waits until the cluster is as it was recorded, or records it when it does not change any more.
+    /// Waits until the cluster agrees with the recording, or records the quiet cluster.
     pub(super) async fn settle(&mut self, title: &str) {
         if self.recording.records {
             let shown = self.quiet().await;
@@ -257,7 +257,7 @@ impl Stage {
         }
     }
 
-    /// Waits until nothing has changed for a while.
+    /// Waits until no object has changed for a while.
     async fn quiet(&mut self) -> String {
         let mut shown = self.show().await;
         let mut since = Instant::now();
@@ -361,7 +361,7 @@ fn event_line(event: &Value) -> String {
     )
 }
 
-/// Returns the lines that only one of two texts has.
+/// Returns the lines that only one text has.
 fn difference(expected: &str, shown: &str) -> String {
     let only = |a: &str, b: &str, mark: &str| -> String {
         let lines = a.lines().filter(|line| !b.lines().any(|other| other == *line));

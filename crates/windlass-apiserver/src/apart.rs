@@ -1,4 +1,4 @@
-//! Futures whose polls may take long, run without holding up the workers of the runtime.
+//! Futures with long polls, run without blocking the workers of the runtime.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) async fn poll_apart<T: Send + 'static>(
     }
 }
 
-/// Remembers that a future was woken, until it is polled.
+/// Remembers a wake-up until the next poll.
 #[derive(Default)]
 struct Woken(Notify);
 

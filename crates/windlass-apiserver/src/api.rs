@@ -1,4 +1,4 @@
-//! One server, and the chain that every request goes through.
+//! A server, and the handler chain of all requests.
 
 mod documents;
 
@@ -35,7 +35,7 @@ pub(crate) struct Api {
     pub(crate) documents: Documents,
     /// Sees requests before the server does.
     pub(crate) intercept: Option<Arc<dyn Intercept>>,
-    /// Checks besides those that every server has.
+    /// Checks besides the checks of every server.
     pub(crate) health_checks: Vec<Box<dyn HealthCheck>>,
     /// How long a request may take.
     pub(crate) request_timeout: Duration,
@@ -91,15 +91,15 @@ impl Handle for Api {
     }
 }
 
-/// A request whose head has been authorised.
+/// A request with an authorised head.
 struct Accepted {
-    /// The user of the request, or the one that it impersonates.
+    /// The user of the request, or the impersonated user.
     identity: Identity,
     /// `None` if the path is not that of a resource.
     route: Option<Route>,
     query: Query,
     deadline: Deadline,
-    /// Whether the request is for objects with one name.
+    /// True for a request for objects with a single name.
     is_for_one: bool,
     /// The body of a request that is passed on: the body is not received here.
     unread: Option<RequestBody>,
@@ -142,9 +142,10 @@ impl Api {
         Ok((Accepted { identity, route, query, deadline, is_for_one, unread, since }, body))
     }
 
-    /// Routes a request. One that takes long does not keep the others of its connection waiting: one with a large body, or
-    /// a write of a large object, is worked on by threads of their own, because that may take a tenth of a second; one of
-    /// a whole collection, or with a body that is not small, by a task of its own.
+    /// Routes a request. A long request does not keep other requests of the connection waiting: a request
+    /// with a large body, or a write of a large object, runs on separate threads, because the work may take a
+    /// tenth of a second; a request for a whole collection, or with a body that is not small, runs in a
+    /// separate task.
     async fn route_apart(
         self: &Arc<Self>,
         request: &Request<Bytes>,
@@ -165,7 +166,8 @@ impl Api {
             return self.route(request, identity, accepted).await;
         };
         let (api, request, identity) = (Arc::clone(self), request.clone(), identity.clone());
-        // A panic is caught there: its message may quote the object, and is not for the client.
+        // The panic is caught inside: the message of the panic may quote the object, and is not for the
+        // client.
         let work = async move { or_internal(request.uri(), api.route(&request, &identity, accepted)).await };
         let done = if is_large { poll_apart(work).await } else { runtime.spawn(work).await };
         done.map_err(|_ended| ApiError::internal("the request handler was stopped"))?
@@ -263,7 +265,7 @@ async fn or_internal<T>(
 /// Adds the headers that every response has.
 fn finish(mut response: Response<Body>, method: &Method, audit_id: &str) -> Response<Body> {
     if let Ok(mut value) = HeaderValue::from_str(audit_id) {
-        // No value comes twice: kept out of the table of HTTP/2, it does not drive out those that do.
+        // No value occurs twice: outside of HTTP/2's table, the value does not evict values that repeat.
         value.set_sensitive(true);
         response.headers_mut().insert("audit-id", value);
     }
@@ -306,7 +308,7 @@ fn labels<'a>(call: &'a Call<'_>, request: &'a Request<Bytes>, is_for_one: bool)
 }
 
 fn attributes<'a>(route: &'a Route, selected: Option<&'a str>) -> Attributes<'a> {
-    // The authoriser sees a namespace as something inside itself.
+    // The authoriser treats a Namespace object as inside of the namespace.
     let is_namespace = route.resource == "namespaces" && route.group.is_empty();
     Attributes {
         verb: route.verb,
@@ -319,12 +321,13 @@ fn attributes<'a>(route: &'a Route, selected: Option<&'a str>) -> Attributes<'a>
     }
 }
 
-/// Returns the one name that a list or a watch selects by `metadata.name`: rules for named objects apply to it.
+/// Returns the single name that a list or a watch selects by `metadata.name`: rules for named objects apply
+/// to the name.
 fn selected_name(route: &Route, query: &Query) -> Option<String> {
     if !matches!(route.verb, "list" | "watch") || !route.name.is_empty() {
         return None;
     }
-    // Options that cannot be read select nothing.
+    // Malformed options select no name.
     LabelSelector::parse(query.text("labelSelector")).ok()?;
     if query.get("limit").is_some_and(|limit| limit.parse::<i64>().is_err() && !limit.is_empty()) {
         return None;
@@ -337,7 +340,8 @@ fn selected_name(route: &Route, query: &Query) -> Option<String> {
     names::path_segment_name(name, false).is_empty().then(|| name.clone())
 }
 
-/// A namespaced resource needs a namespace for all but lists; a cluster-scoped one must have none.
+/// Checks the scope: a namespaced resource needs a namespace for all verbs except list; a cluster-scoped
+/// resource must have none.
 fn check_scope(route: &Route, resource: &Resource) -> Result<(), ApiError> {
     if !resource.namespaced && !route.namespace.is_empty() {
         return Err(ApiError::no_such_resource());

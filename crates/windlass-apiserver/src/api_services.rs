@@ -1,4 +1,4 @@
-//! The APIServices of the group versions that this server serves itself.
+//! The APIServices of the group versions that this server serves.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ const AUTOMANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
 /// The priorities of the groups and versions of custom resources.
 const CUSTOM_PRIORITIES: (i64, i64) = (1_000, 100);
 
-/// The priority of a group, and that of its version, in discovery: those of the real server.
+/// The priority of a group and a version in discovery, as in the real server.
 const PRIORITIES: [(&str, &str, i64, i64); 21] = [
     ("", "v1", 18_000, 1),
     ("admissionregistration.k8s.io", "v1", 16_700, 15),
@@ -50,7 +50,7 @@ pub(crate) fn of_builtin(served: &ServedResources, time: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Makes the APIService of a group and its version.
+/// Makes the APIService of a group version.
 fn local(
     (group, version): (&str, &str),
     managed: &str,
@@ -80,7 +80,7 @@ fn local(
     object
 }
 
-/// Creates and removes the APIServices of custom resources, so that they agree with what is served.
+/// Creates and removes the APIServices of custom resources, to agree with the served resources.
 pub(crate) fn follow(state: &State, served: &ServedResources) {
     let Some(resource) = state.builtin.resource("apiregistration.k8s.io", "v1", "apiservices") else {
         return;
@@ -90,7 +90,7 @@ pub(crate) fn follow(state: &State, served: &ServedResources) {
     let now = state.env.now();
     let commit = |key: &str, expected: Option<u64>, draft: Option<Draft>| {
         let write = Write { id: &resource.storage, key, expected, draft, now };
-        // A client that writes one at the same time wins.
+        // A client that writes an APIService at the same time wins.
         let _ = state.store.commit_now(write, |_| Ok(()));
     };
     for group in served.groups().iter().filter(|group| state.builtin.group(&group.name).is_none()) {

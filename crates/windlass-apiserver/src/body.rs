@@ -21,7 +21,8 @@ pub(crate) fn unread_nothing() -> UnreadBody {
 /// The body of a response: bytes in memory, or a stream.
 pub struct Body(Kind);
 
-/// Marks a response whose body is a stream of bytes, so that a client may ask for it over WebSocket: the log of a pod.
+/// Marks a response with a stream of bytes as the body: the log of a pod. A client may request such a
+/// response over WebSocket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ByteStream;
 
@@ -41,7 +42,7 @@ impl Body {
         Self(Kind::Full(bytes.into()))
     }
 
-    /// Creates a body from a stream of pieces. Each piece is sent as soon as it is there.
+    /// Creates a body from a stream of pieces. Each piece is sent at once.
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Self(Kind::Stream(Box::pin(stream)))
     }
@@ -50,7 +51,7 @@ impl Body {
         matches!(self.0, Kind::Stream(_))
     }
 
-    /// Drops `guard` when the body ends or is dropped. A body in memory drops it at once.
+    /// Drops `guard` when the body ends or is dropped. A body in memory drops the guard at once.
     pub(crate) fn holding(self, guard: impl Send + Unpin + 'static) -> Self {
         match self.0 {
             Kind::Full(_) => self,
@@ -58,7 +59,7 @@ impl Body {
         }
     }
 
-    /// Ends the body, if it is a stream, when `end` completes.
+    /// Ends a streaming body when `end` completes.
     pub(crate) fn until<E>(self, end: impl FnOnce() -> E) -> Self
     where
         E: Future<Output = ()> + Send + 'static,
@@ -84,7 +85,8 @@ impl<G: Unpin> Stream for Holding<G> {
     }
 }
 
-/// A stream that ends early. The end is looked at only where there is nothing to send: hundreds of streams may share it.
+/// A stream that ends early. The end is polled only if there is no piece to send: hundreds of streams may
+/// share the end.
 struct Until<E> {
     stream: Pin<Box<dyn Stream<Item = Bytes> + Send>>,
     end: Pin<Box<E>>,

@@ -1,4 +1,4 @@
-//! Aggregated cluster roles: those with an `aggregationRule` have the rules of the roles that it selects.
+//! Aggregated cluster roles: a role with an `aggregationRule` has the rules of the selected roles.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::wire::LabelSelector;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const RESOURCE: &str = "clusterroles";
-/// How often roles are aggregated at most after one write: roles may aggregate each other.
+/// The largest number of rounds of aggregation after a write: roles may aggregate each other.
 const MAX_ROUNDS: usize = 16;
 
-/// Fills in the rules of the aggregated roles among `objects`, which have their resources.
+/// Fills in the rules of the aggregated roles among `objects`. Each object has a resource.
 pub(crate) fn aggregate(objects: &mut [(&'static str, Value)]) {
     for _ in 0..MAX_ROUNDS {
         let roles: Vec<Value> = objects
@@ -36,7 +36,7 @@ pub(crate) fn aggregate(objects: &mut [(&'static str, Value)]) {
     }
 }
 
-/// Returns the rules of an aggregated role. `None` for another role.
+/// Returns the rules of an aggregated role. Returns `None` for other roles.
 fn aggregated(role: &Value, roles: &[Value]) -> Option<Value> {
     let selectors = role.get("aggregationRule")?.get("clusterRoleSelectors");
     let mut rules: Vec<&Value> = Vec::new();
@@ -69,7 +69,7 @@ pub(crate) async fn committed(state: &Arc<State>, resource: &Resource) {
     }
 }
 
-/// Writes the aggregated roles whose rules are not up to date. Returns whether there were any.
+/// Writes the aggregated roles with outdated rules. Returns whether there were such roles.
 async fn follow(state: &Arc<State>, id: &ResourceId, resource: &Resource) -> bool {
     let view = state.store.view();
     let stored: Vec<Arc<Stored>> = view.range(id, None).map(|(_, role)| Arc::clone(role)).collect();
@@ -86,7 +86,7 @@ async fn follow(state: &Arc<State>, id: &ResourceId, resource: &Resource) -> boo
         let now = state.env.now();
         let draft = Some(resource.draft(&role, state.store.labels(), now));
         let write = Write { id, key: meta::name(&role), expected: Some(stored.rv), draft, now };
-        // If another write came first, the next round sees it.
+        // If another write came first, the next round sees that write.
         let _ = state.store.commit(write, |_| Ok(())).await;
         changed = true;
     }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// The number of label sets at which a family takes no new ones.
+/// The number of label sets at which a family takes no new label sets.
 const MAX_SERIES: usize = 10_000;
 
-/// Counters by their labels, as the text format of Prometheus writes them.
+/// Counters by labels, in the text format of Prometheus.
 #[derive(Debug, Default)]
 pub(crate) struct Counters(Mutex<BTreeMap<String, u64>>);
 
@@ -20,13 +20,13 @@ impl Counters {
         }
     }
 
-    /// Returns all counters in the order of their labels.
+    /// Returns all counters, sorted by labels.
     pub(crate) fn all(&self) -> Vec<(String, u64)> {
         self.0.lock().iter().map(|(labels, count)| (labels.clone(), *count)).collect()
     }
 }
 
-/// The durations of one label set.
+/// The durations of a label set.
 #[derive(Clone, Debug)]
 pub(crate) struct Durations<const N: usize> {
     /// The number of durations up to each bound, not added up.
@@ -35,7 +35,7 @@ pub(crate) struct Durations<const N: usize> {
     pub(crate) seconds: f64,
 }
 
-/// Histograms of durations by their labels. `N` is the number of bounds.
+/// Histograms of durations by labels. `N` is the number of bounds.
 #[derive(Debug)]
 pub(crate) struct Histograms<const N: usize> {
     /// The upper bounds of the buckets, in seconds.
@@ -63,7 +63,7 @@ impl<const N: usize> Histograms<N> {
         }
     }
 
-    /// Returns all histograms in the order of their labels.
+    /// Returns all histograms, sorted by labels.
     pub(crate) fn all(&self) -> Vec<(String, Durations<N>)> {
         self.by_labels.lock().iter().map(|(labels, durations)| (labels.clone(), durations.clone())).collect()
     }

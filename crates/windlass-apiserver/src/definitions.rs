@@ -1,5 +1,5 @@
-//! What follows from a written CustomResourceDefinition: its names are accepted, its versions served, and its instances
-//! cleaned up when it goes.
+//! The consequences of a written CustomResourceDefinition: names are accepted, versions are served, and the
+//! instances of a deleted definition are cleaned up.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -47,8 +47,8 @@ pub(crate) async fn committed(state: &Arc<State>, resource: &Resource, key: &str
     }
 }
 
-/// Goes on with what was not done about definitions when the server started: their names, and cleaning up behind those
-/// that were terminating.
+/// Continues the work on definitions that was unfinished when the server started: names, and the clean-up of
+/// terminating definitions.
 pub(crate) async fn resume(state: &Arc<State>) {
     // Looked at by every request, and almost never set.
     if !state.unsettled_definitions.load(Ordering::Acquire) {
@@ -59,16 +59,17 @@ pub(crate) async fn resume(state: &Arc<State>) {
     settle(state, view.range(definitions_id(), None).map(|(name, _)| name.to_string()).collect()).await;
 }
 
-/// Brings what is served in line with all definitions, the `changed` among them whether they changed or not.
+/// Updates the served resources to agree with all definitions. Definitions in `changed` are settled even
+/// without a change.
 ///
-/// This goes on if the request that caused it is abandoned.
+/// The work continues even if the causing request is abandoned.
 async fn settle(state: &Arc<State>, mut changed: BTreeSet<String>) {
     let state = Arc::clone(state);
     let work = async move {
         while !changed.is_empty() {
             let terminating = settle_all(&state, changed).await;
             changed = BTreeSet::new();
-            // Other definitions are settled while the instances of this one are removed.
+            // Other definitions are settled while the instances of this definition are removed.
             for (name, definition) in terminating {
                 if clean_up(&state, &name, &definition).await {
                     changed.insert(name);
@@ -81,7 +82,8 @@ async fn settle(state: &Arc<State>, mut changed: BTreeSet<String>) {
     }
 }
 
-/// Settles the `changed` definitions and all that were written meanwhile. Returns those that are terminating.
+/// Settles the `changed` definitions and all definitions that were written meanwhile. Returns the terminating
+/// definitions.
 async fn settle_all(state: &State, mut changed: BTreeSet<String>) -> Vec<(String, Value)> {
     let mut definitions = state.definitions.lock().await;
     let mut terminating = Vec::new();
@@ -99,9 +101,9 @@ async fn settle_all(state: &State, mut changed: BTreeSet<String>) -> Vec<(String
 /// The outcome of [`settle_one`].
 #[derive(Default)]
 struct Settled {
-    /// Other definitions whose names may be free by now.
+    /// Other definitions with names that may be free by now.
     waiting: Vec<String>,
-    /// The definition, if it is terminating.
+    /// The definition, for a terminating definition.
     terminating: Option<Value>,
 }
 
@@ -125,7 +127,7 @@ async fn settle_one(state: &State, definitions: &mut Definitions, name: &str) ->
         track(state, &before, &mut definition).await;
         match rewrite(state, name, stored, Some(&definition)).await {
             Ok(written) => written,
-            // Another write came first: it is settled next.
+            // Another write came first: the new object is settled next.
             Err(Rejected::Raced | Rejected::Claimed | Rejected::Overtaken) => return Settled::default(),
             Err(Rejected::Guarded(_)) => Arc::clone(stored),
         }
@@ -149,7 +151,7 @@ async fn track(state: &State, before: &Value, definition: &mut Value) {
     manager.track(Some(before), definition).await;
 }
 
-/// Replaces the table of what is served, and ends the watches of what it does not have any more.
+/// Replaces the table of served resources, and ends the watches of removed resources.
 fn publish(state: &State, change: impl FnOnce(&mut ServedResources) -> Consequences) -> Consequences {
     let mut served = ServedResources::clone(&state.served.load());
     let consequences = change(&mut served);
@@ -181,12 +183,13 @@ async fn rewrite(
     state.store.commit(write, |_| Ok(())).await
 }
 
-/// Removes the instances of a terminating definition, and the definition itself once none is left. Returns whether the
-/// definition was written or removed.
+/// Removes the instances of a terminating definition, and the definition after the last instance. Returns
+/// whether the definition was written or removed.
 async fn clean_up(state: &State, name: &str, definition: &Value) -> bool {
     let group = crd::text(definition, &["spec", "group"]);
     let instances = ResourceId::new(group, crd::text(definition, &["spec", "names", "plural"]));
-    // Names that were never accepted are another definition's, and those of built-in kinds are theirs.
+    // Another CRD or a built-in kind owns the objects stored under a name that this CRD was refused: leave
+    // such objects alone.
     if crd::is_established(definition) && !is_built_in(state, &instances) {
         remove_instances(state, name, &instances, definition).await;
         if state.store.view().count(&instances) > 0 {
@@ -217,7 +220,8 @@ async fn clean_up(state: &State, name: &str, definition: &Value) -> bool {
     }
 }
 
-/// Says in the status of a definition that its instances are being deleted. Returns whether that is new.
+/// Writes a condition to the status of a definition while instances are being deleted. Returns whether the
+/// condition is new.
 async fn report_progress(state: &State, name: &str, definition: &Value) -> bool {
     loop {
         let view = state.store.view();
@@ -245,7 +249,8 @@ async fn report_progress(state: &State, name: &str, definition: &Value) -> bool 
     }
 }
 
-/// Whether a built-in kind has the place of a definition's instances: it is served instead of them.
+/// Returns whether a built-in kind has the same storage as the definition's instances: the built-in kind is
+/// served instead.
 fn is_built_in(state: &State, instances: &ResourceId) -> bool {
     let group = state.builtin.group(&instances.group);
     let mut versions = group.into_iter().flat_map(|group| &group.versions);
@@ -263,7 +268,7 @@ async fn remove_instances(state: &State, name: &str, instances: &ResourceId, def
     let resource =
         resources.find(|(version, _)| version.name == stored_as).or(first).map(|(_, resource)| resource);
     let view = state.store.view();
-    // A definition of the same name that came since has instances of its own.
+    // A later definition of the same name has other instances.
     let is_its_instance = |view: &View| {
         let present = view.get(definitions_id(), name);
         let is_present = present.is_some_and(|present| present.uid() == meta::uid(definition));
@@ -275,7 +280,7 @@ async fn remove_instances(state: &State, name: &str, instances: &ResourceId, def
     }
 }
 
-/// Deletes an instance, or marks it if finalizers hold it.
+/// Deletes an instance, or marks an instance with finalizers for deletion.
 async fn remove_instance(
     state: &State,
     id: &ResourceId,

@@ -24,7 +24,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// The clock and random generator of one server.
+/// The clock and random generator of a server.
 #[derive(Clone)]
 pub(crate) struct Env {
     clock: Arc<dyn Clock>,
@@ -42,7 +42,7 @@ impl Env {
         self.clock.now()
     }
 
-    /// Returns the current time as metadata has it: RFC 3339 in whole seconds.
+    /// Returns the current time in the form of metadata: RFC 3339 in whole seconds.
     pub(crate) fn now_rfc3339(&self) -> String {
         rfc3339(self.now())
     }
@@ -72,7 +72,7 @@ impl Env {
     }
 }
 
-/// Formats a time as metadata has it: RFC 3339 in whole seconds.
+/// Formats a time in the form of metadata: RFC 3339 in whole seconds.
 pub(crate) fn rfc3339(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -36,12 +36,13 @@ use crate::body::Body;
 /// # Ok::<(), windlass_apiserver::BuildError>(())
 /// ```
 pub trait Intercept: Send + Sync {
-    /// Called with each request. A response given here is the reply, and the server does nothing.
+    /// Called with each request. If a response is returned, the response is the reply, and the server does
+    /// not handle the request.
     fn before(&self, _request: &Request<Bytes>, _identity: &Identity) -> Option<Response<Body>> {
         None
     }
 
-    /// Called with each reply, after its effects: what is returned is sent instead.
+    /// Called with each reply, after the effects of the request. The returned response is sent instead.
     fn after(&self, _request: &Request<Bytes>, response: Response<Body>) -> Response<Body> {
         response
     }

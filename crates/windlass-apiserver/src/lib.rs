@@ -6,7 +6,7 @@
 
 use windlass_wire as wire;
 
-// From the surface down: a module uses only those below it.
+// From the surface down: a module uses only modules below.
 mod server;
 
 mod api;

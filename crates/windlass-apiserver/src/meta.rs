@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// Returns a string in the metadata; the empty string if it is absent.
+/// Returns a string in the metadata, or the empty string.
 pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object
         .get("metadata")
@@ -31,7 +31,7 @@ pub(crate) fn integer(object: &Value, field: &str) -> Option<i64> {
     object.get("metadata")?.get(field)?.as_i64()
 }
 
-/// Whether the object is terminating.
+/// Returns whether the object is terminating.
 pub(crate) fn is_deleting(object: &Value) -> bool {
     !text(object, "deletionTimestamp").is_empty()
 }
@@ -49,12 +49,12 @@ pub(crate) fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
         .filter_map(|finalizer| finalizer.as_str().or(finalizer.is_null().then_some("")))
 }
 
-/// Returns the metadata, created if it is absent.
+/// Returns the metadata. Creates missing metadata.
 pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
     entry_object(object, "metadata")
 }
 
-/// Returns the object in `field`, created if the field is absent or has another type.
+/// Returns the object in `field`. Creates the object if the field is missing or has another type.
 pub(crate) fn entry_object<'a>(object: &'a mut Value, field: &str) -> &'a mut Map<String, Value> {
     if !object.is_object() {
         *object = Value::Object(Map::new());
@@ -79,7 +79,7 @@ pub(crate) fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
     })
 }
 
-/// Sets a metadata field; `None` removes it.
+/// Sets a metadata field; `None` removes the field.
 pub(crate) fn set(object: &mut Value, field: &str, value: Option<Value>) {
     let metadata = metadata_mut(object);
     match value {
@@ -94,12 +94,12 @@ pub(crate) fn set_finalizers(object: &mut Value, finalizers: &[String]) {
     set(object, "finalizers", value);
 }
 
-/// Whether the object has an annotation, be it empty.
+/// Returns whether the object has an annotation, even an empty annotation.
 pub(crate) fn has_annotation(object: &Value, key: &str) -> bool {
     at(object, "/metadata/annotations").and_then(Value::as_object).is_some_and(|all| all.contains_key(key))
 }
 
-/// Adds a finalizer if the object does not have it.
+/// Adds a missing finalizer.
 pub(crate) fn add_finalizer(object: &mut Value, finalizer: &str) {
     let mut finalizers: Vec<String> = finalizers(object).map(str::to_owned).collect();
     if !finalizers.iter().any(|found| found == finalizer) {
@@ -108,7 +108,7 @@ pub(crate) fn add_finalizer(object: &mut Value, finalizer: &str) {
     }
 }
 
-/// Copies a top-level field from `from`; removes it if `from` does not have it.
+/// Copies a top-level field from `from`, or removes the field if `from` does not have the field.
 pub(crate) fn copy_field(object: &mut Value, from: &Value, field: &str) {
     let Some(fields) = object.as_object_mut() else { return };
     match from.get(field) {
@@ -117,7 +117,7 @@ pub(crate) fn copy_field(object: &mut Value, from: &Value, field: &str) {
     };
 }
 
-/// Copies a metadata field from `from`; removes it if `from` does not have it.
+/// Copies a metadata field from `from`, or removes the field if `from` does not have the field.
 pub(crate) fn copy(object: &mut Value, from: &Value, field: &str) {
     let value = from.get("metadata").and_then(|metadata| metadata.get(field)).cloned();
     set(object, field, value);

@@ -53,13 +53,13 @@ impl PodNetwork {
         }
         let connecting = timeout(CONNECT_WITHIN, TcpStream::connect((address, port)));
         let stream = connecting.await.map_err(|_| io::ErrorKind::TimedOut)??;
-        // Requests are small, and each waits for its reply.
+        // Requests are small, and each request waits for a reply.
         let _ = stream.set_nodelay(true);
         Ok(Box::new(stream))
     }
 }
 
-/// The text of an error of the operating system, as Go has it.
+/// Returns the text of an error of the operating system, in Go's words.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),

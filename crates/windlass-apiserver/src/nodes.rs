@@ -1,4 +1,4 @@
-//! The nodes as the server reaches them: the streams and the network of pods.
+//! The nodes behind the server: the streams and the network of pods.
 
 use std::fmt;
 use std::io;
@@ -15,7 +15,8 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
-/// The kubelets of a cluster: what a server passes `exec`, `attach`, `port-forward`, `log` and `proxy` on to.
+/// The kubelets of a cluster. A server forwards `exec`, `attach`, `port-forward`, `log` and `proxy` to the
+/// kubelets.
 ///
 /// A server without nodes answers `exec`, `attach` and `port-forward` with 500, shows the text of annotations as logs, and dials
 /// addresses directly. [`ServerBuilder::nodes`](crate::ServerBuilder::nodes) sets the nodes.
@@ -39,12 +40,12 @@ pub trait Nodes: Send + Sync + 'static {
     /// Connects to a port of a pod, as a connection from inside the pod.
     ///
     /// # Errors
-    /// If nothing listens. The message is a part of the error that the client gets.
+    /// No program listens. The message is a part of the client's error.
     async fn port_forward(&self, pod: &Pod, port: u16) -> Result<Connection, NodeError>;
 
     /// Reads the log of a container. `None` shows the text of the pod's annotations, as for a simulated pod.
     ///
-    /// The lines have their times, and `request.limit` has been applied.
+    /// The lines have times, and `request.limit` has been applied.
     async fn logs(
         &self,
         container: &Container,
@@ -55,7 +56,7 @@ pub trait Nodes: Send + Sync + 'static {
     async fn connect(&self, target: &Target) -> Option<io::Result<Connection>>;
 }
 
-/// A pod, as the server has found it.
+/// A pod that the server has found.
 #[derive(Clone, Debug)]
 pub struct Pod {
     /// The namespace.
@@ -93,7 +94,7 @@ pub struct Container {
 /// A command to run in a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// The program and its arguments.
+    /// The program and the arguments.
     pub words: Vec<String>,
     /// The streams that the client asks for.
     pub streams: Attach,
@@ -102,13 +103,13 @@ pub struct Command {
 /// The streams that a client asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attach {
-    /// Whether the client sends a standard input.
+    /// True if the client sends a standard input.
     pub stdin: bool,
-    /// Whether the client wants the standard output.
+    /// True if the client wants the standard output.
     pub stdout: bool,
-    /// Whether the client wants the standard error. Always false with a terminal.
+    /// True if the client wants the standard error. Always false with a terminal.
     pub stderr: bool,
-    /// Whether the streams are those of a terminal.
+    /// True for the streams of a terminal.
     pub terminal: bool,
 }
 
@@ -126,7 +127,7 @@ pub type Reader = Pin<Box<dyn AsyncRead + Send>>;
 /// Bytes for a program.
 pub type Writer = Pin<Box<dyn AsyncWrite + Send>>;
 
-/// The streams of a command or of a container, and its end. A stream that is absent sends or takes nothing.
+/// The streams of a command or of a container, and the end. A missing stream sends or takes no bytes.
 ///
 /// The server drops the session when the client has left.
 pub struct Session {
@@ -156,16 +157,16 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 /// A connection to a port of a pod.
 pub type Connection = Box<dyn Duplex>;
 
-/// Which part of a log a client asks for.
+/// The part of a log that a client asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogRequest {
-    /// Whether lines that are written later follow, until the container ends.
+    /// True if lines that are written later follow, until the container ends.
     pub follow: bool,
-    /// Whether the log is that of the container's last run.
+    /// True if the log is that of the container's last run.
     pub previous: bool,
-    /// Whether each line begins with its time and a space.
+    /// True if each line begins with a time and a space.
     pub timestamps: bool,
-    /// The number of lines at the end with which the log begins. `None` for all lines.
+    /// The number of lines at the end of the log. `None` for all lines.
     pub tail: Option<usize>,
     /// The time of the first line.
     pub since: Option<SystemTime>,
@@ -184,7 +185,7 @@ pub struct Target {
     pub pod: Option<Pod>,
 }
 
-/// Why a node did not do what it was asked for.
+/// The reason why a node refused an operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NodeError {
     /// The kubelet refuses the request: the container does not run, for example. The real kubelet's text: `container not found

@@ -1,4 +1,5 @@
-//! OpenAPI: in v3 an index of group versions and a document for each, in v2 one document of all; generated on request.
+//! OpenAPI: in v3 an index of group versions and a document for each group version, in v2 a document of all;
+//! generated on request.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
@@ -18,10 +19,10 @@ use crate::wire::{self, MediaType};
 
 const ROOT: &str = "/openapi/v3";
 const JSON: &str = "application/json";
-/// The number of documents that are cached: they are large, and few are requested again.
+/// The number of cached documents: documents are large, and few are requested again.
 const KEPT: usize = 3;
 
-/// The documents that were requested last, by their hash.
+/// The last requested documents, by hash.
 #[derive(Default)]
 pub(crate) struct Documents(Mutex<VecDeque<(String, Bytes)>>);
 
@@ -61,7 +62,7 @@ pub(crate) fn respond(
     Some(document(state, documents, name.strip_prefix('/')?, query, headers))
 }
 
-/// Answers a GET of `/openapi/v2`: one document of all group versions.
+/// Answers a GET of `/openapi/v2`: a document of all group versions.
 fn version_two(state: &State, documents: &Documents, headers: &HeaderMap) -> Response<Body> {
     const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
     let accept = header_text(headers, header::ACCEPT);
@@ -84,7 +85,7 @@ fn version_two(state: &State, documents: &Documents, headers: &HeaderMap) -> Res
     reply(headers, &hash, content_type, || documents.get(&hash, write))
 }
 
-/// Whether the client takes a document in JSON.
+/// Returns whether the client takes a document in JSON.
 fn accepts_json(headers: &HeaderMap) -> bool {
     header_text(headers, header::ACCEPT)
         .filter(|accept| !accept.is_empty())
@@ -102,7 +103,7 @@ fn header_text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// A reply with a document, or 304 for a client that has it.
+/// Returns a reply with a document, or 304 for a client that has the document.
 fn reply(
     headers: &HeaderMap,
     hash: &str,
@@ -176,7 +177,7 @@ fn hash(text: &str) -> String {
     })
 }
 
-/// Writes the index. The real server names no type for it, and Go takes it for text.
+/// Writes the index. The real server sets no type for the index, and Go treats the index as text.
 fn index(state: &State) -> Response<Body> {
     let paths: serde_json::Map<String, Value> = hashes(state)
         .into_iter()
@@ -236,7 +237,7 @@ fn redirect(location: &str) -> Response<Body> {
     response
 }
 
-/// Makes the v3 document of a group version; an empty object if it is not served.
+/// Makes the v3 document of a group version; an empty object for a group version that is not served.
 fn document_of(state: &State, name: &str) -> Value {
     let served = state.served.load_full();
     let group_versions = served

@@ -1,4 +1,4 @@
-//! OpenID discovery: what others need to verify the tokens of service accounts.
+//! OpenID discovery: the documents for verifiers of service account tokens.
 
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderValue, Response};
@@ -12,7 +12,7 @@ use crate::wire::ApiError;
 const CONFIGURATION: &str = "/.well-known/openid-configuration";
 const KEYS: &str = "/openid/v1/jwks";
 
-/// Answers a request for one of the documents; `None` if the path names none of them.
+/// Answers a request for a document; `None` if the path names no document.
 pub(crate) fn respond(
     issuer: &Issuer,
     path: &str,
@@ -31,7 +31,7 @@ pub(crate) fn respond(
     Some(response(&document, media_type))
 }
 
-/// Returns whether a client accepts documents of this type. Without a header, it accepts all.
+/// Returns whether a client accepts documents of this type. Without a header, a client accepts all types.
 fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     let mut accept = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();
     let is_fitting = |range: &str| {
@@ -41,7 +41,7 @@ fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     accept.peek().is_none() || accept.any(|value| value.split(',').any(is_fitting))
 }
 
-/// Returns the address under which the client knows this server.
+/// Returns the client's address of this server.
 fn host(request: &http::Request<impl Sized>) -> String {
     let header = request.headers().get(HOST).and_then(|host| host.to_str().ok());
     let authority = request.uri().authority().map(http::uri::Authority::as_str);

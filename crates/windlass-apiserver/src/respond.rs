@@ -8,7 +8,7 @@ use crate::body::Body;
 use crate::store::write_object;
 use crate::wire::{self, ApiError, Format, Negotiated, Target};
 
-/// Whether the client wants indented JSON.
+/// Returns whether the client wants indented JSON.
 pub(crate) fn wants_pretty(headers: &HeaderMap, query: Option<&str>) -> bool {
     if let Some(value) = crate::route::Query::parse(query).pretty() {
         return value;
@@ -136,7 +136,7 @@ pub(crate) fn object_bytes(value: &Value) -> Bytes {
     out.into()
 }
 
-/// Appends the `PartialObjectMetadata` of an object whose metadata is given as bytes.
+/// Appends the `PartialObjectMetadata` of an object. The metadata is given as bytes.
 pub(crate) fn write_partial_metadata(metadata: &[u8], api_version: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"");
     out.extend_from_slice(api_version.as_bytes());

@@ -13,7 +13,7 @@ impl Query {
         let pairs = text.unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
         Self(
             pairs
-                // Go drops what is malformed, and does not take a semicolon for a separator.
+                // Go drops malformed pairs, and does not treat a semicolon as a separator.
                 .filter(|pair| !pair.contains(';') && is_escaped_well(pair))
                 .map(|pair| {
                     let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -28,7 +28,7 @@ impl Query {
         self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// The first value of a key, the empty string if it is absent.
+    /// Returns the first value of a key, or the empty string.
     pub(crate) fn text(&self, key: &str) -> &str {
         self.get(key).unwrap_or_default()
     }
@@ -37,13 +37,14 @@ impl Query {
         self.0.iter().filter(move |(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// Reads a flag as kube-apiserver does: `0` and `false` are false, any other value is true; `None` if it is absent.
+    /// Parses a flag like kube-apiserver: `0` and `false` are false, any other value is true; `None` for a
+    /// missing flag.
     pub(crate) fn flag(&self, key: &str) -> Option<bool> {
         self.get(key).map(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
     }
 
-    /// Whether the client wants indented JSON; `None` if it does not say. Other than with a flag, what is no boolean of Go is
-    /// false.
+    /// Returns whether the client wants indented JSON; `None` without the parameter. Unlike for a flag, a
+    /// value that is not a boolean of Go is false.
     pub(crate) fn pretty(&self) -> Option<bool> {
         let value = self.get("pretty").filter(|value| !value.is_empty());
         value.map(|value| matches!(value, "1" | "t" | "T" | "true" | "TRUE" | "True"))
@@ -73,7 +74,7 @@ pub(crate) fn percent_decode(text: &str, plus: bool) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// Whether two hexadecimal digits follow each percent sign.
+/// Returns whether two hexadecimal digits follow each percent sign.
 fn is_escaped_well(text: &str) -> bool {
     let is_hex = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
     text.split('%').skip(1).map(str::as_bytes).all(|rest| is_hex(rest.first()) && is_hex(rest.get(1)))
@@ -89,18 +90,18 @@ pub(crate) struct Route {
     pub(crate) resource: String,
     pub(crate) name: String,
     pub(crate) subresource: String,
-    /// The path after the subresource, with its slashes, for proxies.
+    /// The path after the subresource, with slashes, for proxies.
     pub(crate) subpath: String,
-    /// Whether the path has segments after the subresource.
+    /// True if the path has segments after the subresource.
     pub(crate) has_more: bool,
-    /// Whether the verb is a part of the path: `/api/v1/watch/pods`.
+    /// True if the verb is a part of the path: `/api/v1/watch/pods`.
     pub(crate) has_verb: bool,
 }
 
 impl Route {
-    /// Parses the decoded path of a request; `None` if it is not that of a resource (discovery, health, …).
+    /// Parses the decoded path of a request; `None` for a path without a resource (discovery, health, …).
     pub(crate) fn parse(method: &Method, path: &str, query: &Query) -> Option<Self> {
-        // An empty name of a namespace stands for all of them.
+        // An empty name of a namespace stands for all namespaces.
         let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
         let (group, version, mut rest) = match segments[..] {
             ["api", version, ref rest @ ..] => ("", version, rest),
@@ -135,7 +136,7 @@ impl Route {
             route.subpath = subpath(parts, path.ends_with('/'));
         }
         if route.resource == "namespaces" && route.group.is_empty() && !is_inside {
-            // A namespace is not in a namespace, though authorisation treats it so.
+            // A Namespace object is not in a namespace, although authorization treats the object as inside.
             route.namespace.clear();
         }
         let named = !route.name.is_empty();
@@ -143,7 +144,7 @@ impl Route {
         Some(route)
     }
 
-    /// Whether a path has a verb and no resource after it, such as `/api/v1/watch`.
+    /// Returns whether a path has a verb without a resource, such as `/api/v1/watch`.
     pub(crate) fn is_unclear(path: &str) -> bool {
         let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
         matches!(segments[..], ["api", _, "watch" | "proxy"] | ["apis", _, _, "watch" | "proxy"])

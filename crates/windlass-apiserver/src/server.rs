@@ -1,4 +1,4 @@
-//! The server as its users hold it.
+//! The server and the server's builder.
 
 use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
@@ -29,17 +29,17 @@ use crate::{bootstrap, definitions};
 
 /// A Kubernetes API server in this process.
 ///
-/// Everything it stores is in memory. A clone is another handle to the same server; it lives as long as a handle, a
-/// service or a listener does. No task runs on its behalf but those of listeners.
+/// All objects are in memory. A clone is another handle to the same server; the server lives as long as a
+/// handle, a service or a listener. Only listeners have tasks.
 ///
-/// Resource versions begin at the microseconds since 1970 that its clock shows when it is built. Clients of an earlier
-/// server at the same address therefore ask for history that is gone, get 410 `Expired`, and list again.
+/// Resource versions begin at the microseconds since 1970 on the server's clock at the start. Clients of an
+/// earlier server at the same address therefore ask for missing history, get 410 `Expired`, and list again.
 #[derive(Clone)]
 pub struct Server {
     api: Arc<Api>,
 }
 
-/// The state of a whole server at one moment. Taking one and starting a server from it cost next to nothing.
+/// The state of a whole server at a moment. A snapshot, and a server from a snapshot, are cheap.
 #[derive(Clone)]
 pub struct Snapshot {
     view: Arc<View>,
@@ -76,13 +76,13 @@ impl ServerBuilder {
         self
     }
 
-    /// Makes uids and name suffixes a function of `seed`, so that two runs give the same ones.
+    /// Makes uids and name suffixes a function of `seed`: two runs give the same uids and suffixes.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Starts from the state of another server instead of an empty one.
+    /// Starts from the state of another server instead of an empty state.
     pub fn snapshot(mut self, snapshot: &Snapshot) -> Self {
         self.snapshot = Some(snapshot.clone());
         self
@@ -94,7 +94,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Sets how long a request may take, from its headers to its reply; watches may take any time. Default: 60 s.
+    /// Sets the time limit of a request, from the headers to the reply; watches have no limit. Default: 60 s.
     ///
     /// A request that takes longer gets 504 `Timeout`. A client may ask for less with the query parameter `timeout`.
     pub fn request_timeout(mut self, timeout: Duration) -> Self {
@@ -102,14 +102,14 @@ impl ServerBuilder {
         self
     }
 
-    /// Signs and verifies service account tokens by these keys. Without this, every server has a new key.
+    /// Signs and verifies service account tokens with these keys. By default, every server has a new key.
     pub fn token_keys(mut self, keys: TokenKeys) -> Self {
         self.token_keys = Some(keys);
         self
     }
 
-    /// Switches an admission plugin on or off. Default: all are on but `ServiceAccount`, because a server by itself creates
-    /// no service accounts.
+    /// Switches an admission plugin on or off. Default: all plugins except `ServiceAccount` are on, because a
+    /// server without controllers creates no service accounts.
     ///
     /// ```
     /// use windlass_apiserver::{AdmissionPlugin, Server};
@@ -130,8 +130,9 @@ impl ServerBuilder {
         self
     }
 
-    /// Sets whether cluster roles with an `aggregationRule` get the rules of the roles that it selects. Default: true,
-    /// though that is the task of kube-controller-manager in a cluster. Without it, they keep the rules that clients write.
+    /// Sets whether cluster roles with an `aggregationRule` get the rules of the selected roles. Default:
+    /// true, although kube-controller-manager aggregates roles in a cluster. With false, the roles keep the
+    /// rules that clients write.
     pub fn aggregate_cluster_roles(mut self, enabled: bool) -> Self {
         self.keeps_roles = !enabled;
         self
@@ -146,7 +147,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Refuses pods with privileged containers, and templates of such pods, as kube-apiserver does unless it is started with
+    /// Refuses pods with privileged containers, and templates of such pods, like kube-apiserver without
     /// `--allow-privileged`. By default, they are allowed.
     pub fn forbid_privileged(mut self) -> Self {
         self.forbids_privileged = true;
@@ -160,7 +161,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Adds a check to `/healthz`, `/livez` and `/readyz`. They fail with 500 while the check fails.
+    /// Adds a check to `/healthz`, `/livez` and `/readyz`. The endpoints fail with 500 while the check fails.
     pub fn health_check(mut self, check: impl HealthCheck) -> Self {
         self.health_checks.push(Box::new(check));
         self
@@ -176,7 +177,8 @@ impl ServerBuilder {
     /// Makes the server. Takes a few milliseconds.
     pub fn build(self) -> Result<Server, BuildError> {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
-        // A server that replaces another one continues above its revisions: a watch of the old history gets 410, not silence.
+        // A server that replaces another server continues above that server's revisions: a watch of the old
+        // history gets 410, not silence.
         let start = u64::try_from(clock.now().as_microsecond()).unwrap_or(0);
         let store = match &self.snapshot {
             Some(snapshot) => Store::fork(&snapshot.view, start, Retention::default()),
@@ -185,7 +187,7 @@ impl ServerBuilder {
         let store = Arc::new(store);
         let network = PodNetwork::new(self.nodes);
         let clients = Arc::new(Clients::new(Arc::clone(&store), network.clone()));
-        // A fork must not give out the uids that its origin gave out with the same seed.
+        // A fork must not repeat the uids that the original server made with the same seed.
         let origin = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.view.revision());
         let catalog = Catalog::builtin();
         let builtin = builtin::served(&catalog);
@@ -246,7 +248,7 @@ impl Server {
         ServerBuilder::default()
     }
 
-    /// The server as a `tower` service of one user: what `kube::Client::new` takes. No socket is involved.
+    /// Returns the server as a `tower` service of a user, for `kube::Client::new`. No socket is involved.
     pub fn service(&self, identity: Identity) -> InProcess {
         InProcess::new(Arc::clone(&self.api) as Arc<dyn serve::Handle>, identity)
     }
@@ -267,14 +269,15 @@ impl Server {
 
     /// Forgets the history of all objects, as a compaction of the real server's store does.
     ///
-    /// Watches that resume from an earlier resourceVersion, and lists that continue from one, are told 410 `Expired`:
-    /// the way to test what an operator does then.
+    /// Watches that resume from an earlier resourceVersion, and lists that continue from an earlier
+    /// resourceVersion, get 410 `Expired`. Use this method to test an operator's reaction.
     pub fn compact(&self) {
         self.api.state.store.compact();
     }
 
-    /// Signs the token of a Secret of type `kubernetes.io/service-account-token`, for a service account with this name and
-    /// uid. The server accepts the token while the Secret has it. `None` if the operating system has no randomness.
+    /// Signs the token of a Secret of type `kubernetes.io/service-account-token`, for a service account with
+    /// this name and uid. The server accepts the token while the Secret has the token. `None` if the
+    /// operating system has no randomness.
     ///
     /// The token controller of `windlass-controllers` fills Secrets with such tokens.
     pub fn legacy_token(&self, namespace: &str, name: &str, uid: &str, secret: &str) -> Option<String> {

@@ -1,4 +1,4 @@
-//! What all requests to one server share.
+//! The state that all requests to a server share.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -21,31 +21,31 @@ use crate::store::Store;
 use crate::strategy::{AdmissionPlugins, Lookups, ServiceRange};
 use crate::wire::ApiError;
 
-/// What all requests to one server share.
+/// The state that all requests to a server share.
 pub(crate) struct State {
     pub(crate) store: Arc<Store>,
     pub(crate) env: Env,
     pub(crate) catalog: Arc<Catalog>,
     /// The resources that are served now.
     pub(crate) served: ArcSwap<ServedResources>,
-    /// The built-in part of them.
+    /// The built-in part of the served resources.
     pub(crate) builtin: ServedResources,
-    /// Whether aggregated cluster roles follow those that they select.
+    /// True if aggregated cluster roles follow the selected roles.
     pub(crate) aggregates_roles: bool,
-    /// The resource that stands for the scales of others.
+    /// The resource that stands for the scales of other resources.
     pub(crate) scales: Arc<Resource>,
     /// The resource that stands for the requests for tokens of service accounts.
     pub(crate) token_requests: Arc<Resource>,
-    /// What was made of the CustomResourceDefinitions; locked while one is settled.
+    /// The state of the CustomResourceDefinitions; locked while a definition is settled.
     pub(crate) definitions: tokio::sync::Mutex<Definitions>,
-    /// Set while definitions that an earlier server left are terminating or without names: the next request goes on
-    /// with them.
+    /// Set while an earlier server's definitions are terminating or without names: the next request continues
+    /// the work.
     pub(crate) unsettled_definitions: AtomicBool,
     /// The admission plugins that run.
     pub(crate) plugins: AdmissionPlugins,
     /// The range of the cluster addresses of services.
     pub(crate) service_range: ServiceRange,
-    /// Whether containers may be privileged.
+    /// True if containers may be privileged.
     pub(crate) allows_privileged: bool,
     /// The address of the server in the Endpoints of the Service `kubernetes`; `None` for that of the listener.
     pub(crate) advertise_address: Option<IpAddr>,
@@ -55,21 +55,21 @@ pub(crate) struct State {
     pub(crate) network: PodNetwork,
     /// The admission webhooks.
     pub(crate) webhooks: Webhooks,
-    /// What strategies look up at every write.
+    /// The look-ups of strategies at every write.
     pub(crate) lookups: Lookups,
     /// The bearer tokens that listeners accept.
     pub(crate) tokens: ListenerTokens,
-    /// The Secrets whose tokens were used, and that are to be labelled.
+    /// The Secrets with used tokens, which must be labelled.
     pub(crate) used_tokens: UsedTokens,
     /// The signer of service account tokens.
     pub(crate) issuer: Issuer,
-    /// Decides what users may do.
+    /// Decides about the rights of users.
     pub(crate) authorizer: Authorizer,
     /// Runs requests as other users.
     pub(crate) impersonation: Impersonation,
 }
 
-/// The keys of Secrets whose tokens were used since the last request was routed.
+/// The keys of Secrets with tokens that were used since the last request was routed.
 #[derive(Default)]
 pub(crate) struct UsedTokens {
     any: AtomicBool,
@@ -97,8 +97,8 @@ impl State {
         self.authenticate(token, self.issuer.audiences()).ok().map(|(identity, _)| identity)
     }
 
-    /// Authenticates a token for one of `audiences`: one that was handed in, or one of a service account that still
-    /// exists.
+    /// Authenticates a token for one of `audiences`: a configured token, or a token of a service account that
+    /// still exists.
     pub(crate) fn authenticate(&self, token: &str, audiences: &[String]) -> Authentication {
         if let Some(identity) = self.tokens.find(token) {
             // Tokens that were handed in are for this server alone.
@@ -128,7 +128,7 @@ impl State {
         }
     }
 
-    /// Labels the Secrets whose tokens were used for the first time on this day.
+    /// Labels the Secrets with tokens that were used for the first time on this day.
     pub(crate) async fn label_used_tokens(&self) {
         for key in self.used_tokens.take() {
             let Some(resource) = self.builtin.resource("", "v1", "secrets") else { return };
@@ -143,13 +143,13 @@ impl State {
             let expected = Some(stored.rv);
             let write =
                 crate::store::Write { id: &resource.storage, key: &key, expected, draft: Some(draft), now };
-            // A Secret that was written meanwhile is labelled when its token is used again.
+            // A Secret that was written meanwhile is labelled at the next use of the token.
             let _ = self.store.commit(write, |_| Ok::<(), ApiError>(())).await;
         }
     }
 
-    /// Reads a protobuf object behind the `k8s\0` prefix. Of a kind that is not built in only version and kind are
-    /// read: the caller refuses it.
+    /// Reads a protobuf object behind the `k8s\0` prefix. For a kind that is not built in, only version and
+    /// kind are read: the caller refuses the object.
     pub(crate) fn decode_protobuf(&self, bytes: &[u8]) -> Result<Value, String> {
         windlass_schema::decode_protobuf(&self.catalog, bytes).or_else(|error| match error.unknown_kind() {
             Some((version, kind)) => Ok(json!({"apiVersion": version, "kind": kind})),
@@ -157,9 +157,9 @@ impl State {
         })
     }
 
-    /// Removes the objects whose time has come.
+    /// Removes expired objects.
     pub(crate) async fn remove_expired(&self) {
-        /// A request that finds more leaves the rest to the next one.
+        /// A request that finds more objects leaves the rest to the next request.
         const AT_ONCE: usize = 64;
         let now = self.env.now();
         let view = self.store.view();

@@ -1,4 +1,4 @@
-//! Objects as a `Table`, which `kubectl get` prints.
+//! Objects as a `Table` for `kubectl get`.
 
 use serde_json::{Map, Value, json};
 
@@ -36,7 +36,8 @@ fn scale_columns(paths: &ScalePaths) -> Vec<Value> {
     counts.chain([age]).collect()
 }
 
-/// Makes a `Table` of objects. Its metadata is that of `list`; for a single object, `list` is that object.
+/// Makes a `Table` of objects. The metadata is the metadata of `list`; for a single object, `list` is that
+/// object.
 pub(crate) fn table(
     kind: &TableKind,
     env: &Env,

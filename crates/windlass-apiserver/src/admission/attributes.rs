@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::auth::Identity;
 use crate::resource::Resource;
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Create,
@@ -32,9 +32,9 @@ pub(crate) struct Attributes<'a> {
     pub(crate) operation: Operation,
     /// The resource in the version of the request.
     pub(crate) resource: &'a Resource,
-    /// Empty for the object itself.
+    /// Empty for the main resource.
     pub(crate) subresource: &'a str,
-    /// For a namespace, its own name. Empty for other cluster-scoped objects.
+    /// For a Namespace object, the object's own name. Empty for other cluster-scoped objects.
     pub(crate) namespace: &'a str,
     /// Empty for a name that is to be generated, and for the deletion of a collection.
     pub(crate) name: &'a str,
@@ -61,7 +61,8 @@ impl<'a> Attributes<'a> {
         kind_of(self.resource, self.subresource)
     }
 
-    /// Whether the object of the request is one of the resource, and not of a kind that only its subresource has.
+    /// Returns whether the object of the request has the kind of the resource, not a kind of only the
+    /// subresource.
     pub(super) fn is_of_resource(&self) -> bool {
         self.group_version_kind().name == self.resource.kind
     }
@@ -71,7 +72,7 @@ pub(super) fn resource_of(resource: &Resource) -> GroupVersion<'_> {
     GroupVersion { group: &resource.group, version: &resource.version, name: &resource.plural }
 }
 
-/// The kind that a resource or its subresource has: a `Scale` for `scale`.
+/// Returns the kind of a resource or a subresource: a `Scale` for `scale`.
 pub(super) fn kind_of<'a>(resource: &'a Resource, subresource: &str) -> GroupVersion<'a> {
     match resource.subresource(subresource) {
         Some(found) => GroupVersion { group: &found.group, version: &found.version, name: &found.kind },

@@ -1,4 +1,4 @@
-//! The calls of webhooks, as the metrics `apiserver_admission_webhook_*` count them.
+//! The calls of webhooks, for the metrics `apiserver_admission_webhook_*`.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::{CallError, Operation};
 use crate::counters::{Counters, Histograms};
 
 const BOUNDS: [f64; 8] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0];
-/// Codes above count as this one.
+/// The largest code in metrics. Larger codes count as this code.
 const LARGEST_CODE: u16 = 600;
 
 /// Counters of the calls of a server's webhooks.
@@ -27,18 +27,18 @@ impl Default for Calls {
     }
 }
 
-/// One call of a webhook.
+/// A call of a webhook.
 pub(super) struct Call<'a> {
     pub(super) webhook: &'a str,
     /// `admit` or `validating`.
     pub(super) step: &'static str,
     pub(super) operation: Operation,
-    /// Whether a failure of the webhook does not refuse the request.
+    /// True if a failure of the webhook does not refuse the request.
     pub(super) ignores_failure: bool,
 }
 
 impl Calls {
-    /// Counts a call with its outcome.
+    /// Counts a call, with the outcome.
     pub(super) fn count(&self, call: &Call<'_>, outcome: Result<(), &CallError>, took: Duration) {
         let (code, rejection) = match outcome {
             Ok(()) => (200, None),

@@ -12,24 +12,24 @@ use crate::wire::LabelSelector;
 
 const DEFAULT_TIMEOUT: u64 = 10;
 
-/// One webhook of a configuration.
+/// A webhook of a configuration.
 pub(super) struct Hook {
     pub(super) name: String,
     pub(super) endpoint: Endpoint,
     pub(super) rules: Vec<Rule>,
-    /// Whether requests count that reach the objects of a rule through another version or group.
+    /// True if requests that reach the objects of a rule through another version or group count, too.
     pub(super) matches_equivalent: bool,
     /// `None` selects everything.
     pub(super) namespace_selector: Option<LabelSelector>,
     /// `None` selects everything.
     pub(super) object_selector: Option<LabelSelector>,
-    /// Whether a request goes on if the webhook cannot be called.
+    /// True if a request goes on if the webhook cannot be called.
     pub(super) ignores_failure: bool,
     pub(super) timeout: Duration,
     pub(super) allows_dry_run: bool,
-    /// Whether it is called again if a later one changed the object.
+    /// True if the webhook is called again after a later webhook changed the object.
     pub(super) is_reinvoked: bool,
-    /// The version of reviews that it takes, of those that this server knows.
+    /// The version of reviews that the webhook accepts and this server knows.
     pub(super) review_version: Option<&'static str>,
 }
 
@@ -56,7 +56,8 @@ pub(super) enum Scope {
     Namespaced,
 }
 
-/// The webhooks of all configurations, by the name of the configuration, and then in their order.
+/// Returns the webhooks of all configurations, sorted by the name of the configuration, and then in
+/// configuration order.
 pub(super) fn hooks(view: &View, configurations: &ResourceId) -> Vec<Hook> {
     let mut hooks = Vec::new();
     for (_, stored) in view.range(configurations, None) {

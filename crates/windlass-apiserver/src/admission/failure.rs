@@ -7,7 +7,7 @@ use super::CallError;
 use crate::wire::patch::{JsonPatchError, Mismatch};
 use crate::wire::{ApiError, Details};
 
-/// 500: a webhook whose failure counts could not be called.
+/// 500: a webhook with the failure policy `Fail` could not be called.
 pub(super) fn failed(hook: &str, why: &str) -> ApiError {
     ApiError::internal(format!("failed calling webhook {}: {why}", go_quote(hook)))
 }
@@ -18,7 +18,7 @@ pub(super) fn no_dry_run(hook: &str) -> CallError {
     CallError::Refused(ApiError::bad_request(why))
 }
 
-/// The error that a webhook gives by `response.status`, which may be absent.
+/// Returns the error in a webhook's `response.status`, which may be absent.
 pub(super) fn denied(hook: &str, status: &Value) -> ApiError {
     let text = |field: &str| status[field].as_str().unwrap_or_default();
     let denied_by = format!("admission webhook {} denied the request", go_quote(hook));

@@ -1,4 +1,4 @@
-//! Whether a webhook is to be called for a request, and with which version of the object.
+//! The match between a webhook and a request, and the version of the object for the webhook.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use crate::wire::{ApiError, GroupResource, LabelSelector};
 pub(super) enum Shown {
     /// That of the request.
     AsRequested,
-    /// Another one, or another group that has the same objects.
+    /// Another version, or another group with the same objects.
     As(Arc<Resource>),
 }
 
-/// Returns how the webhook is to be called for a request; `None` if it is not.
+/// Returns the way to call the webhook for a request; `None` for a webhook that does not match.
 pub(super) fn matches(
     hook: &Hook,
     request: &Attributes<'_>,
@@ -45,7 +45,7 @@ pub(super) fn matches(
     }
 }
 
-/// Another resource with the same objects that a rule covers. Earlier rules count first.
+/// Returns another resource with the same objects that a rule covers. Earlier rules count first.
 fn equivalent(hook: &Hook, request: &Attributes<'_>, around: Surroundings<'_>) -> Option<Arc<Resource>> {
     let others = |resource: &&Arc<Resource>| {
         resource.storage == request.resource.storage
@@ -120,11 +120,11 @@ fn is_namespace_selected(
     }
 }
 
-/// Whether the new or the old object has the labels.
+/// Returns whether the new or the old object has the labels.
 fn is_object_selected(hook: &Hook, request: &Attributes<'_>, objects: Objects<'_>) -> bool {
     let Some(selector) = &hook.object_selector else { return true };
     if request.operation == Operation::Connect {
-        // The options of a connection have no metadata, so that no selector matches them.
+        // The options of a connection have no metadata, and therefore match no selector.
         return false;
     }
     let has_labels =

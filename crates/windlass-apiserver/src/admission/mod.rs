@@ -27,7 +27,8 @@ use crate::webhook::Clients;
 use crate::wire::ApiError;
 
 const GROUP: &str = "admissionregistration.k8s.io";
-/// The kinds that configure admission. Writes of them are not sent to webhooks, so that a broken webhook can be removed.
+/// The kinds that configure admission. Webhooks do not see writes of these kinds, so that a broken webhook
+/// can be removed.
 const EXEMPT: [&str; 6] = [
     "ValidatingWebhookConfiguration",
     "MutatingWebhookConfiguration",
@@ -45,7 +46,7 @@ pub(crate) struct Webhooks {
     calls: Calls,
 }
 
-/// What webhooks are called with besides the request.
+/// The input of webhooks besides the request.
 #[derive(Clone, Copy)]
 pub(crate) struct Surroundings<'a> {
     pub(crate) env: &'a Env,
@@ -65,17 +66,17 @@ impl Webhooks {
         }
     }
 
-    /// The calls so far, for metrics.
+    /// Returns the calls until now, for metrics.
     pub(crate) fn calls(&self) -> &Calls {
         &self.calls
     }
 
-    /// Whether some webhook may want to see a write of this group and kind.
+    /// Returns whether some webhook may want to see a write of this group and kind.
     pub(crate) fn may_mutate(&self, store: &Store, kind: (&str, &str)) -> bool {
         Self::may_call(&self.mutating, store, kind)
     }
 
-    /// Whether some webhook may want to check a write of this group and kind.
+    /// Returns whether some webhook may want to check a write of this group and kind.
     pub(crate) fn may_validate(&self, store: &Store, kind: (&str, &str)) -> bool {
         Self::may_call(&self.validating, store, kind)
     }
@@ -97,7 +98,8 @@ pub(crate) struct Objects<'a> {
 
 /// A call that did not end in leave to go on.
 enum CallError {
-    /// The webhook could not be called, or its answer was not usable: its failure policy counts. The code is for metrics.
+    /// The webhook could not be called, or the response was not usable: the failure policy decides. The code
+    /// is for metrics.
     Failed { why: String, code: u16 },
     /// The webhook refuses the request.
     Denied(ApiError),
@@ -111,7 +113,7 @@ impl CallError {
         Self::Failed { why: format!("failed to call webhook: {why}"), code: 500 }
     }
 
-    /// The webhook replied, but not as it should.
+    /// Returns the error for an unusable reply.
     fn unusable(why: String) -> Self {
         Self::Failed { why, code: 503 }
     }

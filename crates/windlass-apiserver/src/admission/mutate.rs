@@ -14,22 +14,22 @@ use crate::resource::{Resource, drop_malformed_metadata};
 use crate::wire::ApiError;
 use crate::wire::patch::{JsonPatch, Limits};
 
-/// Which webhooks are called a second time, because the object changed after they saw it.
+/// The webhooks that are called a second time, because the object changed after the first call.
 #[derive(Default)]
 pub(crate) struct Reinvocation {
     rounds: usize,
-    /// Whether a webhook changed the object.
+    /// True if a webhook changed the object.
     is_needed: bool,
     /// The indexes of webhooks that were called and want to be called again.
     called: Vec<usize>,
-    /// Those of them that saw an older object.
+    /// The webhooks of the first round that saw an older object.
     outdated: Vec<usize>,
-    /// The object after the first round, if there is to be a second one.
+    /// The object after the first round, if there is a second round.
     output: Option<Value>,
 }
 
 impl Reinvocation {
-    /// Whether the plugins run a second time.
+    /// Returns whether the plugins run a second time.
     pub(crate) fn is_needed(&self) -> bool {
         self.is_needed
     }
@@ -64,13 +64,13 @@ impl Reinvocation {
 }
 
 impl Webhooks {
-    /// Calls the mutating webhooks that want to see the request, one after the other. Their warnings are added.
+    /// Calls the matching mutating webhooks in sequence. Adds the warnings of the webhooks.
     ///
     /// `object` is `None` for a deletion.
     ///
     /// # Errors
     ///
-    /// If a webhook denies the request, or one fails whose failure policy is `Fail`.
+    /// A webhook denies the request, or a webhook with the failure policy `Fail` fails.
     pub(crate) async fn mutate(
         &self,
         request: &Attributes<'_>,
@@ -81,7 +81,7 @@ impl Webhooks {
     ) -> Result<(), ApiError> {
         let hooks = self.mutating.get(around.view);
         rounds.begin(object.as_deref());
-        // The object stays in the version of the last webhook until another one needs it.
+        // The object stays in the version of the last webhook until a webhook needs another version.
         let mut last = Shown::AsRequested;
         for (index, hook) in hooks.iter().enumerate() {
             let objects = Objects { new: object.as_deref(), old };
@@ -104,7 +104,7 @@ impl Webhooks {
             let objects = Objects { new: object.as_deref(), old: old.as_deref() };
             let uid = around.env.uid();
             let review = Review { hook, request, shown: to, objects, uid, is_mutating: true };
-            // In a box: few requests meet a webhook, and the others stay small.
+            // Boxed: few requests meet a webhook, and the futures of other requests stay small.
             let since = Instant::now();
             let patch = Box::pin(review.send(&self.clients, warnings)).await;
             let changed = patch.and_then(|patch| patched(hook, request, to, object.as_deref(), &patch));
@@ -173,7 +173,7 @@ fn patched(
     }
     let text = |object: &Value, field: &str| object[field].as_str().unwrap_or_default().to_owned();
     for field in ["apiVersion", "kind"] {
-        // A kind that the patch removed is the one that was sent.
+        // A kind that the patch removed is the kind in the request.
         if !shown.is_custom() && text(&changed, field).is_empty() {
             changed[field] = object[field].clone();
         }

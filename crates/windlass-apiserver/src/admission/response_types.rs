@@ -3,7 +3,7 @@
 use serde_json::Value;
 use windlass_schema::json_type;
 
-/// Whether a value has the type of a field, and the name of that type in Go.
+/// Returns whether a value has the type of a field, and the name of that type in Go.
 type Field = (&'static str, fn(&Value) -> bool, &'static str);
 
 const FIELDS: [Field; 5] = [

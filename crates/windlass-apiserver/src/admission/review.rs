@@ -1,4 +1,4 @@
-//! `AdmissionReview`: the request to a webhook, and its response.
+//! `AdmissionReview`: the request to a webhook, and the response.
 
 use serde_json::{Map, Value, json};
 use windlass_schema::{go_quote, json_type};
@@ -15,7 +15,7 @@ const MAX_REPLY: usize = 8 << 20;
 
 const GROUP: &str = "admission.k8s.io";
 
-/// A call of one webhook.
+/// A call of a webhook.
 pub(super) struct Review<'a> {
     pub(super) hook: &'a Hook,
     pub(super) request: &'a Attributes<'a>,
@@ -27,8 +27,8 @@ pub(super) struct Review<'a> {
 }
 
 impl Review<'_> {
-    /// Calls the webhook and returns its JSON patch, which is empty if there is none. `warnings` gets the warnings of its
-    /// answer, whether it allows the request or not.
+    /// Calls the webhook and returns the JSON patch, which may be empty. `warnings` gets the warnings of the
+    /// response, even of a denial.
     pub(super) async fn send(
         &self,
         clients: &Clients,
@@ -89,14 +89,14 @@ impl Review<'_> {
         json!({"kind": "AdmissionReview", "apiVersion": format!("{GROUP}/{version}"), "request": request})
     }
 
-    /// Checks an answer, and returns its `response`.
+    /// Checks a review, and returns the `response`.
     fn verify<'r>(&self, review: &'r Value, version: &str) -> Result<&'r Value, String> {
         let response = &review["response"];
         if !response.is_object() {
             return Err("webhook response was absent".to_owned());
         }
         if version != "v1" {
-            // Reviews of v1beta1 never had to say what they answer.
+            // Reviews of v1beta1 need no uid in the response.
             return Ok(response);
         }
         let uid = response["uid"].as_str().unwrap_or_default();
@@ -128,7 +128,7 @@ impl Review<'_> {
     }
 }
 
-/// A group and version as Go prints them; an empty one is `/`.
+/// Returns a group and version in Go's printed form; an empty group version is `/`.
 fn go_group_version(api_version: &str) -> String {
     match api_version.split_once('/') {
         Some(_) => api_version.to_owned(),
@@ -142,7 +142,7 @@ fn read(body: &[u8], version: &str) -> Result<Value, String> {
         return Err("0-length response with status code: 200 and content type: application/json".to_owned());
     }
     let parsed = match crate::wire::from_json_with_duplicates(body) {
-        // What is no JSON is taken for YAML.
+        // A body that is not JSON is parsed as YAML.
         Err(_) if body.first() != Some(&b'{') => crate::wire::from_yaml_with_duplicates(body),
         parsed => parsed,
     };
@@ -156,7 +156,7 @@ fn read(body: &[u8], version: &str) -> Result<Value, String> {
     let text = |field: &str| value[field].as_str().unwrap_or_default();
     let (found, kind) = (text("apiVersion"), text("kind"));
     let short = found.rsplit_once('/').map_or(found, |(_, version)| version);
-    // What is absent is taken to be as expected; the check of the answer looks at it again.
+    // A missing field counts as expected; the check of the response looks at the field again.
     if !kind.is_empty() && !found.is_empty() {
         match (found, kind) {
             ("admission.k8s.io/v1" | "admission.k8s.io/v1beta1", "AdmissionReview") if short == version => {}

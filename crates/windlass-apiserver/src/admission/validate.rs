@@ -12,7 +12,7 @@ use crate::resource::Resource;
 use crate::wire::ApiError;
 
 impl Webhooks {
-    /// Asks all validating webhooks that want to see the request, at the same time. Their warnings are added.
+    /// Calls all matching validating webhooks concurrently. Adds the warnings of the webhooks.
     ///
     /// # Errors
     ///

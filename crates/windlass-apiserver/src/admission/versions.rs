@@ -11,7 +11,7 @@ use crate::resource::Resource;
 use crate::wire::ApiError;
 
 impl Shown {
-    /// The resource whose version the webhook sees.
+    /// Returns the resource in the version that the webhook sees.
     pub(super) fn resource<'a>(&'a self, request: &Attributes<'a>) -> &'a Resource {
         match self {
             Self::AsRequested => request.resource,
@@ -39,7 +39,7 @@ pub(super) async fn convert<'a>(
     Ok(Cow::Owned(object))
 }
 
-/// Checks that a custom resource says of itself that it has the version `from`; a patch may have changed that.
+/// Checks that a custom resource still has the version `from`, because a patch may have changed the version.
 pub(super) fn expect_version(
     request: &Attributes<'_>,
     object: &Value,
@@ -62,7 +62,7 @@ pub(super) fn expect_version(
     Err(ApiError::internal(why))
 }
 
-/// Converts an object of the version `from` to the version `to`, where it is.
+/// Converts an object of the version `from` to the version `to`, in place.
 pub(super) async fn convert_in_place(
     request: &Attributes<'_>,
     object: &mut Value,

@@ -1,4 +1,4 @@
-//! Paths that are of no resource: discovery, OpenAPI, health, metrics, and those where nothing is.
+//! Paths that belong to no resource: discovery, OpenAPI, health, metrics, and unknown paths.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -35,8 +35,8 @@ impl Api {
         reply
     }
 
-    /// Checks the method and the `Accept` header of a request for a document that the router of the real server serves. It
-    /// serves the others to any method.
+    /// Checks the method and the `Accept` header of a request for a document. The router of the real server
+    /// checks only some documents, and serves all others to any method.
     fn expect_route(&self, path: &str, request: &Request<Bytes>) -> Result<(), ApiError> {
         let accept = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok());
         let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
@@ -58,7 +58,7 @@ impl Api {
         wire::expect_one_of(accept, only)
     }
 
-    /// The reply where nothing is served: the router of built-in groups says so with a `Status`.
+    /// Returns the reply for an unknown path: the router of built-in groups sends a `Status`.
     pub(super) fn nothing_there(&self, path: &str) -> Result<Response<Body>, ApiError> {
         let is_built_in = match path.strip_prefix("/apis/") {
             Some(rest) => {

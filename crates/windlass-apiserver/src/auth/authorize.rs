@@ -33,7 +33,7 @@ pub(crate) struct Decision {
 /// Decides what users may do.
 pub(crate) struct Authorizer {
     rbac: Rbac,
-    /// Whether every request is allowed.
+    /// True if every request is allowed.
     always: bool,
     /// How many requests roles have allowed.
     allowed: AtomicU64,
@@ -64,7 +64,7 @@ impl Authorizer {
         self.allowed.load(Ordering::Relaxed)
     }
 
-    /// Whether `identity` may do what `request` says.
+    /// Returns whether `identity` may do what `request` says.
     pub(crate) fn allows(&self, store: &Store, identity: &Identity, request: &Attributes<'_>) -> bool {
         self.decide(store, identity, request).allowed
     }

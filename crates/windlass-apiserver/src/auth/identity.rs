@@ -104,12 +104,12 @@ impl Identity {
         &self.0.extra
     }
 
-    /// Whether the user is in `group`.
+    /// Returns whether the user is in `group`.
     pub fn is_in(&self, group: &str) -> bool {
         self.0.groups.iter().any(|member| member == group)
     }
 
-    /// Whether the request had no credentials.
+    /// Returns whether the request had no credentials.
     pub fn is_anonymous(&self) -> bool {
         self.is_in(Self::UNAUTHENTICATED)
     }

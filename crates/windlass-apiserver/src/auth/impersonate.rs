@@ -144,7 +144,7 @@ impl Mode {
         }
     }
 
-    /// Whether the mode is for such a user at all.
+    /// Returns whether the mode is for such a user at all.
     fn is_for(self, wanted: &Wanted, requestor: &Identity) -> bool {
         let node = split_node(&wanted.name);
         let account = split_service_account(&wanted.name);

@@ -198,7 +198,7 @@ fn check_bound(
     ))
 }
 
-/// Whether an object should be gone by now, though a finalizer keeps it.
+/// Returns whether an object should be gone by now, though a finalizer keeps it.
 fn was_deleted(object: &Stored, now: Timestamp) -> bool {
     if !object.is_terminating() {
         return false;

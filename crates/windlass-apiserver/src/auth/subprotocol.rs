@@ -16,7 +16,7 @@ pub(crate) enum SubprotocolToken {
     Given(String),
 }
 
-/// Whether a request asks to go on over WebSocket.
+/// Returns whether a request asks to go on over WebSocket.
 pub(crate) fn is_websocket(headers: &HeaderMap) -> bool {
     let has = |name, word| words(headers, name).any(|part| part.eq_ignore_ascii_case(word));
     has(&UPGRADE, "websocket") && has(&CONNECTION, "upgrade")

@@ -113,7 +113,7 @@ impl TokenKeys {
         Some(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// Whether one of the keys made the signature of a token.
+    /// Returns whether one of the keys made the signature of a token.
     ///
     /// # Errors
     /// What is wrong, in the words of kube-apiserver.

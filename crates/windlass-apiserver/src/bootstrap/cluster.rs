@@ -1,4 +1,4 @@
-//! The namespaces of a new cluster, the service of its API server, and its priority classes.
+//! The namespaces of a new cluster, the service of the API server, and the priority classes.
 
 use serde_json::{Value, json};
 
@@ -18,12 +18,12 @@ const PRIORITY_CLASSES: [(&str, i64, &str); 2] = [
 
 /// The port in the objects of a server that does not listen yet.
 const SECURE_PORT: u16 = 6443;
-/// The lease by which servers of one cluster know each other.
+/// The lease that identifies the servers of a cluster to each other.
 pub(super) const LEASE: &str = "apiserver-windlass";
-/// The config map from which other servers learn whom to trust.
+/// The config map with the trusted authorities, for other servers.
 pub(super) const AUTHENTICATION: &str = "extension-apiserver-authentication";
 
-/// Returns the objects, each with its group and resource.
+/// Returns the objects, with the group and resource of each object.
 pub(super) fn objects(range: ServiceRange) -> Vec<(&'static str, &'static str, Value)> {
     let address = range.first().to_string();
     let mut objects: Vec<_> =
@@ -70,7 +70,7 @@ fn priority_class((name, value, description): (&str, i64, &str)) -> Value {
     })
 }
 
-/// The service of the API server in the cluster. No traffic is routed to it.
+/// Returns the service of the API server in the cluster. No traffic is routed to the service.
 fn kubernetes_service(address: &str) -> Value {
     json!({
         "kind": "Service",

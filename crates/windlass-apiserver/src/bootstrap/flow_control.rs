@@ -1,11 +1,11 @@
-//! The flow schemas and priority levels that every cluster begins with. Requests are neither queued nor limited by them.
+//! The flow schemas and priority levels of a new cluster. The objects neither queue nor limit requests.
 
 use serde_json::{Value, json};
 
 use super::TIME;
 
-/// A priority level: its name, shares, lendable percentage, and its queues and hand size. Without queues, it rejects what
-/// is too much.
+/// A priority level: name, shares, lendable percentage, and number of queues and hand size. Without queues,
+/// the level rejects surplus requests.
 type Level = (&'static str, i64, i64, Option<(i64, i64)>);
 
 const LEVELS: [Level; 7] = [
@@ -19,7 +19,7 @@ const LEVELS: [Level; 7] = [
 ];
 const QUEUE_LENGTH: i64 = 50;
 
-/// Which requests of its subjects a flow schema is for.
+/// The requests of a flow schema's subjects.
 #[derive(Clone, Copy)]
 enum Requests {
     All,
@@ -28,7 +28,7 @@ enum Requests {
     Nodes,
 }
 
-/// A flow schema: its name, precedence, priority level, distinguisher, subjects and requests.
+/// A flow schema: name, precedence, priority level, distinguisher, subjects and requests.
 type Schema = (&'static str, i64, &'static str, Option<&'static str>, &'static [&'static str], Requests);
 
 const EVERYBODY: &[&str] = &["group:system:unauthenticated", "group:system:authenticated"];
@@ -78,7 +78,7 @@ const SCHEMAS: [Schema; 11] = [
     ("system-nodes", 500, "system", Some("ByUser"), &["group:system:nodes"], Requests::All),
 ];
 
-/// Returns the flow schemas and priority levels, each with its resource.
+/// Returns the flow schemas and priority levels, with the resource of each object.
 pub(super) fn objects() -> Vec<(&'static str, Value)> {
     let exempt = json!({"type": "Exempt", "exempt": {"lendablePercent": 0, "nominalConcurrencyShares": 0}});
     let mut objects =

@@ -1,4 +1,4 @@
-//! The lease by which servers of one cluster know each other.
+//! The lease that identifies the servers of a cluster to each other.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -63,7 +63,7 @@ async fn collect_expired(state: &State) {
     }
 }
 
-/// Returns whether a lease was not renewed in time. One without a time or a duration has expired.
+/// Returns whether a lease was not renewed in time. A lease without a time or a duration has expired.
 fn has_expired(lease: &Value, now: Timestamp) -> bool {
     let renewed = lease["spec"]["renewTime"].as_str().and_then(|text| text.parse::<Timestamp>().ok());
     let seconds = lease["spec"]["leaseDurationSeconds"].as_i64();

@@ -1,4 +1,4 @@
-//! The objects that a server creates for itself.
+//! The objects that a server creates at the start.
 
 mod cluster;
 mod flow_control;
@@ -63,14 +63,15 @@ fn micro_time(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
 
-/// Lets the objects that name the address of the server, and the authority of its clients, follow a listener.
+/// Writes the address of a listener, and the authority of the listener's clients, into the objects with the
+/// server's address.
 pub(crate) async fn listening(state: &State, address: SocketAddr, authority_pem: &str) {
     let now = state.env.now();
     let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
     let bound = if address.ip().is_unspecified() { loopback } else { address.ip() };
     let advertised = state.advertise_address.unwrap_or(bound);
     let own = SocketAddr::new(advertised, address.port());
-    // Another listener does not move the server.
+    // A second listener does not move the server.
     let _ = state.server_address.set(own);
     let ip = advertised.to_string();
     let port = json!([{"name": "https", "port": address.port(), "protocol": "TCP"}]);
@@ -98,7 +99,7 @@ pub(crate) async fn listening(state: &State, address: SocketAddr, authority_pem:
     .await;
 }
 
-/// Changes one of the server's own objects, unless it was removed.
+/// Changes an object of the server, unless the object was removed.
 async fn change(state: &State, group: &str, resource: &str, key: &str, change: impl Fn(&mut Value)) {
     let Some(resource) = state.builtin.resource(group, "v1", resource) else { return };
     loop {

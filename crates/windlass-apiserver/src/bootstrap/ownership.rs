@@ -1,4 +1,4 @@
-//! The managers of the fields of the server's own objects, as kube-apiserver records them.
+//! The managers of the fields of the server's own objects, as in kube-apiserver.
 
 use futures::FutureExt;
 use jiff::Timestamp;
@@ -9,7 +9,7 @@ use crate::meta;
 use crate::resource::Resource;
 use crate::state::State;
 
-/// The writer of the objects of priority and fairness, and that of their status.
+/// The writer of the priority-and-fairness objects, and the writer of the status of these objects.
 const FLOW_CONTROL: (&str, &str) =
     ("api-priority-and-fairness-config-producer-v1", "api-priority-and-fairness-config-consumer-v1");
 /// The writer of the status of ranges of service addresses.
@@ -22,7 +22,7 @@ pub(super) fn record(state: &State, resource: &Resource, object: &mut Value, now
     let mut written = written(object);
     let served = state.served.load_full();
     let manager = |name, subresource| FieldManager { resource, served: &served, subresource, name, now };
-    // The versions of built-in kinds are converted at once, so that these futures never wait.
+    // The versions of built-in kinds are converted at once: these futures never wait.
     let _ = manager(writer, "").track(None, &mut written).now_or_never();
     let applier = match (group, resource.plural.as_str()) {
         ("flowcontrol.apiserver.k8s.io", "flowschemas") => Some(FLOW_CONTROL.1),
@@ -57,7 +57,8 @@ fn applied(status: &Value) -> Value {
     status
 }
 
-/// Returns the fields of an object that its writer sets. The server adds the others, which have no manager.
+/// Returns the fields of an object that the writer sets. The server adds the other fields, which have no
+/// manager.
 fn written(object: &Value) -> Value {
     let mut written = object.clone();
     let added: &[&[&str]] = match object["kind"].as_str() {

@@ -1,6 +1,7 @@
 //! The roles and bindings that every cluster begins with.
 //!
-//! They are data, in `policy.txt`. A line without indentation is an object, and the indented lines after it are its rules:
+//! The roles are data, in `policy.txt`. A line without indentation is an object, and the following indented
+//! lines are the rules of the object:
 //!
 //! ```text
 //! clusterrole NAME [to:ROLE] [from:ROLE]    label that aggregates it to a role, or the label it aggregates
@@ -17,7 +18,7 @@ const POLICY: &str = include_str!("policy.txt");
 const GROUP: &str = "rbac.authorization.k8s.io";
 const AGGREGATE_TO: &str = "rbac.authorization.k8s.io/aggregate-to-";
 
-/// Returns the roles and bindings, each with its resource.
+/// Returns the roles and bindings, with the resource of each object.
 pub(super) fn objects() -> Vec<(&'static str, Value)> {
     let mut objects: Vec<(&'static str, Value)> = Vec::new();
     for line in POLICY.lines() {
@@ -67,7 +68,7 @@ fn read_cluster_role<'a>(name: &str, aggregation: impl Iterator<Item = &'a str>)
     role
 }
 
-/// Makes an object from its `NAME` or `NAMESPACE/NAME`.
+/// Makes an object from a `NAME` or `NAMESPACE/NAME`.
 fn object(kind: &str, name: &str, mut object: Value) -> Value {
     let (namespace, name) = match name.split_once('/') {
         Some((namespace, name)) => (Some(namespace), name),

@@ -12,15 +12,15 @@ use crate::meta;
 use crate::state::State;
 use crate::store::{Draft, ResourceId};
 
-/// An object that is complete but for its uid and its time.
+/// A complete object, except for uid and time.
 pub(super) struct Template {
     pub(super) id: ResourceId,
     pub(super) key: String,
     pub(super) draft: Draft,
 }
 
-/// Returns the templates of all objects of a server with the default settings. They are made for the first server of the
-/// process.
+/// Returns the templates of all objects of a server with the default settings. The first server of the
+/// process makes the templates.
 pub(super) fn shared(state: &State) -> &'static [Template] {
     static TEMPLATES: OnceLock<Vec<Template>> = OnceLock::new();
     TEMPLATES.get_or_init(|| all(state))
@@ -32,7 +32,7 @@ pub(super) fn all(state: &State) -> Vec<Template> {
     objects.filter_map(|(group, resource, object)| template(state, group, resource, object)).collect()
 }
 
-/// Returns all objects, each with its group and resource.
+/// Returns all objects, with the group and resource of each object.
 fn objects(state: &State) -> Vec<(&'static str, &'static str, Value)> {
     let mut objects = cluster::objects(state.service_range);
     let mut policy = policy::objects();

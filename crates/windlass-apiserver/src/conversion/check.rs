@@ -1,4 +1,5 @@
-//! What a conversion webhook may change: everything but the metadata. Of that only labels and annotations.
+//! The allowed changes of a conversion webhook: everything except metadata, and of metadata only labels and
+//! annotations.
 
 use serde_json::{Map, Value};
 use windlass_schema::{FieldError, go_type};
@@ -8,14 +9,14 @@ use crate::wire::names;
 
 /// Why a converted object is not accepted.
 pub(super) enum Unacceptable {
-    /// It is not the object that was to be converted.
+    /// The object is not the converted object.
     Object(String),
-    /// Its metadata is malformed.
+    /// The metadata is malformed.
     Metadata(String),
 }
 
 impl Unacceptable {
-    /// The words of kube-apiserver, which differ between objects of lists and others.
+    /// Returns the words of kube-apiserver, which differ between objects of lists and other objects.
     pub(super) fn at(self, index: usize, is_list: bool) -> String {
         match self {
             Self::Object(why) if is_list => {
@@ -33,7 +34,8 @@ impl Unacceptable {
     }
 }
 
-/// Checks a converted object and gives it the metadata of the original, but for labels and annotations.
+/// Checks a converted object and gives the object the metadata of the original, except labels and
+/// annotations.
 pub(super) fn accept(original: &Value, mut converted: Value, wanted: &str) -> Result<Value, Unacceptable> {
     let text = |object: &Value, field: &str| object[field].as_str().unwrap_or_default().to_owned();
     let version = text(&converted, "apiVersion");

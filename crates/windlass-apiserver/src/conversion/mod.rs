@@ -1,4 +1,4 @@
-//! Conversion webhooks: they convert custom resources between the versions of a definition.
+//! Conversion webhooks convert custom resources between the versions of a definition.
 
 mod check;
 mod review;
@@ -15,11 +15,11 @@ use serde_json::Value;
 use crate::webhook::{Clients, Endpoint};
 use crate::wire::ApiError;
 
-/// How long a webhook may take for one call.
+/// The time limit of a call.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest reply, in bytes.
 const MAX_REPLY: usize = 64 << 20;
-/// The objects of one call have at most about this many bytes together.
+/// The approximate limit of the bytes of all objects in a call.
 const MAX_BATCH: usize = 8 << 20;
 
 /// Identifies a conversion: the uid and revision of a stored object, and the version wanted.
@@ -30,11 +30,11 @@ type Conversion = BoxFuture<'static, Result<Arc<Value>, ApiError>>;
 pub(crate) struct Converter {
     clients: Arc<Clients>,
     endpoint: Endpoint,
-    /// The version of reviews that it takes, of those that this server knows.
+    /// The version of reviews that the webhook accepts and this server knows.
     review_version: Option<&'static str>,
     /// `GROUP/VERSION, Kind=KIND` has this kind.
     kind: String,
-    /// Conversions that are going on, for all who wait for the same one.
+    /// Conversions in progress, for all requests that wait for the same conversion.
     in_flight: Mutex<HashMap<Key, WeakShared<Conversion>>>,
 }
 
@@ -52,11 +52,11 @@ impl Converter {
         }
     }
 
-    /// Converts objects of the version `from` to the version `to`, in as few calls as their size allows.
+    /// Converts objects of the version `from` to the version `to`, in as few calls as the sizes allow.
     ///
     /// # Errors
     ///
-    /// If the webhook cannot be called, or its answer is not a conversion of the objects.
+    /// The webhook cannot be called, or the response is not a conversion of the objects.
     pub(crate) async fn convert(
         &self,
         objects: Vec<Value>,
@@ -80,7 +80,7 @@ impl Converter {
         Ok(converted)
     }
 
-    /// Converts a stored object. Requests that need the same conversion at the same time share one call.
+    /// Converts a stored object. Requests that need the same conversion at the same time share a call.
     ///
     /// # Errors
     ///
@@ -97,13 +97,13 @@ impl Converter {
         conversion.await
     }
 
-    /// Returns the conversion that is going on, or begins it.
+    /// Returns the conversion in progress, or begins a conversion.
     fn join(self: &Arc<Self>, key: Key, object: impl FnOnce() -> Value, from: &str) -> Shared<Conversion> {
         let mut in_flight = self.in_flight.lock();
         if let Some(found) = in_flight.get(&key).and_then(WeakShared::upgrade) {
             return found;
         }
-        // Those that were abandoned have not removed themselves.
+        // Abandoned conversions have not removed the entry.
         in_flight.retain(|_, conversion| conversion.upgrade().is_some());
         let (converter, object, from, of) = (Arc::clone(self), object(), from.to_owned(), key.clone());
         let conversion = async move {

@@ -1,10 +1,10 @@
-//! `ConversionReview`: the request to a webhook, and its response.
+//! `ConversionReview`: the request to a webhook, and the response.
 
 use serde_json::{Value, json};
 use windlass_schema::{go_quote, json_type};
 
 const GROUP: &str = "apiextensions.k8s.io";
-/// The response in a request, as kube-apiserver writes it.
+/// The empty response in a request, in kube-apiserver's form.
 const NO_RESPONSE: &str = r#"{"uid":"","convertedObjects":null,"result":{"metadata":{}}}"#;
 
 /// Writes a review. The objects are JSON already.

@@ -1,4 +1,4 @@
-//! The approval that definitions in the groups of Kubernetes itself need.
+//! The approval of definitions in protected groups of Kubernetes.
 
 use serde_json::Value;
 use windlass_schema::{FieldError, go_quote};
@@ -8,7 +8,7 @@ use super::{set_condition, text};
 const ANNOTATION: &str = "api-approved.kubernetes.io";
 const CONDITION: &str = "KubernetesAPIApprovalPolicyConformant";
 
-/// Checks that a definition says whether it is approved.
+/// Checks that a definition has an approval annotation.
 pub(super) fn validate(definition: &Value) -> Vec<FieldError> {
     if !is_protected(definition) {
         return Vec::new();
@@ -49,7 +49,7 @@ fn given(definition: &Value) -> &str {
     text(definition, &["metadata", "annotations", ANNOTATION])
 }
 
-/// Whether the group is one of Kubernetes itself.
+/// Returns whether the group is protected.
 fn is_protected(definition: &Value) -> bool {
     let group = text(definition, &["spec", "group"]);
     ["k8s.io", "kubernetes.io"]
@@ -57,7 +57,7 @@ fn is_protected(definition: &Value) -> bool {
         .any(|domain| group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
 }
 
-/// Whether the text is a URL with a scheme and a host.
+/// Returns whether the text is a URL with a scheme and a host.
 fn is_url(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else { return false };
     let in_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);

@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use super::{list, text};
 
-/// Whether a condition is present and true.
+/// Returns whether a condition is present and true.
 pub(crate) fn condition_is_true(definition: &Value, kind: &str) -> bool {
     let conditions = list(&definition["status"], "conditions");
     conditions.iter().any(|condition| condition["type"] == kind && condition["status"] == "True")
 }
 
-/// Sets a condition. The time of its last transition changes only if its status does.
+/// Sets a condition. The time of its last transition changes only if the status changes.
 pub(crate) fn set_condition(
     definition: &mut Value,
     kind: &str,

@@ -5,7 +5,7 @@ use windlass_schema::knows_format;
 
 use super::{list, text};
 
-/// Returns the formats in the schemas of a definition that the server does not know, in the order of their appearance.
+/// Returns the unknown formats in the schemas of a definition, in order of appearance.
 pub(crate) fn unknown_formats(definition: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for version in list(&definition["spec"], "versions") {

@@ -1,6 +1,6 @@
-//! CustomResourceDefinitions: their validation, their names and their conditions.
+//! CustomResourceDefinitions: validation, names and conditions.
 //!
-//! Everything here is a function of definitions as JSON; nothing is read or stored.
+//! All functions take definitions as JSON; no function reads or stores objects.
 
 mod approval;
 mod conditions;
@@ -17,10 +17,11 @@ pub(crate) use validate::{validate_create, validate_update};
 
 use serde_json::Value;
 
-/// The finalizer that holds a definition until its objects are gone. It is set when deletion begins, not before.
+/// The finalizer that holds a definition until all instances are gone. The finalizer is set when the deletion
+/// begins.
 pub(crate) const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// Returns the text at a path of field names; the empty string if it is absent.
+/// Returns the text at a path of field names; the empty string for a missing text.
 pub(crate) fn text<'a>(value: &'a Value, path: &[&str]) -> &'a str {
     path.iter().try_fold(value, |value, field| value.get(field)).and_then(Value::as_str).unwrap_or_default()
 }
@@ -41,7 +42,7 @@ pub(crate) fn storage_version(definition: &Value) -> Option<&str> {
     versions.iter().find(|version| version["storage"] == true).map(|version| text(version, &["name"]))
 }
 
-/// Whether objects of the definition are served. A definition that was established stays so.
+/// Returns whether objects of the definition are served. An established definition stays established.
 pub(crate) fn is_established(definition: &Value) -> bool {
     condition_is_true(definition, "Established")
 }

@@ -1,7 +1,8 @@
-//! Decides which of its names a definition gets.
+//! Decides the accepted names of a definition.
 //!
-//! Within a group, plural, singular and short names are one space of names, kinds and list kinds another. The
-//! first definition with a name keeps it; a definition with a name that is taken is not established.
+//! Within a group, plural, singular and short names share a space of names, and kinds and list kinds share a
+//! second space. The first definition with a name keeps the name; a definition with a taken name is not
+//! established.
 
 use std::collections::HashSet;
 
@@ -27,7 +28,7 @@ pub(crate) fn accept(definition: &mut Value, others: &[&Names], now: &str) {
         }
         Some((reason, message)) => {
             set_condition(definition, "NamesAccepted", false, reason, &message, now);
-            // What was established stays so, under the names it has.
+            // An established definition stays established, under the accepted names.
             if !condition_is_true(definition, "Established") {
                 let message = "not all names are accepted";
                 set_condition(definition, "Established", false, "NotAccepted", message, now);
@@ -80,7 +81,7 @@ struct Verdict {
 }
 
 impl Taken<'_> {
-    /// Checks each name by itself. For a name that is taken, the definition keeps the one it has.
+    /// Checks each name separately. For a taken name, the definition keeps the earlier name.
     fn judge(&self, wanted: &Value, held: &Value) -> Verdict {
         let mut accepted = Map::new();
         let mut single = |field: &'static str, reason: &'static str| {
@@ -115,7 +116,7 @@ impl Taken<'_> {
             [clash] => Some(("ShortNamesConflict", clash.clone())),
             clashes => Some(("ShortNamesConflict", format!("[{}]", clashes.join(", ")))),
         };
-        // The last one found is the one told.
+        // The last conflict is reported.
         let refused = list_kind.or(kind).or(short_name).or(singular).or(plural);
         let categories = texts(wanted, "categories");
         if !categories.is_empty() {

@@ -14,7 +14,8 @@ pub(crate) fn prepare_create(definition: &mut Value) {
     });
 }
 
-/// Adds the storage version of an updated definition to the stored versions, which are never removed.
+/// Adds the storage version of an updated definition to the stored versions. Stored versions are never
+/// removed.
 pub(crate) fn prepare_update(definition: &mut Value, old: &Value) {
     definition["status"] = old["status"].clone();
     let Some(version) = storage_version(definition).map(str::to_owned) else { return };

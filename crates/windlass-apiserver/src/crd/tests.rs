@@ -32,7 +32,7 @@ fn established(definition: Value) -> Value {
     definition
 }
 
-/// What is wrong with a definition after a change to it.
+/// Returns the errors of a definition after a change.
 fn wrong(change: impl FnOnce(&mut Value)) -> Vec<String> {
     let mut definition = widgets();
     change(&mut definition);

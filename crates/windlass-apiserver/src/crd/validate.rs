@@ -1,7 +1,8 @@
 //! Validation of definitions.
 //!
-//! If all versions agree on schema, columns, subresources or selectable fields, kube-apiserver names these fields as if
-//! they were at the top of `spec`, where its internal type has them. So do the errors here.
+//! If all versions agree on schema, columns, subresources or selectable fields, kube-apiserver names these
+//! fields as if they were at the top of `spec`, where the internal type has these fields. The errors here do
+//! the same.
 
 mod columns;
 mod versions;
@@ -13,17 +14,17 @@ use super::{approval, list, text, texts};
 use crate::wire::names::{dns_1035_label, dns_1123_subdomain};
 use crate::wire::validate_client_config;
 
-/// The client of a conversion webhook, as Go's internal type names it.
+/// The client of a conversion webhook, in the words of Go's internal type.
 const CLIENT: &str = "spec.conversion.webhookClientConfig";
-/// The versions of conversion reviews, as Go's internal type names them.
+/// The versions of conversion reviews, in the words of Go's internal type.
 const REVIEWS: &str = "spec.conversion.conversionReviewVersions";
 
-/// Validates a new definition, which `prepare_create` has completed.
+/// Validates a new definition after `prepare_create`.
 pub(crate) fn validate_create(definition: &Value) -> Vec<FieldError> {
     validate(definition, false)
 }
 
-/// Validates a definition. `knows_none` is whether its webhook may know no version of reviews that the server knows.
+/// Validates a definition. With `knows_none`, the webhook may know no review version of this server.
 fn validate(definition: &Value, knows_none: bool) -> Vec<FieldError> {
     let mut errors = metadata(definition);
     errors.extend(spec(&definition["spec"], knows_none));
@@ -37,7 +38,7 @@ pub(crate) fn validate_update(definition: &Value, old: &Value) -> Vec<FieldError
     let mut errors = immutable(definition, old);
     let reviews = list(&old["spec"]["conversion"]["webhook"], "conversionReviewVersions");
     errors.extend(validate(definition, !reviews.is_empty() && !reviews.iter().any(is_known_review)));
-    // The object's name cannot follow a group or plural that changes: that they change is the error.
+    // The object's name cannot follow a changed group or plural: the change is the error.
     let renamed =
         errors.iter().any(|error| matches!(error.field.as_str(), "spec.group" | "spec.names.plural"));
     if renamed {
@@ -126,7 +127,7 @@ fn because(path: &str, value: &str, reasons: Vec<String>) -> Vec<FieldError> {
     reasons.into_iter().map(|reason| FieldError::invalid(path, value, reason)).collect()
 }
 
-/// Whether the server can send this version of conversion reviews.
+/// Returns whether the server can send this version of conversion reviews.
 fn is_known_review(version: &Value) -> bool {
     version == "v1" || version == "v1beta1"
 }
@@ -192,8 +193,8 @@ fn conversion(conversion: &Value, knows_none: bool) -> Vec<FieldError> {
     }
 }
 
-/// Checks that stored objects stay readable: each stored version is one of the versions, and the storage version is
-/// one of the stored versions.
+/// Checks that stored objects stay readable: each stored version is in the versions, and the storage version
+/// is in the stored versions.
 fn stored_versions(definition: &Value) -> Vec<FieldError> {
     let versions = list(&definition["spec"], "versions");
     let stored = texts(&definition["status"], "storedVersions");
@@ -216,7 +217,7 @@ fn stored_versions(definition: &Value) -> Vec<FieldError> {
         errors.push(FieldError::invalid("status.storedVersions", Value::Null, detail));
         return errors;
     }
-    // With several storage versions, which is another error, the last is the one that counts.
+    // With several storage versions, which is a separate error, the last version counts.
     let storage = versions.iter().rev().find(|version| version["storage"] == true);
     if let Some(storage) = storage.map(|version| text(version, &["name"]))
         && !stored.contains(&storage)

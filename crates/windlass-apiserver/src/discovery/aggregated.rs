@@ -1,4 +1,4 @@
-//! Aggregated discovery: everything in one document, `apidiscovery.k8s.io/v2` (KEP-3352).
+//! Aggregated discovery: a single document, `apidiscovery.k8s.io/v2` (KEP-3352).
 
 use serde::Serialize;
 
@@ -57,7 +57,7 @@ struct SubresourceDiscovery<'a> {
     verbs: &'a [String],
 }
 
-/// Group and version are empty if they are those of the enclosing document.
+/// Group and version are empty if equal to the enclosing document's.
 #[derive(Serialize)]
 struct ResponseKind<'a> {
     group: &'a str,
@@ -65,7 +65,7 @@ struct ResponseKind<'a> {
     kind: &'a str,
 }
 
-/// `/api` has the core group, `/apis` all others.
+/// Returns the groups of `/api` (the core group) or `/apis` (all other groups).
 pub(super) fn list(table: &ServedResources, core: bool) -> GroupDiscoveryList<'_> {
     let groups = table.groups().iter().filter(|group| group.name.is_empty() == core);
     let items = groups.map(|group| GroupDiscovery {
@@ -85,7 +85,8 @@ fn version(version: &Version) -> VersionDiscovery<'_> {
     VersionDiscovery { version: &version.name, resources: resources.collect(), freshness: "Current" }
 }
 
-/// Built-in resources leave out the group and version of the enclosing document; custom ones repeat them.
+/// Built-in resources leave out the group and version of the enclosing document; custom resources repeat the
+/// group and version.
 fn response_kind(resource: &Resource) -> ResponseKind<'_> {
     let kind = &resource.kind;
     if resource.is_custom() {

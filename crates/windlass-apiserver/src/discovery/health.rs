@@ -1,7 +1,7 @@
 //! `/healthz`, `/livez` and `/readyz`.
 //!
-//! A server that answers is healthy: its store is in the same process, and it listens only when it can serve. Other
-//! checks may be added.
+//! A server that answers is healthy: the store is in the same process, and the server listens only when
+//! ready. Other checks may be added.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 
 use crate::body::Body;
 
-/// The checks of every server. Clients ask for them by name.
+/// The checks of every server. Clients name checks in requests.
 const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
 
 /// A check of the health of a server, by a name in the path: `/readyz/NAME`.
 ///
-/// It must answer at once. A check whose name another one has takes its place.
+/// A check must return at once. A check with the name of an earlier check replaces that check.
 pub trait HealthCheck: Send + Sync + 'static {
     /// Returns the name.
     fn name(&self) -> &str;
@@ -61,7 +61,7 @@ pub(super) fn respond(
     Some(response)
 }
 
-/// A check by its name, with its result.
+/// The name and result of a check.
 type Checked<'a> = (Cow<'a, str>, Result<(), String>);
 
 /// Runs all checks.

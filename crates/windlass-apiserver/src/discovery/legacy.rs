@@ -1,4 +1,4 @@
-//! Discovery without aggregation: one document for each level.
+//! Discovery without aggregation: a document for each level.
 
 use std::net::SocketAddr;
 
@@ -152,7 +152,7 @@ fn storage_version_hash(resource: &Resource) -> String {
         return String::new();
     }
     let stored_as = match (&*resource.kind, resource.storage_version.split_once('/')) {
-        // kube-apiserver stores these in a version that it does not serve by itself.
+        // kube-apiserver stores these kinds in a version that is not served.
         (
             "CustomResourceDefinition" | "MutatingAdmissionPolicy" | "MutatingAdmissionPolicyBinding",
             Some((group, "v1")),

@@ -18,11 +18,12 @@ use crate::resource::ServedResources;
 use crate::respond::{line, wants_pretty};
 use crate::wire::{ApiError, Format, MediaType, Target, negotiate};
 
-/// The Kubernetes minor version whose behaviour this server has.
+/// The Kubernetes minor version of this server's behaviour.
 const MINOR: &str = "36";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// Answers a GET of one of the documents; `None` if the path names none of them. `address` is that of the server, if it listens.
+/// Answers a GET of a document; `None` if the path names no document. `address` is the address of a listening
+/// server.
 pub(crate) fn respond(
     table: &ServedResources,
     address: Option<&SocketAddr>,
@@ -92,7 +93,7 @@ fn version() -> impl Serialize {
     })
 }
 
-/// The architecture in the words of Go, which clients compare with node labels.
+/// Returns the architecture in Go's words, because clients compare the architecture with node labels.
 fn platform_architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -101,7 +102,7 @@ fn platform_architecture() -> &'static str {
     }
 }
 
-/// Replies with indented JSON, whatever the client accepts.
+/// Replies with indented JSON, regardless of the `Accept` header.
 fn raw(document: &impl Serialize) -> Result<Response<Body>, ApiError> {
     let body = serde_json::to_vec_pretty(document).map_err(ApiError::internal)?;
     let mut response = Response::new(Body::full(body));
@@ -132,7 +133,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Whether the client prefers the aggregated form, in the version that is served.
+/// Returns whether the client prefers the aggregated form, in the version that is served.
 fn wants_aggregated(headers: &HeaderMap) -> bool {
     let clauses = text(headers, &ACCEPT).map(MediaType::parse_accept).unwrap_or_default();
     let served = clauses.iter().find(|clause| {

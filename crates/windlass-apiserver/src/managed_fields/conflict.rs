@@ -1,4 +1,4 @@
-//! The error of an apply that would change what other managers own.
+//! The error of an apply that would change fields of other managers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

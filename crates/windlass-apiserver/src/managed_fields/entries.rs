@@ -31,12 +31,12 @@ pub(super) enum Operation {
 pub(super) struct Entries {
     /// The fields of each manager, by [`identifier`].
     pub(super) managers: Managers,
-    /// The times in RFC 3339; a manager without one is older than all others.
+    /// The times in RFC 3339; a manager without a time is older than all others.
     pub(super) times: BTreeMap<String, String>,
 }
 
 impl Entries {
-    /// Reads the entries of an object. `None` if one of them is malformed.
+    /// Parses the entries of an object. Returns `None` for a malformed entry.
     pub(super) fn of(object: &Value) -> Option<Self> {
         let mut entries = Self::default();
         for entry in list(object).into_iter().flatten() {
@@ -89,8 +89,8 @@ impl Entries {
         Value::Object(entry)
     }
 
-    /// Merges the oldest managers that update, so that at most [`MAX_UPDATERS`] are left. Only managers of the same
-    /// version are merged.
+    /// Merges the oldest managers with the operation Update, until at most [`MAX_UPDATERS`] are left. Only
+    /// managers of the same version are merged.
     pub(super) fn merge_oldest(&mut self) {
         let updaters = self.managers.0.iter().filter(|(_, managed)| !managed.applied);
         let mut updaters: Vec<String> = updaters.map(|(id, _)| id.clone()).collect();
@@ -133,8 +133,8 @@ impl Entries {
     }
 }
 
-/// Names a manager: it has one entry for each operation and subresource, and for each version that it updates in. A
-/// manager that applies keeps its entry when it changes to another version.
+/// Returns the identifier of a manager: a manager has an entry for each operation and subresource, and for
+/// each version of an Update. A manager with the operation Apply keeps the entry after a change of version.
 pub(super) fn identifier(
     manager: &str,
     operation: Operation,
@@ -160,12 +160,12 @@ pub(super) fn identifier(
     format!("{{{}}}", fields.join(","))
 }
 
-/// Returns the entries of an object as they stand in it.
+/// Returns the unchanged entries of an object.
 pub(super) fn list(object: &Value) -> Option<&Vec<Value>> {
     object.get("metadata")?.get(FIELD)?.as_array()
 }
 
-/// Whether the name of a manager may have a character: of whitespace, only the space.
+/// Returns whether the name of a manager may have a character: of whitespace, only the space.
 pub(crate) fn is_printable(character: char) -> bool {
     character == ' ' || !character.is_control() && !character.is_whitespace()
 }
@@ -201,7 +201,7 @@ pub(crate) fn problems(object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Whether a client asks for all entries to be dropped: by an empty list, or by a list of one empty entry.
+/// Returns whether a client asks to drop all entries: with an empty list, or with a list of one empty entry.
 pub(crate) fn is_reset(object: &Value) -> bool {
     match list(object).map(Vec::as_slice) {
         Some([]) => true,
@@ -230,8 +230,8 @@ fn order(entry: &Value) -> [String; 5] {
         .map(|field| entry.get(field).and_then(Value::as_str).unwrap_or_default().to_owned())
 }
 
-/// Gives the entries of `new` the times of those of `old`, if nothing else differs between the objects: a write that
-/// changes no field is none.
+/// Gives the entries of `new` the times of the entries of `old`, if the objects are otherwise equal: a write
+/// without a changed field is not a write.
 pub(crate) fn restore_times(new: &mut Value, old: &Value) {
     let (Some(entries), Some(former)) = (list(new), list(old)) else { return };
     if entries.len() != former.len() || entries == former {

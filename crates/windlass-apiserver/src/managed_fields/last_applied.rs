@@ -1,5 +1,5 @@
-//! The annotation of client-side apply, and the way from there to server-side apply: what `kubectl` applied on the
-//! client's side it may apply on the server's side without conflicts.
+//! The annotation of client-side apply, and the migration to server-side apply: fields that `kubectl` applied
+//! on the client's side may be applied on the server's side without conflicts.
 
 use serde_json::Value;
 use windlass_schema::fields::{Conflicts, FieldSet, compare};
@@ -12,8 +12,8 @@ const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const MAX_ANNOTATIONS: usize = 256 << 10;
 
 impl FieldManager<'_> {
-    /// Returns the conflicts that are not about fields of the last configuration that was applied on the client's side.
-    /// `None` if there are no others.
+    /// Returns the conflicts about fields outside of the last client-side configuration. Returns `None` if
+    /// there are no such conflicts.
     pub(super) fn conflicts_beside_last_applied(
         &self,
         live: &Value,
@@ -25,7 +25,7 @@ impl FieldManager<'_> {
         (!left.is_empty()).then_some(Conflicts(left))
     }
 
-    /// Returns the fields that the object still has as they were last applied.
+    /// Returns the fields with the values of the last client-side apply.
     fn last_applied_fields(&self, live: &Value) -> Option<FieldSet> {
         let applied: Value = serde_json::from_str(annotation(live)?).ok()?;
         if applied.get("apiVersion").and_then(Value::as_str) != Some(self.resource.api_version()) {
@@ -43,8 +43,8 @@ fn annotation(object: &Value) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Writes the configuration that was applied into the annotation, if the object has it. The annotation goes if it would
-/// be too large.
+/// Writes the applied configuration into an existing annotation. Removes an annotation that would be too
+/// large.
 pub(super) fn renew(object: &mut Value, config: &Value) {
     if annotation(object).is_none() {
         return;

@@ -1,6 +1,7 @@
-//! Field management: which manager owns which field of an object, as `metadata.managedFields` says.
+//! Field management: the owner of each field of an object, in `metadata.managedFields`.
 //!
-//! Every write is tracked. Apply merges a configuration by these records; the merge itself is in `windlass-schema`.
+//! Every write is tracked. Apply merges a configuration by the tracked owners; the merge is in
+//! `windlass-schema`.
 
 mod conflict;
 mod entries;
@@ -27,20 +28,20 @@ use crate::meta;
 use crate::resource::{Resource, ServedResources};
 use crate::wire::ApiError;
 
-/// The field manager of what the server writes itself.
+/// The field manager of the server's own writes.
 pub(crate) const SERVER: &str = "kube-apiserver";
 /// The manager that a write in progress is recorded as.
 const CURRENT: &str = "current-operation";
-/// The manager of what was in an object before its first apply, if nothing was tracked.
+/// The manager of an untracked object's fields before the first apply.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// A writer of one resource.
+/// A writer of a resource.
 pub(crate) struct FieldManager<'a> {
     /// The resource in the version of the request.
     pub(crate) resource: &'a Resource,
-    /// All resources, among them the other versions of this one.
+    /// All resources, including the other versions of this resource.
     pub(crate) served: &'a ServedResources,
-    /// The subresource of the request; empty for the object itself.
+    /// The subresource of the request; empty for the main resource.
     pub(crate) subresource: &'a str,
     /// The name of the manager: `fieldManager` of the request, or the program in its `User-Agent`.
     pub(crate) name: &'a str,
@@ -48,7 +49,7 @@ pub(crate) struct FieldManager<'a> {
 }
 
 impl FieldManager<'_> {
-    /// Records in `new` which fields the manager changed. `old` is `None` for a new object.
+    /// Records the changed fields in `new`. `old` is `None` for a new object.
     ///
     /// If that is impossible, because a webhook does not convert the object for example, `new` is left untracked.
     pub(crate) async fn track(&self, old: Option<&Value>, new: &mut Value) {
@@ -68,7 +69,7 @@ impl FieldManager<'_> {
         }
     }
 
-    /// Returns the entries that an update begins with. A client may change them, but not through a subresource.
+    /// Returns the entries before an update. A client may change the entries, but not through a subresource.
     fn entries_before(&self, old: Option<&Value>, new: &Value) -> Entries {
         let of_old = || old.and_then(Entries::of).unwrap_or_default();
         if !self.subresource.is_empty() {
@@ -77,11 +78,11 @@ impl FieldManager<'_> {
         if is_reset(new) {
             return Entries::default();
         }
-        // Clients that do not know the field leave it out, and do not mean to remove it.
+        // Clients that do not know the field leave the field out, and do not mean to remove the field.
         Entries::of(new).filter(|entries| !entries.managers.0.is_empty()).unwrap_or_else(of_old)
     }
 
-    /// Adds what `manager` changed.
+    /// Adds the changed fields of `manager`.
     async fn updated(
         &self,
         old: Option<&Value>,
@@ -115,17 +116,18 @@ impl FieldManager<'_> {
         Ok(entries)
     }
 
-    /// Checks that an object has the structure of its schema.
+    /// Checks that an object has the structure of the schema.
     fn check_structure(&self, object: &Value, duplicates: Duplicates) -> Result<(), TypedErrors> {
         validate_typed(self.resource.schema.get().root(), object, duplicates)
     }
 
-    /// Says that an update could not `convert new` or `live`, an object without the structure of its schema.
+    /// Returns the error of an update that could not `convert new` or `live`, an object without the structure
+    /// of the schema.
     fn not_typed(&self, convert: &str, object: &Value, why: &TypedErrors) -> String {
         format!("failed to {convert} object ({}) to smd typed: {why}", self.identity(object))
     }
 
-    /// Says that an apply could not use an object, the `patch` or the `live` one.
+    /// Returns the error of an apply that could not use the `patch` or the `live` object.
     fn not_applied(&self, which: &str, object: &Value, why: &TypedErrors) -> ApiError {
         ApiError::unexplained(format!(
             "failed to create typed {which} object ({}): {why}",
@@ -133,13 +135,13 @@ impl FieldManager<'_> {
         ))
     }
 
-    /// Names an object as kube-apiserver does in these errors.
+    /// Names an object in kube-apiserver's form for these errors.
     fn identity(&self, object: &Value) -> String {
         let kind = group_version_kind(self.resource.api_version(), &self.resource.kind);
         format!("{}/{}; {kind}", meta::namespace(object), meta::name(object))
     }
 
-    /// Merges a configuration into an object, `old`, or makes a new object of it.
+    /// Merges a configuration into `old`, or makes a new object from the configuration.
     ///
     /// # Errors
     ///
@@ -180,11 +182,12 @@ impl FieldManager<'_> {
         let mut entries = Entries { managers, times: before.times };
         let mut object = match object {
             Some(mut object) => {
-                // What is null stays so for custom resources, and may be invalid.
+                // Null stays null in custom resources, and may be invalid.
                 if self.resource.is_custom() && self.subresource != "status" {
                     windlass_schema::default_missing(self.resource.schema.get(), &mut object);
                 } else {
-                    // Numbers become those of Go. What does not fit is refused when the managers are known.
+                    // Convert numbers to Go's numbers. Values that do not fit are refused when the managers
+                    // are known.
                     let _ = windlass_schema::restore(self.resource.schema.get(), &mut object);
                     self.resource.default_and_prune(&mut object);
                 }
@@ -217,7 +220,7 @@ impl FieldManager<'_> {
         Ok((object, managers))
     }
 
-    /// Checks that a configuration is one for an object of this kind.
+    /// Checks that a configuration has the kind of this resource.
     fn expect_kind(&self, config: &Value) -> Result<(), ApiError> {
         let text = |field: &str| config.get(field).and_then(Value::as_str).unwrap_or_default();
         let (version, kind) = (text("apiVersion"), text("kind"));
@@ -228,7 +231,7 @@ impl FieldManager<'_> {
         Ok(())
     }
 
-    /// Returns which fields a write to the subresource may own.
+    /// Returns the fields that a write to the subresource may own.
     fn filters(&self) -> Filters {
         reset::filters(self.resource, self.subresource)
     }
@@ -247,7 +250,7 @@ impl FieldManager<'_> {
     }
 }
 
-/// A configuration names fields, not their managers.
+/// Checks that a configuration has no managers: a configuration names only fields.
 fn expect_no_managers(config: &Value) -> Result<(), ApiError> {
     let found = config.get("metadata").and_then(|metadata| metadata.get("managedFields"));
     if found.is_some_and(|found| !found.is_null()) {
@@ -256,7 +259,7 @@ fn expect_no_managers(config: &Value) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Says what is wrong with the entries of an object, if they are malformed.
+/// Returns the error of malformed entries.
 pub(crate) fn invalid(object: &Value) -> Option<&'static str> {
     Entries::of(object).is_none().then_some("an entry is malformed")
 }
@@ -267,7 +270,7 @@ fn group_version_kind(api_version: &str, kind: &str) -> String {
     format!("{group}/{version}, Kind={kind}")
 }
 
-/// Removes from a manager's fields what identifies the object, and no manager owns.
+/// Removes name, namespace and other identity fields, which no manager may own.
 fn strip(managers: &mut Managers, manager: &str) {
     static UNOWNED: std::sync::LazyLock<FieldSet> = std::sync::LazyLock::new(|| {
         const IN_METADATA: [&str; 9] = [

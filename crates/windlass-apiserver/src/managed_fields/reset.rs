@@ -1,4 +1,4 @@
-//! The fields that a write does not own, because it cannot change them.
+//! The fields that a write does not own, because the write cannot change the fields.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::resource::Resource;
 /// By version, the filter of the fields that a write owns.
 pub(super) type Filters = BTreeMap<String, FieldFilter>;
 
-/// Returns the filter for a write to a subresource, or to the object itself.
+/// Returns the filter for a write to a subresource, or to the main resource.
 pub(super) fn filters(resource: &Resource, subresource: &str) -> Filters {
     if subresource.is_empty() && !resource.has_status() {
         return Filters::new();

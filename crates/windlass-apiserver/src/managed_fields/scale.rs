@@ -1,4 +1,4 @@
-//! The managers of a scale, which are those of the replicas of the object.
+//! The managers of a scale: the managers of the object's replicas.
 
 use serde_json::Value;
 use windlass_schema::fields::{FieldPath, FieldSet, Managed, Managers, PathElement};
@@ -8,7 +8,7 @@ use super::entries::Entries;
 /// The version of a scale.
 const SCALE: &str = "autoscaling/v1";
 
-/// Where each version of a resource keeps its replicas; empty for a version without the scale subresource.
+/// The path of the replicas in each version of a resource; empty for a version without the scale subresource.
 pub(crate) type ReplicasPaths = Vec<(String, FieldPath)>;
 
 fn path<'a>(paths: &'a ReplicasPaths, api_version: &str) -> Option<&'a [PathElement]> {
@@ -25,7 +25,7 @@ fn only(path: &[PathElement]) -> FieldSet {
     fields
 }
 
-/// Writes the managers of the replicas of `object` into its scale.
+/// Writes the managers of the replicas of `object` into the scale.
 pub(crate) fn to_scale(object: &Value, scale: &mut Value, paths: &ReplicasPaths) {
     let Some(of_object) = Entries::of(object) else { return };
     let owns = |managed: &Managed| {
@@ -40,7 +40,7 @@ pub(crate) fn to_scale(object: &Value, scale: &mut Value, paths: &ReplicasPaths)
     Entries { managers: Managers(of_scale.collect()), times: of_object.times }.write(scale);
 }
 
-/// Writes the managers of `scale` into the object, whose version is `api_version`.
+/// Writes the managers of `scale` into the object. The version of the object is `api_version`.
 pub(crate) fn to_parent(scale: &Value, object: &mut Value, api_version: &str, paths: &ReplicasPaths) {
     let (Some(mut of_object), Some(of_scale)) = (Entries::of(object), Entries::of(scale)) else { return };
     let mut of_scale = of_scale.managers.0;

@@ -1,4 +1,4 @@
-//! The versions of a resource, which managers may write in.
+//! The versions of a resource, for field managers.
 
 use serde_json::Value;
 use windlass_schema::NodeRef;
@@ -7,7 +7,7 @@ use windlass_schema::fields::{Convert, ConvertError};
 use crate::resource::{Resource, ServedResources};
 use crate::wire::ApiError;
 
-/// The versions of one resource.
+/// The versions of a resource.
 pub(super) struct Versions<'a> {
     pub(super) resource: &'a Resource,
     pub(super) served: &'a ServedResources,
@@ -35,7 +35,7 @@ impl Convert for Versions<'_> {
     async fn convert(&self, object: &Value, from: &str, to: &str) -> Result<Value, ConvertError> {
         let (Some(from), Some(to)) = (self.resource(from), self.resource(to)) else {
             return Err(if self.resource.is_custom() {
-                // Unlike a built-in kind, which forgets the managers of a version that is gone.
+                // A built-in kind, in contrast, forgets the managers of a removed version.
                 ConvertError::Failed(format!("request to convert CR to an invalid group/version: {to}"))
             } else {
                 ConvertError::MissingVersion(format!("{to} is not served"))

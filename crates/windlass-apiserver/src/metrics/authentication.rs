@@ -1,11 +1,11 @@
-//! The attempts of authentication, by their results and users.
+//! The attempts of authentication, by result and user.
 
 use std::time::Duration;
 
 use crate::auth::AuthenticationResult;
 use crate::counters::{Counters, Histograms};
 
-/// Users that are counted by name. The others are `other`, or `email_id` if the name looks like an address.
+/// Users that are counted by name. Other users are `other`, or `email_id` if the name looks like an address.
 const KNOWN: [&str; 5] =
     ["admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"];
 

@@ -17,7 +17,7 @@ use crate::body::Body;
 pub(crate) use self::page::respond;
 pub(crate) use self::series::Labels;
 
-/// What the server counts.
+/// The counters of the server.
 #[derive(Default)]
 pub(crate) struct Metrics {
     series: AllSeries,
@@ -26,7 +26,7 @@ pub(crate) struct Metrics {
     authentication: Authentication,
 }
 
-/// A request in progress. Dropping it ends it.
+/// A request in progress. Dropping the value ends the request.
 pub(crate) struct InFlight {
     metrics: Arc<Metrics>,
     is_write: bool,
@@ -53,7 +53,7 @@ impl Metrics {
         self.series.of(labels).observe(code, Some(since.elapsed()));
     }
 
-    /// Counts a request that goes on for long, such as a watch, from now until its body ends.
+    /// Counts a long-running request, such as a watch, from now until the end of the body.
     pub(crate) fn follow(&self, labels: &Labels<'_>, code: u16, body: Body) -> Body {
         body.holding(self.begin_long(labels, code))
     }
@@ -72,7 +72,7 @@ impl Drop for InFlight {
     }
 }
 
-/// A request that goes on for long. Dropping it ends it.
+/// A long-running request. Dropping the value ends the request.
 pub(crate) struct LongRunning {
     series: Arc<series::Series>,
     code: u16,

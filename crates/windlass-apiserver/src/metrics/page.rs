@@ -174,7 +174,7 @@ fn objects(page: &mut Page, state: &State) {
     }
 }
 
-/// Whether the labels are those of requests that may go on for long.
+/// Returns whether the labels belong to requests that may be long-running.
 fn is_long_running(labels: &str) -> bool {
     ["verb=\"WATCH\"", "verb=\"CONNECT\""].iter().any(|verb| labels.contains(verb))
 }

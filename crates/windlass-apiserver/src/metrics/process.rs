@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// The clock ticks of a second, in which the kernel reports times to all programs.
+/// The clock ticks of a second, the unit of times from the kernel.
 const TICKS: f64 = 100.0;
 
 /// The numbers of the process, by the names of the metrics.
@@ -39,7 +39,7 @@ fn max_files() -> Option<f64> {
 struct Times {
     /// Processor time.
     used: f64,
-    /// Its start, after that of the machine.
+    /// The start of the process, after the start of the machine.
     started: f64,
 }
 

@@ -17,7 +17,7 @@ pub(super) const BUCKETS: [f64; 23] = [
 /// The number of series at which new labels are counted together.
 const MAX_SERIES: usize = 20_000;
 
-/// What requests are counted by, besides their code.
+/// The labels of requests, besides the code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Labels<'a> {
     pub(crate) component: &'a str,
@@ -81,15 +81,15 @@ pub(super) struct Series {
 pub(super) struct Numbers {
     /// Requests by code.
     pub(super) codes: Vec<(u16, u64)>,
-    /// Requests by the bucket of their duration, not added up.
+    /// Requests by the bucket of the duration, not added up.
     pub(super) buckets: [u64; BUCKETS.len()],
-    /// Requests whose duration counts.
+    /// Requests with a counted duration.
     pub(super) timed: u64,
     pub(super) seconds: f64,
 }
 
 impl Series {
-    /// Counts a request, with its duration if it was not a long-running one.
+    /// Counts a request. `took` is `None` for a long-running request.
     pub(super) fn observe(&self, code: u16, took: Option<Duration>) {
         let mut numbers = self.numbers.lock();
         match numbers.codes.iter_mut().find(|(known, _)| *known == code) {
@@ -125,13 +125,13 @@ impl Series {
 /// All series of a server.
 #[derive(Default)]
 pub(super) struct AllSeries {
-    /// By the hash of the labels, which no client can predict. 64 bits of it do not collide.
+    /// Series by the hash of the labels. No client can predict the hash, and 64 bits do not collide.
     by_hash: RwLock<HashMap<u64, Arc<Series>>>,
     hasher: RandomState,
 }
 
 impl AllSeries {
-    /// Returns the series of these labels.
+    /// Returns the series with these labels.
     pub(super) fn of(&self, labels: &Labels<'_>) -> Arc<Series> {
         let hash = self.hasher.hash_one(labels);
         if let Some(series) = self.by_hash.read().get(&hash) {
@@ -145,7 +145,7 @@ impl AllSeries {
         Arc::clone(by_hash.entry(hash).or_insert_with(|| new(labels)))
     }
 
-    /// Returns all series in the order of their labels.
+    /// Returns all series, sorted by labels.
     pub(super) fn sorted(&self) -> Vec<Arc<Series>> {
         let mut all: Vec<Arc<Series>> = self.by_hash.read().values().map(Arc::clone).collect();
         all.sort_by(|a, b| a.shown.cmp(&b.shown));

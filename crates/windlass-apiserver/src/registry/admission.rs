@@ -66,7 +66,7 @@ impl Call<'_> {
         }
     }
 
-    /// Whether the object of the request is not one of the resource, but an `Eviction` for example.
+    /// Returns whether the object of the request is not one of the resource, but an `Eviction` for example.
     fn is_of_other_kind(&self) -> bool {
         self.kind().1 != self.resource.kind
     }
@@ -109,7 +109,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Whether some webhook may want to see the request.
+    /// Returns whether some webhook may want to see the request.
     pub(super) fn is_admitted(&self) -> bool {
         let (webhooks, store, kind) = (&self.state.webhooks, &self.state.store, self.kind());
         webhooks.may_mutate(store, kind) || webhooks.may_validate(store, kind)

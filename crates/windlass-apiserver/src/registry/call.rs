@@ -56,7 +56,7 @@ impl Call<'_> {
         }
     }
 
-    /// Whether the request stores nothing.
+    /// Returns whether the request stores nothing.
     pub(super) fn is_dry_run(&self) -> bool {
         self.query.get("dryRun").is_some_and(|value| !value.is_empty())
     }
@@ -94,7 +94,7 @@ impl Call<'_> {
         name
     }
 
-    /// Whether the object that the request names exists now.
+    /// Returns whether the object that the request names exists now.
     pub(super) fn is_there(&self) -> bool {
         self.state.store.view().get(&self.resource.storage, &self.key()).is_some()
     }

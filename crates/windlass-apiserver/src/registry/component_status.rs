@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const COMPONENTS: [(&str, Option<u16>); 3] =
     [("controller-manager", Some(10_257)), ("etcd-0", None), ("scheduler", Some(10_259))];
 
-/// Whether a request is about ComponentStatuses.
+/// Returns whether a request is about ComponentStatuses.
 pub(super) fn is_asked(call: &Call<'_>) -> bool {
     call.resource.group.is_empty() && call.resource.plural == "componentstatuses"
 }

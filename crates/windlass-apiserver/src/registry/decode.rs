@@ -98,7 +98,7 @@ impl Call<'_> {
         unknown
     }
 
-    /// Whether an object has the group and kind of the resource.
+    /// Returns whether an object has the group and kind of the resource.
     fn is_of_the_kind(&self, object: &Value) -> bool {
         let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
         let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
@@ -226,7 +226,8 @@ impl Call<'_> {
         Err(self.not_the_kind(&version, &kind))
     }
 
-    /// Whether the real server that serves the resource knows a kind: those of other API servers behind it are unknown to it.
+    /// Returns whether the real server that serves the resource knows a kind: those of other API servers
+    /// behind it are unknown to it.
     fn is_registered(&self, kind: &Resource) -> bool {
         let own = &self.resource.group;
         let is_separate = |group: &String| SEPARATE_GROUPS.contains(&group.as_str());

@@ -132,12 +132,12 @@ impl DeleteOptions {
         options
     }
 
-    /// Whether the client left the choice of a propagation policy to the kind.
+    /// Returns whether the client left the choice of a propagation policy to the kind.
     pub(super) fn has_no_propagation(&self) -> bool {
         self.propagation.is_none() && self.orphan_dependents.is_none()
     }
 
-    /// Whether owned objects are orphaned.
+    /// Returns whether owned objects are orphaned.
     fn orphans(&self, object: &Value, by_default: bool) -> bool {
         match (self.orphan_dependents, self.propagation) {
             (Some(orphan), _) => orphan,
@@ -148,7 +148,7 @@ impl DeleteOptions {
         }
     }
 
-    /// Whether owned objects are deleted before their owner.
+    /// Returns whether owned objects are deleted before their owner.
     fn foreground(&self, object: &Value) -> bool {
         match (self.orphan_dependents, self.propagation) {
             (Some(_), _) => false,

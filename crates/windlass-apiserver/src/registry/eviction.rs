@@ -54,7 +54,7 @@ fn pod(call: &Call<'_>) -> Result<Arc<Stored>, ApiError> {
     view.get(&call.resource.storage, &call.key()).cloned().ok_or_else(|| call.not_found())
 }
 
-/// Whether a pod does not count for any budget: it does not run, or is being deleted already.
+/// Returns whether a pod does not count for any budget: it does not run, or is being deleted already.
 fn ignores_budgets(pod: &Value) -> bool {
     let phase = pod.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default();
     matches!(phase, "Pending" | "Succeeded" | "Failed") || meta::is_deleting(pod)
@@ -206,7 +206,7 @@ fn number(budget: &Value, field: &str) -> i64 {
     budget.get("status").and_then(|status| status.get(field)).and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// Whether a budget lets pods go that are not ready, without counting them.
+/// Returns whether a budget lets pods go that are not ready, without counting them.
 fn lets_unhealthy_go(budget: &Value) -> bool {
     let policy = budget.pointer("/spec/unhealthyPodEvictionPolicy").and_then(Value::as_str);
     let (current, desired) = (number(budget, "currentHealthy"), number(budget, "desiredHealthy"));

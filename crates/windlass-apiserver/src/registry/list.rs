@@ -99,7 +99,7 @@ impl ItemForm {
         })
     }
 
-    /// Whether an empty list is written as `null`, as kube-apiserver does in some forms.
+    /// Returns whether an empty list is written as `null`, as kube-apiserver does in some forms.
     fn writes_null_for_nothing(&self) -> bool {
         match self {
             Self::Object { .. } => false,

@@ -95,7 +95,7 @@ struct Follower {
     options: LogOptions,
     /// The bytes that were sent.
     sent: usize,
-    /// Whether the container has ended, so that nothing comes after.
+    /// True if the container has ended, so that nothing comes after.
     is_last: bool,
 }
 

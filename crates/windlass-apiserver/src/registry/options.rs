@@ -24,7 +24,7 @@ pub(crate) enum FieldValidation {
 pub(crate) struct WriteOptions {
     pub(crate) dry_run: bool,
     pub(crate) field_validation: FieldValidation,
-    /// Whether an apply takes fields from other managers.
+    /// True if an apply takes fields from other managers.
     pub(crate) force: bool,
 }
 
@@ -72,7 +72,7 @@ impl WriteOptions {
     }
 }
 
-/// Whether the values of `dryRun` ask for a dry run. Adds an error for any other value.
+/// Returns whether the values of `dryRun` ask for a dry run. Adds an error for any other value.
 pub(crate) fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldError>) -> bool {
     let values: Vec<String> = values.map(str::to_owned).collect();
     if values.iter().any(|value| value != "All") {

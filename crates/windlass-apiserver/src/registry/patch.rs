@@ -81,7 +81,7 @@ pub(super) fn media_type(call: &Call<'_>) -> Result<&'static str, ApiError> {
     found.copied().ok_or_else(|| ApiError::unsupported_media_type(supported))
 }
 
-/// Whether the router of the real server has a route for patches with this `Content-Type` header.
+/// Returns whether the router of the real server has a route for patches with this `Content-Type` header.
 pub(super) fn has_route(content_type: &str) -> bool {
     let mut essences =
         content_type.split(',').map(|part| part.split(';').next().unwrap_or_default().trim_matches(' '));
@@ -160,7 +160,7 @@ pub(super) fn patched(patch: &Patch, schema: &Schema, old: &Value) -> Result<Val
     Err(not_an_object_of_the_kind(&new.to_string(), why))
 }
 
-/// Whether a patch removed the version of an object of a built-in kind.
+/// Returns whether a patch removed the version of an object of a built-in kind.
 fn is_without_version(call: &Call<'_>, new: &Value) -> bool {
     let version = new.get("apiVersion");
     !call.resource.is_custom() && version.is_none_or(|version| version.is_null() || version == "")

@@ -34,13 +34,13 @@ impl Call<'_> {
         Ok(negotiated)
     }
 
-    /// Whether the request does something with an object, or asks about it, instead of storing one.
+    /// Returns whether the request does something with an object, or asks about it, instead of storing one.
     fn is_action(&self) -> bool {
         let is_only_created = self.resource.verbs.iter().all(|verb| verb == "create");
         is_only_created || ["token", "eviction", "binding"].contains(&self.route.subresource.as_str())
     }
 
-    /// Whether the request is about a part of an object that kube-apiserver makes no table of.
+    /// Returns whether the request is about a part of an object that kube-apiserver makes no table of.
     fn is_without_table(&self) -> bool {
         match &*self.route.subresource {
             "approval" | "ephemeralcontainers" | "finalize" | "resize" => true,

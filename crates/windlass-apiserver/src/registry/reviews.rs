@@ -8,7 +8,7 @@ use crate::auth::Reviewer;
 use crate::body::Body;
 use crate::wire::ApiError;
 
-/// Whether a request is a review, which is answered and not stored.
+/// Returns whether a request is a review, which is answered and not stored.
 pub(super) fn is_review(call: &Call<'_>) -> bool {
     let group = call.resource.group.as_str();
     matches!(group, "authentication.k8s.io" | "authorization.k8s.io") && call.route.verb == "create"

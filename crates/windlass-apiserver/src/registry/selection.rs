@@ -57,12 +57,12 @@ impl Selection {
         self
     }
 
-    /// Whether every object is selected.
+    /// Returns whether every object is selected.
     pub(super) fn is_everything(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// Whether objects have to be shown in the version of the request to be selected.
+    /// Returns whether objects have to be shown in the version of the request to be selected.
     pub(super) fn reads_fields(&self) -> bool {
         self.fields.iter().any(|test| matches!(test.place, Place::Facet(_)))
     }
@@ -113,7 +113,8 @@ impl Selection {
         }
     }
 
-    /// Whether an object may be selected, judged by what is the same in all versions: its key and its labels.
+    /// Returns whether an object may be selected, judged by what is the same in all versions: its key and its
+    /// labels.
     pub(super) fn may_match(&self, key: &str, stored: &Stored) -> bool {
         self.fields
             .iter()
@@ -122,7 +123,7 @@ impl Selection {
             && self.labels.matches_by(|label| stored.labels().get(label))
     }
 
-    /// Whether an object is selected. `shown` is the object in the version of the request.
+    /// Returns whether an object is selected. `shown` is the object in the version of the request.
     pub(super) fn matches(&self, key: &str, shown: &Stored) -> bool {
         self.fields.iter().all(|test| self.passes(test, key, shown))
             && self.labels.matches_by(|label| shown.labels().get(label))

@@ -98,7 +98,7 @@ struct Watcher {
     next_bookmark: Instant,
     last_bookmark: Option<Instant>,
     deadline: Instant,
-    /// Whether a table has named its columns: only the first one does.
+    /// True if a table has named its columns: only the first one does.
     columns_sent: bool,
     done: bool,
 }

@@ -67,7 +67,7 @@ pub(super) trait Change: Send {
         call.validate(new, Some(old))
     }
 
-    /// Whether quotas limit the change.
+    /// Returns whether quotas limit the change.
     fn is_charged(&self) -> bool {
         true
     }
@@ -333,7 +333,8 @@ fn keep_other_part(call: &Call<'_>, new: &mut Value, stored: &Stored) {
     }
 }
 
-/// Whether an object may be created in this state: its namespace and its definition are there, and stay.
+/// Returns whether an object may be created in this state: its namespace and its definition are there, and
+/// stay.
 fn may_create(view: &View, resource: &Resource, namespace: &str, name: &str) -> Result<(), ApiError> {
     if let Some(custom) = &resource.custom {
         let definition = view.get(definitions_id(), &custom.definition);
@@ -351,7 +352,7 @@ fn may_create(view: &View, resource: &Resource, namespace: &str, name: &str) -> 
     may_create_in(view, resource, namespace, name)
 }
 
-/// Whether the namespace of an object that is to be created is there, and stays.
+/// Returns whether the namespace of an object that is to be created is there, and stays.
 pub(super) fn may_create_in(
     view: &View,
     resource: &Resource,
@@ -445,7 +446,7 @@ fn refuse_invalid(resource: &Resource, object: &Value, errors: &[FieldError]) ->
     Err(ApiError::invalid(group, kind, meta::name(object), errors))
 }
 
-/// Whether the change is one that `metadata.generation` counts.
+/// Returns whether the change is one that `metadata.generation` counts.
 fn counts(resource: &Resource, new: &Value, old: &Value) -> bool {
     if !resource.is_custom() {
         return resource.strategy.has_generation() && resource.strategy.generation_changes(new, old);

@@ -8,7 +8,7 @@ use super::{Resource, SchemaSource, ServedResources, Subresource, api_version};
 use crate::store::{Layout, ResourceId};
 use crate::strategy;
 
-/// All built-in resources. Their schemas are looked up when first needed.
+/// Returns all built-in resources. Schemas are looked up at the first use.
 pub(crate) fn served(catalog: &Arc<Catalog>) -> ServedResources {
     let mut served = ServedResources::default();
     for version in catalog.group_versions() {
@@ -65,7 +65,7 @@ fn builtin(
     }
 }
 
-/// Returns the resource that stands for the scales of other resources. It has no objects of its own.
+/// Returns the resource that stands for the scales of other resources. The resource has no stored objects.
 pub(crate) fn scales(catalog: &Arc<Catalog>) -> Resource {
     let kind =
         windlass_schema::Gvk { group: "autoscaling".into(), version: "v1".into(), kind: "Scale".into() };
@@ -73,7 +73,7 @@ pub(crate) fn scales(catalog: &Arc<Catalog>) -> Resource {
     builtin(catalog, "autoscaling", "v1", &resource)
 }
 
-/// Returns the resource that stands for the requests for tokens. It has no objects of its own.
+/// Returns the resource that stands for token requests. The resource has no stored objects.
 pub(crate) fn token_requests(catalog: &Arc<Catalog>) -> Resource {
     let group = "authentication.k8s.io";
     let kind =
@@ -82,10 +82,10 @@ pub(crate) fn token_requests(catalog: &Arc<Catalog>) -> Resource {
     builtin(catalog, group, "v1", &resource)
 }
 
-/// Where the objects of a resource lie, and in which version.
+/// Returns the storage of a resource's objects, and the storage version.
 fn storage(catalog: &Catalog, group: &str, version: &str, plural: &str) -> (ResourceId, String) {
     if plural == "events" {
-        // One set of events, shown by two groups.
+        // Two groups show the same events.
         return (ResourceId::new("", "events"), "v1".to_owned());
     }
     let preferred = catalog

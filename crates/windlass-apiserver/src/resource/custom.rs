@@ -14,11 +14,11 @@ use crate::store::{Layout, ResourceId, Stored};
 use crate::strategy::CustomResources;
 use crate::webhook::Clients;
 
-/// The verbs of a custom resource, in the order that discovery shows them.
+/// The verbs of a custom resource, in the order of discovery.
 const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const SUBRESOURCE_VERBS: &[&str] = &["get", "patch", "update"];
 
-/// One resource for each served version of an established definition; none before it is established.
+/// Returns a resource for each served version of an established definition; none for other definitions.
 pub(crate) fn resources(
     stored: &Arc<Stored>,
     definition: &Value,
@@ -82,7 +82,8 @@ fn one(
         storage: ResourceId::new(group, text(names, &["plural"])),
         layout: Layout {
             api_version: api_version(group, version_name).into(),
-            // In another version an object is pruned by both schemas, if they differ, and converted by a webhook.
+            // In a version other than the storage version, both schemas prune an object if the schemas
+            // differ, and a webhook converts the object.
             schema: if custom.converter.is_some() && stored != version_name {
                 own_fingerprint.rotate_left(1) ^ stored_fingerprint ^ conversion_fingerprint(definition)
             } else if own_fingerprint == stored_fingerprint {
@@ -108,14 +109,14 @@ fn compile(definition: &Value, version: &str) -> Schema {
     }
 }
 
-/// Returns the schema of a version as it stands in the definition.
+/// Returns the schema of a version, unchanged from the definition.
 fn open_api_schema<'a>(definition: &'a Value, version: &str) -> &'a Value {
     let versions = list(&definition["spec"], "versions");
     let found = versions.iter().find(|candidate| text(candidate, &["name"]) == version);
     found.map_or(&Value::Null, |version| &version["schema"]["openAPIV3Schema"])
 }
 
-/// A number that differs between two schemas if they default or prune differently, or select by different fields.
+/// Returns a number that differs between two schemas with different defaults, pruning or selectable fields.
 fn fingerprint(schema: &Value, selectable: &[String]) -> u64 {
     let mut hasher = Sha256::new();
     hash_schema(schema, &mut hasher);
@@ -138,7 +139,7 @@ fn conversion_fingerprint(definition: &Value) -> u64 {
     u64::from_be_bytes(first)
 }
 
-/// The keywords that decide which fields are kept, and which are filled in.
+/// Hashes the keywords that affect pruning and defaults.
 fn hash_schema(schema: &Value, hasher: &mut Sha256) {
     let Some(keywords) = schema.as_object() else {
         hasher.update(schema.to_string().as_bytes());

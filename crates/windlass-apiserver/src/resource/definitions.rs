@@ -1,4 +1,4 @@
-//! What was made of the CustomResourceDefinitions so far: the names they hold, and the resources they serve.
+//! The state of the CustomResourceDefinitions: accepted names, and served resources.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
@@ -19,7 +19,7 @@ pub(crate) fn definitions_id() -> &'static ResourceId {
     &ID
 }
 
-/// All definitions, as they were when each was last looked at.
+/// All definitions, at the last settled revision of each definition.
 pub(crate) struct Definitions {
     /// Call the conversion webhooks.
     clients: Arc<Clients>,
@@ -28,24 +28,24 @@ pub(crate) struct Definitions {
     groups: HashMap<String, BTreeSet<String>>,
 }
 
-/// One definition, at the revision at which it was last looked at.
+/// A definition, at the revision at which the server last settled the definition.
 struct Definition {
     rv: u64,
     group: String,
     names: Names,
-    /// Names were refused: they may be free later.
+    /// True if names were refused: the names may be free later.
     has_conflict: bool,
-    /// A digest of what its resources are a function of.
+    /// A digest of the part of the definition that determines the resources.
     served_by: [u8; 32],
     resources: Vec<Arc<Resource>>,
 }
 
-/// The consequences of a change of one definition.
+/// The consequences of a definition's change.
 #[derive(Default)]
 pub(crate) struct Consequences {
     /// Resources that are not served any more, or not in this way.
     pub(crate) retired: Vec<Arc<Resource>>,
-    /// Definitions whose names may be free by now.
+    /// Definitions with names that may be free by now.
     pub(crate) waiting: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ impl Definitions {
         Self { clients, by_name: BTreeMap::new(), groups: HashMap::new() }
     }
 
-    /// The definitions that were written or removed since they were last looked at.
+    /// Returns the definitions that were written or removed since the last settlement.
     pub(crate) fn outdated(&self, view: &View) -> Vec<String> {
         let id = definitions_id();
         let written = view
@@ -65,7 +65,7 @@ impl Definitions {
         written.map(|(name, _)| name.to_string()).chain(gone.cloned()).collect()
     }
 
-    /// Settles which of its names a definition gets, and whether it is established.
+    /// Decides the accepted names of a definition, and the condition `Established`.
     pub(crate) fn accept_names(&self, definition: &mut Value, now: &str) {
         let (group, name) = (crd::text(definition, &["spec", "group"]), meta::name(definition));
         let others: Vec<&Names> = self
@@ -80,7 +80,8 @@ impl Definitions {
         crd::accept(definition, &others, now);
     }
 
-    /// Takes note of a definition, and serves its resources in `served`, whose built-in part is `builtin`.
+    /// Records a definition, and serves the definition's resources in `served`. `builtin` is the built-in
+    /// part of `served`.
     pub(crate) fn learn(
         &mut self,
         builtin: &ServedResources,
@@ -114,7 +115,7 @@ impl Definitions {
         Consequences { retired, waiting }
     }
 
-    /// Forgets a definition that is gone, and stops serving its resources.
+    /// Forgets a deleted definition, and stops serving the definition's resources.
     pub(crate) fn forget(
         &mut self,
         builtin: &ServedResources,
@@ -132,7 +133,7 @@ impl Definitions {
         Consequences { waiting: self.waiting(&old.group, name), retired: old.resources }
     }
 
-    /// The definitions of a group, but for one, that wait for names.
+    /// Returns the definitions of a group, except `but_for`, that wait for names.
     fn waiting(&self, group: &str, but_for: &str) -> Vec<String> {
         let names = self.groups.get(group).into_iter().flatten().filter(|name| *name != but_for);
         let waits = |name: &&String| self.by_name.get(*name).is_some_and(|known| known.has_conflict);
@@ -147,7 +148,7 @@ impl Definitions {
     }
 }
 
-/// A digest of the part of a definition that its resources are a function of.
+/// Returns a digest of the part of a definition that determines the resources.
 fn what_is_served(definition: &Value) -> [u8; 32] {
     let mut digest = Sha256::new();
     digest.update(meta::uid(definition));

@@ -11,7 +11,7 @@ impl Resource {
             let wrong = windlass_schema::decode_error(self.schema.get(), &self.kind, object);
             return wrong.map_or(Ok(()), Err);
         }
-        // Custom resources are read in two steps: metadata by itself, the rest when it is validated.
+        // Custom resources are decoded in two steps: the metadata first, the rest during validation.
         let Some(metadata) = object.get("metadata").filter(|metadata| !metadata.is_null()) else {
             return Ok(());
         };
@@ -19,7 +19,8 @@ impl Resource {
     }
 }
 
-/// Removes the metadata of a custom resource that has the wrong type. kube-apiserver does so with what a webhook returns.
+/// Removes metadata of the wrong type from a custom resource, like kube-apiserver for the output of a
+/// webhook.
 pub(crate) fn drop_malformed_metadata(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     metadata.retain(|field, value| match field.as_str() {

@@ -1,4 +1,4 @@
-//! Objects as Go's internal types have them, of which tables and partial metadata are made.
+//! Objects in the form of Go's internal types, for tables and partial metadata.
 
 use std::borrow::Cow;
 
@@ -15,12 +15,13 @@ pub(crate) struct InternalForm {
 }
 
 impl Resource {
-    /// Returns how objects of the kind become those of its internal type.
+    /// Returns the conversion of the kind's objects to the internal type.
     pub(crate) fn internal_form(&self) -> InternalForm {
         InternalForm { annotations: self.strategy.facts().encoding_annotations }
     }
 
-    /// Returns an object as the internal type and back leaves it: annotations stand for what this version has no fields for.
+    /// Returns an object after a conversion to the internal type and back: annotations replace fields that
+    /// this version does not have.
     pub(crate) fn encoded<'o>(&self, object: &'o Value) -> Cow<'o, Value> {
         if *self.storage_version == *self.api_version() || self.internal_form().annotations.is_empty() {
             return Cow::Borrowed(object);

@@ -28,21 +28,21 @@ use crate::wire::GroupResource;
 /// The fingerprint of the schema in the layout of objects of built-in kinds that are stored without some defaults.
 const WITHOUT_LATE_DEFAULTS: u64 = 1;
 
-/// A subresource and what may be done with it.
+/// A subresource and the allowed verbs.
 #[derive(Clone, Debug)]
 pub(crate) struct Subresource {
     /// `status`, `scale`, …
     pub(crate) name: String,
-    /// Group of the kind it shows, where that differs from the resource's.
+    /// The group of the subresource's kind, if the group differs from the resource's.
     pub(crate) group: String,
     /// Version of that kind.
     pub(crate) version: String,
-    /// The kind it shows.
+    /// The kind of the subresource.
     pub(crate) kind: String,
     pub(crate) verbs: Vec<String>,
 }
 
-/// One resource in one version.
+/// A resource in a version.
 pub(crate) struct Resource {
     pub(crate) group: String,
     pub(crate) version: String,
@@ -55,46 +55,47 @@ pub(crate) struct Resource {
     pub(crate) namespaced: bool,
     pub(crate) verbs: Vec<String>,
     pub(crate) subresources: Vec<Subresource>,
-    /// Where its objects are stored; shared by all versions.
+    /// The storage of the objects; shared by all versions.
     pub(crate) storage: ResourceId,
     /// The `apiVersion` that stored objects carry.
     pub(crate) storage_version: Arc<str>,
     /// The `apiVersion` of the resource, and the schema that objects are defaulted and pruned by.
     pub(crate) layout: Layout,
     pub(crate) strategy: &'static dyn Strategy,
-    /// The strategy of the resource that objects are stored as: that of another group for events.
+    /// The strategy of the storage resource: another group's strategy for events.
     pub(crate) storage_strategy: &'static dyn Strategy,
     pub(crate) schema: SchemaSource,
     /// The schema of the version that is stored. `None` if that is this version, and for built-in kinds.
     pub(crate) stored_schema: Option<SchemaSource>,
     /// The fingerprint of that schema in the layout of stored objects; 0 for built-in kinds.
     pub(crate) stored_fingerprint: u64,
-    /// What a CustomResourceDefinition says beyond that; none for built-in kinds.
+    /// The further content of the CustomResourceDefinition; `None` for built-in kinds.
     pub(crate) custom: Option<CustomResource>,
 }
 
-/// What only custom resources have.
+/// The fields of custom resources only.
 #[derive(Default)]
 pub(crate) struct CustomResource {
     /// The name of the CustomResourceDefinition.
     pub(crate) definition: String,
-    /// Its uid: a definition that is created again serves other resources.
+    /// The uid of the definition: a definition that is created again serves other resources.
     pub(crate) definition_uid: String,
-    /// The resource version of the definition when this resource was made of it. Watches begin there at the earliest.
+    /// The resource version of the definition from which this resource was made. Watches begin at this
+    /// version at the earliest.
     pub(crate) since: u64,
-    /// Its generation when this resource was made of it.
+    /// The generation of the definition from which this resource was made.
     pub(crate) generation: i64,
-    /// `additionalPrinterColumns` of the version, as they stand in the definition.
+    /// `additionalPrinterColumns` of the version, unchanged from the definition.
     pub(crate) columns: Vec<Value>,
     /// JSON paths of `selectableFields`, without the leading dot.
     pub(crate) selectable: Vec<String>,
-    /// The scale subresource, if there is one.
+    /// The scale subresource, if the version has a scale subresource.
     pub(crate) scale: Option<ScalePaths>,
     /// The warning that goes along with every reply, where the version is deprecated.
     pub(crate) deprecation: Option<String>,
-    /// The webhook that converts between versions, if one does.
+    /// The webhook that converts between versions, if the definition has a webhook.
     pub(crate) converter: Option<Arc<Converter>>,
-    /// The versions of the definition that are not served: field managers may have written in them.
+    /// The versions of the definition that are not served, for earlier writes of field managers.
     pub(crate) unserved: Arc<[Resource]>,
     /// Set when the definition changes or goes: watches end then.
     pub(crate) retired: AtomicBool,
@@ -142,12 +143,12 @@ impl Resource {
         &self.layout.api_version
     }
 
-    /// Group and plural, as errors name them.
+    /// Returns group and plural, for errors.
     pub(crate) fn group_resource(&self) -> GroupResource {
         GroupResource::new(&*self.group, &*self.plural)
     }
 
-    /// Whether another resource took the place of this one, so that watches of it end.
+    /// Returns whether another resource has replaced this resource. Watches of this resource then end.
     pub(crate) fn is_retired(&self) -> bool {
         self.custom.as_ref().is_some_and(|custom| custom.retired.load(Ordering::Acquire))
     }
@@ -168,7 +169,7 @@ impl Resource {
         self.verbs.iter().any(|allowed| allowed == verb)
     }
 
-    /// The type of an object in kube-apiserver, for example `core.Pod`. Some errors name it.
+    /// Returns the type of an object in kube-apiserver, for example `core.Pod`, for errors.
     pub(crate) fn go_type(&self) -> String {
         if self.is_custom() {
             return "unstructured.Unstructured".to_owned();
@@ -176,7 +177,7 @@ impl Resource {
         format!("{}.{}", self.go_package(), self.kind)
     }
 
-    /// The type of a list of objects in kube-apiserver, for example `core.PodList`. Some errors name it.
+    /// Returns the type of a list of objects in kube-apiserver, for example `core.PodList`, for errors.
     pub(crate) fn go_list_type(&self) -> String {
         if self.is_custom() {
             return "unstructured.UnstructuredList".to_owned();
@@ -197,7 +198,7 @@ impl Resource {
         if self.namespaced { format!("{namespace}/{name}") } else { name.to_owned() }
     }
 
-    /// The key that the real server would store an object under; some errors name it.
+    /// Returns the storage key of an object in the real server, for errors.
     pub(crate) fn registry_key(&self, key: &str) -> String {
         if self.is_custom() {
             format!("/registry/{}/{}/{key}", self.group, self.plural)
@@ -214,18 +215,18 @@ impl Resource {
         }
     }
 
-    /// Fills in the schema's defaults and drops what it does not know, whose paths are returned.
+    /// Fills in the schema's defaults and drops unknown fields. Returns the paths of the dropped fields.
     pub(crate) fn default_and_prune(&self, object: &mut Value) -> Vec<String> {
         let schema = self.schema.get();
         windlass_schema::default(schema, object);
-        // Before the strategy drops fields that have no effect: what is in them may be unknown as well.
+        // Before the strategy drops fields without an effect: such fields may contain unknown fields as well.
         let unknown = windlass_schema::prune(schema, object);
         self.strategy.default(object);
         unknown
     }
 
-    /// Fills in the defaults of a version, this one or that which is stored now, and drops the fields that it does not
-    /// have. Objects of any other version stay as they are.
+    /// Fills in the defaults of a version, either this version or the storage version, and drops the fields
+    /// that the version does not have. Objects of any other version stay as they are.
     fn default_and_prune_as(&self, api_version: &str, object: &mut Value) {
         let schema = match &self.stored_schema {
             Some(stored) if *api_version == *self.storage_version => stored,
@@ -244,7 +245,7 @@ impl Resource {
         }
     }
 
-    /// What the store keeps beside an object in this version.
+    /// Returns the facets of an object in this version.
     pub(crate) fn facets(&self, object: &Value) -> Facets {
         self.facets_by(self.strategy, object)
     }
@@ -270,7 +271,7 @@ impl Resource {
         Layout { api_version: Arc::clone(&self.storage_version), schema: self.stored_fingerprint }
     }
 
-    /// Whether an update of `stored` that changes nothing may change how it is stored.
+    /// Returns whether an update of `stored` without a change may change the stored bytes.
     pub(crate) fn rewrites(&self, stored: &Stored) -> bool {
         let is_converted = *self.storage_version != *self.api_version();
         let may_differ = self.is_custom() || !self.strategy.facts().late_defaults.is_empty();
@@ -301,7 +302,8 @@ impl Resource {
         Draft::new(object, self.storage_layout(), facets, labels)
     }
 
-    /// Makes `object`, a change of `stored` that its version did not decode, ready to be stored in its place.
+    /// Returns a draft of `object`. `object` is an edited copy of `stored`, and was never decoded in this
+    /// version.
     pub(crate) fn draft_like(
         &self,
         stored: &Stored,
@@ -319,17 +321,19 @@ impl Resource {
         Draft::new(object, stored.layout().clone(), facets, labels)
     }
 
-    /// `object`, a change of `stored` as in [`Resource::draft_like`], as it would be stored.
+    /// Returns `object`, an edited copy of `stored` as in [`Resource::draft_like`], for the reply to a dry
+    /// run.
     pub(crate) fn dry_like(&self, stored: &Stored, object: &Value, labels: &Labels) -> Stored {
         Draft::unversioned(object, stored.layout().clone(), self.facets_like(stored, object), labels)
     }
 
-    /// The facets of a change of `stored`. Deletion changes nothing that custom resources are selected by.
+    /// Returns the facets of an edited copy of `stored`. A deletion never changes selectable fields of custom
+    /// resources.
     fn facets_like(&self, stored: &Stored, object: &Value) -> Facets {
         if self.is_custom() { stored.facets().clone() } else { self.facets_by(self.storage_strategy, object) }
     }
 
-    /// An object of the storage version as it would be stored, for the reply to a dry run.
+    /// Returns an object of the storage version for the reply to a dry run.
     pub(crate) fn dry(&self, object: &Value, labels: &Labels) -> Stored {
         let facets = self.facets_by(self.storage_strategy, object);
         Draft::unversioned(object, self.storage_layout(), facets, labels)

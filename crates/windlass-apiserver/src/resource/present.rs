@@ -1,4 +1,4 @@
-//! Stored objects as one version of their resource shows them.
+//! Stored objects in a version of the resource.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::wire::ApiError;
 const CONVERSIONS_IN_A_ROW: usize = 64;
 
 impl Resource {
-    /// Converts stored objects to this version. They are defaulted and pruned by the schema of the version that they are
-    /// stored in, and then pruned by the schema of this version. The results are kept with the
-    /// objects, so that each is converted once.
+    /// Converts stored objects to this version. The schema of the storage version defaults and prunes the
+    /// objects, and the schema of this version then prunes the objects. The results are kept with the
+    /// objects: each object is converted once.
     ///
     /// # Errors
     ///
-    /// If a conversion webhook fails. All objects that it has to convert are sent to it together.
+    /// A conversion webhook fails. The webhook gets all objects in one call.
     pub(crate) async fn present(&self, objects: &[Arc<Stored>]) -> Result<Vec<Arc<Stored>>, ApiError> {
         let mut presented = Vec::with_capacity(objects.len());
         let mut unconverted = Vec::new();
@@ -42,7 +42,7 @@ impl Resource {
         Ok(presented)
     }
 
-    /// Converts one stored object to this version, as [`Resource::present`] does.
+    /// Converts a stored object to this version, like [`Resource::present`].
     pub(crate) async fn present_one(&self, object: &Arc<Stored>) -> Result<Arc<Stored>, ApiError> {
         if self.converter_of(object).is_some() && object.known_representation(&self.layout).is_none() {
             return Box::pin(self.present_by_webhook(object)).await;
@@ -50,13 +50,13 @@ impl Resource {
         Ok(object.representation(&self.layout, || Arc::new(self.convert(object))))
     }
 
-    /// The webhook that converts an object of this layout, if one has to.
+    /// Returns the webhook that converts an object of this layout, if a webhook is needed.
     fn converter_of(&self, object: &Stored) -> Option<&Arc<Converter>> {
         let converter = self.custom.as_ref()?.converter.as_ref()?;
         (object.layout().api_version != self.layout.api_version).then_some(converter)
     }
 
-    /// Whether objects of other versions are converted by a webhook.
+    /// Returns whether objects of other versions are converted by a webhook.
     pub(crate) fn is_converted_by_webhook(&self) -> bool {
         self.custom.as_ref().is_some_and(|custom| custom.converter.is_some())
     }
@@ -65,7 +65,7 @@ impl Resource {
         let Some(converter) = self.converter_of(object) else { return Ok(Arc::clone(object)) };
         let (from, to) = (&object.layout().api_version, &self.layout.api_version);
         let converted = if object.rv == 0 {
-            // It was not stored: nothing identifies it.
+            // The object was not stored, and has no identity.
             let converted = converter.convert(vec![self.as_stored(object)], from, to).await?;
             converted.into_iter().next().map(Arc::new).unwrap_or_default()
         } else {
@@ -74,7 +74,7 @@ impl Resource {
         Ok(self.converted(object, Value::clone(&converted)))
     }
 
-    /// Converts the objects at these indexes by one call for each version that they are stored in.
+    /// Converts the objects at these indexes, with a call for each stored version.
     async fn convert_together(
         &self,
         objects: &[Arc<Stored>],
@@ -97,7 +97,7 @@ impl Resource {
         Ok(())
     }
 
-    /// The object in the version that it is stored in, defaulted and pruned by that.
+    /// Returns the object in the stored version, defaulted and pruned by that version.
     fn as_stored(&self, object: &Stored) -> Value {
         let mut value = object.value();
         if self.is_custom() {
@@ -106,7 +106,7 @@ impl Resource {
         value
     }
 
-    /// An object of this version, kept with the stored one.
+    /// Returns an object of this version, and keeps the result with the stored object.
     fn converted(&self, object: &Arc<Stored>, mut value: Value) -> Arc<Stored> {
         object.representation(&self.layout, || {
             windlass_schema::prune(self.schema.get(), &mut value);
@@ -123,7 +123,7 @@ impl Resource {
             self.default_and_prune(&mut value);
         }
         self.to_this_version(&mut value);
-        // The definition may have stored another version when the object was written.
+        // The definition may have had another storage version when the object was written.
         if self.is_custom() {
             windlass_schema::prune(self.schema.get(), &mut value);
         }
@@ -141,8 +141,8 @@ impl Resource {
         }
     }
 
-    /// Converts an object of another version of the resource to this one. Nothing is defaulted or dropped: field
-    /// management would take what is filled in for a field that a manager owns.
+    /// Converts an object of another version of the resource to this version, without defaults and without
+    /// pruning: field management would take a default for a field that a manager owns.
     ///
     /// # Errors
     ///
@@ -158,8 +158,9 @@ impl Resource {
         Ok(())
     }
 
-    /// `object`, a change of `stored` that this version did not decode, as a write through this version stores it. `None` if
-    /// it stays in the layout of `stored`: that is the present one of this version, or a webhook does not convert the object.
+    /// Returns `object` as a write in this API version would store the object. `object` is an edited copy of
+    /// `stored` and was never decoded in this version. Returns `None` if the object stays in the layout of
+    /// `stored`: the layout is this version's present layout, or a webhook does not convert the object.
     pub(crate) async fn renewed(&self, stored: &Stored, object: &Value) -> Option<Value> {
         let found = &stored.layout().api_version;
         let is_stored_version = *self.storage_version == *self.api_version();
@@ -181,7 +182,7 @@ impl Resource {
         Some(value)
     }
 
-    /// Converts an object of this version to the one that is stored.
+    /// Converts an object of this version to the storage version.
     ///
     /// # Errors
     ///
@@ -206,8 +207,8 @@ impl Resource {
     }
 }
 
-/// Lets a webhook convert an object that is not stored. What calls webhooks is boxed, so that the futures of other requests
-/// stay small.
+/// Converts an object that is not stored with a webhook. Calls of webhooks are boxed, to keep the futures of
+/// other requests small.
 async fn convert_value(
     converter: &Converter,
     object: &mut Value,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Resource;
 
-/// One version of a group.
+/// A version of a group.
 #[derive(Clone)]
 pub(crate) struct Version {
     pub(crate) name: String,
@@ -13,7 +13,7 @@ pub(crate) struct Version {
     pub(crate) resources: BTreeMap<String, Arc<Resource>>,
 }
 
-/// One API group, its versions in order of preference.
+/// An API group, with versions in order of preference.
 #[derive(Clone)]
 pub(crate) struct Group {
     /// Empty for the core group.
@@ -21,8 +21,8 @@ pub(crate) struct Group {
     pub(crate) versions: Vec<Version>,
 }
 
-/// All that is served at one moment. Replaced as a whole when a definition comes, changes or goes; groups that stay
-/// the same are shared.
+/// All served resources at a moment. The whole value is replaced when a definition is added, changed or
+/// removed; unchanged groups are shared.
 #[derive(Clone, Default)]
 pub(crate) struct ServedResources {
     groups: Vec<Arc<Group>>,
@@ -31,7 +31,7 @@ pub(crate) struct ServedResources {
 }
 
 impl ServedResources {
-    /// The groups in the order that discovery shows them.
+    /// Returns the groups in the order of discovery.
     pub(crate) fn groups(&self) -> &[Arc<Group>] {
         &self.groups
     }
@@ -53,7 +53,7 @@ impl ServedResources {
         self.version(group, version)?.resources.values().find(|resource| resource.kind == kind)
     }
 
-    /// Adds a resource; groups and versions come into being in the order of their first resource.
+    /// Adds a resource. Groups and versions are created in the order of the first resource.
     pub(crate) fn insert(&mut self, resource: Arc<Resource>) {
         let group = self.group_mut(&resource.group);
         let at = group.versions.iter().position(|version| version.name == resource.version);
@@ -64,9 +64,9 @@ impl ServedResources {
         group.versions[at].resources.insert(resource.plural.clone(), resource);
     }
 
-    /// Replaces the part of a group that definitions determine: what `builtin` has of the group, and `custom`.
+    /// Replaces the part of a group that definitions determine: the built-in part `builtin`, and `custom`.
     ///
-    /// A custom resource never takes the place of a built-in one.
+    /// A custom resource never replaces a built-in resource.
     pub(crate) fn replace_group(&mut self, name: &str, builtin: Option<&Group>, custom: Vec<Arc<Resource>>) {
         let group = self.group_mut(name);
         group.versions = builtin.map(|group| group.versions.clone()).unwrap_or_default();

@@ -14,14 +14,14 @@ use super::server_certificate::ServerCertificate;
 /// The cluster address of the service `kubernetes`.
 const SERVICE_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
-/// A certificate authority that signs the certificates of a listener and of its clients.
+/// A certificate authority that signs the certificates of a listener and of the listener's clients.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate_der: CertificateDer<'static>,
     certificate_pem: String,
 }
 
-/// A client certificate with its private key.
+/// A client certificate with the private key.
 pub struct ClientCertificate {
     der: CertificateDer<'static>,
     certificate_pem: String,
@@ -34,7 +34,7 @@ impl ClientCertificate {
         &self.certificate_pem
     }
 
-    /// Returns its private key: SEC1, PEM.
+    /// Returns the private key: SEC1, PEM.
     pub fn key_pem(&self) -> &str {
         &self.key_pem
     }
@@ -93,12 +93,13 @@ impl Authority {
         })
     }
 
-    /// Returns the authority's own certificate, PEM. Clients have to trust it.
+    /// Returns the authority's own certificate, in PEM. Clients have to trust this certificate.
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem
     }
 
-    /// Returns the authority's private key: PKCS #8, PEM. Its holder can sign a certificate for any user.
+    /// Returns the authority's private key: PKCS #8, PEM. The holder of the key can sign a certificate for
+    /// any user.
     ///
     /// For the controller that signs certificate signing requests.
     pub fn key_pem(&self) -> String {
@@ -111,7 +112,7 @@ impl Authority {
 
     /// Issues a client certificate for the user `name`, who is in `group`.
     ///
-    /// They are the common name and the organization of its subject.
+    /// Name and group are the common name and the organization of the subject.
     ///
     /// # Errors
     /// The certificate cannot be created.

@@ -18,10 +18,10 @@ use super::Authority;
 use super::listen::ListenErrorKind;
 use crate::auth::{ClientAuth, certificate_user};
 
-/// Asks clients for a certificate and checks it after the handshake.
+/// Asks clients for a certificate and checks the certificate after the handshake.
 ///
-/// A certificate that is not valid does not end the handshake, because its holder may have a bearer token as well. The
-/// holder must still prove that it has the key.
+/// An invalid certificate does not end the handshake, because the client may have a bearer token as well. The
+/// client must still prove possession of the key.
 pub(super) struct ClientCertificates {
     verifier: Arc<dyn ClientCertVerifier>,
     issuers: Issuers,
@@ -29,7 +29,7 @@ pub(super) struct ClientCertificates {
 }
 
 impl ClientCertificates {
-    /// The check of certificates that `authority`, or one of `others`, has signed.
+    /// Returns a check for certificates that `authority`, or an authority in `others`, has signed.
     pub(super) fn of(
         authority: &Authority,
         others: &[CertificateDer<'static>],

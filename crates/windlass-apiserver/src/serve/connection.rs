@@ -1,4 +1,4 @@
-//! A connection and its requests as one task.
+//! A connection and all requests of the connection as one task.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -13,10 +13,10 @@ use tokio::io::AsyncWrite;
 
 use super::cork::Hand;
 
-/// The requests that an HTTP/2 connection has begun. Its executor: [`drive`] runs them.
+/// The requests that an HTTP/2 connection has begun. The executor is [`drive`].
 ///
-/// A task for each of them costs more than most requests take, and the tasks of hundreds of watches contend for what
-/// the connection shares. The handler gives requests that take long tasks of their own.
+/// A task for each request costs more than most requests take, and the tasks of hundreds of watches contend
+/// for the shared state of the connection. The handler moves long requests to other tasks.
 #[derive(Clone, Default)]
 pub(super) struct Begun(Arc<Mutex<Vec<BoxFuture<'static, ()>>>>);
 
@@ -25,9 +25,9 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     fn execute(&self, request: F) {
-        // A panic, in a body that is being sent for example, ends its own request only.
+        // A panic, for example in a body that is being sent, ends only that request.
         let request = AssertUnwindSafe(request).catch_unwind().map(drop);
-        // All of them share the task's budget, which ends before hundreds of watches had their turn.
+        // All requests share the task's budget, which ends before hundreds of watches have had a turn.
         self.0.lock().push(Box::pin(tokio::task::unconstrained(request)));
     }
 }
@@ -38,8 +38,8 @@ impl Begun {
     }
 }
 
-/// Drives a connection and the requests that it begins, until the connection ends. Requests that are not done then are
-/// dropped. What all of them write is sent together, by `hand`.
+/// Drives a connection and the connection's requests, until the connection ends. Unfinished requests are
+/// dropped then. `hand` sends all gathered writes together.
 pub(super) async fn drive<C: Future, S: AsyncWrite + Unpin>(
     connection: C,
     begun: Begun,
@@ -49,7 +49,7 @@ pub(super) async fn drive<C: Future, S: AsyncWrite + Unpin>(
     let mut requests = FuturesUnordered::new();
     poll_fn(|cx| {
         loop {
-            // Requests first, because the connection sends what they reply.
+            // Requests first, because the connection sends the replies.
             while let Poll::Ready(Some(())) = requests.poll_next_unpin(cx) {}
             let end = connection.as_mut().poll(cx);
             let new = begun.take();

@@ -1,4 +1,4 @@
-//! A stream that gathers what a connection writes, as `TCP_CORK` does.
+//! A stream that gathers the writes of a connection, like `TCP_CORK`.
 
 use std::io;
 use std::pin::Pin;
@@ -8,29 +8,30 @@ use std::task::{Context, Poll, ready};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Writes are gathered up to this many bytes: four TLS records, and as much as the kernel sends in one piece.
+/// The number of gathered bytes: four TLS records, and as much as the kernel sends in one piece.
 const CAPACITY: usize = 64 << 10;
-/// A buffer of up to this many bytes is kept while nothing is gathered.
+/// The largest buffer that is kept while no write is gathered.
 const KEPT: usize = 8 << 10;
 
-/// The stream as a connection has it. While there is a [`Hand`], a flush does nothing.
+/// The connection's view of the stream. While there is a [`Hand`], a flush has no effect.
 ///
-/// HTTP/2 flushes after each frame. An event that is sent to hundreds of watches of one connection would cost a TLS record
-/// and a system call for each of them.
+/// HTTP/2 flushes after each frame. An event that is sent to hundreds of watches of one connection would cost
+/// a TLS record and a system call for each watch.
 pub(super) struct Cork<S>(Arc<Mutex<Gathering<S>>>);
 
-/// Sends what was gathered. Held by the task of the connection, which knows when there is nothing more to write.
+/// Sends gathered writes. The task of the connection holds the hand, because the task knows when there is no
+/// more to write.
 pub(super) struct Hand<S>(Arc<Mutex<Gathering<S>>>);
 
 struct Gathering<S> {
     inner: S,
     gathered: Vec<u8>,
-    /// Whether something was written since the last flush of `inner`.
+    /// True if a write has happened since the last flush of `inner`.
     is_unsent: bool,
     is_held: bool,
 }
 
-/// Makes a stream that gathers writes, and what sends them.
+/// Makes a stream that gathers writes, and the hand that sends the writes.
 pub(super) fn cork<S>(inner: S) -> (Cork<S>, Hand<S>) {
     let shared =
         Arc::new(Mutex::new(Gathering { inner, gathered: Vec::new(), is_unsent: false, is_held: true }));
@@ -38,8 +39,8 @@ pub(super) fn cork<S>(inner: S) -> (Cork<S>, Hand<S>) {
 }
 
 impl<S: AsyncWrite + Unpin> Hand<S> {
-    /// Sends what was gathered, as far as the stream takes it. The rest is sent when the task is woken and calls this
-    /// again. An error comes up at the connection's next write.
+    /// Sends gathered writes, as far as the stream accepts bytes. The rest is sent when the task is woken and
+    /// calls `send` again. The connection's next write returns an error.
     pub(super) fn send(&self, cx: &mut Context<'_>) {
         let _ = self.0.lock().poll_flush(cx);
     }
@@ -52,7 +53,7 @@ impl<S> Drop for Hand<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Gathering<S> {
-    /// Writes what was gathered.
+    /// Writes the gathered bytes.
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut written = 0;
         let outcome = loop {
@@ -146,7 +147,7 @@ mod tests {
 
     #[tokio::test]
     async fn writes_of_all_sizes_arrive_in_order() {
-        // The pipe is smaller than what is gathered, so that writes are cut everywhere.
+        // The pipe is smaller than the gathered writes, so that writes are cut everywhere.
         let (near, mut far) = duplex(1_000);
         let (mut cork, hand) = cork(near);
         drop(hand);

@@ -8,10 +8,10 @@ use windlass_schema::go_quote;
 use crate::route::{Query, Route};
 use crate::wire::ApiError;
 
-/// The time within which a request has to be answered; the default of the real server's `--request-timeout`.
+/// The time limit of a request; the default of the real server's `--request-timeout`.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The end of the time for one request. `None` for watches and other requests that take as long as they like.
+/// The deadline of a request. `None` for watches and other requests without a limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline(Option<Instant>);
 
@@ -59,7 +59,7 @@ fn is_long_running(route: &Route) -> bool {
         || matches!(route.subresource.as_str(), "attach" | "exec" | "proxy" | "log" | "portforward")
 }
 
-/// Parses a duration as Go writes it (`1m30s`, `1.5h`, `100ms`). Negative ones count as zero.
+/// Parses a duration in Go's form (`1m30s`, `1.5h`, `100ms`). Negative durations count as zero.
 fn go_duration(text: &str) -> Result<Duration, String> {
     let invalid = || format!("time: invalid duration {}", go_quote(text));
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);

@@ -7,11 +7,11 @@ use x509_cert::spki::AlgorithmIdentifierOwned;
 
 /// Converts an elliptic curve key from PKCS#8, DER, to SEC1, PEM (`BEGIN EC PRIVATE KEY`).
 ///
-/// Some clients read SEC1 only, among them fabric8's for Java.
+/// Some clients, such as fabric8's for Java, read only SEC1.
 pub(super) fn sec1_pem(pkcs8: &[u8]) -> Result<String, der::Error> {
     let key = PrivateKeyInfo::from_der(pkcs8)?;
     let mut ec_key = EcPrivateKey::from_der(key.private_key.as_bytes())?;
-    // In PKCS#8, the curve is a parameter of the algorithm. SEC1 has it in the key.
+    // In PKCS#8, the curve is a parameter of the algorithm; in SEC1, a part of the key.
     let curve = key.algorithm.parameters.and_then(|curve| curve.decode_as().ok());
     ec_key.parameters = curve.or(ec_key.parameters);
     let pem = Pem::new("EC PRIVATE KEY", ec_key.to_der()?);

@@ -13,10 +13,10 @@ use super::{Handle, RequestBody, pipe};
 use crate::auth::Identity;
 use crate::body::Body;
 
-/// The server as a `tower` service for one user. `kube::Client::new` takes it. Cheap to clone.
+/// The server as a `tower` service for a user, for `kube::Client::new`. Cheap to clone.
 ///
-/// A request is handled like one that came over TLS, except that it is not authenticated: the user is that of the service,
-/// and credentials in the headers are ignored.
+/// A request is handled like a request over TLS, but without authentication: the user is the user of the
+/// service, and credentials in the headers are ignored.
 #[derive(Clone)]
 pub struct InProcess {
     handler: Arc<dyn Handle>,

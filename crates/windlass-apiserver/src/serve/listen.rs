@@ -35,14 +35,14 @@ use crate::wire::ApiError;
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time limit for the headers of an HTTP/1.1 request; the real server's figure.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
-/// The bytes of one body that an HTTP/2 client may send before they are read; the real server's figure.
+/// The bytes of a body that an HTTP/2 client may send ahead of the reader; the real server's value.
 const STREAM_WINDOW: u32 = 256 * 1024;
-/// The bytes that an HTTP/2 client may send on one connection before they are read.
+/// The bytes that an HTTP/2 client may send on a connection ahead of the reader.
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// How long a shutdown waits for requests in flight.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Settings of a listener: its address and its bearer tokens.
+/// Settings of a listener: the address and the bearer tokens.
 #[derive(Clone, Debug)]
 pub struct Listen {
     address: SocketAddr,
@@ -61,7 +61,7 @@ impl Default for Listen {
 }
 
 impl Listen {
-    /// Listens on `address`. Port 0 chooses a free one.
+    /// Listens on `address`. Port 0 chooses a free port.
     pub fn on(address: SocketAddr) -> Self {
         Self {
             address,
@@ -73,25 +73,27 @@ impl Listen {
         }
     }
 
-    /// Listens on `port` of the loopback address. 0 chooses a free one.
+    /// Listens on `port` of the loopback address. 0 chooses a free port.
     pub fn port(port: u16) -> Self {
         Self::on(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
     }
 
-    /// Permits an address that other machines can reach. Their requests are authenticated like any other.
+    /// Permits an address that other machines can reach. Requests from other machines need the same
+    /// authentication.
     pub fn allow_remote(mut self) -> Self {
         self.allow_remote = true;
         self
     }
 
-    /// Shows `certificate` to clients. Without it, the listener's own [authority](Listening::authority) issues one.
+    /// Presents `certificate` to clients. By default, the listener's own [authority](Listening::authority)
+    /// issues a certificate.
     pub fn certificate(mut self, certificate: ServerCertificate) -> Self {
         self.certificate = Some(certificate);
         self
     }
 
-    /// Authenticates clients by certificates of these authorities too, which are PEM. The common name of a certificate
-    /// is the name of its user, the organizations are the groups.
+    /// Also authenticates clients by certificates of these authorities, in PEM. The common name of a
+    /// certificate is the user's name, and the organizations are the groups.
     ///
     /// # Errors
     /// The text has no certificate.
@@ -100,7 +102,7 @@ impl Listen {
         Ok(self)
     }
 
-    /// Refuses requests without credentials with 401, instead of answering them as `system:anonymous`.
+    /// Refuses requests without credentials with 401, instead of treating the client as `system:anonymous`.
     pub fn without_anonymous(mut self) -> Self {
         self.anonymous = false;
         self
@@ -140,7 +142,7 @@ pub(super) enum ListenErrorKind {
 }
 
 impl ListenError {
-    /// Whether another process listens on the port.
+    /// Returns whether another process listens on the port.
     pub fn is_address_in_use(&self) -> bool {
         matches!(self.0, ListenErrorKind::Taken { .. })
     }
@@ -286,23 +288,23 @@ fn auto_server(begun: Begun) -> auto::Builder<Begun> {
     server
 }
 
-/// The accept loop, and what each connection needs.
+/// The accept loop, and the shared state of connections.
 #[derive(Clone)]
 struct Accept {
     acceptor: TlsAcceptor,
     clients: Arc<ClientCertificates>,
     handler: Arc<dyn Handle>,
-    /// The listener owns the tokens, so that they are no longer valid when it is gone.
+    /// The listener owns the tokens: the tokens become invalid with the end of the listener.
     tokens: Weak<Tokens>,
-    /// Whether requests without credentials are answered.
+    /// True if requests without credentials are answered.
     anonymous: bool,
     stopping: CancellationToken,
-    /// The connections that speak another protocol now.
+    /// The connections that have switched to another protocol.
     conversations: TaskTracker,
 }
 
 impl Accept {
-    /// Accepts connections until the listener stops. Returns those that are still open.
+    /// Accepts connections until the listener stops. Returns the connections that are still open.
     async fn run(self, listener: TcpListener) -> GracefulShutdown {
         let connections = GracefulShutdown::new();
         loop {
@@ -336,7 +338,8 @@ impl Accept {
         let server = auto_server(begun.clone());
         let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
             if is_local {
-                // On the way to a process of this machine, compression costs more than it saves, on both sides.
+                // On the way to a process of this machine, compression costs more than the transfer, on both
+                // sides.
                 request.headers_mut().remove(header::ACCEPT_ENCODING);
             }
             let (accept, client) = (self.clone(), client.clone());

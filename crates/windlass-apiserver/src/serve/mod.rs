@@ -43,10 +43,10 @@ pub(crate) trait Handle: Send + Sync + 'static {
         identity: Identity,
     ) -> BoxFuture<'static, Response<Body>>;
 
-    /// Counts an attempt of authentication that took so long.
+    /// Counts an attempt of authentication, with the duration.
     fn authenticated(&self, _result: &crate::auth::AuthenticationResult<'_>, _took: std::time::Duration) {}
 
-    /// Returns the user of a bearer token that the server itself issued.
+    /// Returns the user of a bearer token that this server issued.
     fn identity_of(&self, _token: &str) -> Option<Identity> {
         None
     }

@@ -1,4 +1,5 @@
-//! Requests from the same process that ask for another protocol: they need a connection, which is a pipe.
+//! Requests from the same process that ask for another protocol. Such requests need a connection, and a pipe
+//! is the connection.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::wire::ApiError;
 /// The bytes that wait in each direction of a pipe.
 const PIPE: usize = 64 << 10;
 
-/// Sends a request over a pipe, so that the response has a connection for `hyper::upgrade::on`.
+/// Sends a request over a pipe: the response then has a connection for `hyper::upgrade::on`.
 pub(super) async fn send<B>(
     handler: Arc<dyn Handle>,
     identity: Identity,
@@ -59,7 +60,7 @@ where
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(near)).await?;
     tokio::spawn(connection.with_upgrades());
     let response = sender.send_request(request).await?;
-    // The sender is kept, because the connection ends without it.
+    // The sender is kept, because the connection ends without the sender.
     Ok(response.map(|body| {
         Body::stream(stream::unfold((body, sender), |(mut body, sender)| async move {
             let data = body.frame().await?.ok()?.into_data().unwrap_or_default();

@@ -11,10 +11,10 @@ use crate::wire::ApiError;
 
 /// The largest request body: 3 MiB, as in the real server.
 pub(crate) const BODY_LIMIT: usize = 3 * 1024 * 1024;
-/// The memory that the bodies of all requests may take while they are being received.
+/// The memory limit for the bodies of all requests that are being received.
 const RECEIVE_LIMIT: usize = 128 * 1024 * 1024;
 
-/// The body of a request. Dropping it unread refuses the rest of it.
+/// The body of a request. Dropping an unread body refuses the rest of the body.
 pub(crate) struct RequestBody(Option<UnreadBody>);
 
 impl RequestBody {
@@ -27,7 +27,7 @@ impl RequestBody {
         Self(body)
     }
 
-    /// Returns the body as it arrives, without a limit.
+    /// Returns the arriving body, without a limit.
     pub(crate) fn stream(self) -> UnreadBody {
         self.0.unwrap_or_else(unread_nothing)
     }
@@ -62,11 +62,11 @@ impl RequestBody {
     }
 }
 
-/// Counts the bytes of all bodies that are being received, so that slow clients cannot take all memory.
+/// Counts the bytes of all bodies that are being received: slow clients cannot take all memory.
 #[derive(Debug, Default)]
 pub(crate) struct ReceiveMemory(AtomicUsize);
 
-/// A share of [`ReceiveMemory`]. It is given back on drop.
+/// A share of [`ReceiveMemory`]. Dropping the reservation returns the share.
 struct Reservation<'a> {
     memory: &'a ReceiveMemory,
     bytes: usize,

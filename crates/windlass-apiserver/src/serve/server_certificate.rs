@@ -1,4 +1,4 @@
-//! The certificate that a listener shows to its clients.
+//! The certificate that a listener presents to clients.
 
 use std::net::IpAddr;
 
@@ -8,13 +8,13 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::authority::{Authority, CertificateError};
 
-/// A certificate for a listener, with its private key.
+/// A certificate for a listener, with the private key.
 pub struct ServerCertificate {
     pub(super) chain: Vec<CertificateDer<'static>>,
     pub(super) key: PrivateKeyDer<'static>,
 }
 
-/// A PEM text does not have what it should have.
+/// A PEM text lacks an expected part.
 #[derive(Debug, thiserror::Error)]
 #[error("no {what} in the PEM text: {source}")]
 pub struct CertificateTextError {
@@ -29,11 +29,11 @@ impl CertificateTextError {
 }
 
 impl ServerCertificate {
-    /// Reads a certificate, which others that lead to its authority may follow, and its private key: PKCS#8, PKCS#1 or
-    /// SEC1.
+    /// Parses a certificate, optionally followed by the certificates up to the authority, and the private
+    /// key: PKCS#8, PKCS#1 or SEC1.
     ///
     /// # Errors
-    /// One of the texts is not PEM, or has no certificate or key.
+    /// A text is not PEM, or has no certificate or key.
     pub fn from_pem(certificate: &[u8], key: &[u8]) -> Result<Self, CertificateTextError> {
         Ok(Self {
             chain: certificates(certificate)?,
@@ -41,8 +41,8 @@ impl ServerCertificate {
         })
     }
 
-    /// Issues a certificate for `address`, loopback and the names of the server in the cluster. The certificate of its
-    /// authority, which is new, follows.
+    /// Issues a certificate for `address`, loopback and the names of the server in the cluster. The
+    /// certificate of the new authority follows.
     ///
     /// # Errors
     /// A key or a certificate cannot be created.
@@ -84,7 +84,7 @@ impl Clone for ServerCertificate {
     }
 }
 
-/// Reads the certificates of a PEM text. There is at least one.
+/// Parses the certificates of a PEM text. The result has at least one certificate.
 pub(super) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, CertificateTextError> {
     let no_certificate = "certificate";
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();

@@ -136,12 +136,12 @@ mod over_tls {
         let stranger = Authority::generate().unwrap().client("jane", Some(Identity::MASTERS)).unwrap();
         let said = text(get(&listening, Some(&stranger), Some("Bearer t0ken"), "/").await).await;
         assert_eq!(said, "robot system:authenticated 0");
-        // Like a wrong token, it does not become the anonymous user.
+        // As with a wrong token, the user does not become the anonymous user.
         assert_eq!(get(&listening, Some(&stranger), None, "/").await.status().as_u16(), 401);
         listening.shutdown().await;
     }
 
-    /// Changes the certificate of a client and signs it again.
+    /// Changes the certificate of a client and signs the certificate again.
     fn edit(authority: &Authority, client: &mut ClientCertificate, edit: impl FnOnce(&mut TbsCertificate)) {
         let mut certificate = Certificate::from_der(client.certificate_der()).unwrap();
         edit(&mut certificate.tbs_certificate);

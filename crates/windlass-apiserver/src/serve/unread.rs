@@ -14,7 +14,7 @@ const DRAIN_LIMIT: usize = 256 * 1024;
 /// How long the rest of a body may take; Go's figure.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// An HTTP/1 body whose unread rest is drained for a moment when it is dropped.
+/// An HTTP/1 body. Dropping the body drains the unread rest for a moment.
 ///
 /// Without this, the connection is closed as soon as the reply is written. A client that is still sending then gets a
 /// connection reset instead of the reply.

@@ -1,4 +1,4 @@
-//! Watches and logs over WebSocket, which fabric8's client for Java and browsers ask for.
+//! Watches and logs over WebSocket, for browsers and fabric8's client for Java.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,15 +21,15 @@ use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use crate::auth::subprotocol;
 use crate::body::{Body, ByteStream};
 
-/// The largest message that a client may send. All of them are ignored.
+/// The largest message that a client may send. All messages are ignored.
 const MESSAGE_LIMIT: usize = 64 * 1024;
 
 /// The largest message of a log.
 const LOG_MESSAGE: usize = 2048;
 
-/// The subprotocol of a log whose messages are text in base64.
+/// The subprotocol of a log with messages of text in base64.
 const BASE64: &str = "base64.binary.k8s.io";
-/// The subprotocol of a log whose messages are bytes. A client that offers no subprotocol gets the same.
+/// The subprotocol of a log with messages of bytes. The default without a subprotocol.
 const BINARY: &str = "binary.k8s.io";
 
 /// The wish of a client to go on over WebSocket.
@@ -39,10 +39,10 @@ pub(super) struct WebSocket {
     offered: Vec<String>,
 }
 
-/// What is sent.
+/// The format of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
-    /// Each event of a watch is one text message.
+    /// A text message for each event of a watch.
     Events,
     /// A log is sent in binary messages.
     Bytes,
@@ -51,7 +51,7 @@ enum Format {
 }
 
 impl WebSocket {
-    /// Reads the wish in a request, if it has one.
+    /// Parses the WebSocket request, if the request asks for a WebSocket.
     pub(super) fn requested(request: &Request<Incoming>) -> Option<Self> {
         let headers = request.headers();
         let accept = derive_accept_key(
@@ -63,8 +63,8 @@ impl WebSocket {
 
     /// Sends the events of a watch, or a log, over the WebSocket. Any other response is returned unchanged.
     ///
-    /// A watch has no subprotocols of its own and answers with the one that is offered; several are 400. A log answers 403 if it knows
-    /// none of those that are offered.
+    /// A watch has no subprotocols, and answers with the offered subprotocol; several offers are 400. A log
+    /// answers 403 if the log knows none of the offered subprotocols.
     pub(super) fn answer(self, response: Response<Body>, connection: OnUpgrade) -> Response<Body> {
         let is_log = response.extensions().get::<ByteStream>().is_some();
         let is_encoded = response.headers().contains_key(CONTENT_ENCODING);

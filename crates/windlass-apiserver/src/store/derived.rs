@@ -1,4 +1,4 @@
-//! State that is a function of the objects of one resource, made again when they changed.
+//! State that is a function of the objects of a resource, computed again after a change.
 
 use std::sync::Arc;
 
@@ -6,9 +6,10 @@ use parking_lot::Mutex;
 
 use super::{ResourceId, View};
 
-/// A function of the objects of a resource, remembered until one of them changes.
+/// A function of the objects of a resource. The result is remembered until an object changes.
 ///
-/// For what many requests ask: the rules of an authoriser, the classes that pods name, the definitions of kinds.
+/// Used for state that many requests need: the rules of an authoriser, the classes of pods, the definitions
+/// of kinds.
 pub(crate) struct Derived<T> {
     resource: ResourceId,
     derive: fn(&View, &ResourceId) -> T,
@@ -29,7 +30,7 @@ impl<T> Derived<T> {
             _ => {
                 let value = Arc::new((self.derive)(view, &self.resource));
                 let mut known = self.known.lock();
-                // A request on an old view must not replace what newer ones use.
+                // A request on an old view must not replace the result for a newer view.
                 if known.as_ref().is_none_or(|(at, _)| *at < revision) {
                     *known = Some((revision, Arc::clone(&value)));
                 }

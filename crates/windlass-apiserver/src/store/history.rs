@@ -1,4 +1,4 @@
-//! How much of the past is kept: one budget for all resources of a server.
+//! The retained history: a budget for all resources of a server.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,18 +14,19 @@ pub(crate) struct Retention {
     pub(crate) age: SignedDuration,
     /// The memory that all history together may take, by estimate.
     pub(crate) bytes: usize,
-    /// Below this many bytes, older events are kept too: they cost little, and spare clients a new list.
+    /// Below this many bytes, older events are kept too: such events cost little, and spare clients a new
+    /// list.
     pub(crate) free_bytes: usize,
 }
 
 impl Default for Retention {
-    /// 75 s, at most 64 MiB; 4 MiB whatever their age.
+    /// 75 s, at most 64 MiB; 4 MiB regardless of age.
     fn default() -> Self {
         Self { age: SignedDuration::from_secs(75), bytes: 64 << 20, free_bytes: 4 << 20 }
     }
 }
 
-/// The events of all logs in the order of their commits, as far as their removal goes.
+/// All events in commit order; used only to expire events.
 pub(super) struct History {
     retention: Retention,
     entries: VecDeque<Entry>,
@@ -46,14 +47,14 @@ impl History {
         Self { retention, entries: VecDeque::new(), bytes: 0, start: 0 }
     }
 
-    /// Takes note of an event that was appended to `log`, and makes old ones go.
+    /// Records an event that was appended to `log`, and expires old events.
     pub(super) fn push(&mut self, log: &Arc<Log>, rv: u64, at: Timestamp, weight: usize) {
         self.bytes += weight;
         self.entries.push_back(Entry { log: Arc::clone(log), rv, at, weight });
         let Retention { age, bytes, free_bytes } = self.retention;
         while let Some(oldest) = self.entries.front() {
             let is_old = at.duration_since(oldest.at) > age;
-            // The newest event stays, whatever its size.
+            // The newest event stays, regardless of size.
             let is_over = self.bytes > bytes && self.entries.len() > 1;
             if is_over || is_old && self.bytes > free_bytes {
                 self.pop();

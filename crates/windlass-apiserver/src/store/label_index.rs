@@ -1,11 +1,11 @@
-//! An index of the objects of one resource by their labels.
+//! An index of the objects of a resource by labels.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::{LabelSet, Log, ResourceId, View};
 
-/// The keys of objects by label, at one revision.
+/// The keys of objects by label, at a revision.
 ///
 /// An index is made when a list first selects by labels, and brought up to date with the events since then.
 pub(super) struct LabelIndex {
@@ -15,7 +15,7 @@ pub(super) struct LabelIndex {
     keys: HashMap<Box<str>, HashMap<Box<str>, Keys>>,
 }
 
-/// The keys of objects, in their order.
+/// The keys of objects, in key order.
 type Keys = BTreeSet<Arc<str>>;
 
 impl LabelIndex {
@@ -27,7 +27,8 @@ impl LabelIndex {
         index
     }
 
-    /// Brings the index to the revision of `view`; returns whether it is there. An index does not go back.
+    /// Brings the index to the revision of `view`. Returns `false` if the index is newer: an index does not
+    /// go back.
     pub(super) fn follow(&mut self, view: &View, id: &ResourceId, log: &Log) -> bool {
         let wanted = view.revision();
         if self.changed == view.changed(id) {
@@ -39,7 +40,7 @@ impl LabelIndex {
         }
         let many = view.count(id) / 2 + 64;
         match log.after(self.revision).filter(|events| events.len() <= many) {
-            // A commit publishes its view first and its event afterwards.
+            // A commit publishes the view first and the event afterwards.
             Some(events) if events.last().map_or(self.revision, |last| last.rv) < view.changed(id) => {
                 return false;
             }

@@ -1,4 +1,4 @@
-//! The labels of objects, shared by all objects that have the same ones.
+//! The labels of objects. Objects with equal labels share the labels.
 
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use hashbrown::HashTable;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-/// The labels of one object, sorted by key.
+/// The labels of an object, sorted by key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LabelSet(Arc<[(Box<str>, Box<str>)]>);
 
@@ -18,7 +18,7 @@ impl LabelSet {
         Some(&self.0[at].1)
     }
 
-    /// Whether the labels are these, sorted by key, and so many.
+    /// Returns whether the set has exactly these labels. `pairs` is sorted by key and has `count` entries.
     fn has<'a>(&self, count: usize, pairs: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
         self.0.len() == count && self.iter().zip(pairs).all(|(own, other)| own == other)
     }
@@ -29,7 +29,7 @@ impl LabelSet {
     }
 }
 
-/// The label sets of one server: equal sets are stored once.
+/// The label sets of a server: equal sets are stored once.
 #[derive(Debug, Default)]
 pub(crate) struct Labels(Mutex<Interned>);
 
@@ -37,12 +37,12 @@ pub(crate) struct Labels(Mutex<Interned>);
 struct Interned {
     sets: HashTable<LabelSet>,
     hasher: RandomState,
-    /// The number of sets at which those without a user are looked for.
+    /// The number of sets at which unused sets are removed.
     purge_at: usize,
 }
 
 impl Labels {
-    /// The label set of an object with these `metadata.labels`.
+    /// Returns the label set of an object with these `metadata.labels`.
     pub(crate) fn intern(&self, labels: Option<&Map<String, Value>>) -> LabelSet {
         // The map is sorted by key.
         let pairs = labels

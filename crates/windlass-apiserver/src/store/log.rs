@@ -1,4 +1,4 @@
-//! The recent events of one resource. A watch is a cursor into them.
+//! The recent events of a resource. A watch is a cursor in the log.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::Stored;
 
-/// What happened to an object.
+/// The change of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Added,
@@ -18,13 +18,13 @@ pub(crate) enum Change {
     Deleted,
 }
 
-/// One committed write.
+/// A committed write.
 #[derive(Debug)]
 pub(crate) struct Event {
     pub(crate) rv: u64,
     pub(crate) change: Change,
     pub(crate) key: Arc<str>,
-    /// The object after the write; for a deletion the last one, with the revision of its deletion.
+    /// The object after the write; for a deletion the last object, with the revision of the deletion.
     pub(crate) object: Arc<Stored>,
     /// The object before the write.
     pub(crate) old: Option<Arc<Stored>>,
@@ -40,9 +40,9 @@ impl Event {
     }
 }
 
-/// What a cursor finds beyond its place.
+/// The result of a read after a cursor.
 pub(crate) enum Tail {
-    /// Events, oldest first; none if nothing happened since.
+    /// Events, oldest first; empty if no event has happened since.
     Events(Vec<Arc<Event>>),
     /// The events after the cursor are gone; the oldest revision that is still reachable is given.
     Expired(u64),
@@ -65,13 +65,13 @@ impl Drop for Watched {
     }
 }
 
-/// The recent history of one resource.
+/// The recent history of a resource.
 pub(crate) struct Log {
     events: Mutex<Events>,
     changed: Notify,
     /// The number of watches.
     watches: AtomicUsize,
-    /// The last event as watches send it: most watches are at the same place, and want the same bytes.
+    /// The last event in the form of a watch: most watches are at the same position, and need the same bytes.
     frame: Mutex<Option<Frame>>,
 }
 
@@ -91,7 +91,7 @@ struct Events {
 impl Events {
     /// The place of the first event after `cursor`.
     fn first_after(&self, cursor: u64) -> usize {
-        /// Most cursors are near the end: so many events are looked at before the others.
+        /// Most cursors are near the end: check the last `NEAR` events before a binary search.
         const NEAR: usize = 4;
         let newest = self.ring.len();
         let near = newest.saturating_sub(NEAR);
@@ -141,7 +141,7 @@ impl Log {
         Tail::Events(events.ring.range(first..).take(limit).cloned().collect())
     }
 
-    /// All events after `revision`, or `None` if the log does not reach back so far.
+    /// Returns all events after `revision`, or `None` if the log does not reach back that far.
     pub(super) fn after(&self, revision: u64) -> Option<Vec<Arc<Event>>> {
         match self.tail(revision, usize::MAX) {
             Tail::Events(events) => Some(events),
@@ -149,24 +149,24 @@ impl Log {
         }
     }
 
-    /// Whether so many watches follow the log that a writer is faster than they are.
+    /// Returns whether there are so many watches that the writer should yield to the watches.
     pub(super) fn is_crowded(&self) -> bool {
         const CROWD: usize = 16;
         self.watches.load(Ordering::Relaxed) >= CROWD
     }
 
-    /// Counts a watch until it is dropped.
+    /// Counts a watch until the guard is dropped.
     pub(crate) fn watched(self: &Arc<Self>) -> Watched {
         self.watches.fetch_add(1, Ordering::Relaxed);
         Watched(Arc::clone(self))
     }
 
-    /// Waits for the next event. Create the future before looking at the log, so that none is missed.
+    /// Waits for the next event. Create the future before looking at the log, to miss no event.
     pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
         self.changed.notified()
     }
 
-    /// The bytes of an event, made by `make` unless they were made for another watch just now.
+    /// Returns the bytes of an event. Calls `make` only if no other watch has just needed the same bytes.
     pub(crate) fn frame(
         &self,
         change: &'static str,

@@ -1,7 +1,8 @@
-//! The revisioned store: one global revision, persistent maps, one event log per resource.
+//! The revisioned store: a global revision, persistent maps, an event log per resource.
 //!
-//! Readers take a [`View`], an immutable picture of the whole server at one revision, without a lock. Writers go
-//! through one commit lock. A snapshot of a server is a `View`; a fork is a [`Store`] that starts from one.
+//! Readers take a [`View`], an immutable picture of the whole server at a revision, without a lock. Writers
+//! go through one commit lock. A snapshot of a server is a `View`; a fork is a [`Store`] that starts from a
+//! view.
 
 mod derived;
 mod history;
@@ -34,32 +35,33 @@ use crate::wire::ApiError;
 /// How many views of the past are kept for the next pages of lists.
 const MAX_PAST_VIEWS: usize = 32;
 
-/// The store of one server.
+/// The store of a server.
 pub(crate) struct Store {
     view: ArcSwap<View>,
     commit: Mutex<History>,
     logs: RwLock<BTreeMap<ResourceId, Arc<Log>>>,
-    /// The newest revision that is in the logs too: what a bookmark may promise.
+    /// The newest revision that is also in the logs: the largest revision for a bookmark.
     published: AtomicU64,
     /// Logs that are made now reach back to this revision.
     log_start: AtomicU64,
-    /// Where the history of a new log of these resources begins: others of the same names were forgotten.
+    /// The start of the history of a new log, for resources with a forgotten predecessor of the same name.
     restarts: RwLock<HashMap<ResourceId, u64>>,
-    /// Views that lists of a resource were cut off in. Within the history, they pin nothing that it does not.
+    /// Snapshots behind continue tokens. The snapshots are no older than the history, and therefore keep no
+    /// extra object alive.
     past: Mutex<VecDeque<(ResourceId, Arc<View>)>>,
     labels: Labels,
     /// Of the resources that were listed by labels.
     label_indexes: Mutex<HashMap<ResourceId, Arc<Mutex<Option<LabelIndex>>>>>,
 }
 
-/// One write of one object.
+/// A write of an object.
 pub(crate) struct Write<'a> {
     pub(crate) id: &'a ResourceId,
     /// `namespace/name`, or the name of a cluster-scoped object.
     pub(crate) key: &'a str,
     /// The revision that the present object must have; `None`: there must be none.
     pub(crate) expected: Option<u64>,
-    /// The object to store; `None` removes the present one.
+    /// The object to store; `None` removes the present object.
     pub(crate) draft: Option<Draft>,
     pub(crate) now: Timestamp,
 }
@@ -67,23 +69,23 @@ pub(crate) struct Write<'a> {
 /// Why a write was not committed.
 #[derive(Debug)]
 pub(crate) enum Rejected {
-    /// The present object is not the expected one.
+    /// The present object differs from the expected object.
     Raced,
-    /// Another object claims what this one claims for itself alone.
+    /// Another object holds an exclusive claim of this object.
     Claimed,
-    /// An object that was to be written along with this one is not the expected one.
+    /// Another object of the same commit differs from the expected object.
     Overtaken,
-    /// The guard refused it.
+    /// The guard refused the write.
     Guarded(ApiError),
 }
 
 impl Store {
-    /// Creates an empty store whose first write gets the revision after `start`.
+    /// Creates an empty store. The first write gets the revision after `start`.
     pub(crate) fn new(start: u64, retention: Retention) -> Self {
         Self::fork(&View::empty(), start, retention)
     }
 
-    /// Creates a store from a snapshot of another one, sharing its memory.
+    /// Creates a store from a snapshot of another store, sharing memory.
     ///
     /// The revision of the new store is `start`, or the revision of the snapshot if that is higher.
     pub(crate) fn fork(view: &View, start: u64, retention: Retention) -> Self {
@@ -106,7 +108,7 @@ impl Store {
         self.view.load_full()
     }
 
-    /// The newest revision whose events every log holds.
+    /// Returns the newest revision of which every log has the events.
     pub(crate) fn published(&self) -> u64 {
         self.published.load(Ordering::Acquire)
     }
@@ -116,14 +118,15 @@ impl Store {
         &self.labels
     }
 
-    /// Writes one object if the present one is the expected one and `guard` does not refuse the write.
+    /// Writes an object if the present object is the expected object and `guard` does not refuse the write.
     ///
-    /// `guard` runs under the lock, on the state that the write changes: what it finds holds when the write is done. It
-    /// must be short. The reply is the object stored; for a removal, the last object with the revision of its removal.
+    /// `guard` runs under the lock, on the state that the write changes: the findings of the guard still hold
+    /// after the write. A guard must be short. Returns the stored object; for a removal, the last object with
+    /// the revision of the removal.
     ///
     /// # Errors
     ///
-    /// [`Rejected`] says why nothing was written.
+    /// [`Rejected`] has the reason of a refused write.
     pub(crate) async fn commit(
         &self,
         write: Write<'_>,
@@ -132,26 +135,26 @@ impl Store {
         self.commit_with(write, Vec::new(), guard).await
     }
 
-    /// [`Store::commit`], together with writes of other objects: all are done, or none. The others have the lower
-    /// revisions.
+    /// Like [`Store::commit`], together with writes of other objects: all writes happen, or none. The other
+    /// objects have the lower revisions.
     pub(crate) async fn commit_with(
         &self,
         write: Write<'_>,
         companions: Vec<Write<'_>>,
         guard: impl FnOnce(&View) -> Result<(), ApiError>,
     ) -> Result<Arc<Stored>, Rejected> {
-        // Many commits in a row, as those of a collection that is deleted, let other requests run in between.
+        // Many commits in a row, such as the deletion of a collection, let other requests run in between.
         tokio::task::consume_budget().await;
         let id = write.id;
         let stored = self.commit_together(write, companions, guard)?;
         if self.log(id).is_crowded() {
-            // Yields before the reply, so that watches send the event before the client writes again.
+            // Yield before the reply: watches then send the event before the client writes again.
             tokio::task::yield_now().await;
         }
         Ok(stored)
     }
 
-    /// [`Store::commit`] for a server that is being built, where nothing can be awaited.
+    /// Like [`Store::commit`], for a server under construction, where awaiting is not possible.
     pub(crate) fn commit_now(
         &self,
         write: Write<'_>,
@@ -215,7 +218,7 @@ impl Store {
         Arc::clone(logs.entry(id.clone()).or_insert_with(|| Arc::new(Log::new(start))))
     }
 
-    /// Forgets all history: watches and lists of earlier revisions are told that those have expired.
+    /// Forgets all history: watches and lists of earlier revisions get an error about the expired revision.
     pub(crate) fn compact(&self) {
         let mut history = self.commit.lock();
         history.clear();
@@ -229,14 +232,14 @@ impl Store {
         self.past.lock().clear();
     }
 
-    /// Removes every object of a resource at a new revision, without events, and ends its watches: the resource is not
-    /// served any more.
+    /// Removes every object of a resource at a new revision, without events, and ends the resource's watches:
+    /// the resource is no longer served.
     pub(crate) fn forget(&self, id: &ResourceId) {
         let guard = self.commit.lock();
         let view = self.view.load_full();
         let revision = view.revision() + 1;
         self.view.store(Arc::new(view.without_resource(revision, id)));
-        // A log that is made for a new resource of the same name must not promise the events of this one.
+        // The log of a new resource with the same name must not promise the events of this resource.
         self.restarts.write().insert(id.clone(), revision);
         let closed = self.logs.write().remove(id);
         self.label_indexes.lock().remove(id);
@@ -247,8 +250,8 @@ impl Store {
         }
     }
 
-    /// The keys of the objects in `view` that have, for one of `choices`, a label with one of the given values: for that
-    /// choice that leaves the fewest. In the order of the keys.
+    /// Returns the keys of the objects in `view` that have a label with a given value, for the choice in
+    /// `choices` with the fewest objects. Sorted by key.
     ///
     /// `None` if `view` is too old for the index, or if an index would not help: most objects have the labels.
     pub(crate) fn keys_by_label(
@@ -258,7 +261,7 @@ impl Store {
         choices: &[(&str, &[String])],
     ) -> Option<Vec<Arc<str>>> {
         let index = Arc::clone(self.label_indexes.lock().entry(id.clone()).or_default());
-        // An index takes long to make for many objects: only lists of the same resource wait for it.
+        // An index takes long to build for many objects: only lists of the same resource wait for the index.
         let mut index = index.lock();
         let index = index.get_or_insert_with(|| LabelIndex::new(view, id));
         if !index.follow(view, id, &self.log(id)) {
@@ -280,7 +283,7 @@ impl Store {
         Some(keys)
     }
 
-    /// Keeps a view in which a list of `id` is to be continued, as long as the history reaches back to it.
+    /// Keeps a view for the continuation of a list of `id`, as long as the history reaches back to the view.
     pub(crate) fn keep(&self, id: &ResourceId, view: &Arc<View>) {
         let mut past = self.past.lock();
         if past.iter().any(|(of, kept)| of == id && kept.revision() == view.revision()) {
@@ -297,12 +300,13 @@ impl Store {
         self.past.lock().retain(|(_, kept)| kept.revision() >= start);
     }
 
-    /// The state as it was at `revision`, as far as `id` is concerned.
+    /// Returns a view that shows the resource `id` at `revision`; other resources may be newer.
     ///
-    /// `None` when the history does not reach back so far, or `revision` is still to come.
+    /// Returns `None` if the history does not reach back that far, or `revision` is in the future.
     pub(crate) fn view_at(&self, id: &ResourceId, revision: u64) -> Option<Arc<View>> {
         let log = self.log(id);
-        // The log may run ahead of a view that was loaded before, never behind one loaded under the lock.
+        // The log may be ahead of a view that was loaded before, never behind a view that was loaded under
+        // the lock.
         let guard = self.commit.lock();
         let view = self.view.load_full();
         let events = log.after(revision)?;
@@ -310,12 +314,12 @@ impl Store {
         if view.revision() <= revision {
             return (view.revision() == revision).then_some(view);
         }
-        // A view that was made below has the past of its resource only.
+        // A view that was made below has the past of only one resource.
         let is_wanted = |(of, kept): &&(ResourceId, Arc<View>)| of == id && kept.revision() == revision;
         if let Some((_, kept)) = self.past.lock().iter().find(is_wanted) {
             return Some(Arc::clone(kept));
         }
-        // Of several events of an object, the first one knows its state at the revision.
+        // The first of several events of an object knows the object's state at the revision.
         let mut before = HashMap::new();
         for event in &events {
             before.entry(&event.key).or_insert(&event.old);
@@ -328,7 +332,7 @@ impl Store {
     }
 }
 
-/// Makes the next view of a write whose expectation holds, and its event.
+/// Makes the next view for a write with a fulfilled expectation, and the event of the write.
 fn step(view: &View, write: Write<'_>) -> Result<(View, Event), Rejected> {
     let Write { id, key, draft, .. } = write;
     let old = view.get(id, key).cloned();

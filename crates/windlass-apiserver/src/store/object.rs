@@ -1,4 +1,4 @@
-//! Objects as they are stored: exact bytes, and a small head with what is asked of an object without parsing it.
+//! Stored objects: exact bytes, and a small head with the values that are needed without parsing.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -13,42 +13,44 @@ use super::labels::{LabelSet, Labels};
 use crate::meta;
 use crate::wire::ApiError;
 
-/// The width of a resource version in a draft: those of servers whose clock shows this century have 16 digits.
+/// The width of a resource version in a draft: servers with a clock of this century have resource versions of
+/// 16 digits.
 const DIGITS: usize = 16;
-/// How many other representations of an object are kept with it.
+/// The number of other representations that are kept with an object.
 const MAX_REPRESENTATIONS: usize = 3;
 
 /// The largest object: etcd's limit for one request.
 const MAX_OBJECT: usize = 1536 << 10;
 
-/// How the bytes of an object came about: its API version and the schema that defaulted and pruned them.
+/// The origin of the bytes of an object: the API version, and the schema that defaulted and pruned the
+/// object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// The `apiVersion` of the bytes.
     pub(crate) api_version: Arc<str>,
-    /// A fingerprint of what the schemas default and prune; 0 for built-in kinds.
+    /// A fingerprint of the schema's defaults and pruning; 0 for built-in kinds.
     pub(crate) schema: u64,
 }
 
-/// What the store keeps beside the bytes of an object, as its kind determines it.
+/// The values that the store keeps beside the bytes of an object. The kind determines the values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facets {
-    /// The values of the kind's selectable fields, in the order of their declaration.
+    /// The values of the kind's selectable fields, in order of declaration.
     pub(crate) selectable: Box<[Box<str>]>,
-    /// What the object claims for itself alone, within its resource: addresses, ports.
+    /// The exclusive claims of the object within the resource: addresses, ports.
     pub(crate) claims: Box<[Box<str>]>,
-    /// When the object is removed by itself.
+    /// The time at which the server removes the object.
     pub(crate) expires: Option<Timestamp>,
 }
 
-/// An object that is ready to be stored, but for its resource version.
+/// An object that is ready to be stored, except for the resource version.
 #[derive(Debug)]
 pub(crate) struct Draft(Stored);
 
-/// One stored object.
+/// A stored object.
 #[derive(Debug)]
 pub(crate) struct Stored {
-    /// The revision it was written at; 0 for one that was never stored.
+    /// The revision of the write; 0 for an object that was never stored.
     pub(crate) rv: u64,
     /// `{"kind":…,"apiVersion":…,` and then the other fields.
     json: Bytes,
@@ -85,7 +87,7 @@ impl Head {
 }
 
 impl Draft {
-    /// Serialises an object; its resource version is filled in when it is committed.
+    /// Serialises an object. The commit fills in the resource version.
     pub(crate) fn new(value: &Value, layout: Layout, facets: Facets, labels: &Labels) -> Self {
         let mut written = Written::with_room_for_version(value);
         written.json.shrink_to_fit();
@@ -96,13 +98,13 @@ impl Draft {
     ///
     /// # Errors
     ///
-    /// If it is, in the words of etcd.
+    /// The object is too large. The error has the words of etcd.
     pub(crate) fn check_size(&self) -> Result<(), ApiError> {
         if self.0.json.len() > MAX_OBJECT { Err(ApiError::storage_too_large()) } else { Ok(()) }
     }
 
-    /// Returns a copy with another uid, in which the first text of each pair is replaced by the second. Both must be
-    /// equally long.
+    /// Returns a copy with another uid, and with the first text of each pair replaced by the second text.
+    /// Both texts must be equally long.
     pub(crate) fn stamped(&self, uid: &str, texts: &[(&str, &str)]) -> Self {
         let mut copy = self.0.copy();
         let mut json = copy.json.to_vec();
@@ -119,17 +121,17 @@ impl Draft {
         Self(copy)
     }
 
-    /// What the object claims for itself alone.
+    /// Returns the exclusive claims of the object.
     pub(super) fn claims(&self) -> &[Box<str>] {
         &self.0.facets.claims
     }
 
-    /// The object with its resource version.
+    /// Returns the object with a resource version.
     pub(super) fn at(self, rv: u64) -> Stored {
         self.0.renumbered(rv)
     }
 
-    /// The object as it would have been stored: what a dry run answers with.
+    /// Returns the object for the reply to a dry run: the object that would have been stored.
     pub(crate) fn unversioned(value: &Value, layout: Layout, facets: Facets, labels: &Labels) -> Stored {
         let written = Written::plain(value);
         Stored::from_parts(written, Head::of(value, labels), layout, facets)
@@ -182,7 +184,7 @@ impl Stored {
         &self.head.labels
     }
 
-    /// Whether its deletion was asked for.
+    /// Returns whether the object is terminating.
     pub(crate) fn is_terminating(&self) -> bool {
         self.head.terminating
     }
@@ -205,12 +207,13 @@ impl Stored {
         OVERHEAD + self.json.len()
     }
 
-    /// The same object with another resource version: the last state of one that was deleted has that of its deletion.
+    /// Returns the same object with another resource version: the last state of a deleted object has the
+    /// resource version of the deletion.
     pub(crate) fn at(&self, rv: u64) -> Self {
         self.copy().renumbered(rv)
     }
 
-    /// The same object without its other representations.
+    /// Returns the same object without the other representations.
     fn copy(&self) -> Self {
         Self {
             rv: self.rv,
@@ -243,13 +246,13 @@ impl Stored {
         } else {
             json.splice(self.version.clone(), digits.bytes());
         }
-        // Kind and apiVersion come before the metadata: the tail begins where it began.
+        // Kind and apiVersion come before the metadata: the start of the tail does not move.
         let metadata = self.metadata.start..self.metadata.end + digits.len() - self.version.len();
         let version = self.version.start..self.version.start + digits.len();
         Self { rv, json: json.into(), metadata, version, ..self }
     }
 
-    /// This object under another layout, made by `make` unless it is at hand.
+    /// Returns this object in another layout. Calls `make` if the representation is not cached.
     pub(crate) fn representation(
         self: &Arc<Self>,
         layout: &Layout,
@@ -264,7 +267,7 @@ impl Stored {
         let made = make();
         let mut known = self.representations.lock();
         if let Some((_, found)) = known.iter().find(|(other, _)| other == layout) {
-            // Another request made it meanwhile.
+            // Another request made the representation meanwhile.
             return Arc::clone(found);
         }
         if known.len() == MAX_REPRESENTATIONS {
@@ -274,13 +277,13 @@ impl Stored {
         made
     }
 
-    /// This object under another layout, if it is at hand.
+    /// Returns this object in another layout, if the representation is cached.
     pub(crate) fn known_representation(&self, layout: &Layout) -> Option<Arc<Stored>> {
         let known = self.representations.lock();
         known.iter().find(|(other, _)| other == layout).map(|(_, found)| Arc::clone(found))
     }
 
-    /// The same object in another version whose fields are the same: only `apiVersion` differs.
+    /// Returns the same object in another version with the same fields: only `apiVersion` differs.
     pub(crate) fn relabelled(&self, layout: &Layout, kind: &str) -> Self {
         let mut json = Vec::with_capacity(self.json.len() + layout.api_version.len());
         let mut head = Map::new();
@@ -309,7 +312,7 @@ impl Stored {
         }
     }
 
-    /// The same object converted to another layout, as `value` shows it.
+    /// Returns the same object in another layout, with the content `value`.
     pub(crate) fn converted(&self, value: &Value, layout: Layout, facets: Facets) -> Self {
         let mut written = if self.version.is_empty() {
             Written::plain(value)
@@ -357,14 +360,16 @@ impl Written {
     }
 }
 
-/// Reads JSON that this server wrote: it was bounded in depth when it came in, to more than serde_json's own limit.
+/// Parses JSON that this server wrote. The depth was limited when the object was received, to more than
+/// serde_json's limit.
 pub(crate) fn read_value(json: &[u8]) -> serde_json::Result<Value> {
     let mut reader = serde_json::Deserializer::from_slice(json);
     reader.disable_recursion_limit();
     serde::Deserialize::deserialize(&mut reader)
 }
 
-/// Appends an object as the real server writes it, kind and apiVersion first, and returns where the rest begins.
+/// Appends an object in the form of the real server, kind and apiVersion first, and returns the position of
+/// the rest.
 pub(crate) fn write_object(value: &Value, out: &mut Vec<u8>) -> usize {
     write_fields(value, out, write_value)
 }
@@ -406,7 +411,7 @@ fn write_fields(
     tail
 }
 
-/// Writes metadata with a resource version of zeros, whose place is returned.
+/// Writes metadata with a resource version of zeros, and returns the position of the resource version.
 fn write_metadata(metadata: &Value, out: &mut Vec<u8>) -> Range<usize> {
     const FIELD: &str = "resourceVersion";
     let empty = Map::new();

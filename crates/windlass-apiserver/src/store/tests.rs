@@ -161,7 +161,7 @@ fn a_cursor_that_falls_behind_is_told() {
     assert!(matches!(log.tail(now, 10), Tail::Events(events) if events.is_empty()));
     store.forget(&pods());
     assert!(matches!(log.tail(now, 10), Tail::Closed));
-    // A resource of the same name that comes later knows nothing of this one's events.
+    // A later resource of the same name does not have the events of this resource.
     assert!(matches!(store.log(&pods()).tail(now, 10), Tail::Expired(_)));
 }
 
@@ -202,7 +202,7 @@ fn an_object_with_an_end_is_found_when_it_is_due() {
     let due = |now| store.view().expired(now).count();
     let first = write(None, Some(at));
     assert_eq!((due(Timestamp::UNIX_EPOCH), due(at)), (0, 1));
-    // Another write moves the end; a removal forgets it.
+    // Another write moves the expiry; a removal forgets the expiry.
     let second = write(Some(first), Some(later));
     assert_eq!((due(at), due(later)), (0, 1));
     commit(&store, "a/x", Some(second), None).unwrap();
@@ -216,7 +216,7 @@ fn the_index_of_labels_waits_for_the_event_of_a_view() {
     let mut index = LabelIndex::new(&store.view(), &pods());
     let mut labelled = object("y");
     labelled["metadata"]["labels"] = json!({"app": "y"});
-    // A reader may see the view of a commit before its event is in the log.
+    // A reader may see the view of a commit before the event is in the log.
     let behind = Log::new(0);
     commit(&store, "a/y", None, Some(&labelled)).unwrap();
     let view = store.view();
@@ -245,7 +245,7 @@ proptest! {
             if !select {
                 continue;
             }
-            // The newest view, and one of the past, which the index may refuse.
+            // The newest view, and a past view, which the index may refuse.
             for view in [&views[views.len() - 1], &views[views.len() / 2]] {
                 let wanted = ["1".to_owned(), "2".to_owned()];
                 let choices = [("same", &["x".to_owned()][..]), ("app", &wanted[..])];

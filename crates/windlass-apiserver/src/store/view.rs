@@ -8,7 +8,7 @@ use rpds::RedBlackTreeMapSync;
 
 use super::Stored;
 
-/// A kind of object as it is stored: its group and its plural name, whatever version asks.
+/// A kind of stored object: the group and the plural name, for all versions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ResourceId {
     /// The API group, empty for the core group.
@@ -33,11 +33,11 @@ impl fmt::Display for ResourceId {
     }
 }
 
-/// The objects of one resource.
+/// The objects of a resource.
 #[derive(Clone)]
 struct Objects {
     by_key: RedBlackTreeMapSync<Arc<str>, Arc<Stored>>,
-    /// What objects claim for themselves alone, and the key of the claimant.
+    /// Exclusive claims of objects, and the key of the claimant.
     claims: RedBlackTreeMapSync<Box<str>, Arc<str>>,
     /// The revision of the last change.
     changed: u64,
@@ -49,7 +49,7 @@ impl Objects {
     }
 }
 
-/// An object that is removed by itself, and when.
+/// The expiry of an object that the server removes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Expiry {
     pub(crate) at: Timestamp,
@@ -57,7 +57,7 @@ pub(crate) struct Expiry {
     pub(crate) key: Arc<str>,
 }
 
-/// All objects of a server at one revision. Immutable; a clone costs a few pointers.
+/// All objects of a server at a revision. Immutable; a clone costs a few pointers.
 #[derive(Clone)]
 pub(crate) struct View {
     revision: u64,
@@ -67,7 +67,7 @@ pub(crate) struct View {
 
 impl View {
     pub(super) fn empty() -> Self {
-        // Revision 1 is taken: "0" has a meaning of its own in requests.
+        // Revision 1 is taken: "0" has a special meaning in requests.
         Self {
             revision: 1,
             resources: RedBlackTreeMapSync::new_sync(),
@@ -79,7 +79,7 @@ impl View {
         self.revision
     }
 
-    /// The revision at which an object of the resource was last written or removed; 0 if that never happened.
+    /// Returns the revision of the last write or removal of an object of the resource; 0 without a write.
     pub(crate) fn changed(&self, id: &ResourceId) -> u64 {
         self.resources.get(id).map_or(0, |objects| objects.changed)
     }
@@ -89,12 +89,12 @@ impl View {
         self.resources.get(id)?.by_key.get(key)
     }
 
-    /// As [`View::get`], with the key as the view has it.
+    /// Like [`View::get`], with the view's own key.
     pub(crate) fn entry(&self, id: &ResourceId, key: &str) -> Option<(&Arc<str>, &Arc<Stored>)> {
         self.resources.get(id)?.by_key.get_key_value(key)
     }
 
-    /// Whether an object of the resource other than that under `but_for` claims something for itself alone.
+    /// Returns whether an object of the resource, except the object under `but_for`, has an exclusive claim.
     pub(crate) fn is_claimed(&self, id: &ResourceId, claim: &str, but_for: &str) -> bool {
         let holder = self.resources.get(id).and_then(|objects| objects.claims.get(claim));
         holder.is_some_and(|holder| **holder != *but_for)
@@ -105,12 +105,12 @@ impl View {
         self.resources.get(id).map_or(0, |objects| objects.by_key.size())
     }
 
-    /// The objects that are to be removed by `now`, those that are due first in front.
+    /// Returns the objects that are due for removal at `now`, sorted by due time.
     pub(crate) fn expired(&self, now: Timestamp) -> impl Iterator<Item = &Expiry> {
         self.expiries.keys().take_while(move |expiry| expiry.at <= now)
     }
 
-    /// The objects of a resource in key order, of one namespace or of all.
+    /// Returns the objects of a resource in key order, of a namespace or of all namespaces.
     pub(crate) fn range<'a>(
         &'a self,
         id: &ResourceId,

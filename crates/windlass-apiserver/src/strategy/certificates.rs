@@ -158,7 +158,8 @@ impl Strategy for SigningRequests {
 const SIGNER: &str = "/spec/signerName";
 const CERTIFICATE: &str = "/status/certificate";
 
-/// Whether the user may approve or sign requests for a signer: for this one, or for all of its domain.
+/// Returns whether the user may approve or sign requests for a signer: for this one, or for all of its
+/// domain.
 fn may_act_for(cx: &StrategyContext<'_>, verb: &str, signer: &str) -> bool {
     let domain = signer.split('/').next().unwrap_or_default();
     [signer.to_owned(), format!("{domain}/*")].iter().any(|name| {
@@ -167,7 +168,7 @@ fn may_act_for(cx: &StrategyContext<'_>, verb: &str, signer: &str) -> bool {
     })
 }
 
-/// Whether a request is for a client certificate of an administrator.
+/// Returns whether a request is for a client certificate of an administrator.
 fn asks_for_masters(object: &Value) -> bool {
     text_at(object, SIGNER) == CLIENT_SIGNER
         && Request::parse(&bytes_at(object, "/spec/request"))

@@ -47,13 +47,13 @@ pub(crate) struct Facts {
     pub(crate) name: NameCheck,
     /// The changes that `metadata.generation` counts.
     pub(crate) generation: Generation,
-    /// Whether an update of an absent object creates it.
+    /// True if an update of an absent object creates it.
     pub(crate) create_on_update: bool,
-    /// Whether an update may omit the resource version.
+    /// True if an update may omit the resource version.
     pub(crate) unconditional_update: bool,
-    /// Whether the reply to a deletion is the deleted object instead of a `Status`.
+    /// True if the reply to a deletion is the deleted object instead of a `Status`.
     pub(crate) returns_deleted_object: bool,
-    /// Whether a deletion without a propagation policy orphans the dependents of the object.
+    /// True if a deletion without a propagation policy orphans the dependents of the object.
     pub(crate) orphans_by_default: bool,
     /// The fields that selectors may use, with the JSON pointer to each.
     pub(crate) selectable: &'static [(&'static str, &'static str)],

@@ -5,8 +5,8 @@
 /// What the strategy of a kind validates, besides the generic registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MetadataChecks {
-    /// Whether the metadata of a new object are validated. Otherwise they are once the rest is valid, and the name may be
-    /// any segment of a path.
+    /// True if the metadata of a new object are validated. Otherwise they are once the rest is valid, and the
+    /// name may be any segment of a path.
     pub(crate) on_create: bool,
     /// How often the change of the metadata is validated.
     pub(crate) changes: usize,
@@ -14,7 +14,7 @@ pub(crate) struct MetadataChecks {
     pub(crate) whole: usize,
     /// How often the change of the metadata is validated in a write of a subresource.
     pub(crate) subresources: usize,
-    /// Whether finalizers without a domain must be those of Kubernetes.
+    /// True if finalizers without a domain must be those of Kubernetes.
     pub(crate) finalizers: bool,
 }
 

@@ -71,7 +71,7 @@ pub(crate) struct StrategyContext<'a> {
     pub(crate) version: &'a str,
     /// The admission plugins that run.
     pub(crate) plugins: AdmissionPlugins,
-    /// Whether the write is a dry run, which stores nothing.
+    /// True if the write is a dry run, which stores nothing.
     pub(crate) is_dry_run: bool,
     /// The range of the cluster addresses of services.
     pub(crate) service_range: ServiceRange,
@@ -282,7 +282,8 @@ pub(crate) trait Strategy: Send + Sync {
         self.facts().unconditional_update
     }
 
-    /// Returns whether `metadata.generation` counts the change from `old`. Not called for writes of the status.
+    /// Returns whether `metadata.generation` counts the change from `old`. Not called for writes of the
+    /// status.
     fn generation_changes(&self, object: &Value, old: &Value) -> bool {
         self.facts().generation.changes(object, old)
     }

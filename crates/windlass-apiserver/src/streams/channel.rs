@@ -24,11 +24,11 @@ const CLOSE: u8 = 255;
 pub struct Version {
     /// The name, as the handshake has it. Empty for a client that offers no name.
     pub name: &'static str,
-    /// Whether messages are text in base64.
+    /// True if messages are text in base64.
     is_base64: bool,
-    /// Whether clients may close a channel.
+    /// True if clients may close a channel.
     closes: bool,
-    /// Whether the error channel has a `Status`, not only a text.
+    /// True if the error channel has a `Status`, not only a text.
     pub has_status: bool,
 }
 
@@ -63,7 +63,8 @@ impl Version {
         VERSIONS.into_iter().find(|version| version.name == name)
     }
 
-    /// Whether the real server connects to the kubelet after the handshake, so that errors go to the error channel.
+    /// Returns whether the real server connects to the kubelet after the handshake, so that errors go to the
+    /// error channel.
     pub(super) fn is_translated(self) -> bool {
         self.closes
     }

@@ -36,7 +36,8 @@ pub(crate) enum Remote {
 }
 
 impl Remote {
-    /// Whether the real server connects to the kubelet after the handshake, so that the refusals of a kubelet go to the error channel.
+    /// Returns whether the real server connects to the kubelet after the handshake, so that the refusals of a
+    /// kubelet go to the error channel.
     pub(crate) fn is_translated(self) -> bool {
         matches!(self, Self::WebSocket(version) if version.is_translated())
     }
@@ -45,9 +46,9 @@ impl Remote {
 /// The version of the streams of `exec` and `attach` over SPDY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SpdyVersion {
-    /// Whether there is a stream for the sizes of a terminal.
+    /// True if there is a stream for the sizes of a terminal.
     pub(super) has_resize: bool,
-    /// Whether the error stream has a `Status`, not only a text.
+    /// True if the error stream has a `Status`, not only a text.
     pub(super) has_status: bool,
 }
 
@@ -62,7 +63,7 @@ pub(crate) enum Forward {
     Spdy,
 }
 
-/// Whether a request asks for SPDY/3.1.
+/// Returns whether a request asks for SPDY/3.1.
 fn is_spdy(headers: &HeaderMap) -> bool {
     let has = |name: HeaderName, word: &str| {
         let mut values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());

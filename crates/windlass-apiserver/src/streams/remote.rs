@@ -41,7 +41,7 @@ struct Client {
     stdout: Option<Outlet>,
     stderr: Option<Outlet>,
     error: Outlet,
-    /// Whether the error stream has a `Status`, not only a text.
+    /// True if the error stream has a `Status`, not only a text.
     has_status: bool,
 }
 

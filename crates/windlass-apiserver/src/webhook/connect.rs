@@ -23,7 +23,7 @@ use crate::network::PodNetwork;
 use crate::nodes::Connection;
 use crate::store::Store;
 
-/// Connects to one endpoint.
+/// Connects to an endpoint.
 #[derive(Clone)]
 pub(super) struct Connector {
     endpoint: Arc<Endpoint>,
@@ -93,7 +93,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// A TLS connection that tells the pool whether it speaks HTTP/2.
+/// A TLS connection that reports HTTP/2 to the pool.
 pub(super) struct TlsConnection(TokioIo<TlsStream<Connection>>);
 
 impl PooledConnection for TlsConnection {

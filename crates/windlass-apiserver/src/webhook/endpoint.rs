@@ -1,4 +1,4 @@
-//! The address of a webhook, as a `clientConfig` gives it.
+//! The address of a webhook, from a `clientConfig`.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -10,10 +10,10 @@ use base64::engine::general_purpose::STANDARD;
 use http::Uri;
 use serde_json::Value;
 
-/// The port of a service reference without one.
+/// The default port of a service reference.
 const DEFAULT_PORT: u16 = 443;
 
-/// The address of a webhook, and the certificates that it is trusted by.
+/// The address of a webhook, and the trusted certificates.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     /// The `clientConfig` as JSON: endpoints with equal configurations share connections.
@@ -104,8 +104,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether HTTP/2 may be spoken. kube-apiserver does only on loopback, because over HTTP/2 all calls would go to
-    /// one of several backends.
+    /// Returns whether HTTP/2 may be spoken. kube-apiserver speaks HTTP/2 only on loopback, because over
+    /// HTTP/2 all calls would go to one of several backends.
     pub(super) fn may_use_http2(&self) -> bool {
         matches!(self.location, Location::Url { is_loopback: true, .. })
     }

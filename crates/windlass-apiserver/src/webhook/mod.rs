@@ -1,6 +1,6 @@
-//! HTTPS calls to webhooks, whatever they decide: admission or conversion.
+//! HTTPS calls of webhooks, for admission and conversion.
 //!
-//! Errors are in the words of kube-apiserver's HTTP client, because clients see them.
+//! Errors have the words of kube-apiserver's HTTP client, because clients see the errors.
 
 mod connect;
 mod endpoint;
@@ -30,9 +30,9 @@ pub(crate) use self::service::{Backend, ready_endpoint};
 use crate::network::PodNetwork;
 use crate::store::Store;
 
-/// The number of endpoints whose connections are kept.
+/// The number of endpoints with kept connections.
 const MAX_CLIENTS: usize = 200;
-/// The number of idle connections that are kept for one endpoint.
+/// The number of idle connections that are kept for an endpoint.
 const MAX_IDLE: usize = 25;
 /// How long an idle connection is kept.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
@@ -43,7 +43,7 @@ const MAX_QUOTED: usize = 2048;
 
 type Client = legacy::Client<Connector, Full<Bytes>>;
 
-/// The HTTP clients of a server, one for each endpoint that was called lately.
+/// The HTTP clients of a server, for each recently called endpoint.
 pub(crate) struct Clients {
     store: Arc<Store>,
     network: PodNetwork,
@@ -62,7 +62,7 @@ impl Clients {
     ///
     /// # Errors
     ///
-    /// If there is no reply within `timeout`, or one that is not a success.
+    /// There is no reply within `timeout`, or the reply is not a success.
     pub(crate) async fn post(
         &self,
         endpoint: &Endpoint,
@@ -129,7 +129,8 @@ impl Clients {
     }
 }
 
-/// Returns how long a webhook wants the call to wait before it is repeated: `Retry-After` of a 429 or 5xx, in seconds.
+/// Returns the time that a webhook asks to wait before a repeated call: `Retry-After` of a 429 or 5xx, in
+/// seconds.
 fn retry_after(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
     let is_retryable = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
     let seconds = headers.get(header::RETRY_AFTER).filter(|_| is_retryable)?.to_str().ok()?;
@@ -157,7 +158,7 @@ fn explain(error: &legacy::Error) -> String {
     last
 }
 
-/// Describes a reply that is not a success: by the `Status` in its body, or else by its code.
+/// Describes a reply that is not a success: by the `Status` in the body, or else by the code.
 fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> String {
     failure_in(body).unwrap_or_else(|| refusal_by_code(status, headers, body))
 }

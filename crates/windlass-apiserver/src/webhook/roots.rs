@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use rustls_pki_types::CertificateDer;
 
-/// Returns the certificates that the system trusts. They are read once.
+/// Returns the certificates that the system trusts. The certificates are read once.
 pub(super) async fn system() -> &'static [CertificateDer<'static>] {
     static LOADED: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
     if let Some(loaded) = LOADED.get() {

@@ -1,4 +1,4 @@
-//! Finds the address behind a service. There is no kube-proxy: its endpoints are called directly.
+//! Finds the address behind a service. There is no kube-proxy: the server calls endpoints directly.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -21,8 +21,8 @@ pub(crate) struct Backend {
 
 /// Resolves a service to a host and port.
 ///
-/// That of an `ExternalName` service is its name. Other services are reached at one of their ready endpoints, in turn:
-/// those of EndpointSlices, or else those of the `Endpoints` object.
+/// The address of an `ExternalName` service is the external name. Other services are reached at a ready
+/// endpoint, in rotation, from the EndpointSlices, or else from the `Endpoints` object.
 ///
 /// # Errors
 ///
@@ -48,7 +48,7 @@ pub(super) fn resolve(view: &View, namespace: &str, name: &str, port: u16) -> Re
         .ok_or_else(|| format!("no endpoints available for service {}", go_quote(name)))
 }
 
-/// Returns one of the ready endpoints of a port of a service, in turn; `None` if there is none.
+/// Returns a ready endpoint of a port of a service, in rotation; `None` without a ready endpoint.
 pub(crate) fn ready_endpoint(view: &View, namespace: &str, name: &str, port_name: &str) -> Option<Backend> {
     static TURN: AtomicUsize = AtomicUsize::new(0);
     let mut endpoints = in_slices(view, namespace, name, port_name);
@@ -110,7 +110,7 @@ fn in_endpoints(view: &View, key: &str, port_name: &str) -> Vec<Endpoint> {
     found
 }
 
-/// The number of the port with a name, which may be empty.
+/// Returns the number of the port with a name. The name may be empty.
 fn port_named(ports: &Value, name: &str) -> Option<u16> {
     let named = |port: &&Value| port["name"].as_str().unwrap_or_default() == name;
     let port = ports.as_array()?.iter().find(named)?;

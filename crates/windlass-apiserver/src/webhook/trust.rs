@@ -49,7 +49,7 @@ pub(super) async fn client_config(endpoint: &Endpoint) -> Result<ClientConfig, S
     Ok(config)
 }
 
-/// Makes the TLS settings for a server whose certificate is not checked.
+/// Makes TLS settings that do not check the server's certificate.
 ///
 /// # Errors
 ///
@@ -106,10 +106,11 @@ impl ServerCertVerifier for Unverified {
     }
 }
 
-/// Checks certificates as Go does: one that is trusted itself is valid, even if it is the certificate of an authority.
+/// Checks certificates like Go: a directly trusted certificate is valid, even the certificate of an
+/// authority.
 #[derive(Debug)]
 struct Trust {
-    /// `None` if nothing is trusted.
+    /// `None` without trusted certificates.
     verifier: Option<Arc<WebPkiServerVerifier>>,
     trusted: Vec<CertificateDer<'static>>,
     signatures: rustls::crypto::WebPkiSupportedAlgorithms,
@@ -126,7 +127,8 @@ impl ServerCertVerifier for Trust {
     ) -> Result<ServerCertVerified, Error> {
         let Some(verifier) = &self.verifier else { return Err(CertificateError::UnknownIssuer.into()) };
         match verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-            // The certificate of a webhook is often its own `caBundle`, though another authority signed it.
+            // The certificate of a webhook is often the `caBundle`, although another authority signed the
+            // certificate.
             Err(Error::InvalidCertificate(
                 CertificateError::Other(OtherError(_)) | CertificateError::UnknownIssuer,
             )) if self.trusted.contains(end_entity) => {
@@ -206,7 +208,7 @@ pub(super) fn explain(error: &std::io::Error) -> String {
     format!("tls: failed to verify certificate: x509: {words}")
 }
 
-/// The name in `DnsName("a.example")`, which is how rustls shows one.
+/// Returns the name in `DnsName("a.example")`, rustls' form of a name.
 fn bare(name: &str) -> &str {
     name.split_once('(')
         .and_then(|(_, rest)| rest.strip_suffix(')'))

@@ -117,7 +117,7 @@ struct Scope {
 }
 
 impl Scope {
-    /// Whether an object is in the scope, decided without the server.
+    /// Returns whether an object is in the scope, decided without the server.
     fn has(&self, object: &Value, api: &Api) -> bool {
         let metadata = &object["metadata"];
         let namespace = metadata["namespace"].as_str().unwrap();

@@ -149,12 +149,12 @@ impl Api {
         self.transport.tcp().await.websocket(path, protocols, &self.credentials).await
     }
 
-    /// Whether the server's certificate is valid for `host`.
+    /// Returns whether the server's certificate is valid for `host`.
     pub(crate) async fn is_certified_for(&self, host: &str) -> bool {
         self.transport.tcp().await.connect(&self.credentials, host, "http/1.1").await.is_ok()
     }
 
-    /// Whether this is a server that other tests use at the same time.
+    /// Returns whether this is a server that other tests use at the same time.
     pub(crate) fn is_shared(&self) -> bool {
         self.transport.is_shared()
     }

@@ -1,4 +1,4 @@
-//! `PersistentVolumeClaimResize`: which claims may grow.
+//! `PersistentVolumeClaimResize`: checks the growth of claims.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use windlass_quota::amounts;
 /// The annotation that named the storage class before there was a field.
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
-/// Refuses the growth of a claim that is not bound, or whose storage class does not allow it.
+/// Refuses the growth of an unbound claim, or of a claim with a storage class that does not allow growth.
 pub(super) fn validate(write: &Write<'_>, claim: &Value, old: &Value) -> Result<(), ApiError> {
     if write.resource.resource != "persistentvolumeclaims" || !write.subresource.is_empty() {
         return Ok(());

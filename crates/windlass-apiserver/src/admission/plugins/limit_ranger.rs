@@ -19,7 +19,7 @@ fn limits(write: &Write<'_>) -> Vec<Vec<Value>> {
     ranges.map(|(_, range)| range.value()["spec"]["limits"].as_array().cloned().unwrap_or_default()).collect()
 }
 
-/// Gives containers the default requests and limits, and says so in an annotation.
+/// Gives containers the default requests and limits, and records the defaults in an annotation.
 pub(super) fn set_defaults(write: &Write<'_>, pod: &mut Value) {
     for limits in limits(write) {
         let defaults = |field: &str| -> Map<String, Value> {
@@ -55,7 +55,7 @@ fn own((name, value): (&String, &Value)) -> (String, Value) {
     (name.clone(), value.clone())
 }
 
-/// Sets what is absent, and returns its names.
+/// Sets missing resources, and returns the names of the resources.
 fn fill(container: &mut Value, field: &str, defaults: &Map<String, Value>) -> Vec<String> {
     if defaults.is_empty() {
         return Vec::new();
@@ -70,7 +70,7 @@ fn fill(container: &mut Value, field: &str, defaults: &Map<String, Value>) -> Ve
     absent
 }
 
-/// Checks a new pod, the resize of one, or a claim.
+/// Checks a new pod, a resize of a pod, or a claim.
 pub(super) fn validate(write: &Write<'_>, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
     let is_pod = write.resource.resource == "pods";
     let is_checked = match write.subresource {

@@ -1,5 +1,5 @@
-//! The built-in admission plugins that look at other objects: `LimitRanger`, `PersistentVolumeClaimResize` and
-//! `ServiceAccount`. What concerns only one kind is in its strategy.
+//! The built-in admission plugins that look at other objects: `LimitRanger`, `PersistentVolumeClaimResize`
+//! and `ServiceAccount`. Checks of a single kind are in the strategy of the kind.
 
 mod claim_resize;
 mod limit_ranger;
@@ -26,7 +26,7 @@ pub(crate) struct Write<'a> {
 }
 
 impl Write<'_> {
-    /// Whether a plugin may have something to say about writes of the resource.
+    /// Returns whether a plugin handles writes of the resource.
     pub(crate) fn concerns(resource: &crate::resource::Resource) -> bool {
         resource.group.is_empty() && matches!(resource.plural.as_str(), "pods" | "persistentvolumeclaims")
     }
@@ -66,7 +66,7 @@ impl Write<'_> {
         ApiError::forbidden(&self.resource, name, why)
     }
 
-    /// An object of the namespace. If it is not there, it is waited for a little.
+    /// Returns an object of the namespace. Waits a little for a missing object.
     async fn wait_for(&self, plural: &str, name: &str, wait: Duration) -> Option<Value> {
         let id = ResourceId::new("", plural);
         let key = format!("{}/{name}", self.namespace);

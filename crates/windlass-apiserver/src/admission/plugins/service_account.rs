@@ -1,4 +1,4 @@
-//! `ServiceAccount`: every pod has a service account, whose token is mounted into its containers.
+//! `ServiceAccount`: every pod has a service account, and the token is mounted into the containers.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use crate::meta;
 use crate::wire::ApiError;
 
 const DEFAULT: &str = "default";
-/// How long the default account is waited for: a controller creates it soon after the namespace.
+/// The time limit for the default account: a controller creates the account soon after the namespace.
 const WAIT_FOR_DEFAULT: Duration = Duration::from_millis(1_500);
 const VOLUME: &str = "kube-api-access-";
 const MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const MIRROR: &str = "kubernetes.io/config.mirror";
 const ENFORCE: &str = "kubernetes.io/enforce-mountable-secrets";
-/// The lifetime of a mounted token, in seconds, as kube-apiserver sets it.
+/// The lifetime of a mounted token in kube-apiserver, in seconds.
 const TOKEN_SECONDS: i64 = 3_607;
 
-/// Sets the service account of a new pod, and mounts its token.
+/// Sets the service account of a new pod, and mounts the token.
 pub(super) async fn admit(write: &Write<'_>, pod: &mut Value) -> Result<(), ApiError> {
     if pod["metadata"]["annotations"].get(MIRROR).is_some() {
         return admit_mirror(write, pod);
@@ -55,7 +55,7 @@ pub(super) async fn admit(write: &Write<'_>, pod: &mut Value) -> Result<(), ApiE
     Ok(())
 }
 
-/// A mirror pod, which a kubelet shows, may not refer to anything secret.
+/// Checks that a mirror pod, the API object of a static pod, refers to no secret.
 fn admit_mirror(write: &Write<'_>, pod: &Value) -> Result<(), ApiError> {
     if pod["spec"]["serviceAccountName"].as_str().is_some_and(|name| !name.is_empty()) {
         return Err(write.forbidden(pod, "a mirror pod may not reference service accounts"));
@@ -75,7 +75,7 @@ fn admit_mirror(write: &Write<'_>, pod: &Value) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Mounts the token into each container that has nothing else at its path.
+/// Mounts the token into each container without a mount at the same path.
 fn mount_token(write: &Write<'_>, pod: &mut Value) {
     let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
     let mut names = volumes.filter_map(|volume| volume["name"].as_str());
@@ -117,7 +117,7 @@ fn token_volume(name: &str) -> Value {
     })
 }
 
-/// The secrets that the environment of a container comes from, with the variable if it is one.
+/// Returns the secrets in the environment of a container, with the name of a variable from a secret key.
 fn secrets(container: &Value) -> impl Iterator<Item = (Option<&str>, &str)> {
     let variables = container["env"].as_array().into_iter().flatten().filter_map(|variable| {
         Some((variable["name"].as_str(), variable["valueFrom"]["secretKeyRef"]["name"].as_str()?))
@@ -126,7 +126,7 @@ fn secrets(container: &Value) -> impl Iterator<Item = (Option<&str>, &str)> {
     variables.chain(whole.filter_map(|source| Some((None, source["secretRef"]["name"].as_str()?))))
 }
 
-/// Checks that a pod refers only to secrets that its service account names.
+/// Checks that a pod refers only to secrets of the pod's service account.
 fn only_mountable(account: &Value, pod: &Value) -> Result<(), String> {
     let name = meta::name(account);
     let names = |list: &'_ Value| -> Vec<String> {

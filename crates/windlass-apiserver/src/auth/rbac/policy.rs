@@ -33,7 +33,7 @@ impl<T: Index> Followed<T> {
         Self { id: ResourceId::new(GROUP, resource), revision: 0, changed: 0, index: T::default() }
     }
 
-    /// Whether the index has every change that is in `view`.
+    /// Returns whether the index has every change that is in `view`.
     fn is_current(&self, view: &View) -> bool {
         self.changed >= view.changed(&self.id)
     }

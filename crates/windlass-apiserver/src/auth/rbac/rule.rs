@@ -54,7 +54,7 @@ impl Rule {
         ]
     }
 
-    /// Whether the rule allows a request.
+    /// Returns whether the rule allows a request.
     pub(super) fn allows(&self, request: &Attributes<'_>) -> bool {
         if !has_or_all(&self.verbs, request.verb) {
             return false;
@@ -95,7 +95,7 @@ impl Rule {
         of_resources.chain(of_urls)
     }
 
-    /// Whether the rule allows everything that `part`, which may be a rule that was split, allows.
+    /// Returns whether the rule allows everything that `part`, which may be a rule that was split, allows.
     fn covers(&self, part: &Self) -> bool {
         let all = |own: &[String], parts: &[String]| has(own, "*") || parts.iter().all(|text| has(own, text));
         let names = if part.names.is_empty() {
@@ -147,7 +147,7 @@ fn has_or_all(texts: &[String], wanted: &str) -> bool {
     texts.iter().any(|text| text == "*" || text == wanted)
 }
 
-/// Whether a resource of a rule (`*`, `pods`, `pods/log` or `*/scale`) is that of a request.
+/// Returns whether a resource of a rule (`*`, `pods`, `pods/log` or `*/scale`) is that of a request.
 fn resource_matches(resource: &str, request: &Attributes<'_>) -> bool {
     if resource == "*" {
         return true;

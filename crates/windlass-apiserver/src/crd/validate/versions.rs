@@ -1,4 +1,4 @@
-//! The versions of a definition, their names and what each says.
+//! The versions of a definition: names and contents.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::columns::columns;
 use super::{because, list, text};
 use crate::wire::names::dns_1035_label;
 
-/// The names of the versions, and which of them is stored.
+/// Checks the names of the versions, and the storage version.
 pub(super) fn names(spec: &Value) -> Vec<FieldError> {
     let versions = list(spec, "versions");
     let mut errors = Vec::new();
@@ -31,7 +31,7 @@ pub(super) fn names(spec: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// An error about the list of versions, which is shown in the real server's internal form.
+/// Returns an error about the list of versions, with the list in the real server's internal form.
 fn about_all(versions: &[Value], detail: &str) -> FieldError {
     let shown: Value = versions
         .iter()
@@ -48,7 +48,7 @@ fn about_all(versions: &[Value], detail: &str) -> FieldError {
     FieldError::invalid("spec.versions", shown, detail)
 }
 
-/// What the versions say: schemas, subresources, columns, selectable fields.
+/// Checks the contents of the versions: schemas, subresources, columns, selectable fields.
 pub(super) fn contents(spec: &Value) -> Vec<FieldError> {
     let versions = list(spec, "versions");
     let mut errors = Vec::new();
@@ -56,7 +56,7 @@ pub(super) fn contents(spec: &Value) -> Vec<FieldError> {
         let path = format!("{path}.openAPIV3Schema");
         match schema.get("openAPIV3Schema").filter(|schema| schema.is_object()) {
             Some(schema) => windlass_schema::check_structural(schema, &path),
-            // A missing schema is never one that all versions share.
+            // A missing schema is never a schema that all versions share.
             None => Vec::new(),
         }
     });
@@ -155,7 +155,7 @@ fn replicas_path(scale: &Value, path: &str, field: &str, under: &str) -> Vec<Fie
     errors
 }
 
-/// A path of field names and nothing else.
+/// Checks that a path consists of field names only.
 pub(super) fn simple_path(path: &str, given: &str) -> Vec<FieldError> {
     if !given.starts_with('.') {
         return vec![FieldError::invalid(path, given, "must be a simple json path starting with .")];
@@ -180,12 +180,13 @@ fn selectable_fields(fields: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// A selectable field has to be one that the schema knows, and a scalar.
+/// Reports selectable fields that the schema does not know, or that are not scalars.
 fn unknown_selectable_fields(versions: &[Value]) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let is_shared = |field: &str| versions.iter().all(|version| version[field] == versions[0][field]);
     if versions.len() > 1 && is_shared("selectableFields") && !is_shared("schema") {
-        // Kube takes the fields of all versions out of them, and then it has no schema to look at.
+        // kube-apiserver moves the fields of all versions out of the versions, and then has no schema to
+        // check.
         if !list(&versions[0], "selectableFields").is_empty() {
             let detail = "may only be set when validations.schema is included";
             errors.push(FieldError::invalid("spec.selectableFields", "", detail));
@@ -202,7 +203,7 @@ fn unknown_selectable_fields(versions: &[Value]) -> Vec<FieldError> {
         return errors;
     }
     each(&with_both(versions), "both", "selectableFields", &mut errors, |both, path| {
-        // Named by version, the field is the one list that was looked at, not the pair.
+        // Named by version, the field is the single list, not the pair.
         let path = path.replace(".both", ".selectableFields");
         let schema = &both["schema"]["openAPIV3Schema"];
         let fields = list(both, "selectableFields");

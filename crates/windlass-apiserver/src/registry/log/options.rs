@@ -14,7 +14,7 @@ use crate::wire::ApiError;
 pub(super) struct LogOptions {
     pub follow: bool,
     pub previous: bool,
-    /// Whether each line begins with its time.
+    /// True if each line begins with its time.
     timestamps: bool,
     tail_lines: Option<usize>,
     limit_bytes: Option<usize>,

@@ -30,7 +30,7 @@ pub(super) fn log(pod: &Value, container: &str, previous: bool) -> Result<String
     Ok(text(pod, container))
 }
 
-/// Whether an annotation holds the log of the container.
+/// Returns whether an annotation holds the log of the container.
 pub(super) fn is_scripted(pod: &Value, container: &str) -> bool {
     annotation(pod, container).is_some()
 }
@@ -64,7 +64,7 @@ pub(super) fn text(pod: &Value, container: &str) -> String {
     log
 }
 
-/// Whether the container runs. More may come to its log.
+/// Returns whether the container runs. More may come to its log.
 pub(super) fn is_running(pod: &Value, container: &str) -> bool {
     status(pod, container).is_some_and(|status| status.pointer("/state/running").is_some())
 }

@@ -17,10 +17,10 @@ const KNOWN_EXTENSIONS: [ObjectIdentifier; 4] = [
     ObjectIdentifier::new_unwrap("2.5.29.37"),
 ];
 
-/// The authorities whose own signature makes a client certificate valid, whatever its form.
+/// The authorities with a signature check that ignores the form of client certificates.
 ///
-/// Go's verifier, unlike webpki, accepts the certificate of a client if its version is 1 (`openssl x509 -req` without
-/// extensions), if it is that of an authority (`openssl req -x509 -CA`), and if it is for any purpose.
+/// Go's verifier, unlike webpki, accepts a client certificate of version 1 (`openssl x509 -req` without
+/// extensions), the certificate of an authority (`openssl req -x509 -CA`), and a certificate for any purpose.
 pub(super) struct Issuers(Vec<Certificate>);
 
 impl Issuers {

@@ -1,4 +1,4 @@
-//! The proof that a client has the key of its certificate.
+//! The proof that a client has the key of the client's certificate.
 
 use der::{Decode, Encode};
 use rustls::client::danger::HandshakeSignatureValid;

@@ -13,7 +13,7 @@ pub(in crate::strategy) struct Counters {
     pub(in crate::strategy) below_total: &'static [&'static str],
     /// What the error calls `readyReplicas`, which `availableReplicas` does not exceed. Empty if it may.
     pub(in crate::strategy) ready: &'static str,
-    /// Whether `collisionCount` only grows.
+    /// True if `collisionCount` only grows.
     pub(in crate::strategy) collisions: bool,
 }
 

@@ -81,7 +81,7 @@ fn validate_spec(spec: &Place<'_>, old: Option<&Value>, errors: &mut Errors) {
     }
 }
 
-/// Whether a metric of an object refers to it by a version that is none.
+/// Returns whether a metric of an object refers to it by a version that is none.
 fn has_broken_metric(spec: &Value) -> bool {
     spec.get("metrics").and_then(Value::as_array).into_iter().flatten().any(|metric| {
         let version = metric.pointer("/object/describedObject/apiVersion").and_then(Value::as_str);

@@ -255,7 +255,7 @@ impl<'a> Event<'a> {
     }
 }
 
-/// Whether Go does not tell a value from one that is not set.
+/// Returns whether Go does not tell a value from one that is not set.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null => true,

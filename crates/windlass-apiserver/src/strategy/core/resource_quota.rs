@@ -102,7 +102,7 @@ fn validate_limits(limits: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-/// Whether a scope may be combined with a limit of the resource. An unknown scope may.
+/// Returns whether a scope may be combined with a limit of the resource. An unknown scope may.
 fn concerns(scope: &str, resource: &str) -> bool {
     match scope {
         "Terminating"

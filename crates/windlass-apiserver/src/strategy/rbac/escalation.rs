@@ -89,7 +89,7 @@ pub(super) fn of_binding(
     held.map_err(|why| ApiError::forbidden(&written, name, why))
 }
 
-/// Whether an update changes only what the garbage collector has to change: owners and finalizers.
+/// Returns whether an update changes only what the garbage collector has to change: owners and finalizers.
 fn is_upkeep(object: &Value, old: &Value) -> bool {
     let kept = |value: &Value| {
         let mut kept = value.clone();

@@ -35,7 +35,7 @@ pub enum Frame {
     SynStream {
         /// The number of the stream.
         id: u32,
-        /// Whether the client sends no data.
+        /// True if the client sends no data.
         fin: bool,
         /// The headers.
         headers: Headers,
@@ -44,7 +44,7 @@ pub enum Frame {
     Data {
         /// The number of the stream.
         id: u32,
-        /// Whether this is the client's last piece.
+        /// True if this is the client's last piece.
         fin: bool,
         /// The bytes. May be empty.
         bytes: Bytes,

@@ -77,7 +77,7 @@ fn pull_policy(image: &str) -> &'static str {
     if is_reference && tag == "latest" { "Always" } else { "IfNotPresent" }
 }
 
-/// Whether a part of the path of an image consists of lower-case words.
+/// Returns whether a part of the path of an image consists of lower-case words.
 fn is_component(part: &str) -> bool {
     let is_word = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
     part.starts_with(is_word)
@@ -86,7 +86,7 @@ fn is_component(part: &str) -> bool {
         && !part.contains("..")
 }
 
-/// Whether the first part of an image can be a registry.
+/// Returns whether the first part of an image can be a registry.
 fn is_domain(part: &str) -> bool {
     let host = part.split_once(':').map_or(part, |(host, _)| host);
     let is_label = |label: &str| {

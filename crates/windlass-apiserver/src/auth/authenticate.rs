@@ -20,9 +20,9 @@ use x509_cert::{
 use super::Identity;
 use super::subprotocol::{self, SubprotocolToken};
 
-/// Bearer tokens and their users.
+/// Bearer tokens and users.
 ///
-/// Only digests of the tokens are kept: the time of a look-up reveals nothing about them, and neither does a memory dump.
+/// Only digests of the tokens are kept: the time of a look-up and a memory dump reveal no token.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tokens(BTreeMap<[u8; 32], Identity>);
 
@@ -36,7 +36,8 @@ impl Tokens {
     }
 }
 
-/// The bearer tokens of all listeners. Those of a listener are valid as long as its [`Tokens`] exist.
+/// The bearer tokens of all listeners. The tokens of a listener are valid as long as the listener's
+/// [`Tokens`] exist.
 #[derive(Debug, Default)]
 pub(crate) struct ListenerTokens(Mutex<Vec<Weak<Tokens>>>);
 
@@ -58,10 +59,10 @@ fn digest(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
-/// What the client certificate of a connection says about the user.
+/// The user of a connection's client certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ClientAuth {
-    /// There is no certificate, or it names no user.
+    /// There is no certificate, or the certificate names no user.
     NoOpinion,
     Verified(Identity),
     /// The certificate is not valid, or not of this server's authority.
@@ -74,11 +75,11 @@ pub(crate) enum Authenticated {
     As(Identity),
     /// As the anonymous user, with a text for a `Warning` header.
     AnonymousWithWarning(&'static str),
-    /// Credentials that are not valid. They are refused; the request does not become anonymous.
+    /// Invalid credentials. The request is refused, and does not become anonymous.
     Refused,
 }
 
-/// The outcome of authentication, as it is counted.
+/// The outcome of authentication, for metrics.
 pub(crate) enum AuthenticationResult<'a> {
     /// The request is of the user of this name.
     Success(&'a str),
@@ -146,8 +147,8 @@ fn bearer_token(header: &str) -> Token<'_> {
 
 /// Returns the user of a client certificate that is valid.
 ///
-/// The name is the last common name, the groups are the organizations. A certificate with several UIDs, or an empty one,
-/// is not accepted; one without a common name names no user.
+/// The name is the last common name, the groups are the organizations. A certificate with several UIDs, or an
+/// empty UID, is not accepted; a certificate without a common name names no user.
 pub(crate) fn certificate_user(der: &[u8]) -> ClientAuth {
     let Ok(certificate) = Certificate::from_der(der) else { return ClientAuth::NoOpinion };
     let subject = certificate.tbs_certificate.subject;
@@ -183,7 +184,7 @@ const UID: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.4.1.57683.2"
 /// The key of the extra value that identifies the credential of a user.
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
-/// Returns the values of one attribute of a subject. Values that are not text are skipped.
+/// Returns the values of an attribute of a subject. Values that are not text are skipped.
 fn attributes(subject: &Name, attribute: ObjectIdentifier) -> impl Iterator<Item = String> {
     let values =
         subject.0.iter().flat_map(|names| names.0.iter()).filter(move |value| value.oid == attribute);

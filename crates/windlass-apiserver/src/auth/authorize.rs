@@ -1,4 +1,4 @@
-//! Authorisation: `system:masters` may do everything, everybody else what roles allow.
+//! Authorization: `system:masters` may do everything; roles decide about all other users.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,19 +18,19 @@ pub(crate) struct Attributes<'a> {
     pub(crate) subresource: &'a str,
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
-    /// The path, if it is not that of a resource.
+    /// The path of a request without a resource.
     pub(crate) path: Option<&'a str>,
 }
 
-/// The answer to whether a user may do something.
+/// The decision about a user's request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) allowed: bool,
-    /// Why, as access reviews show it. May be empty.
+    /// The reason, for access reviews. May be empty.
     pub(crate) reason: String,
 }
 
-/// Decides what users may do.
+/// Decides about the rights of users.
 pub(crate) struct Authorizer {
     rbac: Rbac,
     /// True if every request is allowed.
@@ -40,12 +40,12 @@ pub(crate) struct Authorizer {
 }
 
 impl Authorizer {
-    /// Creates an authoriser that enforces roles, or one that allows every request.
+    /// Creates an authoriser that enforces roles, or an authoriser that allows every request.
     pub(crate) fn new(always: bool) -> Self {
         Self { rbac: Rbac::new(), always, allowed: AtomicU64::new(0) }
     }
 
-    /// Decides whether `identity` may do what `request` says.
+    /// Decides about `request` of `identity`.
     pub(crate) fn decide(&self, store: &Store, identity: &Identity, request: &Attributes<'_>) -> Decision {
         if self.always || identity.is_in(Identity::MASTERS) {
             return Decision { allowed: true, reason: String::new() };
@@ -64,7 +64,7 @@ impl Authorizer {
         self.allowed.load(Ordering::Relaxed)
     }
 
-    /// Returns whether `identity` may do what `request` says.
+    /// Returns whether `request` of `identity` is allowed.
     pub(crate) fn allows(&self, store: &Store, identity: &Identity, request: &Attributes<'_>) -> bool {
         self.decide(store, identity, request).allowed
     }
@@ -72,7 +72,7 @@ impl Authorizer {
     /// Authorises a request.
     ///
     /// # Errors
-    /// 403 if it is forbidden.
+    /// 403 for a forbidden request.
     pub(crate) fn authorize(
         &self,
         store: &Store,
@@ -83,7 +83,7 @@ impl Authorizer {
         if decision.allowed { Ok(()) } else { Err(forbidden(identity, request, &decision.reason)) }
     }
 
-    /// Returns the rules of a user in a namespace, and the text of the errors in finding them.
+    /// Returns the rules of a user in a namespace, and the text of errors about missing roles.
     pub(crate) fn rules_for(
         &self,
         store: &Store,
@@ -93,7 +93,7 @@ impl Authorizer {
         self.rbac.rules_for(store, identity, namespace)
     }
 
-    /// Returns the rules of the role that a binding in `namespace` refers to; `None` if it does not exist.
+    /// Returns the rules of the role in a binding of `namespace`; `None` for a missing role.
     pub(crate) fn rules_of(&self, store: &Store, role: &RoleRef, namespace: &str) -> Option<Vec<Rule>> {
         self.rbac.rules_of(store, role, namespace)
     }
@@ -101,7 +101,7 @@ impl Authorizer {
     /// Checks that a user who writes a role or a binding in `namespace` holds all that `wanted` allows.
     ///
     /// # Errors
-    /// The text that names what is missing.
+    /// The text names the missing rules.
     pub(crate) fn confirm_no_escalation(
         &self,
         store: &Store,

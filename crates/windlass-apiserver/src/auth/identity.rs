@@ -28,7 +28,7 @@ struct Fields {
 }
 
 impl Identity {
-    /// The group whose members are permitted everything.
+    /// The group with all rights.
     pub const MASTERS: &str = "system:masters";
     /// The name of the user of requests without credentials.
     pub(super) const ANONYMOUS: &str = "system:anonymous";
@@ -45,13 +45,13 @@ impl Identity {
         Self::unverified(name).with_group(Self::AUTHENTICATED)
     }
 
-    /// Returns a service account, with the groups that its tokens give it.
+    /// Returns a service account, with the groups of the service account's tokens.
     pub fn service_account(namespace: &str, name: &str) -> Self {
         let groups = service_account_groups(namespace);
         groups.into_iter().fold(Self::user(service_account_name(namespace, name)), Self::with_group)
     }
 
-    /// Returns a user without any groups, as an access review names one.
+    /// Returns a user without groups, as in an access review.
     pub(crate) fn unverified(name: impl Into<String>) -> Self {
         Self(Arc::new(Fields { name: name.into(), ..Fields::default() }))
     }
@@ -61,7 +61,7 @@ impl Identity {
         Self::unverified(Self::ANONYMOUS).with_group(Self::UNAUTHENTICATED)
     }
 
-    /// Adds a group. `system:authenticated` stays the last one, as in the real server.
+    /// Adds a group. `system:authenticated` stays the last group, as in the real server.
     pub fn with_group(mut self, group: impl Into<String>) -> Self {
         let group = group.into();
         if !self.is_in(&group) {
@@ -89,7 +89,7 @@ impl Identity {
         &self.0.name
     }
 
-    /// Returns the user's uid, if the credentials have one.
+    /// Returns the user's uid, if the credentials have a uid.
     pub fn uid(&self) -> Option<&str> {
         self.0.uid.as_deref()
     }

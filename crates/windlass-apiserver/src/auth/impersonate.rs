@@ -1,7 +1,8 @@
-//! Impersonation: requests that are run as another user (`kubectl --as`).
+//! Impersonation: requests that run as another user (`kubectl --as`).
 //!
-//! There are several modes, which are tried in turn. The constrained ones need two permissions: `impersonate:MODE` for
-//! the user, and `impersonate-on:MODE:VERB` for the request. The old one needs `impersonate` alone.
+//! There are several modes, which are tried in order. Constrained modes need two permissions:
+//! `impersonate:MODE` for the user, and `impersonate-on:MODE:VERB` for the request. The legacy mode needs
+//! only `impersonate`.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -89,7 +90,7 @@ impl Wanted {
         self.uid.is_empty() && self.groups.is_empty() && self.extra.is_empty()
     }
 
-    /// Returns the user, in `groups` instead of those that were asked for.
+    /// Returns the user in `groups`, instead of the requested groups.
     fn identity(&self, groups: Vec<String>) -> Identity {
         let mut identity = Identity::unverified(&*self.name);
         if !self.uid.is_empty() {
@@ -114,7 +115,7 @@ impl Wanted {
 /// A way to permit impersonation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// A service account as the node of its pod.
+    /// A service account as the node of the service account's pod.
     AssociatedNode,
     ArbitraryNode,
     ServiceAccount,
@@ -166,12 +167,12 @@ impl Mode {
 /// Runs requests as other users, where that is permitted.
 #[derive(Default)]
 pub(crate) struct Impersonation {
-    /// The mode that last succeeded, by the name of the user who asked: it is tried first.
+    /// The last successful mode, by the name of the requestor: this mode is tried first.
     successful: Mutex<HashMap<String, Mode>>,
 }
 
 impl Impersonation {
-    /// Returns the user that a request is to be run as: `requestor`, or the one that its headers name.
+    /// Returns the user of a request: `requestor`, or the user in the headers.
     ///
     /// # Errors
     /// 403 if `requestor` may not do this as that user, and 400 if the headers name no user.
@@ -214,7 +215,7 @@ impl Impersonation {
     }
 }
 
-/// The checks of one mode.
+/// The checks of a mode.
 struct Check<'a> {
     authorizer: &'a Authorizer,
     store: &'a Store,
@@ -269,7 +270,7 @@ impl Check<'_> {
             ..Attributes::default()
         };
         if let Some(node) = split_node(&wanted.name).filter(|_| self.is_constrained()) {
-            // A service account is asked for the nodes of all its pods at once.
+            // A service account needs the permission for the nodes of all pods at once.
             let name = if self.mode == Mode::AssociatedNode { "*" } else { node };
             target = Attributes { resource: "nodes", name, ..target };
             groups = vec!["system:nodes".to_owned()];
@@ -368,7 +369,7 @@ fn problem_of_path(text: &str) -> Option<FieldError> {
     })
 }
 
-/// Decodes percent encoding. A text with a broken escape stays as it is.
+/// Decodes percent encoding. A text with a broken escape stays unchanged.
 fn unescape(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -1,4 +1,4 @@
-//! The issuer of service account tokens, which are JSON Web Tokens.
+//! The issuer of service account tokens (JSON Web Tokens).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use sha2::{Digest, Sha256};
 use super::legacy_token::LEGACY_ISSUER;
 use super::{Claims, LegacyClaims, TokenKeys};
 
-/// The issuer unless the server is told another one.
+/// The default issuer.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc";
-/// How many tokens whose signature was checked are remembered.
+/// The number of remembered tokens with a checked signature.
 const MAX_VERIFIED: usize = 4096;
 
-/// Signs tokens, and verifies those that it signed.
+/// Signs tokens, and verifies the issuer's own tokens.
 pub(crate) struct Issuer {
     keys: TokenKeys,
-    /// Claims by the digests of their tokens.
+    /// Claims by the digest of the token.
     verified: Mutex<HashMap<[u8; 32], Verified>>,
 }
 
-/// The claims of a token whose signature is valid.
+/// The claims of a token with a valid signature.
 #[derive(Clone, Debug)]
 pub(crate) enum Verified {
     /// A token that was requested.
@@ -41,7 +41,7 @@ impl Issuer {
         Self { keys, verified: Mutex::default() }
     }
 
-    /// Returns the audiences of tokens for the API server itself.
+    /// Returns the audiences of tokens for this API server.
     pub(crate) fn audiences(&self) -> &[String] {
         self.keys.audiences()
     }
@@ -56,8 +56,8 @@ impl Issuer {
         self.keys.sign(&claims.payload())
     }
 
-    /// Returns the claims of a token that this issuer signed, whether it has expired or not. `None` for a token that is
-    /// not said to be of this issuer.
+    /// Returns the claims of a token that this issuer signed, even of an expired token. Returns `None` for a
+    /// token with another issuer.
     ///
     /// # Errors
     /// The signature is not valid.
@@ -101,7 +101,7 @@ impl Issuer {
         self.keys.key_set()
     }
 
-    /// Returns the OpenID configuration of the issuer, whose keys are served at `host`.
+    /// Returns the OpenID configuration of the issuer. The keys are served at `host`.
     pub(crate) fn openid_configuration(&self, host: &str) -> Value {
         json!({
             "issuer": self.keys.issuer(),

@@ -1,5 +1,5 @@
-//! Legacy tokens: those in Secrets of type `kubernetes.io/service-account-token`. They have neither an audience nor an
-//! expiry, and are valid as long as the Secret has them.
+//! Legacy tokens: tokens in Secrets of type `kubernetes.io/service-account-token`. Such tokens have neither
+//! an audience nor an expiry, and are valid as long as the Secret has the token.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -14,9 +14,9 @@ use crate::wire::{ApiError, GroupResource};
 
 /// The issuer of all legacy tokens.
 pub(super) const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
-/// The label of a Secret with the day on which its token was last used.
+/// The label of a Secret with the day of the token's last use.
 pub(crate) const LAST_USED: &str = "kubernetes.io/legacy-token-last-used";
-/// The label of a Secret whose token is not accepted any more.
+/// The label of a Secret with a token that is no longer accepted.
 const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
 
 const NAMESPACE: &str = "kubernetes.io/serviceaccount/namespace";
@@ -24,7 +24,7 @@ const SECRET: &str = "kubernetes.io/serviceaccount/secret.name";
 const NAME: &str = "kubernetes.io/serviceaccount/service-account.name";
 const UID: &str = "kubernetes.io/serviceaccount/service-account.uid";
 
-/// What a legacy token says.
+/// The claims of a legacy token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LegacyClaims {
     pub(crate) namespace: String,
@@ -39,7 +39,7 @@ impl LegacyClaims {
     /// Reads the payload of a token.
     ///
     /// # Errors
-    /// A claim is missing, or does not agree with the others, in the words of the real server.
+    /// A claim is missing, or does not agree with the other claims, in the words of the real server.
     pub(super) fn read(payload: &Value) -> Result<Self, Invalid> {
         let text = |claim: &str, what: &str| {
             let text = payload[claim].as_str().filter(|text| !text.is_empty());
@@ -115,7 +115,7 @@ impl LegacyClaims {
     }
 }
 
-/// The day as the labels have it, in UTC.
+/// Returns the day in the form of the labels, in UTC.
 pub(crate) fn day(time: Timestamp) -> String {
     time.strftime("%Y-%m-%d").to_string()
 }

@@ -13,8 +13,8 @@ use crate::wire::ApiError;
 
 const AUTHORIZATION: &str = "authorization.k8s.io";
 
-/// The user of a token, and those of the wanted audiences that it is for. The error says why it is not valid; it is
-/// empty for an unknown token.
+/// The user of a token, and the wanted audiences that the token has. The error is the reason of an invalid
+/// token; empty for an unknown token.
 pub(crate) type Authentication = Result<(Identity, Vec<String>), String>;
 
 /// Answers reviews.
@@ -34,7 +34,7 @@ pub(crate) struct Reviewer<'a> {
 }
 
 impl Reviewer<'_> {
-    /// Answers a review by setting its status. Returns `None` if `kind` is not a review.
+    /// Answers a review by setting the status. Returns `None` if `kind` is not a review.
     pub(crate) fn answer(&self, kind: &str, mut review: Value) -> Option<Result<Value, ApiError>> {
         let given = crate::meta::namespace(&review);
         if !given.is_empty() && given != self.namespace && kind == "LocalSubjectAccessReview" {
@@ -139,7 +139,7 @@ impl Reviewer<'_> {
     }
 
     fn myself(&self, mut review: Value) -> Value {
-        // Nothing of what the client sent comes back.
+        // The reply has no field from the client.
         review["metadata"] = json!({ "creationTimestamp": self.now });
         review["status"] = json!({ "userInfo": user_info(self.asker) });
         review
@@ -167,7 +167,7 @@ impl Reviewer<'_> {
     }
 }
 
-/// An error about `spec.nonResourceAttributes`, which are shown by the names of their fields in Go.
+/// Returns an error about `spec.nonResourceAttributes`, with Go's names of the fields.
 fn wrong_path(attributes: &Value, why: &str) -> FieldError {
     let shown = json!({ "Path": text(attributes, "path"), "Verb": text(attributes, "verb") });
     FieldError::invalid("spec.nonResourceAttributes", attributes.clone(), why).showing(shown.to_string())

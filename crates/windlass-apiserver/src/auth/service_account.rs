@@ -37,7 +37,7 @@ impl Reference {
     }
 }
 
-/// What a token says about its service account.
+/// The claims of a token about the service account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Claims {
     pub(crate) namespace: String,
@@ -48,7 +48,7 @@ pub(crate) struct Claims {
     pub(crate) expires: i64,
     /// The unique id of the token.
     pub(crate) id: String,
-    /// The objects that the token is bound to. A token of a pod names its node, too.
+    /// The objects that the token is bound to. A token of a pod also names the pod's node.
     pub(crate) pod: Option<Reference>,
     pub(crate) secret: Option<Reference>,
     pub(crate) node: Option<Reference>,
@@ -119,7 +119,7 @@ impl Claims {
         identity
     }
 
-    /// Checks the token's time, and that its service account and the object that it is bound to still exist.
+    /// Checks the token's time, and that the service account and the bound object still exist.
     ///
     /// # Errors
     /// The reason, in the words of the real server.
@@ -153,7 +153,7 @@ impl Claims {
         Ok(())
     }
 
-    /// Returns those audiences of the token that are among `wanted`.
+    /// Returns the audiences of the token that are in `wanted`.
     ///
     /// # Errors
     /// There is none, in the words of the real server.
@@ -171,7 +171,7 @@ impl Claims {
     }
 }
 
-/// Checks that an object that a token is bound to exists, and is the same one.
+/// Checks that a bound object exists, with the same uid.
 fn check_bound(
     view: &View,
     now: Timestamp,
@@ -198,7 +198,7 @@ fn check_bound(
     ))
 }
 
-/// Returns whether an object should be gone by now, though a finalizer keeps it.
+/// Returns whether the object's deletion is due, although a finalizer still holds the object.
 fn was_deleted(object: &Stored, now: Timestamp) -> bool {
     if !object.is_terminating() {
         return false;

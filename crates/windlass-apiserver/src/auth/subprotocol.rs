@@ -1,5 +1,5 @@
-//! The subprotocols that the client of a WebSocket offers. One may carry its bearer token: a browser cannot set the header
-//! `Authorization`.
+//! The subprotocols that the client of a WebSocket offers. A subprotocol may carry the bearer token, because
+//! a browser cannot set the header `Authorization`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,7 +11,8 @@ const BEARER: &str = "base64url.bearer.authorization.k8s.io.";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SubprotocolToken {
     None,
-    /// There are several, it is not text in base64url, or there is no other subprotocol to answer with.
+    /// There are several tokens, the token is not text in base64url, or there is no other subprotocol to
+    /// answer with.
     Malformed,
     Given(String),
 }
@@ -22,7 +23,7 @@ pub(crate) fn is_websocket(headers: &HeaderMap) -> bool {
     has(&UPGRADE, "websocket") && has(&CONNECTION, "upgrade")
 }
 
-/// The subprotocols that a client offers, without the one with its token.
+/// Returns the subprotocols that a client offers, without the token.
 pub(crate) fn offered(headers: &HeaderMap) -> Vec<&str> {
     words(headers, &SEC_WEBSOCKET_PROTOCOL).filter(|word| !word.starts_with(BEARER)).collect()
 }

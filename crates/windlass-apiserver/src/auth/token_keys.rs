@@ -77,7 +77,7 @@ impl TokenKeys {
     /// Verifies tokens by the keys of a text too: PEM, with public keys, certificates or private keys.
     ///
     /// # Errors
-    /// The text has none of them.
+    /// The text has no key.
     pub fn verify_with(mut self, keys: &[u8]) -> Result<Self, TokenKeyError> {
         let found = public_keys(keys)?;
         for key in found {
@@ -113,10 +113,10 @@ impl TokenKeys {
         Some(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// Returns whether one of the keys made the signature of a token.
+    /// Returns whether a key made the signature of a token.
     ///
     /// # Errors
-    /// What is wrong, in the words of kube-apiserver.
+    /// The error, in the words of kube-apiserver.
     pub(super) fn verify(&self, header: &Value, signed: &[u8], signature: &[u8]) -> Result<(), String> {
         let id = header.get("kid").and_then(Value::as_str);
         let mut candidates = self.verifiers.iter().filter(|key| id.is_none_or(|id| id == key.id)).peekable();
@@ -231,7 +231,7 @@ impl Signer {
     }
 }
 
-/// Converts an ECDSA signature from DER to the two numbers in a row, as tokens have it.
+/// Converts an ECDSA signature from DER to the two concatenated numbers of a token.
 fn fixed_signature(signature: &[u8], size: usize) -> Option<Vec<u8>> {
     #[derive(Sequence)]
     struct Numbers<'a> {
@@ -259,7 +259,7 @@ struct PublicKey {
 }
 
 impl PublicKey {
-    /// Reads a `SubjectPublicKeyInfo`; `None` for another kind of key.
+    /// Parses a `SubjectPublicKeyInfo`; `None` for another kind of key.
     fn of(info: &[u8]) -> Option<Self> {
         let parsed = SubjectPublicKeyInfoOwned::from_der(info).ok()?;
         Some(Self {
@@ -299,7 +299,7 @@ struct RsaNumbers<'a> {
     exponent: UintRef<'a>,
 }
 
-/// Reads the public keys of a PEM text. There is at least one.
+/// Parses the public keys of a PEM text. The result has at least one key.
 fn public_keys(pem: &[u8]) -> Result<Vec<PublicKey>, TokenKeyError> {
     let blocks = pem::parse_many(pem).map_err(|error| TokenKeyError(format!("not PEM: {error}")))?;
     let mut keys = Vec::new();
@@ -352,7 +352,7 @@ xCmnLFhnRj+cDtOqf8qpoa3/mAvQkF5ochsYFhr7UNNp/OMSHJqf9r6v
 ";
     const RSA_KEY: &str = include_str!("token_keys/rsa.pem");
 
-    /// Signs, and returns the header, what is signed, and the signature.
+    /// Signs, and returns the header, the signed text, and the signature.
     fn sign(keys: &TokenKeys) -> (Value, String, Vec<u8>) {
         let token = keys.sign(&json!({"iss": keys.issuer()})).unwrap();
         let (signed, signature) = token.rsplit_once('.').unwrap();

@@ -10,7 +10,7 @@ use crate::meta;
 use crate::resource::api_version;
 use crate::wire::ApiError;
 
-/// What the request does to an object, as admission sees it.
+/// The operation of a request on an object, for admission.
 struct Seen {
     operation: Operation,
     namespace: String,
@@ -30,7 +30,8 @@ impl Call<'_> {
         if !self.state.webhooks.may_mutate(&self.state.store, self.kind()) {
             return Ok(());
         }
-        // Boxed, because almost no request gets here: its future must not make those of all requests large.
+        // Boxed, because almost no request gets here: this future must not enlarge the futures of all
+        // requests.
         Box::pin(self.mutate_by_webhooks(object, old, rounds)).await
     }
 
@@ -54,7 +55,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// The write as the built-in plugins see it.
+    /// Returns the write in the form of the built-in plugins.
     pub(super) fn plugin_write(&self) -> plugins::Write<'_> {
         plugins::Write {
             plugins: self.state.plugins,
@@ -66,7 +67,8 @@ impl Call<'_> {
         }
     }
 
-    /// Returns whether the object of the request is not one of the resource, but an `Eviction` for example.
+    /// Returns whether the object of the request has another kind than the resource, for example an
+    /// `Eviction`.
     fn is_of_other_kind(&self) -> bool {
         self.kind().1 != self.resource.kind
     }
@@ -83,7 +85,7 @@ impl Call<'_> {
         Box::pin(self.call_validating(seen, Objects { new: Some(object), old })).await
     }
 
-    /// Admits an object that is not stored itself, such as an `Eviction`.
+    /// Admits an object that is not stored, such as an `Eviction`.
     pub(super) async fn admit_request(&mut self, object: &mut Value) -> Result<(), ApiError> {
         self.mutate_request(object).await?;
         self.validate(object, None).await
@@ -133,7 +135,7 @@ impl Call<'_> {
         self.call_validating(seen, Objects { new: None, old: Some(old) }).await
     }
 
-    /// Lets webhooks change `options`, those of a connection to a pod, a service or a node, and refuse it.
+    /// Lets webhooks change or refuse `options`, the options of a connection to a pod, a service or a node.
     pub(super) async fn admit_connection(&mut self, options: &mut Value) -> Result<(), ApiError> {
         if !self.is_admitted() {
             return Ok(());
@@ -180,7 +182,7 @@ impl Call<'_> {
         done
     }
 
-    /// The group and kind of the object in the request: those of the resource, or of its subresource.
+    /// Returns the group and kind of the object in the request: of the resource, or of the subresource.
     fn kind(&self) -> (&str, &str) {
         match self.resource.subresource(&self.route.subresource) {
             Some(subresource) => (&subresource.group, &subresource.kind),
@@ -216,7 +218,8 @@ impl Call<'_> {
         }
     }
 
-    /// The namespace of a request to the object `name`: a namespace is in itself.
+    /// Returns the namespace of a request for the object `name`: a Namespace object is in the namespace of
+    /// the same name.
     fn admission_namespace<'a>(&'a self, name: &'a str) -> &'a str {
         let is_namespace = self.resource.plural == "namespaces" && self.resource.group.is_empty();
         if is_namespace { name } else { &self.route.namespace }

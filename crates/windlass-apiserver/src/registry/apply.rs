@@ -47,7 +47,7 @@ pub(super) async fn apply(call: &mut Call<'_>) -> Result<Response<Body>, ApiErro
 /// The configuration of a request.
 pub(super) struct Configuration {
     pub(super) value: Value,
-    /// The errors about fields that it has twice.
+    /// The errors about duplicate fields.
     duplicates: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ impl Configuration {
         let (value, duplicates) = wire::from_yaml_with_duplicates(body)
             .map_err(|why| broken(format!("error converting YAML to JSON: {why}")))?;
         match value {
-            // To Go, nothing is a map without members.
+            // Go decodes null as a map without members.
             Value::Null => Ok(Self { value: Value::Object(serde_json::Map::new()), duplicates }),
             Value::Object(_) => Ok(Self { value, duplicates }),
             other => Err(broken(format!(
@@ -86,7 +86,7 @@ impl Configuration {
 /// An apply to the present object, or to none.
 struct Applying {
     options: WriteOptions,
-    /// Read when it is needed, and only once.
+    /// Parsed at the first use.
     configuration: Option<Configuration>,
 }
 
@@ -98,7 +98,7 @@ impl Applying {
         };
         let (served, manager) = (call.state.served.load_full(), call.manager());
         let fields = call.field_manager(&served, &manager);
-        // In a box: other requests are smaller, and share the type of their future.
+        // Boxed: other requests are smaller, and share the type of the future.
         let mut new = Box::pin(fields.apply(old, &configuration.value, self.options.force)).await?;
         configuration.complain(call, self.options.field_validation)?;
         expect_types(call, &new, &configuration.value)?;
@@ -121,14 +121,15 @@ impl Applying {
     }
 }
 
-/// Checks that the fields of an object of a built-in kind, which `configuration` was applied to, fit their Go types.
+/// Checks that the fields of an object of a built-in kind, after the apply of `configuration`, fit the Go
+/// types.
 fn expect_types(call: &Call<'_>, new: &Value, configuration: &Value) -> Result<(), ApiError> {
     let resource = &call.resource;
     if resource.is_custom() {
         return Ok(());
     }
     let schema = resource.schema.get();
-    // The configuration too: what is wrong in it may be replaced by a default.
+    // Check the configuration, too: a default may replace a wrong value of the configuration.
     let check = |object: &Value| windlass_schema::restore(schema, &mut object.clone());
     check(configuration).and_then(|()| check(new)).map_err(|why| {
         let kind = if resource.group.is_empty() {

@@ -15,7 +15,8 @@ pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError
     let mut binding = body(call, "Binding")?;
     call.admit_request(&mut binding).await?;
     if call.route.subresource.is_empty() {
-        // The older way: a collection of bindings in the namespace, each for the pod of its name.
+        // The older form: a collection of bindings in the namespace. The name of a binding is the name of the
+        // pod.
         call.route.name = meta::name(&binding).to_owned();
         let served = call.state.served.load();
         let pods = served.resource("", "v1", "pods").ok_or_else(ApiError::no_such_resource)?;
@@ -93,7 +94,7 @@ fn scheduled(pod: &mut Value, now: &str) {
     }
 }
 
-/// Reads the body as an object of `kind`, whose name must be that of the path.
+/// Decodes the body as an object of `kind`. The name of the object must be the name in the path.
 pub(super) fn body(call: &Call<'_>, kind: &str) -> Result<Value, ApiError> {
     let group = if kind == "Eviction" { "policy" } else { "" };
     let object = call.decode_as(group, "v1", kind)?;
@@ -104,7 +105,7 @@ pub(super) fn body(call: &Call<'_>, kind: &str) -> Result<Value, ApiError> {
     Ok(object)
 }
 
-/// Returns the `Status` that answers a write without an object of its own.
+/// Returns the `Status` that answers a write without a returned object.
 pub(super) async fn success(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,

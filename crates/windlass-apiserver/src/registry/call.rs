@@ -1,4 +1,4 @@
-//! One request to a resource, on its way through the verbs.
+//! A request to a resource, and the request's state in the handlers of the verbs.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::store::View;
 use crate::strategy::StrategyContext;
 use crate::wire::{ApiError, names};
 
-/// One request to a resource.
+/// A request to a resource.
 pub(crate) struct Call<'a> {
     pub(crate) state: &'a Arc<State>,
     pub(crate) identity: &'a Identity,
@@ -28,7 +28,7 @@ pub(crate) struct Call<'a> {
     pub(crate) uri: &'a Uri,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a Bytes,
-    /// The body of a request to a `proxy`, which is not received here.
+    /// The unread body of a request to a `proxy`.
     pub(crate) unread: Mutex<Option<UnreadBody>>,
     /// Sentences for `Warning` headers.
     pub(crate) warnings: Vec<String>,
@@ -56,12 +56,12 @@ impl Call<'_> {
         }
     }
 
-    /// Returns whether the request stores nothing.
+    /// Returns whether the request is a dry run.
     pub(super) fn is_dry_run(&self) -> bool {
         self.query.get("dryRun").is_some_and(|value| !value.is_empty())
     }
 
-    /// Records in `new` which fields this request changed. `old` is `None` for a new object.
+    /// Records the changed fields of this request in `new`. `old` is `None` for a new object.
     pub(super) async fn track(&self, old: Option<&Value>, new: &mut Value) {
         let (served, manager) = (self.state.served.load_full(), self.manager());
         self.field_manager(&served, &manager).track(old, new).await;
@@ -104,7 +104,7 @@ impl Call<'_> {
         self.resource.key(&self.route.namespace, &self.route.name)
     }
 
-    /// 404 for the object that the request names, or 400 or 500 if no object can have its name or its namespace.
+    /// 404 for the object in the path, or 400 or 500 if no object can have the name or the namespace.
     pub(super) fn not_found(&self) -> ApiError {
         let problems = names::path_segment_name(&self.route.name, false);
         if !problems.is_empty() {

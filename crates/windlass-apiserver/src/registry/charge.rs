@@ -1,7 +1,8 @@
-//! Quotas: what a write charges the ResourceQuotas of its namespace. The plugin `ResourceQuota` of kube-apiserver.
+//! Quotas: the charges of a write to the ResourceQuotas of the namespace. The plugin `ResourceQuota` of
+//! kube-apiserver.
 //!
-//! A quota's new usage is committed together with the object, and only if no other write has charged the quota meanwhile.
-//! So concurrent writes never exceed a quota, and a write that fails charges nothing.
+//! A quota's new usage is committed together with the object, and only if no other write has charged the
+//! quota meanwhile. Concurrent writes therefore never exceed a quota, and a failed write charges no quota.
 
 use std::sync::{Arc, LazyLock};
 
@@ -18,7 +19,7 @@ use crate::wire::ApiError;
 
 static QUOTAS: LazyLock<ResourceId> = LazyLock::new(|| ResourceId::new("", "resourcequotas"));
 
-/// A write, and what it charges.
+/// A write, and the charges of the write.
 pub(super) struct Charged<'a> {
     pub(super) object: &'a Value,
     /// `None` for a new object.
@@ -26,7 +27,7 @@ pub(super) struct Charged<'a> {
     pub(super) charges: Vec<ChargedQuota>,
 }
 
-/// A quota with its new usage.
+/// A quota with the new usage.
 pub(super) struct ChargedQuota {
     pub(super) key: String,
     expected: u64,
@@ -70,7 +71,7 @@ impl Call<'_> {
         let request = Request { evaluator, operation, subresource, object, old, now };
         let refuse = |why| ApiError::forbidden(&self.resource.group_resource(), meta::name(object), why);
         let charges = charge(&quotas, &request).map_err(refuse)?;
-        // Boxed, because almost no write gets here: its future must not make those of all writes large.
+        // Boxed, because almost no write gets here: this future must not enlarge the futures of all writes.
         let mut changed = Vec::new();
         for charge in charges {
             let old = &values[charge.quota];
@@ -81,7 +82,7 @@ impl Call<'_> {
         Ok(changed)
     }
 
-    /// Makes the quota `old` with its new usage.
+    /// Makes the quota `old` with the new usage.
     async fn charged(&self, old: &Value, used: &Amounts) -> Draft {
         let (state, now) = (self.state, self.state.env.now());
         let mut new = old.clone();

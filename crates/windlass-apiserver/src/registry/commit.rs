@@ -1,4 +1,4 @@
-//! The last step of a write: the object, and what it charges the quotas, reach the store.
+//! The last step of a write: stores the object together with the charged quotas.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use crate::state::State;
 use crate::store::{Draft, Rejected, Stored, View, Write};
 use crate::wire::ApiError;
 
-/// Stores an object of the storage version, or removes the present one, and lets the server react to it.
+/// Stores an object of the storage version, or removes the present object, and lets the server react to the
+/// write.
 pub(super) async fn commit(
     state: &Arc<State>,
     resource: &Resource,
@@ -31,8 +32,8 @@ pub(super) async fn commit(
     commit_draft(state, resource, key, expected, draft, guard).await
 }
 
-/// [`commit`], together with what it charges the quotas of the namespace. Charges that other writes have overtaken are
-/// made again.
+/// Like [`commit`], together with the charges to the quotas of the namespace. Charges are computed again if
+/// another write of a quota came first.
 pub(super) async fn commit_charged(
     call: &Call<'_>,
     key: &str,
@@ -59,7 +60,7 @@ pub(super) async fn commit_charged(
     }
 }
 
-/// Stores a draft, or removes the present object, and lets the server react to it.
+/// Stores a draft, or removes the present object, and lets the server react to the write.
 pub(super) async fn commit_draft(
     state: &Arc<State>,
     resource: &Resource,

@@ -1,4 +1,4 @@
-//! ComponentStatuses: the health of the parts of a control plane, found out when it is asked for.
+//! ComponentStatuses: the health of the parts of a control plane, checked at the time of the request.
 
 use std::io;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::wire::{ApiError, GroupResource};
 /// How long a component may take to accept a connection.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The components that the real server asks, with the port on the loopback address that each serves its health on. The
-/// store has none: it is part of this process.
+/// The components that the real server checks, with the loopback port of each component's health endpoint.
+/// The store has no port, because the store is part of this process.
 const COMPONENTS: [(&str, Option<u16>); 3] =
     [("controller-manager", Some(10_257)), ("etcd-0", None), ("scheduler", Some(10_259))];
 
@@ -28,7 +28,7 @@ pub(super) fn is_asked(call: &Call<'_>) -> bool {
     call.resource.group.is_empty() && call.resource.plural == "componentstatuses"
 }
 
-/// Answers a request for one ComponentStatus, or for all.
+/// Answers a request for a ComponentStatus, or for all.
 ///
 /// # Errors
 /// 404 for an unknown component, 405 for a watch.
@@ -61,7 +61,7 @@ async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     list::reply(call, list::Page::of(items), negotiated).await
 }
 
-/// Asks a component, and describes its health.
+/// Checks a component, and returns the component's health.
 async fn status(name: &str, port: Option<u16>) -> Value {
     let health = match port {
         Some(port) => connect(port).await,
@@ -79,7 +79,7 @@ async fn status(name: &str, port: Option<u16>) -> Value {
     })
 }
 
-/// Tries to connect to a component: one that accepts connections counts as healthy.
+/// Tries to connect to a component. A component that accepts connections counts as healthy.
 async fn connect(port: u16) -> Result<(), String> {
     let tried = tokio::time::timeout(PATIENCE, TcpStream::connect(("127.0.0.1", port))).await;
     let why = match tried {

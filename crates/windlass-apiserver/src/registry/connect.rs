@@ -14,10 +14,11 @@ use crate::streams;
 use crate::upgrade::Upgrade;
 use crate::wire::ApiError;
 
-/// The most ports of one connection: each has two channels, and the number of a channel is a byte.
+/// The largest number of ports of a connection: a port has two channels, and the number of a channel is a
+/// byte.
 const MAX_PORTS: usize = 127;
 
-/// Checks a request, and passes it on.
+/// Checks a request, and forwards the request to the node.
 ///
 /// # Errors
 /// The checks fail, or there is no other end.
@@ -38,14 +39,14 @@ pub(super) async fn connect(call: &mut Call<'_>, method: &Method) -> Result<Resp
     }
 }
 
-/// The error of a request that nothing here can answer.
+/// Returns the error of a request to a server without nodes.
 fn no_nodes() -> ApiError {
     ApiError::unexplained(
         "error dialing backend: the nodes of this server are simulated, and their pods run no processes",
     )
 }
 
-/// Returns the object that the request names. Its name may be part of the last segment of the path.
+/// Returns the object that the request names. The name may be part of the last segment of the path.
 pub(super) fn object(call: &Call<'_>, name: &str) -> Result<Value, ApiError> {
     let view = call.state.store.view();
     let found = view.get(&call.resource.storage, &call.resource.key(&call.route.namespace, name));
@@ -76,7 +77,7 @@ fn confirm_create(call: &Call<'_>) -> Result<(), ApiError> {
     Err(ApiError::forbidden(&call.resource.group_resource(), &route.name, decision.reason))
 }
 
-/// Passes a request for the streams of a container, or for the ports of a pod, on to its node.
+/// Forwards a request for the streams of a container, or for the ports of a pod, to the pod's node.
 async fn stream(call: &Call<'_>, subresource: &str, options: &Value) -> Result<Response<Body>, ApiError> {
     confirm_create(call)?;
     let name = &call.route.name;
@@ -125,7 +126,7 @@ async fn remote(
     let is_set = |name: &str| options[name] == true;
     let terminal = is_set("tty");
     let (stdin, stdout) = (is_set("stdin"), is_set("stdout"));
-    // A terminal has one output.
+    // A terminal has a single output.
     let stderr = is_set("stderr") && !terminal;
     if !stdin && !stdout && !stderr {
         let why = "you must specify at least 1 of stdin, stdout, stderr";

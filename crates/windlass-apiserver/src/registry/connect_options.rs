@@ -1,4 +1,4 @@
-//! `PodExecOptions` and its like: what the query of a connection asks for, as webhooks see it.
+//! `PodExecOptions` and similar kinds: the query of a connection as an object, for webhooks.
 
 use serde_json::{Map, Value};
 use windlass_schema::go_quote;
@@ -7,7 +7,7 @@ use super::Call;
 use crate::resource::api_version;
 use crate::wire::ApiError;
 
-/// Returns the options of a request to be passed on, in the version of its subresource.
+/// Returns the options of a request as an object, in the version of the subresource.
 ///
 /// # Errors
 /// 400 if a port is not a number.
@@ -53,7 +53,7 @@ fn add_streams(call: &Call<'_>, options: &mut Map<String, Value>) {
     }
 }
 
-/// Reads the ports. Each value of the query may be a list of them.
+/// Parses the ports. Each value of the query may be a list of ports.
 fn ports(call: &Call<'_>) -> Result<Vec<u16>, ApiError> {
     let ports = call.query.all("ports").flat_map(|value| value.split(','));
     ports

@@ -1,4 +1,4 @@
-//! Validation of custom resources: their schema, and the replicas that their scale shows.
+//! Validation of custom resources: the schema, and the replicas in the scale.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::meta;
 use crate::resource::{Resource, ScalePaths};
 use crate::wire::names;
 
-/// Validates a custom resource, except for its metadata. Built-in kinds pass.
+/// Validates a custom resource, except for the metadata. Built-in kinds pass.
 pub(super) fn validate(
     resource: &Resource,
     subresource: &str,
@@ -35,7 +35,8 @@ pub(super) fn validate(
     errors
 }
 
-/// Checks the kind and the version of a custom resource. The rest counts only if they are right.
+/// Checks the kind and the version of a custom resource. If the kind or the version is wrong, other errors do
+/// not count.
 pub(super) fn envelope(resource: &Resource, object: &Value) -> Vec<FieldError> {
     let wanted = [("kind", resource.kind.as_str()), ("apiVersion", resource.api_version())];
     let check = |(field, wanted): (&str, &str)| {

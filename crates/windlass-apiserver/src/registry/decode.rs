@@ -11,7 +11,7 @@ use crate::meta;
 use crate::resource::Resource;
 use crate::wire::{self, ApiError};
 
-/// Groups that servers of their own serve in the real control plane.
+/// Groups with separate servers in the real control plane.
 const SEPARATE_GROUPS: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
 
 /// Kinds that every server of the real control plane has in version `v1`.
@@ -52,7 +52,7 @@ impl Call<'_> {
         Ok(decoded.value)
     }
 
-    /// Decodes the body of a request to a subresource that takes objects of a kind of its own, such as `TokenRequest`.
+    /// Decodes the body of a request to a subresource with a separate kind, such as `TokenRequest`.
     pub(super) fn decode_as(&self, group: &str, version: &str, kind: &str) -> Result<Value, ApiError> {
         let content_type = self.header(header::CONTENT_TYPE);
         let decoded =
@@ -82,17 +82,17 @@ impl Call<'_> {
     /// Defaults and prunes an object by the schema. Returns the paths of the dropped fields.
     pub(super) fn admit_fields(&self, object: &mut Value) -> Vec<String> {
         name_nothing(object);
-        // Metadata of custom resources is read and written once more, by which an empty list is lost.
+        // Metadata of custom resources is decoded and encoded once more, and thereby loses an empty list.
         let is_lost = self.resource.is_custom()
             && meta::at(object, "/metadata/managedFields").is_some_and(|list| *list == serde_json::json!([]));
         let resets_managers = !is_lost && managed_fields::is_reset(object);
         let mut unknown = self.resource.default_and_prune(object);
         if self.resource.is_custom() && !self.is_of_the_kind(object) {
-            // The real server prunes only objects of the kind. All others are refused later.
+            // The real server prunes only objects of the kind. Other objects are refused later.
             unknown.retain(|field| field.starts_with("metadata."));
         }
         if resets_managers {
-            // To Go, an empty list is not an absent one.
+            // In Go, an empty list differs from a missing list.
             managed_fields::reset(object);
         }
         unknown
@@ -105,7 +105,8 @@ impl Call<'_> {
         group == self.resource.group && text("kind") == self.resource.kind
     }
 
-    /// Returns the kind and the version that errors about the body name: for a custom resource, those of the body.
+    /// Returns the kind and version for errors about the body: for a custom resource, the body's own kind and
+    /// version.
     fn found_kind<'o>(&'o self, object: &'o Value) -> (&'o str, &'o str) {
         let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
         if !self.resource.is_custom() || text("kind").is_empty() {
@@ -115,7 +116,8 @@ impl Call<'_> {
         (text("kind"), version.rsplit('/').next().unwrap_or(version))
     }
 
-    /// Checks that the body has the kind and version of the resource. Those of a built-in kind may be absent.
+    /// Checks that the body has the kind and version of the resource. The body of a built-in kind may lack
+    /// both.
     fn expect_kind(&self, object: &mut Value, options: WriteOptions) -> Result<(), ApiError> {
         let resource = &self.resource;
         let version = resource.api_version();
@@ -180,7 +182,7 @@ impl Call<'_> {
             return Err(other_version(found_version, version));
         }
         let shown = found_version.rsplit('/').next().unwrap_or_default();
-        // The fields are read as those of the kind that was found.
+        // The fields are decoded as fields of the found kind.
         let table = self.state.served.load();
         let found =
             table.kind(found_group, plain_version, found_kind).filter(|found| self.is_registered(found));
@@ -194,8 +196,8 @@ impl Call<'_> {
         )))
     }
 
-    /// Checks that an object, which a JSON or merge patch made, has the kind and version of the resource, and fields of
-    /// the right types. The error is in Go's words.
+    /// Checks that the result of a JSON or merge patch has the kind and version of the resource, and fields
+    /// of the right types. The error is in Go's words.
     pub(super) fn expect_kind_of_patched(&self, object: &Value) -> Result<(), String> {
         let resource = &self.resource;
         if let Some(why) = wrong_type_meta(object) {
@@ -210,7 +212,7 @@ impl Call<'_> {
             if kind.is_empty() {
                 return Err(format!("Object 'Kind' is missing in '{object}'"));
             }
-            // Another kind or version is found by validation.
+            // Validation reports another kind or version.
             return self.expect_fields(object);
         }
         if version == resource.api_version() && kind == resource.kind {
@@ -226,15 +228,15 @@ impl Call<'_> {
         Err(self.not_the_kind(&version, &kind))
     }
 
-    /// Returns whether the real server that serves the resource knows a kind: those of other API servers
-    /// behind it are unknown to it.
+    /// Returns whether the real server of the resource knows a kind: the real server does not know the kinds
+    /// of other API servers.
     fn is_registered(&self, kind: &Resource) -> bool {
         let own = &self.resource.group;
         let is_separate = |group: &String| SEPARATE_GROUPS.contains(&group.as_str());
         !kind.is_custom() && (kind.group == *own || !is_separate(&kind.group) && !is_separate(own))
     }
 
-    /// Explains why an object of another kind is not one of the resource.
+    /// Explains why an object of another kind is wrong for the resource.
     pub(super) fn not_the_kind(&self, found_version: &str, found_kind: &str) -> String {
         let resource = &self.resource;
         let (group, version) = found_version.split_once('/').unwrap_or(("", found_version));
@@ -279,7 +281,7 @@ impl Call<'_> {
         ))
     }
 
-    /// 400 for a body whose fields have the wrong types.
+    /// 400 for a body with fields of wrong types.
     fn misread(&self, object: &Value, why: &str) -> ApiError {
         let (kind, version) = self.found_kind(object);
         ApiError::bad_request(format!(
@@ -313,7 +315,7 @@ pub(super) fn name_nothing(object: &mut Value) {
     }
 }
 
-/// 400 for an object of the right kind in another version.
+/// 400 for an object of the right kind in a wrong version.
 fn other_version(found: &str, expected: &str) -> ApiError {
     ApiError::bad_request(format!(
         "the API version in the data ({found}) does not match the expected API version ({expected})"

@@ -1,4 +1,4 @@
-//! `DELETE` of one object and of collections: finalizers, grace periods, preconditions, propagation.
+//! `DELETE` of an object and of collections: finalizers, grace periods, preconditions, propagation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,15 +17,15 @@ use crate::store::{Rejected, Stored, View};
 use crate::strategy::Grace;
 use crate::wire::{self, ApiError, Details, Status};
 
-/// How long an object whose grace period is over stays terminating before it is removed.
+/// The time for which an object stays terminating after the grace period, before the removal.
 ///
-/// The real server needs a second write to etcd for the removal. Controllers that wake up for a terminating pod rely on
-/// that time: they find the pod in their cache, and react to its end.
+/// The real server needs a second write to etcd for the removal. Controllers that wake up for a terminating
+/// pod rely on that time: such a controller finds the pod in the cache, and reacts to the pod's end.
 const TERMINATING: Duration = Duration::from_millis(5);
 
 /// The outcome of a deletion.
 pub(crate) enum Deleted {
-    /// The object is removed; this was its last state.
+    /// The object is removed; the value is the last state.
     Gone(Arc<Stored>),
     /// The object is terminating.
     Pending(Arc<Stored>),
@@ -61,7 +61,7 @@ pub(super) async fn delete(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
     }
 }
 
-/// Deletes the selected objects. The reply lists them as they were before.
+/// Deletes the selected objects. The reply lists the objects before the deletion.
 pub(super) async fn delete_collection(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let negotiated = call.negotiate()?;
     let list = ListOptions::parse(&call.query, &call.resource, false)?;
@@ -78,14 +78,15 @@ pub(super) async fn delete_collection(call: &mut Call<'_>) -> Result<Response<Bo
     list::reply(call, page, negotiated).await
 }
 
-/// Adds the warning of kinds that leave their dependents behind, if the client did not choose that.
+/// Adds the warning of kinds that orphan dependents by default, if the client did not choose a propagation
+/// policy.
 fn warn(call: &mut Call<'_>, options: &DeleteOptions) {
     if options.has_no_propagation() {
         call.warnings.extend(call.resource.strategy.orphaning_warning().map(str::to_owned));
     }
 }
 
-/// Deletes one object, or marks it for deletion if something holds it.
+/// Deletes an object, or marks the object for deletion if a finalizer or a grace period holds the object.
 pub(super) async fn remove(
     call: &mut Call<'_>,
     namespace: &str,
@@ -100,7 +101,7 @@ pub(super) async fn remove(
         let view = call.state.store.view();
         let current = match (view.get(&resource.storage, &key), last.clone()) {
             (Some(current), _) => current,
-            // It was marked, and another client removed it then.
+            // Another client removed the object after this request set deletionTimestamp.
             (None, Some(marked)) => return Ok(Deleted::Gone(marked)),
             (None, None) if name == call.route.name => return Err(call.not_found()),
             (None, None) => return Err(ApiError::not_found(&resource.group_resource(), name)),
@@ -115,7 +116,8 @@ pub(super) async fn remove(
         };
         let grace = grace.or(granted);
         call.warnings.truncate(told);
-        // The real server stores the object with its grace period first, and asks again when it removes it.
+        // The real server first stores the object with the grace period, and calls admission again for the
+        // removal.
         Box::pin(admit(call, &old, current, options, grace)).await?;
         let renewed = match fate {
             Fate::Goes => None,
@@ -132,7 +134,7 @@ pub(super) async fn remove(
                 Fate::Goes => Deleted::Gone(Arc::clone(current)),
             });
         }
-        // The object was not decoded by the version of the request: it stays in the layout that it has.
+        // The request's version never decoded the object: the object stays in the present layout.
         let now = call.state.env.now();
         let draft = match renewed {
             Some(renewed) => Some(resource.draft(&renewed, labels, now)),
@@ -158,14 +160,14 @@ pub(super) async fn remove(
     }
 }
 
-/// What a deletion does to an object.
+/// The effect of a deletion on an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// It is kept, terminating.
+    /// The object stays, terminating.
     Stays,
-    /// It is marked, and then removed: its grace period is over.
+    /// The object is marked and then removed, because the grace period is over.
     IsMarked,
-    /// It is removed.
+    /// The object is removed.
     Goes,
 }
 
@@ -230,8 +232,8 @@ pub(super) fn check_preconditions(
     Ok(())
 }
 
-/// Lets webhooks see the deletion of `object`, which is in the layout of `current`. A deletion that follows from another
-/// request, such as an eviction, is not seen.
+/// Lets webhooks see the deletion of `object`, which is in the layout of `current`. Webhooks do not see the
+/// deletion of another request, such as an eviction.
 async fn admit(
     call: &mut Call<'_>,
     object: &Value,
@@ -251,11 +253,12 @@ async fn admit(
 /// The outcome of marking an object for deletion.
 struct Marked {
     fate: Fate,
-    /// Its grace period, if its kind has one.
+    /// The grace period, for a kind with grace periods.
     grace: Option<i64>,
 }
 
-/// Marks the object for deletion. `None` if it is terminating already, and its grace period goes on.
+/// Marks the object for deletion. Returns `None` if the object is terminating already, and the grace period
+/// continues.
 fn mark(
     call: &Call<'_>,
     view: &View,
@@ -282,7 +285,7 @@ fn mark(
     let held = meta::finalizers(object).next().is_some();
     let kept = strategy.prepare_delete(&context, object)?;
     if kept && !meta::is_deleting(object) {
-        // What its kind keeps has no grace period.
+        // Kinds with finalizers only have no grace period.
         meta::set(object, "deletionTimestamp", Some(call.state.env.now_rfc3339().into()));
     } else if held && !kept && !is_graceful {
         mark_deleting(call, object);
@@ -302,7 +305,7 @@ fn graceful(call: &Call<'_>, object: &mut Value, options: &DeleteOptions, grace:
         (meta::is_deleting(object), meta::integer(object, "deletionGracePeriodSeconds"))
     {
         if present == 0 {
-            // Only finalizers hold it.
+            // Only finalizers hold the object.
             return None;
         }
         let Some(wanted) = options.grace() else { return Some(true) };
@@ -311,12 +314,12 @@ fn graceful(call: &Call<'_>, object: &mut Value, options: &DeleteOptions, grace:
         }
         let at: Option<jiff::Timestamp> = meta::text(object, "deletionTimestamp").parse().ok();
         let now = call.state.env.now();
-        // A deletion that is later than times can be has its time from now on.
+        // A deletion beyond the range of times gets a time from now on.
         let asked = at.and_then(|at| at.checked_sub(jiff::SignedDuration::from_secs(present)).ok());
         let asked = asked.filter(|asked| *asked > jiff::Timestamp::UNIX_EPOCH).unwrap_or(now);
         let at = later(asked, wanted);
         if at < now {
-            // The time that was granted is over already; what grants some is still graceful.
+            // The granted time is over already; a granted deletion is still graceful.
             set_deletion(object, now, wanted.min(1));
         } else {
             set_deletion(object, at, wanted);
@@ -332,7 +335,7 @@ fn graceful(call: &Call<'_>, object: &mut Value, options: &DeleteOptions, grace:
     Some(false)
 }
 
-/// The time so many seconds after another one; the end of time if that is earlier.
+/// Returns the time `seconds` after `at`, or the end of time.
 fn later(at: jiff::Timestamp, seconds: i64) -> jiff::Timestamp {
     at.saturating_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(at)
 }

@@ -15,7 +15,7 @@ use crate::wire::{self, ApiError};
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
-/// The propagation policy: what happens to the objects that a deleted object owns.
+/// The propagation policy: the effect of a deletion on dependents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Propagation {
     Orphan,
@@ -35,7 +35,7 @@ pub(super) struct DeleteOptions {
 }
 
 impl DeleteOptions {
-    /// The grace period that the client wants. A negative one counts as a second.
+    /// Returns the client's grace period. A negative grace period counts as a second.
     pub(super) fn grace(&self) -> Option<i64> {
         self.grace_period_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds })
     }
@@ -109,7 +109,7 @@ impl DeleteOptions {
         })
     }
 
-    /// The options as webhooks see them. A grace period that the kind chose takes the place of that of the client.
+    /// Returns the options for webhooks. A grace period of the kind replaces the client's grace period.
     pub(super) fn to_json(&self, grace_period_seconds: Option<i64>) -> Value {
         let mut options = json!({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"});
         if let Some(seconds) = grace_period_seconds.or(self.grace_period_seconds) {
@@ -148,7 +148,7 @@ impl DeleteOptions {
         }
     }
 
-    /// Returns whether owned objects are deleted before their owner.
+    /// Returns whether dependents are deleted before the owner.
     fn foreground(&self, object: &Value) -> bool {
         match (self.orphan_dependents, self.propagation) {
             (Some(_), _) => false,
@@ -157,8 +157,8 @@ impl DeleteOptions {
         }
     }
 
-    /// Sets the finalizers that tell the garbage collector the propagation policy. `orphans_by_default` is the choice of
-    /// the kind; `None` if its objects have no dependents.
+    /// Sets the finalizers that tell the garbage collector the propagation policy. `orphans_by_default` is
+    /// the default of the kind; `None` for a kind without dependents.
     pub(super) fn mark(&self, object: &mut Value, orphans_by_default: Option<bool>) {
         let (orphan, foreground) = match orphans_by_default {
             Some(by_default) => (self.orphans(object, by_default), self.foreground(object)),
@@ -205,7 +205,7 @@ fn read_body(call: &Call<'_>) -> Result<Value, ApiError> {
     Ok(decoded.value)
 }
 
-/// A field of `DeleteOptions`: its name, its type in Go, and which values it takes.
+/// A field of `DeleteOptions`: the name, the type in Go, and a check of values.
 type Field = (&'static str, &'static str, fn(&Value) -> bool);
 
 const FIELDS: [Field; 5] = [

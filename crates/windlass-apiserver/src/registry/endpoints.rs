@@ -1,4 +1,4 @@
-//! The Endpoints of a service, which go with it.
+//! The Endpoints of a service, which are deleted with the service.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::resource::Resource;
 use crate::state::State;
 use crate::store::Rejected;
 
-/// Removes the Endpoints that have the key of a `removed` object, if that was a service. Finalizers keep them.
+/// Removes the Endpoints with the key of a `removed` service. Finalizers keep the Endpoints.
 pub(super) async fn remove_with(state: &Arc<State>, removed: &Resource, key: &str) {
     if removed.plural != "services" || !removed.storage.group.is_empty() {
         return;

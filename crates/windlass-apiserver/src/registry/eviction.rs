@@ -20,7 +20,7 @@ use crate::wire::{ApiError, GroupResource, LabelSelector};
 const ATTEMPTS: usize = 20;
 /// With more evicted pods than this, the controller of the budget does not keep up.
 const MAX_DISRUPTED_PODS: usize = 2_000;
-/// How long a client shall wait while the controller of the budget has not seen its last change.
+/// The time that a client must wait while the budget's controller has not seen the budget's last change.
 const RETRY_SECONDS: u32 = 10;
 
 pub(super) async fn evict(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
@@ -36,7 +36,7 @@ pub(super) async fn evict(call: &mut Call<'_>) -> Result<Response<Body>, ApiErro
     let budget = spend_budget(call, &pod, &options).await?;
     let mut guarded = options.clone();
     if budget.as_ref().is_some_and(|budget| budget.pod_is_unhealthy) {
-        // The pod must not become healthy, and count, before it is deleted.
+        // The pod must not become healthy, and count, before the deletion.
         guarded.resource_version.get_or_insert_with(|| pod.rv.to_string());
     }
     match mark_and_delete(call, &guarded).await {
@@ -54,7 +54,7 @@ fn pod(call: &Call<'_>) -> Result<Arc<Stored>, ApiError> {
     view.get(&call.resource.storage, &call.key()).cloned().ok_or_else(|| call.not_found())
 }
 
-/// Returns whether a pod does not count for any budget: it does not run, or is being deleted already.
+/// Returns whether a pod does not count for any budget: the pod does not run, or is terminating.
 fn ignores_budgets(pod: &Value) -> bool {
     let phase = pod.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default();
     matches!(phase, "Pending" | "Succeeded" | "Failed") || meta::is_deleting(pod)
@@ -75,7 +75,7 @@ async fn evict_unguarded(call: &mut Call<'_>, options: &DeleteOptions) -> Result
         let pod = pod(call)?;
         let value = pod.value();
         if !ignores_budgets(&value) {
-            // It runs by now: the client has to ask again, and the budget is asked then.
+            // The pod now runs: the client has to repeat the request, and the budget decides then.
             return Err(ApiError::modified(&call.resource.group_resource(), &call.route.name));
         }
         let mut guarded = options.clone();
@@ -143,11 +143,12 @@ fn set_disruption_target(pod: &mut Value, now: &str) {
 /// The budget that covers an evicted pod.
 struct Budget {
     name: String,
-    /// The pod is not ready and its budget does not count it: nothing was taken from the budget.
+    /// The pod is not ready and the budget does not count the pod: the budget is unchanged.
     pod_is_unhealthy: bool,
 }
 
-/// Takes one disruption from the budget that covers the pod, or refuses. `None`: no budget covers it.
+/// Takes a disruption from the budget that covers the pod, or refuses. Returns `None` if no budget covers the
+/// pod.
 async fn spend_budget(
     call: &Call<'_>,
     pod: &Stored,
@@ -181,7 +182,7 @@ async fn spend_budget(
     Err(ApiError::timeout(why, RETRY_SECONDS))
 }
 
-/// The key of the one budget whose selector matches the pod.
+/// Returns the key of the only budget with a selector that matches the pod.
 fn covering_budget(call: &Call<'_>, budgets: &Resource, pod: &Stored) -> Result<Option<String>, ApiError> {
     let view = call.state.store.view();
     let covers = |budget: &Stored| {
@@ -206,14 +207,14 @@ fn number(budget: &Value, field: &str) -> i64 {
     budget.get("status").and_then(|status| status.get(field)).and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// Returns whether a budget lets pods go that are not ready, without counting them.
+/// Returns whether a budget allows the eviction of pods that are not ready, without counting such pods.
 fn lets_unhealthy_go(budget: &Value) -> bool {
     let policy = budget.pointer("/spec/unhealthyPodEvictionPolicy").and_then(Value::as_str);
     let (current, desired) = (number(budget, "currentHealthy"), number(budget, "desiredHealthy"));
     policy == Some("AlwaysAllow") || current >= desired && desired > 0
 }
 
-/// Takes one disruption from a budget.
+/// Takes a disruption from a budget.
 fn take_one(budget: &mut Value, pod: &str, now: &str) -> Result<(), ApiError> {
     let name = meta::name(budget).to_owned();
     let refuse = |why: &str| {
@@ -277,7 +278,7 @@ fn why_none_is_allowed(budget: &Value) -> String {
     }
 }
 
-/// 429: the controller of the budget has not seen its last change, or the pod changed.
+/// 429: the controller of the budget has not seen the budget's last change, or the pod changed.
 fn still_processed(budget: &str) -> ApiError {
     ApiError::disruption_budget(budget, "is still being processed by the server.", RETRY_SECONDS)
 }

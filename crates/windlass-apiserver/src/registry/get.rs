@@ -1,4 +1,4 @@
-//! `GET` of one object.
+//! `GET` of an object.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     }
     call.negotiate()?;
     let revision = options::revision(call.query.text("resourceVersion")).map_err(|why| {
-        // Events are not read from the cache, which has its own words.
+        // Events are not read from the cache, and the cache has other error messages.
         match call.resource.strategy.time_to_live() {
             Some(_) => ApiError::bad_request(format!("invalid resource version: {why}")),
             None => ApiError::unexplained(why),
@@ -31,7 +31,7 @@ pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     call.object(StatusCode::OK, stored).await
 }
 
-/// Waits as [`not_older`], if the kind of the request is read from a cache in the real server. The others are not waited for.
+/// Waits like [`not_older`] for kinds that the real server reads from a cache. Does not wait for other kinds.
 pub(super) async fn not_older_of(call: &Call<'_>, revision: Option<u64>) -> Result<Arc<View>, ApiError> {
     if call.resource.strategy.time_to_live().is_none() {
         return not_older(call.state, revision).await;
@@ -43,7 +43,7 @@ pub(super) async fn not_older_of(call: &Call<'_>, revision: Option<u64>) -> Resu
     }
 }
 
-/// Waits until the state is at `revision` or later, and returns it.
+/// Waits until the state is at `revision` or later, and returns the state.
 pub(super) async fn not_older(state: &State, revision: Option<u64>) -> Result<Arc<View>, ApiError> {
     let view = state.store.view();
     let Some(wanted) = revision.filter(|wanted| *wanted > view.revision()) else { return Ok(view) };

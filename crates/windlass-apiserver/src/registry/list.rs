@@ -20,10 +20,11 @@ use crate::wire::{ApiError, Format, Negotiated, Representation, TableVersion, co
 /// The size of the pieces, in bytes, that a list is sent in.
 const PIECE: usize = 256 << 10;
 
-/// The seconds in which the pages of a list can be read, if the history goes back so far: as often, etcd forgets old states.
+/// The seconds for which the pages of a list can be read, if the history reaches back that far: the interval
+/// at which etcd forgets old states.
 const LIST_LIFETIME: i64 = 5 * 60;
 
-/// One page of a collection, at one revision.
+/// A page of a collection, at a revision.
 pub(super) struct Page {
     /// The objects in the version of the request; for metadata alone, in any.
     pub(super) items: Vec<Arc<Stored>>,
@@ -31,7 +32,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// A page of objects that are not stored, and so have no revision.
+    /// Returns a page of objects that are not stored, and therefore have no revision.
     pub(super) fn of(items: Vec<Arc<Stored>>) -> Self {
         Self { items, metadata: Map::new() }
     }
@@ -59,7 +60,7 @@ pub(super) async fn reply(
     let first = pieces.next().unwrap_or_default();
     let Some(second) = pieces.next() else { return call.json(StatusCode::OK, first, negotiated).await };
     if negotiated.format == Format::Json && !negotiated.pretty {
-        // A long list is written while it is sent.
+        // A long list is serialised while the list is sent.
         let line_feed = Bytes::from_static(b"\n");
         return Ok(call.stream([first, second].into_iter().chain(pieces).chain([line_feed]), negotiated));
     }
@@ -108,7 +109,7 @@ impl ItemForm {
         }
     }
 
-    /// The bytes of the list up to its first item, or all of an empty list.
+    /// Returns the bytes of the list up to the first item, or all bytes of an empty list.
     fn head(&self, call: &Call<'_>, mut metadata: Map<String, Value>, is_empty: bool) -> Vec<u8> {
         let resource = &call.resource;
         let (kind, version, items) = match self {
@@ -155,7 +156,7 @@ impl ItemForm {
     }
 }
 
-/// Serialises a list, piece by piece, after its `head`.
+/// Serialises a list in pieces, after the `head`.
 fn pieces(
     head: Vec<u8>,
     form: ItemForm,
@@ -193,7 +194,7 @@ pub(super) async fn select(
 ) -> Result<Page, ApiError> {
     call.expect_namespace()?;
     let resource = &call.resource;
-    // From now on there is a log, so that a watch can go on from this list whatever is forgotten in between.
+    // From now on there is a log: a watch can continue from this list, even after older history is forgotten.
     call.state.store.log(&resource.storage);
     let namespace = (!call.route.namespace.is_empty()).then_some(call.route.namespace.as_str());
     let Position { view, start, limit, remaining, began } = position(call, options, namespace).await?;
@@ -203,7 +204,7 @@ pub(super) async fn select(
     let mut is_cut = false;
     let store = &call.state.store;
     if selection.reads_fields() && resource.is_converted_by_webhook() {
-        // The webhook converts all objects by one call, instead of one after the other below.
+        // The webhook converts all objects in one call, instead of one by one below.
         let all = selection.candidates(store, &view, &resource.storage, namespace, start.as_deref());
         let all = all.filter(|(key, stored)| selection.may_match(key, stored));
         resource.present(&all.map(|(_, stored)| Arc::clone(stored)).collect::<Vec<_>>()).await?;
@@ -225,13 +226,13 @@ pub(super) async fn select(
         }
         last_key = Some(key);
         if limit > 0 && items.len() == limit {
-            // Whether those that are left match is not known yet.
+            // The remaining objects are not filtered yet.
             let mut rest = view.range_from(&resource.storage, namespace, Some(&format!("{key}\0")));
             is_cut = selection.only_key(namespace).is_none() && rest.next().is_some();
             break;
         }
     }
-    // Metadata is the same in all versions: no webhook is needed to convert it.
+    // Metadata is the same in all versions: no webhook is needed.
     if !matches!(representation, Representation::PartialObjectMetadata(_)) {
         items = resource.present(&items).await?;
     }
@@ -243,7 +244,7 @@ pub(super) async fn select(
     metadata.insert("resourceVersion".into(), view.revision().to_string().into());
     if let Some(last_key) = last_key.filter(|_| is_cut) {
         call.state.store.keep(&resource.storage, &view);
-        // Nothing is known of the number of objects that selectors leave.
+        // The number of objects that match selectors is unknown.
         let remaining = selection.is_everything().then(|| {
             let from_here = remaining.unwrap_or_else(|| {
                 view.range_from(&resource.storage, namespace, start.as_deref()).count() as u64
@@ -265,14 +266,14 @@ pub(super) async fn select(
     Ok(Page { items, metadata })
 }
 
-/// The state that a page shows, and where in it the page begins.
+/// The state of a page, and the position of the page in the state.
 struct Position {
     view: Arc<View>,
     /// The first key; `None` for the first of the collection.
     start: Option<String>,
     /// The largest number of objects; 0 for no limit.
     limit: usize,
-    /// The number of objects from there on, if an earlier page has counted them.
+    /// The number of remaining objects, if an earlier page has counted the objects.
     remaining: Option<u64>,
     /// When the first page was made, in seconds since 1970.
     began: i64,

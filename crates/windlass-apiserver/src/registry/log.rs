@@ -1,4 +1,4 @@
-//! `GET …/log` of a pod. The log of a simulated pod is the text in its annotations.
+//! `GET …/log` of a pod. The log of a simulated pod is the text in the annotations.
 
 mod options;
 mod shown;
@@ -21,7 +21,8 @@ use crate::wire::ApiError;
 /// Answers a request for a log: 204 for a pod that is on no node.
 ///
 /// # Errors
-/// 404 for an absent pod, 400 for a container that it does not have or that has not started, and 422 for options that are out of range.
+/// 404 for a missing pod, 400 for a missing container or a container that has not started, and 422 for
+/// options out of range.
 pub(super) async fn read(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = LogOptions::parse(&call.query, &call.route.name)?;
     let log = call.state.store.log(&call.resource.storage).watched();
@@ -81,21 +82,21 @@ fn respond(body: Body) -> Response<Body> {
     response
 }
 
-/// Follows a log until its container ends.
+/// Follows a log until the container ends.
 struct Follower {
     state: Arc<State>,
     log: Watched,
     storage: ResourceId,
     key: String,
     container: String,
-    /// The pod as it was seen last.
+    /// The last seen pod.
     last: Arc<Stored>,
-    /// The log as it was seen last.
+    /// The last seen log.
     text: String,
     options: LogOptions,
     /// The bytes that were sent.
     sent: usize,
-    /// True if the container has ended, so that nothing comes after.
+    /// True if the container has ended. No further lines follow.
     is_last: bool,
 }
 
@@ -132,7 +133,7 @@ impl Follower {
     }
 }
 
-/// Returns the container `wanted` of the pod `name`, or its only one if `wanted` is empty.
+/// Returns the container `wanted` of the pod `name`, or the only container if `wanted` is empty.
 pub(super) fn container(name: &str, wanted: &str, pod: &Value) -> Result<String, ApiError> {
     let names = |field: &str| -> Vec<String> {
         let list = pod.pointer(&format!("/spec/{field}")).and_then(Value::as_array);

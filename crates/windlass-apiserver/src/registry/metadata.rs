@@ -1,4 +1,4 @@
-//! The metadata of an object on its way to the store: what the server sets, and what of it is a precondition.
+//! The metadata of an object on the way to the store: fields that the server sets, and preconditions.
 
 use serde_json::Value;
 use windlass_schema::FieldError;
@@ -7,7 +7,7 @@ use super::{Call, options};
 use crate::meta;
 use crate::wire::ApiError;
 
-/// The namespace of the object and that of the request must agree; an absent one is filled in.
+/// Fills in a missing namespace from the request. The namespaces of the object and the request must agree.
 pub(super) fn settle_namespace(call: &Call<'_>, object: &mut Value) -> Result<(), ApiError> {
     let wanted = &call.route.namespace;
     let found = meta::namespace(object);
@@ -33,7 +33,8 @@ pub(super) fn wipe_system_metadata(object: &mut Value) {
     }
 }
 
-/// Like [`wipe_system_metadata`], except for the marks of a deletion: an update that creates an object leaves them.
+/// Like [`wipe_system_metadata`], but keeps the marks of a deletion: an update that creates an object keeps
+/// the marks.
 pub(super) fn wipe_identity(object: &mut Value) {
     for field in ["uid", "creationTimestamp"] {
         meta::set(object, field, None);
@@ -60,21 +61,21 @@ pub(super) fn begin(call: &Call<'_>, object: &mut Value) {
     meta::drop_empty(object);
     if call.resource.is_custom() && call.resource.has_status() {
         meta::fields_mut(object).remove("status");
-        // The real server does this when it reads what it stored: the status has its defaults from the start. What an
-        // apply has set to null stays so, and may be invalid.
+        // The real server sets the status defaults when reading the stored object: the status has defaults
+        // from the start. Null from an apply stays null, and may be invalid.
         windlass_schema::default_missing(call.resource.schema.get(), object);
     }
 }
 
-/// Checks the uid of an object, which is a precondition of its update.
+/// Checks the uid of an object, a precondition of the update.
 pub(super) fn check_uid(call: &Call<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {
     let (wanted, found) = (meta::uid(new), meta::uid(old));
-    // A patch has no uid as precondition; there it is a field that does not change.
+    // The uid of a patch is not a precondition, but a field that does not change.
     let is_other = call.route.verb == "update" && !wanted.is_empty() && wanted != found;
     if is_other { Err(other_uid(call, wanted, found)) } else { Ok(()) }
 }
 
-/// Checks the resource version of an object, which is a precondition of its update.
+/// Checks the resource version of an object, a precondition of the update.
 pub(super) fn check_version(call: &Call<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {
     let resource = &call.resource;
     let (wanted, found) = (meta::resource_version(new), meta::resource_version(old));
@@ -105,7 +106,7 @@ pub(super) fn version_number(version: &str) -> Result<u64, ApiError> {
 /// 409 for an update of an object that does not have the uid `wanted`; `found` is empty if there is no object.
 pub(super) fn other_uid(call: &Call<'_>, wanted: &str, found: &str) -> ApiError {
     let key = call.resource.registry_key(&call.key());
-    // A dry run does not reach the storage, which knows the prefix.
+    // A dry run does not reach the storage, and only the storage knows the prefix.
     let key = if call.is_dry_run() { key.trim_start_matches("/registry") } else { &key };
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"

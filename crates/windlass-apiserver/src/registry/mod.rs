@@ -1,5 +1,5 @@
-//! The verbs of resources. They are the same for every kind; a [`Strategy`](crate::strategy::Strategy) has the
-//! differences.
+//! The verbs of resources. The verbs are the same for every kind; a [`Strategy`](crate::strategy::Strategy)
+//! has the differences.
 
 mod call;
 mod charge;
@@ -69,7 +69,7 @@ pub(crate) async fn dispatch(call: &mut Call<'_>, method: &Method) -> Result<Res
         return component_status::answer(call).await;
     }
     if custom && !call.resource.allows(verb) {
-        // Definitions serve any path of theirs with any verb, and look closer afterwards.
+        // The router serves any path of a definition with any verb, and checks the verb afterwards.
         return Err(ApiError::verb_not_supported(&call.resource.group_resource(), verb));
     }
     call.warnings.extend(deprecation(&call.resource).map(str::to_owned));

@@ -95,7 +95,7 @@ pub(crate) struct ListOptions {
     pub(crate) selection: Selection,
     pub(crate) limit: usize,
     pub(crate) continue_token: String,
-    /// As in the query: empty, `0` and others differ.
+    /// The unchanged text of the query: empty, `0` and other values differ.
     pub(crate) resource_version: String,
     pub(crate) version_match: VersionMatch,
     pub(crate) send_initial_events: Option<bool>,
@@ -104,7 +104,7 @@ pub(crate) struct ListOptions {
 }
 
 impl ListOptions {
-    /// Reads the options and checks them against a resource.
+    /// Parses the options and checks the options for a resource.
     pub(crate) fn parse(query: &Query, resource: &Resource, watch: bool) -> Result<Self, ApiError> {
         let integer = |key: &str| query.get(key).map(parse_integer).transpose();
         let limit = integer("limit")?.unwrap_or(0);
@@ -194,7 +194,7 @@ impl ListOptions {
 /// Checks that the resource can be selected by the fields.
 fn check_fields(fields: &FieldSelector, resource: &Resource) -> Result<(), ApiError> {
     let supported = resource.selectable_fields();
-    // Cluster-scoped kinds that are custom, or have fields of their own, have no namespace to select by.
+    // Cluster-scoped kinds that are custom, or have other selectable fields, have no namespace to select by.
     let has_no_namespace = !resource.namespaced && (resource.is_custom() || !supported.is_empty());
     let is_namespace =
         |requirement: &crate::wire::FieldRequirement| requirement.field == "metadata.namespace";
@@ -209,7 +209,7 @@ fn check_fields(fields: &FieldSelector, resource: &Resource) -> Result<(), ApiEr
     })
 }
 
-/// Parses a resource version; `None` if it is empty.
+/// Parses a resource version; `None` for an empty text.
 pub(crate) fn revision(text: &str) -> Result<Option<u64>, String> {
     match text {
         "" => Ok(None),

@@ -71,7 +71,7 @@ impl Change for Patching {
     }
 }
 
-/// Returns the media type of the patch. 415 if the resource does not support it.
+/// Returns the media type of the patch. Returns 415 if the resource does not support the media type.
 pub(super) fn media_type(call: &Call<'_>) -> Result<&'static str, ApiError> {
     let header = call.header(header::CONTENT_TYPE).unwrap_or_default();
     let essence = header.split(';').next().unwrap_or_default();
@@ -114,7 +114,7 @@ pub(super) fn read(
     }
     match value {
         Value::Null if essence == MERGE => Err(ApiError::bad_request("Invalid JSON Patch")),
-        // To Go, nothing is a map without members.
+        // Go decodes null as a map without members.
         Value::Null => Ok(Patch::Strategic(Document { value: Value::Object(Map::new()), duplicates })),
         Value::Array(_) if essence == MERGE && lenient => Ok(Patch::Merge(Document { value, duplicates })),
         Value::Bool(_) | Value::Number(_) | Value::String(_) if essence == MERGE && lenient => {
@@ -132,7 +132,8 @@ pub(super) fn read(
 }
 
 impl Patch {
-    /// The text that an error about the result quotes: the patched object, or the strategic patch as Go prints it.
+    /// Returns the text for an error about the result: the patched object, or the strategic patch in Go's
+    /// printed form.
     pub(super) fn shown(&self, patched: &Value) -> String {
         match self {
             Patch::Strategic(patch) => windlass_schema::go_value(&patch.value),
@@ -166,7 +167,7 @@ fn is_without_version(call: &Call<'_>, new: &Value) -> bool {
     !call.resource.is_custom() && version.is_none_or(|version| version.is_null() || version == "")
 }
 
-/// Go reads an object without a version as its internal type, which knows none of the fields.
+/// Go decodes an object without a version as the internal type, which knows none of the fields.
 fn refuse_versionless(call: &mut Call<'_>, options: WriteOptions, patch: &Patch, new: &Value) -> ApiError {
     if let Some(why) = wrong_type_meta(new) {
         return not_an_object_of_the_kind(&patch.shown(new), why);
@@ -195,7 +196,7 @@ fn refuse_versionless(call: &mut Call<'_>, options: WriteOptions, patch: &Patch,
     undeterminable_name(call)
 }
 
-/// Checks that a patch kept the kind, version and name of an object, and the types of its fields.
+/// Checks that a patch kept the kind, version and name of an object, and the types of the fields.
 fn expect_same(call: &Call<'_>, patch: &Patch, new: &mut Value) -> Result<(), ApiError> {
     let resource = &call.resource;
     let read = match patch {
@@ -214,13 +215,14 @@ fn expect_same(call: &Call<'_>, patch: &Patch, new: &mut Value) -> Result<(), Ap
     expect_name(call, new)
 }
 
-/// 422 for a patch whose result, which is shown as text, cannot be read as an object of the kind.
+/// 422 for a patch with a result that cannot be decoded as an object of the kind. `shown` is the text of the
+/// result.
 pub(super) fn not_an_object_of_the_kind(shown: &str, why: String) -> ApiError {
     let error = FieldError::invalid("patch", shown, why);
     ApiError::invalid("", "", "", std::slice::from_ref(&error))
 }
 
-/// Warns of the fields that a patch has twice or that the schema does not know, or refuses them.
+/// Warns of duplicate fields in a patch and of fields that the schema does not know, or refuses such fields.
 pub(super) fn complain(
     call: &mut Call<'_>,
     options: WriteOptions,
@@ -244,7 +246,7 @@ pub(super) fn complain(
         FieldValidation::Strict if complaints.is_empty() => {}
         FieldValidation::Strict => {
             let why = format!("strict decoding error: {}", complaints.join(", "));
-            // The error shows the object as the patch left it, before unknown fields were dropped.
+            // The error shows the patched object before unknown fields were dropped.
             let new = patched(patch, call.resource.schema.get(), old)?;
             return Err(not_an_object_of_the_kind(&patch.shown(&new), why));
         }

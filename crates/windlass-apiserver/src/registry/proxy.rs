@@ -58,7 +58,7 @@ pub(super) async fn to_pod(
     pass_on(call, method, scheme == "https", &backend, text(options, "/path")).await
 }
 
-/// Passes a request on to one of the ready endpoints of a service.
+/// Forwards a request to a ready endpoint of a service.
 pub(super) async fn to_service(
     call: &Call<'_>,
     method: &Method,
@@ -132,7 +132,7 @@ async fn pass_on(
     headers::clean(reply.headers_mut());
     headers::rewrite_location(reply.headers_mut(), &prefix, &backend.host);
     let (head, body) = reply.into_parts();
-    // The sender is kept, because the connection ends without it.
+    // The sender is kept, because the connection ends without the sender.
     let chunks = stream::unfold((body, sender), |(mut body, sender)| async move {
         loop {
             let frame = body.frame().await?.ok()?;
@@ -154,7 +154,7 @@ async fn connect(call: &Call<'_>, is_https: bool, backend: &Backend) -> Result<C
     if is_https { webhook::connect_unverified(connection, host).await } else { Ok(connection) }
 }
 
-/// Redirects a request for the root of a proxy to the path with a slash at its end, so that relative links work.
+/// Redirects a request for the root of a proxy to the path with a final slash: relative links then work.
 fn redirect_to_root(uri: &Uri) -> Response<Body> {
     let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
     let mut response = Response::new(Body::empty());
@@ -165,7 +165,7 @@ fn redirect_to_root(uri: &Uri) -> Response<Body> {
     response
 }
 
-/// Goes on with the protocol that the backend has chosen: its bytes pass both ways.
+/// Continues with the protocol that the backend has chosen: bytes pass in both directions.
 fn upgraded(mut reply: Response<Incoming>) -> Response<Body> {
     let backend = hyper::upgrade::on(&mut reply);
     let mut response = reply.map(|_| Body::empty());

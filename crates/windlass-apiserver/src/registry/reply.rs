@@ -14,7 +14,7 @@ use crate::store::{Stored, read_value};
 use crate::wire::table::{IncludeObject, partial_object_metadata};
 use crate::wire::{self, ApiError, Format, Negotiated, Representation, TableVersion, Target};
 
-/// Built-in resources whose status has no table, although they have one themselves.
+/// Built-in resources with a table, but without a table of the status.
 const WITHOUT_TABLE_OF_STATUS: [&str; 3] = ["apiservices", "customresourcedefinitions", "resourceclaims"];
 
 impl Call<'_> {
@@ -34,7 +34,8 @@ impl Call<'_> {
         Ok(negotiated)
     }
 
-    /// Returns whether the request does something with an object, or asks about it, instead of storing one.
+    /// Returns whether the request performs an action on an object, or asks about an object, instead of
+    /// storing an object.
     fn is_action(&self) -> bool {
         let is_only_created = self.resource.verbs.iter().all(|verb| verb == "create");
         is_only_created || ["token", "eviction", "binding"].contains(&self.route.subresource.as_str())
@@ -79,7 +80,7 @@ impl Call<'_> {
         IncludeObject::parse(self.query.get("includeObject"))
     }
 
-    /// Returns the table of one object.
+    /// Returns the table of an object.
     fn table(&self, version: TableVersion, object: &Value) -> Result<Value, ApiError> {
         let include = self.include_object()?;
         let is_scale = self.route.subresource == "scale";
@@ -175,7 +176,7 @@ impl Call<'_> {
     }
 }
 
-/// Makes a stream of pieces. After each, it is sent, and other requests are let in.
+/// Makes a stream of pieces. Each piece is sent, and other requests run, before the next piece.
 fn one_by_one(pieces: impl Iterator<Item = Bytes> + Send + 'static) -> impl Stream<Item = Bytes> + Send {
     stream::unfold(pieces, |mut pieces| async move {
         let piece = pieces.next()?;
@@ -184,7 +185,7 @@ fn one_by_one(pieces: impl Iterator<Item = Bytes> + Send + 'static) -> impl Stre
     })
 }
 
-/// Does work that takes long for a large body, on another thread if the body is large.
+/// Runs long work on a large body on another thread.
 async fn apart(
     length: usize,
     work: impl FnOnce() -> Result<Bytes, ApiError> + Send + 'static,
@@ -195,7 +196,7 @@ async fn apart(
         return work();
     }
     let done = tokio::task::spawn_blocking(work).await;
-    // The message of a panic may quote the object: it is not for the client.
+    // The message of a panic may quote the object, and is not for the client.
     done.map_err(|_panic| ApiError::internal("the reply could not be written"))?
 }
 

@@ -1,4 +1,4 @@
-//! Reviews, such as SubjectAccessReviews: a `POST` is answered, and nothing is stored.
+//! Reviews, such as SubjectAccessReviews: a `POST` is answered, and the object is not stored.
 
 use http::{Response, StatusCode};
 

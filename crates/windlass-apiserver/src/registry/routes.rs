@@ -1,5 +1,5 @@
-//! The routes of built-in resources. The router of kube-apiserver refuses a request that no route is for: by its path, its
-//! method and its media types, in this order, before a handler looks at it.
+//! The routes of built-in resources. The router of kube-apiserver refuses a request without a route before
+//! the handler: by path, method and media types, in this order.
 
 use http::{Method, header};
 
@@ -9,7 +9,8 @@ use crate::wire::{self, ApiError, Target};
 /// Checks that a route of the real server is for the request.
 ///
 /// # Errors
-/// 404 for a path, 405 for a method, 415 for a patch of an unknown media type, and 406 for a reply of one.
+/// 404 for an unknown path, 405 for a method, 415 for an unknown media type of a patch, and 406 for an
+/// unknown media type of a reply.
 pub(super) fn expect(call: &Call<'_>, method: &Method) -> Result<(), ApiError> {
     if !has_path(call) {
         return Err(ApiError::no_such_resource());
@@ -66,7 +67,7 @@ fn has_method(call: &Call<'_>, method: &Method) -> bool {
     let is_at_its_place = match route.verb {
         "create" => route.name.is_empty(),
         "update" | "patch" => !route.name.is_empty(),
-        // The query of a list makes it a watch, whether there are watches or not.
+        // The query makes a list a watch, even for a resource without watches.
         "watch" if !route.has_verb => return method == Method::GET && resource.allows("list"),
         "watch" => method == Method::GET,
         _ => method != Method::HEAD,

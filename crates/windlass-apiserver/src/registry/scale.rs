@@ -1,4 +1,4 @@
-//! The scale subresource: reads and writes the replicas, wherever the kind keeps them.
+//! The scale subresource: reads and writes the replicas, at the path of the kind.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use crate::meta;
 use crate::resource::ScalePaths;
 use crate::wire::{ApiError, LabelSelector};
 
-/// The replicas of a custom resource that has none, before its scale is changed.
+/// The replicas of a custom resource without replicas, before a change of the scale.
 const NO_REPLICAS: i64 = i32::MIN as i64;
 
-/// Returns the paths of built-in kinds, whose selector is an object.
+/// Returns the paths of built-in kinds. The selector of these kinds is an object.
 fn builtin_paths() -> ScalePaths {
     ScalePaths {
         spec_replicas: ".spec.replicas".to_owned(),
@@ -44,7 +44,7 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
     let options = WriteOptions::parse(&call.query, "UpdateOptions")?;
     let is_custom = call.resource.is_custom();
     let scale = as_scale(call, |call| call.decode(options)).map_err(|error| match error.code() {
-        // What went wrong is lost there.
+        // The real server loses the cause here.
         400 if is_custom => ApiError::bad_request(
             "no kind is registered for the type v1.Scale in scheme \"pkg/runtime/scheme.go:111\"",
         ),
@@ -83,7 +83,7 @@ enum ScaleChange {
 }
 
 impl ScaleChange {
-    /// Makes the new scale of `old`, and records the managers of its fields.
+    /// Makes the new scale of `old`, and records the managers of the scale's fields.
     async fn make(&self, call: &mut Call<'_>, old: &Value) -> Result<Value, ApiError> {
         let scales = Arc::clone(&call.state.scales);
         if let Self::Apply(options) = self {
@@ -102,7 +102,7 @@ impl ScaleChange {
             Self::Apply(_) => unreachable!("returned above"),
         };
         let mut old = old.clone();
-        // Go omits a zero, so that no manager gets or loses it.
+        // Go omits a zero: no manager gets or loses the field.
         for scale in [&mut new, &mut old] {
             if let Some(Value::Object(spec)) = scale.get_mut("spec") {
                 spec.retain(|field, value| field != "replicas" || *value != 0);
@@ -131,7 +131,7 @@ fn patched(
     Ok(new)
 }
 
-/// A change of an object by a change of its scale.
+/// A change of an object by a change of the scale.
 struct Scaling {
     paths: ScalePaths,
     change: ScaleChange,
@@ -151,7 +151,7 @@ impl Change for Scaling {
                 windlass_schema::go_quote(&self.paths.spec_replicas)
             )));
         }
-        // Custom resources are held to it with the rest of their rules.
+        // The rule for custom resources is checked with the other rules.
         if replicas < 0 && !call.resource.is_custom() {
             let why = "must be greater than or equal to 0";
             let error = windlass_schema::FieldError::invalid("spec.replicas", replicas, why);
@@ -182,7 +182,7 @@ impl Change for Scaling {
     }
 }
 
-/// Changes the scale of an object, and writes its replicas.
+/// Changes the scale of an object, and writes the object's replicas.
 async fn write_scale(
     call: &mut Call<'_>,
     options: WriteOptions,
@@ -198,7 +198,7 @@ async fn write_scale(
     call.value(StatusCode::OK, &scale).await
 }
 
-/// Returns where each version of the resource keeps its replicas.
+/// Returns the path of the replicas in each version of the resource.
 fn replicas_paths(call: &Call<'_>) -> ReplicasPaths {
     let served = call.state.served.load();
     let versions = served.group(&call.resource.group).into_iter().flat_map(|group| &group.versions);

@@ -1,4 +1,4 @@
-//! Which objects of a resource a request is about.
+//! The selected objects of a request.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::store::{ResourceId, Store, Stored, View};
 use crate::wire::selector::LabelOperator;
 use crate::wire::{FieldOperator, FieldSelector, LabelSelector};
 
-/// Objects and their keys, in the order of the keys.
+/// Objects and keys, in the order of the keys.
 type Candidates<'a> = Box<dyn Iterator<Item = (&'a Arc<str>, &'a Arc<Stored>)> + Send + 'a>;
 
 /// A label selector and a field selector, ready to be asked about stored objects.
@@ -35,7 +35,7 @@ enum Place {
 }
 
 impl Selection {
-    /// A selection by selectors whose fields were checked against the resource.
+    /// Returns a selection by selectors. The fields were checked for the resource.
     pub(super) fn new(resource: &Resource, labels: LabelSelector, fields: &FieldSelector) -> Self {
         let selectable = resource.selectable_fields();
         let test = |requirement: &crate::wire::FieldRequirement| {
@@ -67,8 +67,8 @@ impl Selection {
         self.fields.iter().any(|test| matches!(test.place, Place::Facet(_)))
     }
 
-    /// The objects that may be selected, found by name or by an index of labels where that is possible: those of one
-    /// namespace or of all, from the key `start` on. [`Selection::may_match`] still has to be asked about each.
+    /// Returns the candidates, found by name or by an index of labels where possible: objects of a namespace
+    /// or of all, from the key `start` on. Check each candidate with [`Selection::may_match`].
     pub(super) fn candidates<'a>(
         &self,
         store: &Store,
@@ -102,7 +102,7 @@ impl Selection {
         Box::new(view.range_from(id, namespace, start))
     }
 
-    /// The key of the only object that can be selected, where the selection names it.
+    /// Returns the key of the only object that can be selected, if the selection names an object.
     pub(super) fn only_key(&self, namespace: Option<&str>) -> Option<String> {
         let is_name = |test: &&FieldTest| test.place == Place::Name && test.is_equal;
         let name = &self.fields.iter().find(is_name)?.value;
@@ -113,8 +113,8 @@ impl Selection {
         }
     }
 
-    /// Returns whether an object may be selected, judged by what is the same in all versions: its key and its
-    /// labels.
+    /// Returns whether an object may be selected, by the properties that are the same in all versions: the
+    /// key and the labels.
     pub(super) fn may_match(&self, key: &str, stored: &Stored) -> bool {
         self.fields
             .iter()

@@ -101,7 +101,7 @@ fn texts<'a>(spec: &'a Value, field: &str) -> impl Iterator<Item = String> + use
     values.filter_map(Value::as_str).map(str::to_owned)
 }
 
-/// Checks that a request with metadata is for the service account in its path.
+/// Checks that a request with metadata is for the service account in the path.
 fn check_metadata(call: &Call<'_>, request: &Value) -> Result<(), ApiError> {
     let name = meta::name(request);
     if name.is_empty() || name == call.route.name {
@@ -122,12 +122,12 @@ fn check_uid(call: &Call<'_>, wanted: &str, found: &str) -> Result<(), ApiError>
     Err(ApiError::conflict(&GroupResource::new(GROUP, KIND), &call.route.name, why))
 }
 
-/// The object that a token lives with, if it is bound to one.
+/// The object that a bound token depends on.
 #[derive(Default)]
 struct Bound {
     pod: Option<Reference>,
     secret: Option<Reference>,
-    /// The node that the token is bound to, or that of its pod.
+    /// The node that the token is bound to, or the node of the pod.
     node: Option<Reference>,
 }
 
@@ -171,8 +171,8 @@ impl Bound {
         Err(ApiError::conflict(&GroupResource::new("", kind), name, why))
     }
 
-    /// Returns how many seconds a token is valid. Those that clients know to have mounted into pods are valid for a
-    /// year, as in the real server, which counts their late use.
+    /// Returns the lifetime of a token in seconds. Tokens that clients mount into pods are valid for a year,
+    /// as in the real server, which counts late uses.
     fn lifetime(&self, seconds: i64, for_this_server: bool) -> i64 {
         const MOUNTED: i64 = 3_607;
         const YEAR: i64 = 365 * 24 * 3_600;
@@ -181,7 +181,7 @@ impl Bound {
     }
 }
 
-/// Returns the node of a pod whose service account asks for a token.
+/// Returns the node of a pod with a service account that requests a token.
 fn node_of(call: &Call<'_>, view: &View, pod: &Value) -> Result<Option<Reference>, ApiError> {
     let text = |pointer: &str| pod.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     if text("/spec/serviceAccountName") != call.route.name {

@@ -16,7 +16,7 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
     let mut object = call.decode(options)?;
     metadata::settle_namespace(call, &mut object)?;
     expect_name(call, &object)?;
-    // The real server makes services of their status, too.
+    // The real server creates services from a status, too.
     let may_create =
         ["", "status"].contains(&&*call.route.subresource) && call.resource.strategy.create_on_update();
     loop {
@@ -46,7 +46,7 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
     }
 }
 
-/// The object of the request takes the place of the present one.
+/// The object of the request replaces the present object.
 struct Replacement<'a>(&'a Value);
 
 impl Change for Replacement<'_> {

@@ -12,7 +12,7 @@ use crate::resource::Resource;
 use crate::strategy::MetadataChecks;
 use crate::wire::names::{self, NameCheck};
 
-/// Returns the errors of a new object: those of its metadata, and the others, which `others` finds.
+/// Returns the errors of a new object: the errors of the metadata, and the errors of `others`.
 pub(super) fn create(
     resource: &Resource,
     object: &Value,
@@ -34,8 +34,8 @@ pub(super) fn create(
     errors
 }
 
-/// Returns the errors of the metadata of an updated object. The generic registry and the strategy of the kind both
-/// validate them, so that most errors are repeated.
+/// Returns the errors of the metadata of an updated object. The generic registry and the strategy of the kind
+/// both validate the metadata, and most errors are therefore repeated.
 pub(super) fn update(resource: &Resource, subresource: &str, object: &Value, old: &Value) -> Vec<FieldError> {
     let checks = checks(resource);
     let is_pod = resource.group.is_empty() && resource.plural == "pods" && subresource != "status";
@@ -123,7 +123,7 @@ fn owners(object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let owners = meta::at(object, "/metadata/ownerReferences").and_then(Value::as_array);
     let mut controllers: Vec<String> = Vec::new();
-    // The real server does not say which of them is wrong.
+    // The real server does not name the wrong owner.
     let path = "metadata.ownerReferences";
     for owner in owners.into_iter().flatten() {
         let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -159,7 +159,7 @@ fn owners(object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Formats an owner reference as kube-apiserver does, in the order of its type.
+/// Formats an owner reference like kube-apiserver, in the order of the type.
 fn show_owner(owner: &Value) -> String {
     let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
     let shown: Vec<String> = fields
@@ -169,7 +169,7 @@ fn show_owner(owner: &Value) -> String {
     format!("{{{}}}", shown.join(","))
 }
 
-/// Validates that finalizers are those of Kubernetes or have a domain.
+/// Validates that finalizers are Kubernetes' own or have a domain.
 fn standard_finalizers(object: &Value) -> Vec<FieldError> {
     const STANDARD: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
     let detail = "name is neither a standard finalizer name nor is it fully qualified";

@@ -23,20 +23,20 @@ use crate::wire::{self, ApiError, Representation};
 
 /// The interval of bookmarks.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
-/// How long before its end a watch sends its last bookmark.
+/// The time before the end at which a watch sends the last bookmark.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 /// The shortest duration, in seconds, of a watch without `timeoutSeconds`; the longest is twice as long.
 const SHORTEST_WATCH: u64 = 1_800;
-/// The largest number of events in one frame.
+/// The largest number of events in a frame.
 const BATCH: usize = 256;
-/// The largest number of objects of the initial state in one frame.
+/// The largest number of initial objects in a frame.
 const INITIAL_BATCH: usize = 64;
 
 pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let negotiated = call.negotiate()?;
     let mut options = ListOptions::parse(&call.query, &call.resource, true)?;
     if !call.route.name.is_empty() {
-        // The `/watch/` prefix with a name watches that one object.
+        // The `/watch/` prefix with a name watches only that object.
         options.selection = options.selection.of_name(&call.route.name);
     }
     let revision = options::revision(&options.resource_version).map_err(ApiError::unexplained)?;
@@ -67,7 +67,7 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     };
     watcher.begin(revision).await?;
     wire::expect_stream(negotiated)?;
-    // In a box, because it moves with every frame.
+    // Boxed, because the watcher moves with every frame.
     let frames = stream::unfold(Box::new(watcher), |mut watcher| async move {
         let frame = watcher.next().await?;
         Some((frame, watcher))
@@ -78,7 +78,7 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     Ok(response)
 }
 
-/// One watch: a cursor into the log of its resource, and a selection.
+/// A watch: a cursor in the log of a resource, and a selection.
 struct Watcher {
     state: Arc<State>,
     resource: Arc<Resource>,
@@ -98,7 +98,7 @@ struct Watcher {
     next_bookmark: Instant,
     last_bookmark: Option<Instant>,
     deadline: Instant,
-    /// True if a table has named its columns: only the first one does.
+    /// True if a table has named the columns: only the first table does.
     columns_sent: bool,
     done: bool,
 }
@@ -119,7 +119,7 @@ impl Watcher {
         let selection = &self.options.selection;
         let (id, namespace) = (&self.resource.storage, self.namespace.as_deref());
         if selection.reads_fields() && self.resource.is_converted_by_webhook() {
-            // The webhook converts all objects by one call, instead of one after the other below.
+            // The webhook converts all objects in one call, instead of one by one below.
             let all = selection.candidates(&self.state.store, &view, id, namespace, None);
             let all = all.filter(|(key, stored)| selection.may_match(key, stored));
             self.resource.present(&all.map(|(_, stored)| Arc::clone(stored)).collect::<Vec<_>>()).await?;
@@ -150,7 +150,7 @@ impl Watcher {
         }
         let since = self.resource.custom.as_ref().map_or(0, |custom| custom.since);
         if self.cursor < since {
-            // As on kube-apiserver, a resource has no history from before it was served.
+            // As on kube-apiserver, a resource has no history from before the resource was served.
             return Some(self.fail(&ApiError::too_old_resource_version(self.cursor, since)));
         }
         if !self.initial.is_empty() {
@@ -227,7 +227,7 @@ impl Watcher {
         error_event(error)
     }
 
-    /// Converts an object to the version of the watch, if it is selected.
+    /// Converts a selected object to the version of the watch.
     async fn selected(&self, key: &str, stored: &Arc<Stored>) -> Result<Option<Arc<Stored>>, ApiError> {
         let selection = &self.options.selection;
         if !selection.may_match(key, stored) {
@@ -237,7 +237,8 @@ impl Watcher {
         Ok(selection.matches(key, &shown).then_some(shown))
     }
 
-    /// Returns an event as this watch sees it, if it does: a modified object may enter or leave its selection.
+    /// Returns an event from the watch's point of view, if the watch sees the event: a modified object may
+    /// enter or leave the selection.
     async fn seen(&self, event: &Event) -> Result<Option<(&'static str, Arc<Stored>)>, ApiError> {
         if let Some(namespace) = &self.namespace {
             let inside = event.key.strip_prefix(namespace.as_str()).is_some_and(|rest| rest.starts_with('/'));
@@ -260,13 +261,13 @@ impl Watcher {
         Ok(match (was, self.selected(&event.key, &event.object).await?) {
             (None, Some(shown)) => Some(("ADDED", shown)),
             (Some(_), Some(shown)) => Some(("MODIFIED", shown)),
-            // The object as it was, at the revision of its leaving.
+            // The earlier object, at the revision of the change.
             (Some(was), None) => Some(("DELETED", Arc::new(was.at(event.rv)))),
             (None, None) => None,
         })
     }
 
-    /// Serialises events, in their order.
+    /// Serialises events in order.
     fn frame(&mut self, seen: &[(&'static str, Arc<Stored>)]) -> Bytes {
         if let ([(change, shown)], Representation::Object) = (seen, self.representation) {
             let make = || {
@@ -286,7 +287,7 @@ impl Watcher {
 
     fn write(&mut self, out: &mut Vec<u8>, change: &str, shown: &Stored) {
         if matches!(self.representation, Representation::PartialObjectMetadataList(_)) {
-            // No object is a list, so that the watch ends at its first event.
+            // No object is a list: the watch ends at the first event.
             self.done = true;
             return;
         }
@@ -319,7 +320,7 @@ impl Watcher {
         end_event(out);
     }
 
-    /// A bookmark: an object of the kind without any other field than these.
+    /// Returns a bookmark: an object of the kind with only these fields.
     fn bookmark(&mut self, revision: u64, end_of_initial_state: bool) -> Bytes {
         let mut metadata = json!({"resourceVersion": revision.to_string()});
         if end_of_initial_state {

@@ -1,15 +1,15 @@
-//! The path of every write. Its steps are those of kube-apiserver:
+//! The path of every write, in the steps of kube-apiserver:
 //!
 //! 1. decode, and default by schema and kind ([`decode`](super::decode));
 //! 2. the change itself: the body of the request, or a patch of the present object;
-//! 3. field management: who owns which field from now on ([`managed_fields`](crate::managed_fields));
+//! 3. field management: the owners of fields after the write ([`managed_fields`](crate::managed_fields));
 //! 4. mutating admission: the built-in plugins, and then webhooks;
-//! 5. prepare: what the kind sets, keeps or clears;
+//! 5. prepare: the kind sets, keeps or clears fields;
 //! 6. validate;
 //! 7. validating admission: webhooks, and then quotas ([`charge`](super::charge));
 //! 8. commit, with a guard that runs on the state that is changed.
 //!
-//! If another write came first, the steps begin again on the newer object.
+//! If another write came first, the steps start over on the newer object.
 
 use std::sync::{Arc, LazyLock};
 
@@ -30,17 +30,18 @@ use crate::store::{Rejected, ResourceId, Stored, View};
 use crate::wire::{ApiError, GroupResource};
 
 static NAMESPACES: LazyLock<ResourceId> = LazyLock::new(|| ResourceId::new("", "namespaces"));
-/// How often a generated name may be taken before the client hears of it.
+/// The number of taken names after which the client gets an error about the generated name.
 const NAME_ATTEMPTS: usize = 8;
-/// The longest name that is generated; five characters of it are the suffix.
+/// The longest generated name; the suffix has five characters.
 const MAX_GENERATED_NAME: usize = 63;
 /// Metadata that only the server writes, and that a client may leave out.
 const SERVER_OWNED: [&str; 4] =
     ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "uid"];
 
-/// What a write makes of the present object. If another write came first, it is asked again.
+/// The change of the present object. If another write came first, the change is made again.
 pub(super) trait Change: Send {
-    /// Makes the new object of `old`, and records who manages its fields. Both are in the version of the request.
+    /// Makes the new object from `old`, and records the managers of the fields. Both objects are in the
+    /// version of the request.
     fn make(
         &mut self,
         call: &mut Call<'_>,
@@ -57,7 +58,7 @@ pub(super) trait Change: Send {
         admit(call, new, Some(old))
     }
 
-    /// Runs validating admission on `new`, which is ready to be stored.
+    /// Runs validating admission on `new`. `new` is ready to be stored.
     fn validate(
         &mut self,
         call: &mut Call<'_>,
@@ -73,7 +74,7 @@ pub(super) trait Change: Send {
     }
 }
 
-/// A change that the server makes itself, so that no manager owns the fields, and that is not subject to admission.
+/// A change of the server's own: no manager owns the fields, and admission does not see the change.
 pub(super) struct Untracked<F>(F);
 
 /// Makes a change of a function.
@@ -105,7 +106,7 @@ where
     }
 }
 
-/// Creates an object that was decoded, and whose managers are recorded.
+/// Creates a decoded object with recorded managers.
 pub(super) async fn create(
     call: &mut Call<'_>,
     mut object: Value,
@@ -139,7 +140,7 @@ async fn create_named(
     options: WriteOptions,
 ) -> Result<Arc<Stored>, ApiError> {
     let resource = Arc::clone(&call.resource);
-    // A version that is not a number does not count, and a dry run stores nothing.
+    // A version that is not a number does not count, and a dry run stores no object.
     let is_versioned = meta::resource_version(&object).parse().is_ok_and(|version: u64| version > 0);
     let given_version = meta::resource_version(&object).to_owned();
     if call.route.verb != "create" && !given_version.is_empty() {
@@ -151,7 +152,7 @@ async fn create_named(
     let warned = call.warnings.len();
     loop {
         let view = call.state.store.view();
-        // Only what is allocated may be taken by another write, so that the object is needed once more.
+        // Only allocations can lose against another write; the object is then needed once more.
         let mut new =
             if resource.strategy.allocates() { object.clone() } else { std::mem::take(&mut object) };
         resource.strategy.allocate(&call.context(&view), &mut new, None)?;
@@ -159,7 +160,8 @@ async fn create_named(
         validate_new(call, &resource, &view, &new).await?;
         resource.to_storage(&mut new).await?;
         let name = meta::name(&new);
-        // An apply or an update stores at the path of its request, whatever name a webhook has given to the object.
+        // An apply or an update stores at the path of the request, even if a webhook has changed the name of
+        // the object.
         let at_path = call.route.verb != "create";
         let key = if at_path { call.key() } else { resource.key(meta::namespace(&new), name) };
         let charges = call.charges(&new, None).await?;
@@ -187,7 +189,7 @@ async fn create_named(
     }
 }
 
-/// Validates an object that is to be created, and adds the warnings about it.
+/// Validates a new object, and adds the warnings.
 async fn validate_new(
     call: &mut Call<'_>,
     resource: &Resource,
@@ -228,7 +230,7 @@ fn authorize_create(call: &Call<'_>) -> Result<(), ApiError> {
     state.authorizer.authorize(&state.store, call.identity, &create)
 }
 
-/// 409 for a name that another object has.
+/// 409 for a taken name.
 fn exists(call: &Call<'_>, key: &str, new: &Value) -> ApiError {
     let (resource, name) = (call.resource.group_resource(), meta::name(new));
     let error = if meta::text(new, "generateName").is_empty() {
@@ -243,7 +245,7 @@ fn exists(call: &Call<'_>, key: &str, new: &Value) -> ApiError {
     }
 }
 
-/// Writes over the object that the request names, as often as it takes if others write too.
+/// Replaces the object of the request, and retries as long as other writes come first.
 pub(super) async fn update(
     call: &mut Call<'_>,
     options: WriteOptions,
@@ -267,7 +269,7 @@ pub(super) async fn update(
         managed_fields::restore_times(&mut new, &old);
         let link = new.pointer("/metadata/selfLink").filter(|_| !call.is_dry_run()).cloned();
         if link.is_some() {
-            // Only what is stored loses it.
+            // Drop selfLink from the stored object; the reply keeps selfLink.
             meta::set(&mut new, "selfLink", None);
         }
         let mut warnings = custom::warnings(&resource, &new, Some(&old));
@@ -277,7 +279,7 @@ pub(super) async fn update(
         let charges = if change.is_charged() { call.charges(&new, Some(&old)).await? } else { Vec::new() };
         let same = new == old;
         if resource.is_custom() && call.route.subresource == "scale" {
-            // The replicas may be the first field of the `spec`, and the schema may not have them.
+            // The replicas may be the first field of the `spec`, and the schema may not have replicas.
             windlass_schema::default(resource.schema.get(), &mut new);
             windlass_schema::prune(resource.schema.get(), &mut new);
         }
@@ -290,7 +292,8 @@ pub(super) async fn update(
         }
         resource.to_storage(&mut new).await?;
         keep_other_part(call, &mut new, current);
-        // An update that changes nothing is still a write if the definition now stores the object in another form.
+        // An update without a change is still a write if the definition now stores the object in another
+        // form.
         let is_encoded = !resource.is_custom() && *resource.storage_version != *resource.api_version();
         if (same || is_encoded) && !goes && new == current.value() {
             return Ok(Arc::clone(current));
@@ -303,7 +306,7 @@ pub(super) async fn update(
         match commit_charged(call, &key, Some(current.rv), draft, &mut charged, |_| Ok(())).await {
             Ok(_) if goes => {
                 endpoints::remove_with(call.state, &resource, &key).await;
-                // The reply shows the last write, though the object is gone with it.
+                // The reply shows the last write, although the write removes the object.
                 if link.is_some() {
                     meta::set(&mut new, "selfLink", link);
                 }
@@ -316,8 +319,8 @@ pub(super) async fn update(
     }
 }
 
-/// Takes from the stored object what the write may not change, if the object was converted: another version may have it less
-/// exactly, as version 1 of an autoscaler does.
+/// Copies the parts that the write may not change from the stored object, if the object was converted:
+/// another version may be less exact, such as version 1 of an autoscaler.
 fn keep_other_part(call: &Call<'_>, new: &mut Value, stored: &Stored) {
     let resource = &call.resource;
     if resource.is_custom() || *resource.storage_version == *resource.api_version() {
@@ -333,8 +336,8 @@ fn keep_other_part(call: &Call<'_>, new: &mut Value, stored: &Stored) {
     }
 }
 
-/// Returns whether an object may be created in this state: its namespace and its definition are there, and
-/// stay.
+/// Returns whether an object may be created in this state: the namespace and the definition exist, and are
+/// not terminating.
 fn may_create(view: &View, resource: &Resource, namespace: &str, name: &str) -> Result<(), ApiError> {
     if let Some(custom) = &resource.custom {
         let definition = view.get(definitions_id(), &custom.definition);
@@ -366,8 +369,8 @@ pub(super) fn may_create_in(
     }
 }
 
-/// Mutating admission: the built-in plugins, and then webhooks. If a webhook changed the object, the plugins run again,
-/// and the webhooks that ask for it.
+/// Runs mutating admission: the built-in plugins, and then webhooks. If a webhook changed the object, runs
+/// the plugins again, and the webhooks that ask for a second call.
 pub(super) async fn admit(
     call: &mut Call<'_>,
     object: &mut Value,
@@ -398,7 +401,7 @@ async fn run_plugins(call: &Call<'_>, object: &mut Value, old: Option<&Value>) -
     call.resource.strategy.admit(&call.context(&view), object, old)
 }
 
-/// Makes `new` an object that may replace `old`, and validates it.
+/// Prepares `new` as a replacement of `old`, and validates `new`.
 fn prepare(call: &Call<'_>, view: &View, new: &mut Value, old: &Value) -> Result<(), ApiError> {
     let resource = &call.resource;
     restrict_to_subresource(call, new, old);
@@ -436,7 +439,7 @@ fn refuse_invalid(resource: &Resource, object: &Value, errors: &[FieldError]) ->
         return Ok(());
     }
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or(&resource.kind);
-    // The group of a custom resource is what its object says.
+    // The group of a custom resource is the group in the object.
     let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
     let group = match version.split_once('/') {
         Some((group, _)) if resource.is_custom() => group,
@@ -446,7 +449,7 @@ fn refuse_invalid(resource: &Resource, object: &Value, errors: &[FieldError]) ->
     Err(ApiError::invalid(group, kind, meta::name(object), errors))
 }
 
-/// Returns whether the change is one that `metadata.generation` counts.
+/// Returns whether `metadata.generation` counts the change.
 fn counts(resource: &Resource, new: &Value, old: &Value) -> bool {
     if !resource.is_custom() {
         return resource.strategy.has_generation() && resource.strategy.generation_changes(new, old);
@@ -460,7 +463,7 @@ fn counts(resource: &Resource, new: &Value, old: &Value) -> bool {
     counted(new) != counted(old)
 }
 
-/// Takes from `old` what a write to the subresource, or to the object itself, may not change.
+/// Copies the parts that a write to the subresource, or to the main resource, may not change from `old`.
 fn restrict_to_subresource(call: &Call<'_>, new: &mut Value, old: &Value) {
     let (resource, subresource) = (&call.resource, &call.route.subresource);
     if subresource.is_empty() && !resource.has_status() {

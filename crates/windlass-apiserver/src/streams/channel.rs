@@ -1,4 +1,4 @@
-//! The channels of a WebSocket, as `exec` and `attach` use them.
+//! The channels of a WebSocket, for `exec` and `attach`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,10 +19,10 @@ pub(super) const RESIZE: u8 = 4;
 /// The channel with which a client of version 5 closes another channel.
 const CLOSE: u8 = 255;
 
-/// The version of the protocol, by its name.
+/// The version of the protocol, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// The name, as the handshake has it. Empty for a client that offers no name.
+    /// The name in the handshake. Empty for a client that offers no name.
     pub name: &'static str,
     /// True if messages are text in base64.
     is_base64: bool,
@@ -46,14 +46,14 @@ pub(super) const VERSIONS: [Version; 6] = [
     version("", false, false, false),
 ];
 
-/// What a message of a client means.
+/// The meaning of a client's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
     /// Bytes for a channel.
     Data(u8, Bytes),
-    /// The client sends nothing more to this channel.
+    /// The client has closed this channel.
     Closed(u8),
-    /// Nothing: the message is empty, or cannot be read.
+    /// The message is empty, or cannot be parsed.
     Nothing,
 }
 
@@ -63,7 +63,7 @@ impl Version {
         VERSIONS.into_iter().find(|version| version.name == name)
     }
 
-    /// Returns whether the real server connects to the kubelet after the handshake, so that errors go to the
+    /// Returns whether the real server connects to the kubelet after the handshake. Errors then go to the
     /// error channel.
     pub(super) fn is_translated(self) -> bool {
         self.closes

@@ -1,4 +1,4 @@
-//! A connection after its handshake: reading, writing and the work between the two, and the time limits of all three.
+//! A connection after the handshake: reading, writing and the work in between, with the time limits.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::status::End;
 
-/// How long nothing may be sent and received; the default of the real kubelet's `--streaming-connection-idle-timeout`.
+/// The time limit without any transfer; the default of the real kubelet's
+/// `--streaming-connection-idle-timeout`.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4 * 60 * 60);
 /// How long the client may take to close the connection after the server has.
 const LINGER: Duration = Duration::from_secs(3);
@@ -20,7 +21,7 @@ const LINGER: Duration = Duration::from_secs(3);
 pub(super) struct Limits {
     stop: CancellationToken,
     since: Instant,
-    /// The last time that something was sent or received, in milliseconds.
+    /// The time of the last transfer, in milliseconds.
     active: Arc<AtomicU64>,
 }
 
@@ -30,7 +31,7 @@ impl Limits {
         Self { stop, since: Instant::now(), active: Arc::default() }
     }
 
-    /// Notes that something was sent or received.
+    /// Records a transfer.
     pub(super) fn touch(&self) {
         let now = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.active.store(now, Ordering::Relaxed);
@@ -56,11 +57,11 @@ impl Limits {
     }
 }
 
-/// Runs a connection until its end.
+/// Runs a connection to the end.
 ///
-/// `read` ends when the client has left, which also ends `work`. `write` ends when `work` has dropped all outlets and everything was
-/// sent. The server reads on for a moment after its last byte, because a connection that is closed with unread bytes is reset, and a
-/// reset may overtake the last bytes.
+/// `read` ends when the client has left, which also ends `work`. `write` ends when `work` has dropped all
+/// outlets and all bytes were sent. The server reads on for a moment after the last byte, because a
+/// connection that is closed with unread bytes is reset, and a reset may overtake the last bytes.
 pub(super) async fn converse(
     read: impl Future<Output = ()>,
     write: impl Future<Output = ()>,

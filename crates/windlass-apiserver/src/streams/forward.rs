@@ -20,9 +20,9 @@ use super::outlet::{Outlet, Piece, queue};
 use super::{socket, spdy, tunnel};
 use crate::nodes::{Connection, Nodes, Pod};
 
-/// How long a connection may have only one of its two streams.
+/// The time for which a connection may have only one stream of the two.
 const PAIRED_WITHIN: Duration = Duration::from_secs(30);
-/// How long the client may send nothing after the pod has closed its direction.
+/// The time for which the client may be silent after the pod has closed the pod's direction.
 const AFTER_POD: Duration = Duration::from_secs(1);
 
 /// The ports of a pod.
@@ -32,7 +32,8 @@ pub(crate) struct Ports {
     pub(crate) pod: Pod,
 }
 
-/// Passes connections on to the ports of a pod until the client leaves. `ports` are those of the channels of a WebSocket.
+/// Copies bytes between connections and the ports of a pod until the client leaves. `ports` are the ports of
+/// a WebSocket's channels.
 pub(crate) async fn run(
     connection: Connection,
     protocol: Forward,
@@ -86,7 +87,8 @@ impl Ports {
     }
 }
 
-/// Passes bytes on in both directions. Each direction ends by itself: a client that has sent everything still gets the reply.
+/// Copies bytes in both directions. Each direction ends separately: a client that has sent all bytes still
+/// gets the reply.
 async fn copy(pod: Connection, from_client: mpsc::Receiver<Piece>, to_client: &Outlet) {
     let (mut reader, writer) = tokio::io::split(pod);
     let sent = AtomicU64::new(0);
@@ -102,7 +104,7 @@ async fn copy(pod: Connection, from_client: mpsc::Receiver<Piece>, to_client: &O
             filled = Outlet::fill(&mut reader) => filled,
         };
         let Ok(Some(buffer)) = filled else { break };
-        // A pod that waits for its input gets it, also while the client does not take the output.
+        // A pod that waits for input gets input, even while the client does not accept output.
         let mut deliver = pin!(to_client.send_buffer(buffer));
         let delivered = loop {
             tokio::select! {
@@ -127,7 +129,7 @@ async fn copy(pod: Connection, from_client: mpsc::Receiver<Piece>, to_client: &O
     }
 }
 
-/// Passes the client's bytes on to the pod, and ends this direction after them.
+/// Copies the client's bytes to the pod, and then ends this direction.
 async fn send(mut pod: impl AsyncWrite + Unpin, mut pieces: mpsc::Receiver<Piece>, sent: &AtomicU64) {
     while let Some(piece) = pieces.recv().await {
         sent.fetch_add(piece.bytes.len() as u64, Ordering::Relaxed);
@@ -220,7 +222,7 @@ async fn pair(pod: &Ports, data: spdy::Stream, error: spdy::Stream) {
     }
 }
 
-/// The streams whose partner the client has not opened yet.
+/// The streams without a partner stream from the client.
 #[derive(Default)]
 struct Pairs(HashMap<String, (spdy::Stream, Instant)>);
 
@@ -229,7 +231,7 @@ impl Pairs {
     fn add(&mut self, stream: spdy::Stream, now: Instant) -> Option<(spdy::Stream, spdy::Stream)> {
         self.0.retain(|_, (_, since)| now.duration_since(*since) < PAIRED_WITHIN);
         let is_error = is_error(&stream);
-        // The first clients named no connection: the data stream is the next one after the error stream.
+        // The first clients named no connection: the data stream is the next stream after the error stream.
         let id = match stream.headers.get("requestid") {
             Some(id) => id.to_owned(),
             None => (stream.id - if is_error { 0 } else { 2.min(stream.id) }).to_string(),

@@ -11,9 +11,9 @@ use super::channel::Version;
 use crate::auth::subprotocol;
 use crate::body::Body;
 
-/// The header with the protocols of SPDY's streams: those that a client offers, and the one that the server chooses.
+/// The header with the protocols of SPDY's streams: the offers of a client, and the choice of the server.
 const STREAM_PROTOCOL: HeaderName = HeaderName::from_static("x-stream-protocol-version");
-/// The header with the protocols that the server knows, if it knows none of the client's.
+/// The header with the protocols that the server knows, for a client without a common protocol.
 const ACCEPTED_PROTOCOLS: HeaderName = HeaderName::from_static("x-accepted-stream-protocol-versions");
 /// The versions of `exec` and `attach` over SPDY.
 const REMOTE_VERSIONS: [&str; 4] =
@@ -36,8 +36,8 @@ pub(crate) enum Remote {
 }
 
 impl Remote {
-    /// Returns whether the real server connects to the kubelet after the handshake, so that the refusals of a
-    /// kubelet go to the error channel.
+    /// Returns whether the real server connects to the kubelet after the handshake. The refusals of a kubelet
+    /// then go to the error channel.
     pub(crate) fn is_translated(self) -> bool {
         matches!(self, Self::WebSocket(version) if version.is_translated())
     }
@@ -72,7 +72,7 @@ fn is_spdy(headers: &HeaderMap) -> bool {
     has(CONNECTION, "upgrade") && has(UPGRADE, "spdy/3.1")
 }
 
-/// Chooses the protocol of `exec` or `attach`, and makes the response that announces it.
+/// Chooses the protocol of `exec` or `attach`, and makes the response with the protocol.
 ///
 /// # Errors
 /// The response that refuses the request: the client offers no protocol that this server knows.
@@ -87,7 +87,7 @@ pub(crate) fn remote(headers: &HeaderMap) -> Result<(Remote, Response<Body>), Re
     Ok((Remote::Spdy(version), response))
 }
 
-/// Chooses the protocol of `port-forward`, and makes the response that announces it.
+/// Chooses the protocol of `port-forward`, and makes the response with the protocol.
 ///
 /// # Errors
 /// As for [`remote`].
@@ -175,7 +175,7 @@ fn switching(protocol: HeaderValue) -> Response<Body> {
     response
 }
 
-/// Makes a response with a text, as a kubelet sends its errors.
+/// Makes a response with a text, like an error of a kubelet.
 pub(crate) fn refuse(status: StatusCode, text: &str) -> Response<Body> {
     let mut response = Response::new(Body::full(text.to_owned()));
     *response.status_mut() = status;

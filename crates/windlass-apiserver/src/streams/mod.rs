@@ -1,18 +1,19 @@
 //! The streams of pods: `exec`, `attach` and `port-forward`, over WebSocket and over SPDY/3.1.
 //!
-//! | request | protocol of the connection | of its streams |
+//! | request | protocol of the connection | protocol of the streams |
 //! |---|---|---|
 //! | `exec`, `attach` | WebSocket | a byte before each message names the channel ([`channel`]) |
 //! | `exec`, `attach` | SPDY/3.1 | a stream for each of stdin, stdout, stderr, error and resize |
 //! | `portforward` | WebSocket | two channels for each port |
 //! | `portforward` | SPDY/3.1, or SPDY/3.1 inside of WebSocket messages ([`tunnel`]) | two streams for each connection |
 //!
-//! [`handshake`] chooses the protocol. [`remote`] connects a client's streams with the [`Session`](crate::nodes::Session) of a
-//! command, and [`forward`] with ports. A transport ([`socket`], [`spdy`]) reads and writes at the same time, in one task: a
-//! command that waits for its output to be read never keeps the server from reading, and the other way round.
+//! [`handshake`] chooses the protocol. [`remote`] connects a client's streams with the
+//! [`Session`](crate::nodes::Session) of a command, and [`forward`] with ports. A transport ([`socket`],
+//! [`spdy`]) reads and writes at the same time, in one task: a command that waits for a reader of the output
+//! never keeps the server from reading.
 //!
-//! Nothing is kept but what is on the way: the pieces of a stream go through bounded channels, and a peer that does not read stops
-//! the other peer.
+//! Only pieces in transit are kept: the pieces of a stream go through bounded channels, and a peer that does
+//! not read stops the other peer.
 
 mod channel;
 mod conversation;

@@ -1,4 +1,4 @@
-//! The sending end of one stream to the client.
+//! The sending end of a stream to the client.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,12 +13,13 @@ use super::spdy::data_head;
 
 /// The bytes before the data in a buffer, for the head of a frame.
 const ROOM: usize = 8;
-/// The most data of one frame.
+/// The largest amount of data in a frame.
 const PIECE: usize = 32 << 10;
-/// The frames that wait for the client. A client that does not read costs these, and a frame for each stream.
+/// The number of frames that wait for the client. A client that does not read costs these frames, and a frame
+/// for each stream.
 const WAITING: usize = 1;
 
-/// Bytes of a client, on their way to a program.
+/// Bytes of a client, on the way to a program.
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) bytes: Bytes,
@@ -27,19 +28,19 @@ pub(super) struct Piece {
     pub(super) permit: Option<OwnedSemaphorePermit>,
 }
 
-/// A frame on its way to the client.
+/// A frame on the way to the client.
 #[derive(Debug)]
 pub(super) enum Packet {
     Binary(Bytes),
     Text(String),
 }
 
-/// Makes the queue of a connection: all of its outlets send to it.
+/// Makes the queue of a connection. All outlets of the connection send to the queue.
 pub(super) fn queue() -> (mpsc::Sender<Packet>, mpsc::Receiver<Packet>) {
     mpsc::channel(WAITING)
 }
 
-/// How a stream names itself in its frames.
+/// The identity of a stream in frames.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Address {
     /// A channel of a WebSocket with binary messages.
@@ -50,7 +51,7 @@ pub(super) enum Address {
     Spdy(u32),
 }
 
-/// The sending end of one stream to the client.
+/// The sending end of a stream to the client.
 #[derive(Debug)]
 pub(super) struct Outlet {
     address: Address,
@@ -97,7 +98,8 @@ impl Outlet {
         self.queue.send(packet).await.map_err(|_| Gone)
     }
 
-    /// Tells the client, once, that nothing more comes. A channel of a WebSocket cannot say so: the end of the connection does.
+    /// Sends the end of the stream to the client, once. A channel of a WebSocket has no end; the connection
+    /// ends instead.
     pub(super) async fn finish(&self) -> Result<(), Gone> {
         let Address::Spdy(id) = self.address else { return Ok(()) };
         if self.is_finished.swap(true, Ordering::Relaxed) {
@@ -107,9 +109,10 @@ impl Outlet {
         self.queue.send(Packet::Binary(Bytes::copy_from_slice(&head))).await.map_err(|_| Gone)
     }
 
-    /// Waits until `reader` has something, and takes it into a buffer for [`send_buffer`](Self::send_buffer). `None` at the end.
+    /// Waits until `reader` has bytes, and reads the bytes into a buffer for
+    /// [`send_buffer`](Self::send_buffer). Returns `None` at the end.
     ///
-    /// Nothing is lost if the caller stops waiting.
+    /// No byte is lost if the caller stops waiting.
     pub(super) async fn fill(reader: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<BytesMut>> {
         let mut buffer = BytesMut::with_capacity(ROOM + PIECE);
         buffer.resize(ROOM, 0);

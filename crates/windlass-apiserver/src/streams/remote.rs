@@ -1,4 +1,4 @@
-//! `exec` and `attach`: the streams of a client and those of a program.
+//! `exec` and `attach`: the streams of a client and of a program.
 
 use std::time::Duration;
 
@@ -17,14 +17,15 @@ use super::status::{self, End};
 use super::{socket, spdy};
 use crate::nodes::{Attach, Connection, NodeError, Reader, Session, TerminalSize, Writer};
 
-/// How long a client may take to open all of its streams.
+/// The time limit for a client to open all streams.
 const STREAMS_WITHIN: Duration = Duration::from_secs(30);
-/// How long output may be quiet after the command has ended: its children may hold the output open for ever.
+/// The time for which output may be quiet after the command has ended: child processes may hold the output
+/// open for ever.
 const QUIET: Duration = Duration::from_secs(2);
 /// The messages that wait for a program.
 const WAITING: usize = 1;
 
-/// What runs in the container.
+/// The program in the container.
 pub(crate) struct Program {
     /// The streams of the program, or why there is none.
     pub(crate) session: Result<Session, NodeError>,
@@ -45,7 +46,8 @@ struct Client {
     has_status: bool,
 }
 
-/// Connects a client with a program until one of them ends. `stop` is cancelled when the server stops.
+/// Connects a client with a program until the client or the program ends. `stop` is cancelled when the server
+/// stops.
 pub(crate) async fn run(connection: Connection, protocol: Remote, program: Program, stop: CancellationToken) {
     let limits = Limits::new(stop);
     match protocol {
@@ -100,7 +102,7 @@ async fn over_spdy(connection: Connection, version: SpdyVersion, program: Progra
     converse(read, write, work, limits).await;
 }
 
-/// Waits until the client has opened all streams that the query of its request asks for; `None` if the client has left.
+/// Waits until the client has opened all streams in the query of the request; `None` if the client has left.
 async fn accept(
     opened: &mut mpsc::Receiver<spdy::Stream>,
     version: SpdyVersion,
@@ -176,7 +178,7 @@ async fn serve(client: Client, program: Program, limits: &Limits) -> Result<(), 
     error.finish().await
 }
 
-/// Passes the client's input on to the program, and closes the program's input at its end.
+/// Copies the client's input to the program, and then closes the program's input.
 async fn feed(pieces: Option<mpsc::Receiver<Piece>>, program: Option<Writer>) {
     let Some(mut program) = program else { return };
     if let Some(mut pieces) = pieces {
@@ -205,7 +207,7 @@ async fn adjust(pieces: Option<mpsc::Receiver<Piece>>, terminal: Option<mpsc::Se
     }
 }
 
-/// Passes output on to the client. Output that the client does not want is dropped, so that the program does not wait.
+/// Copies output to the client. Output without a client stream is dropped, so that the program does not wait.
 async fn pump(output: Option<Reader>, client: Option<&Outlet>, ended: &CancellationToken) {
     let Some(mut output) = output else { return };
     loop {

@@ -1,10 +1,10 @@
-//! The sizes of a terminal, as a client sends them: a stream of JSON objects.
+//! The sizes of a terminal from a client: a stream of JSON objects.
 
 use serde::Deserialize;
 
 use crate::nodes::TerminalSize;
 
-/// The longest object. A longer one is dropped.
+/// The longest object. A longer object is dropped.
 const MAX_OBJECT: usize = 1024;
 
 /// Cuts a stream into sizes. The stream may come in pieces of any size.

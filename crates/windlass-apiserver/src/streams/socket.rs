@@ -1,4 +1,4 @@
-//! A WebSocket and its channels: the shell around [`channel`](super::channel).
+//! A WebSocket and the channels: the shell around [`channel`](super::channel).
 
 use bytes::Bytes;
 use futures::stream::{SplitSink, SplitStream};
@@ -39,7 +39,7 @@ pub(super) fn normal_close() -> Message {
     Message::Close(Some(CloseFrame { code: CloseCode::Normal, reason: Utf8Bytes::default() }))
 }
 
-/// Reads messages until the client leaves. `inlets` are the channels that take bytes, by their number.
+/// Reads messages until the client leaves. `inlets` are the channels that take bytes, by number.
 pub(super) async fn read(
     mut messages: Receiver,
     version: Version,
@@ -71,7 +71,7 @@ pub(super) async fn read(
     }
 }
 
-/// Writes messages until all outlets are dropped. Then it closes the WebSocket.
+/// Writes messages until all outlets are dropped, and then closes the WebSocket.
 pub(super) async fn write(mut messages: Sender, mut packets: mpsc::Receiver<Packet>, limits: Limits) {
     while let Some(packet) = packets.recv().await {
         let message = match packet {

@@ -1,4 +1,4 @@
-//! The end of a command, as its error stream tells it.
+//! The end of a command, for the error stream.
 
 use serde_json::json;
 
@@ -13,11 +13,12 @@ pub(super) enum End {
     Failed(NodeError),
     /// The server stops.
     Stopped,
-    /// Nothing was sent and received for a long time.
+    /// No transfer has happened for a long time.
     Idle,
 }
 
-/// Writes the end for the error stream: a `Status`, or for old clients a text. `None` if there is nothing to say.
+/// Writes the end for the error stream: a `Status`, or for old clients a text. Returns `None` for an end
+/// without a message.
 pub(super) fn write(end: &End, command: &[String], is_attach: bool, has_status: bool) -> Option<String> {
     let status = match end {
         End::Exited(0) => json!({"metadata": {}, "status": "Success"}),
@@ -31,7 +32,8 @@ pub(super) fn write(end: &End, command: &[String], is_attach: bool, has_status: 
             "reason": "NonZeroExitCode",
             "details": {"causes": [{"reason": "ExitCode", "message": code.to_string()}]},
         }),
-        // The real server translates version 5 for the kubelet: a refusal is that of its connection to the kubelet.
+        // The real server translates version 5 for the kubelet: a refusal is a refusal of the server's
+        // connection to the kubelet.
         End::Failed(NodeError::Refused(why)) => internal(&format!("unable to upgrade connection: {why}")),
         End::Failed(NodeError::Failed(why)) => {
             let doing = if is_attach { "attaching to container" } else { "executing command in container" };

@@ -14,10 +14,10 @@ use self::rule::{not_covered, quoted_list};
 use super::{Attributes, Identity};
 use crate::store::Store;
 
-/// Answers by roles and bindings what users may do.
+/// Decides about the rights of users by roles and bindings.
 pub(super) struct Rbac(RwLock<Policy>);
 
-/// A role and the binding that grants it; `Display` writes the reason of a decision.
+/// A role and the binding of the role; `Display` writes the reason of a decision.
 struct Source<'a> {
     binding: &'a Binding,
     identity: &'a Identity,
@@ -42,7 +42,7 @@ impl Rbac {
         Self(RwLock::new(Policy::new()))
     }
 
-    /// Runs `ask` on the roles and bindings as they are now.
+    /// Calls `ask` with the present roles and bindings.
     fn with<T>(&self, store: &Store, ask: impl FnOnce(&Policy) -> T) -> T {
         let view = store.view();
         let policy = self.0.read();
@@ -55,10 +55,10 @@ impl Rbac {
         ask(&parking_lot::RwLockWriteGuard::downgrade(policy))
     }
 
-    /// Decides on a request: the reason if it is allowed.
+    /// Decides about a request. Returns the reason of an allowed request.
     ///
     /// # Errors
-    /// No rule allows it. The text is empty, or names roles that bindings of the user refer to and that do not exist.
+    /// No rule allows the request. The text is empty, or names missing roles of the user's bindings.
     pub(super) fn decide(
         &self,
         store: &Store,
@@ -85,7 +85,7 @@ impl Rbac {
         })
     }
 
-    /// Returns the rules of a user in a namespace, and the text of the errors in finding them.
+    /// Returns the rules of a user in a namespace, and the text of errors about missing roles.
     pub(super) fn rules_for(
         &self,
         store: &Store,
@@ -105,7 +105,7 @@ impl Rbac {
         })
     }
 
-    /// Returns the rules of the role that a binding in `namespace` refers to; `None` if it does not exist.
+    /// Returns the rules of the role in a binding of `namespace`; `None` for a missing role.
     pub(super) fn rules_of(&self, store: &Store, role: &RoleRef, namespace: &str) -> Option<Vec<Rule>> {
         self.with(store, |policy| policy.rules(role, namespace).ok().map(<[Rule]>::to_vec))
     }
@@ -113,7 +113,7 @@ impl Rbac {
     /// Checks that a user who writes a role or a binding holds all that `wanted` allows.
     ///
     /// # Errors
-    /// The text that names what is missing.
+    /// The text names the missing rules.
     pub(super) fn confirm_no_escalation(
         &self,
         store: &Store,
@@ -141,7 +141,7 @@ impl Rbac {
     }
 }
 
-/// Calls `with` for each binding that applies to a user: cluster role bindings first, then those of the namespace.
+/// Calls `with` for each binding of a user: cluster role bindings first, then bindings of the namespace.
 fn visit<B>(
     policy: &Policy,
     identity: &Identity,
@@ -161,7 +161,8 @@ fn visit<B>(
     ControlFlow::Continue(())
 }
 
-/// Joins errors as Kubernetes does: one stands alone, several stand in brackets, and none twice.
+/// Joins errors like Kubernetes: a single error stands alone, several stand in brackets, and duplicates are
+/// dropped.
 fn aggregate(errors: Vec<String>) -> String {
     let mut distinct: Vec<String> = Vec::new();
     for error in errors {

@@ -13,13 +13,13 @@ use crate::store::{Change, ResourceId, Store, Stored, Tail, View};
 
 pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// A function of the objects of one resource that is kept up to date one object at a time.
+/// A function of the objects of a resource that is updated object by object.
 pub(super) trait Index: Default {
     fn insert(&mut self, key: &Arc<str>, object: &Stored);
     fn remove(&mut self, key: &str);
 }
 
-/// An index and the revision that it is at.
+/// An index and the revision of the index.
 pub(super) struct Followed<T> {
     id: ResourceId,
     revision: u64,
@@ -45,7 +45,7 @@ impl<T: Index> Followed<T> {
         }
         let changed = view.changed(&self.id);
         let events = match store.log(&self.id).tail(self.revision, usize::MAX) {
-            // A commit publishes its view first and its event afterwards.
+            // A commit publishes the view first and the event afterwards.
             Tail::Events(events) if events.last().is_some_and(|last| last.rv >= changed) => Some(events),
             _ => None,
         };
@@ -86,7 +86,7 @@ impl Index for Roles {
     }
 }
 
-/// A subject of a binding as requests name it.
+/// A subject of a binding, in the terms of requests.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Subject {
     User(String),
@@ -98,7 +98,7 @@ pub(super) struct Binding {
     pub(super) namespace: String,
     pub(super) name: String,
     pub(super) role: RoleRef,
-    /// The subjects, each with its description in the reasons of the authoriser.
+    /// The subjects, with the descriptions for the authoriser's reasons.
     subjects: Vec<(Subject, String)>,
 }
 
@@ -167,7 +167,7 @@ pub(super) struct Bindings {
 }
 
 impl Bindings {
-    /// The bindings whose keys begin with `prefix` and that apply to `identity`, in the order of their keys.
+    /// Returns the bindings of `identity` with keys that begin with `prefix`, sorted by key.
     pub(super) fn of<'a>(
         &'a self,
         identity: &Identity,

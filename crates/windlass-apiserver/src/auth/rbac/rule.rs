@@ -1,4 +1,4 @@
-//! Policy rules: what one allows, and whether rules cover others.
+//! Policy rules: the allowed requests, and the coverage of rules by other rules.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use windlass_schema::go_quote;
 
 use crate::auth::Attributes;
 
-/// How many verbs of resources are looked at, one by one, when rules are granted that no single rule covers.
+/// The number of single verbs of resources that are checked when no single rule covers a granted rule.
 const MAX_PARTS: usize = 20_000;
 /// How often such a part is compared with a rule that the user holds.
 const MAX_COMPARED: usize = 5_000_000;
@@ -69,7 +69,8 @@ impl Rule {
         }
     }
 
-    /// Splits the rule into rules with one verb and one resource, name or path each. There may be very many.
+    /// Splits the rule into rules with a single verb and a single resource, name or path. There may be very
+    /// many such rules.
     fn split(&self) -> impl Iterator<Item = Self> {
         let one = |text: &String| vec![text.clone()];
         let no_name = self.names.is_empty().then(Vec::new);
@@ -95,7 +96,7 @@ impl Rule {
         of_resources.chain(of_urls)
     }
 
-    /// Returns whether the rule allows everything that `part`, which may be a rule that was split, allows.
+    /// Returns whether the rule allows everything that `part` allows. `part` may be a rule that was split.
     fn covers(&self, part: &Self) -> bool {
         let all = |own: &[String], parts: &[String]| has(own, "*") || parts.iter().all(|text| has(own, text));
         let names = if part.names.is_empty() {
@@ -117,7 +118,7 @@ impl Rule {
             })
     }
 
-    /// Formats the rule as errors about escalation show it.
+    /// Formats the rule for errors about escalation.
     fn compact(&self) -> String {
         let fields = [
             ("APIGroups", &self.groups),
@@ -164,13 +165,14 @@ fn url_covers(url: &str, path: &str) -> bool {
     url == path || url.ends_with('*') && path.starts_with(url.trim_end_matches('*'))
 }
 
-/// Returns what `wanted` allows and `held` does not, formatted as in errors about escalation. Empty if nothing.
+/// Returns the rules of `wanted` that `held` does not cover, formatted for errors about escalation. Empty if
+/// all are covered.
 pub(super) fn not_covered(held: &[Rule], wanted: &[Rule]) -> Vec<String> {
     let open = wanted.iter().filter(|rule| !held.iter().any(|own| own.covers(rule)));
     let limit = (MAX_COMPARED / held.len().max(1)).min(MAX_PARTS);
     let mut missing = Vec::new();
     for (index, part) in open.flat_map(Rule::split).enumerate() {
-        // What is not looked at any more counts as missing.
+        // Past this limit, rules count as not granted.
         let is_last = index == limit;
         if is_last || !held.iter().any(|own| own.covers(&part)) {
             missing.push(part);
@@ -185,7 +187,7 @@ pub(super) fn not_covered(held: &[Rule], wanted: &[Rule]) -> Vec<String> {
     shown
 }
 
-/// Joins rules that differ in their verbs only.
+/// Joins rules that differ only in verbs.
 fn compacted(rules: Vec<Rule>) -> Vec<Rule> {
     let mut joined: Vec<Rule> = Vec::new();
     let mut places: HashMap<[Vec<String>; 3], usize> = HashMap::new();

@@ -31,7 +31,7 @@ pub(super) fn problems(resource: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Says which of the selectors are ignored because they cannot be parsed.
+/// Returns the error about selectors that are ignored because the selectors cannot be parsed.
 pub(super) fn evaluation_error(resource: &Value) -> Option<String> {
     let raw = |name: &str| resource[name]["rawSelector"].as_str().unwrap_or_default().to_owned();
     let ignored = [
@@ -68,7 +68,7 @@ fn missing_key(path: &str, requirement: &Value) -> Option<FieldError> {
     is_missing.then(|| FieldError::required(format!("{path}.key"), "must be specified"))
 }
 
-/// Checks that a requirement has the values that its operator needs. Unknown operators are accepted.
+/// Checks that a requirement has the values that the operator needs. Unknown operators are accepted.
 fn wrong_values(path: &str, requirement: &Value) -> Option<FieldError> {
     let field = format!("{path}.values");
     let has_values = requirement["values"].as_array().is_some_and(|values| !values.is_empty());

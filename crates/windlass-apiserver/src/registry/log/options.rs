@@ -1,4 +1,4 @@
-//! `PodLogOptions`: which part of a log is asked for.
+//! `PodLogOptions`: the requested part of a log.
 
 use std::time::SystemTime;
 
@@ -10,11 +10,11 @@ use crate::registry::options::parse_integer;
 use crate::route::Query;
 use crate::wire::ApiError;
 
-/// Which part of a log is asked for, and how it is shown.
+/// The requested part of a log, and the format of the lines.
 pub(super) struct LogOptions {
     pub follow: bool,
     pub previous: bool,
-    /// True if each line begins with its time.
+    /// True if each line begins with a time.
     timestamps: bool,
     tail_lines: Option<usize>,
     limit_bytes: Option<usize>,
@@ -31,7 +31,7 @@ impl LogOptions {
     /// Reads the query of a request for the log of the pod `name`.
     ///
     /// # Errors
-    /// 400 for what is no number or no time, 422 for what is out of range.
+    /// 400 for a malformed number or time, 422 for a value out of range.
     pub(super) fn parse(query: &Query, name: &str) -> Result<Self, ApiError> {
         let flag = |name: &str| query.flag(name).unwrap_or(false);
         let tail = number(query, "tailLines")?;
@@ -71,7 +71,7 @@ impl LogOptions {
         })
     }
 
-    /// Returns what a node is asked for.
+    /// Returns the request for a node.
     pub(super) fn request(&self, now: Timestamp) -> LogRequest {
         LogRequest {
             follow: self.follow,
@@ -93,7 +93,7 @@ impl LogOptions {
         })
     }
 
-    /// Returns what is shown at once of a log whose lines were written at `started`.
+    /// Returns the first part of a log. All lines of the log were written at `started`.
     pub(super) fn first(&self, text: &str, started: Option<Timestamp>, now: Timestamp) -> String {
         let since = self.since(now);
         if since.zip(started).is_some_and(|(since, started)| started < since) {
@@ -105,7 +105,7 @@ impl LogOptions {
         self.next(&shown, started, 0)
     }
 
-    /// Returns what is shown of lines that come after `sent` bytes.
+    /// Returns the lines to send after the first `sent` bytes.
     pub(super) fn next(&self, lines: &str, started: Option<Timestamp>, sent: usize) -> String {
         let mut text = match started.filter(|_| self.timestamps) {
             Some(time) => lines

@@ -1,13 +1,13 @@
-//! What a simulated pod shows as its log.
+//! The log of a simulated pod.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The annotation with the log of all containers. Followed by a dot and a container's name, it holds the log of that
-/// container.
+/// The annotation with the log of all containers. With a dot and a container's name at the end, the
+/// annotation has the log of that container.
 const ANNOTATION: &str = "kubelet.windlass.dev/log";
 
-/// Returns the log of a container, or with `previous` that of its last run.
+/// Returns the log of a container or, with `previous`, of the container's last run.
 ///
 /// # Errors
 /// The container has not run, in the words of the kubelet.
@@ -55,7 +55,7 @@ fn annotation<'a>(pod: &'a Value, container: &str) -> Option<&'a str> {
     text(&format!("{ANNOTATION}.{container}")).or_else(|| text(ANNOTATION))
 }
 
-/// Returns the text of the annotation, which ends with a line end if there is any.
+/// Returns the text of the annotation. A text ends with a line end.
 pub(super) fn text(pod: &Value, container: &str) -> String {
     let mut log = annotation(pod, container).unwrap_or_default().to_owned();
     if !log.is_empty() && !log.ends_with('\n') {
@@ -64,12 +64,12 @@ pub(super) fn text(pod: &Value, container: &str) -> String {
     log
 }
 
-/// Returns whether the container runs. More may come to its log.
+/// Returns whether the container runs. The log of a running container may grow.
 pub(super) fn is_running(pod: &Value, container: &str) -> bool {
     status(pod, container).is_some_and(|status| status.pointer("/state/running").is_some())
 }
 
-/// Returns when the container, or with `previous` its last run, started: the time of all lines.
+/// Returns the start time of the container or, with `previous`, of the last run: the time of all lines.
 pub(super) fn started(pod: &Value, container: &str, previous: bool) -> Option<Timestamp> {
     let status = status(pod, container)?;
     let states: &[&str] = if previous {

@@ -1,11 +1,11 @@
-//! The path and the headers of a request on its way to a pod, and of the reply on its way back.
+//! The path and the headers of a request on the way to a pod, and of the reply on the way back.
 
 use http::Uri;
 use http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, UPGRADE,
 };
 
-/// Headers about one connection, which do not go on.
+/// Headers about a single connection, which are not forwarded.
 const OF_CONNECTION: [&str; 9] = [
     "connection",
     "keep-alive",
@@ -63,7 +63,7 @@ pub(super) fn prefix(path: &str, subpath: &str) -> String {
         .to_owned()
 }
 
-/// Removes the headers that are about one connection.
+/// Removes the headers about a single connection.
 pub(super) fn clean(headers: &mut HeaderMap) {
     let named = headers.get_all(CONNECTION).into_iter().filter_map(|value| value.to_str().ok());
     let named = named.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok());
@@ -76,7 +76,8 @@ pub(super) fn clean(headers: &mut HeaderMap) {
     }
 }
 
-/// Returns the headers of a request for the backend: without credentials, and without those about the client's connection.
+/// Returns the headers of a request for the backend: without credentials, and without headers about the
+/// client's connection.
 pub(super) fn of_request(received: &HeaderMap, uri: &Uri, upgrade: Option<&HeaderValue>) -> HeaderMap {
     let mut headers = received.clone();
     clean(&mut headers);
@@ -101,7 +102,8 @@ pub(super) fn of_request(received: &HeaderMap, uri: &Uri, upgrade: Option<&Heade
     headers
 }
 
-/// Makes a redirect of the backend to one of its own paths a redirect to the path of the proxy. `host` is the backend's.
+/// Rewrites the backend's redirect to a path of the backend into a redirect to the path of the proxy. `host`
+/// is the backend's.
 pub(super) fn rewrite_location(headers: &mut HeaderMap, prefix: &str, host: &str) {
     let Some(location) = headers.get(LOCATION).and_then(|value| value.to_str().ok()) else { return };
     let Ok(uri) = location.parse::<Uri>() else { return };

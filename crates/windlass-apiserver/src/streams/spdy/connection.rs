@@ -1,4 +1,4 @@
-//! A connection of SPDY: the shell around its frames.
+//! A connection of SPDY: the shell around the frames.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -15,7 +15,7 @@ use crate::streams::outlet::{Address, Outlet, Packet, Piece, queue};
 
 /// The most streams that are open at the same time.
 const MAX_STREAMS: usize = 256;
-/// The pieces of one stream that wait to be taken.
+/// The number of waiting pieces of a stream.
 pub(super) const STREAM_PIECES: usize = 4;
 /// The bytes of all streams that wait to be taken.
 const MAX_WAITING: usize = 1 << 20;
@@ -35,11 +35,11 @@ pub(in crate::streams) struct Stream {
     pub(in crate::streams) reset: Arc<CancellationToken>,
     /// The other direction.
     pub(in crate::streams) outlet: Outlet,
-    /// One of the streams that may be open at the same time.
+    /// A slot of the streams that may be open at the same time.
     pub(in crate::streams) slot: OwnedSemaphorePermit,
 }
 
-/// A connection of SPDY in its parts.
+/// The parts of a connection of SPDY.
 pub(in crate::streams) struct Opened<R, W> {
     /// Reads frames until the client leaves.
     pub(in crate::streams) read: R,
@@ -51,7 +51,7 @@ pub(in crate::streams) struct Opened<R, W> {
     pub(in crate::streams) held: mpsc::Sender<Packet>,
 }
 
-/// Begins to speak SPDY. Nothing happens until both `read` and `write` are polled.
+/// Begins to speak SPDY. The connection makes progress only while both `read` and `write` are polled.
 pub(in crate::streams) fn open(
     reader: impl AsyncRead + Unpin,
     writer: impl AsyncWrite + Unpin,
@@ -110,7 +110,7 @@ async fn write(mut writer: impl AsyncWrite + Unpin, mut packets: mpsc::Receiver<
     }
 }
 
-/// Hands the frames of a client to its streams.
+/// Hands the frames of a client to the streams.
 struct Router {
     streams: HashMap<u32, Inlet>,
     queue: mpsc::WeakSender<Packet>,

@@ -6,11 +6,11 @@ use super::headers::{HeaderError, Headers, HeadersReader};
 
 /// The version in control frames. SPDY/3.1 has the frames of version 3.
 const VERSION: u16 = 3;
-/// The largest control frame, without its head. The real clients send a few hundred bytes.
+/// The largest control frame, without the head. Real clients send a few hundred bytes.
 const MAX_CONTROL: usize = 64 << 10;
 /// The largest piece of a data frame that is handed on at once.
 const MAX_PIECE: usize = 32 << 10;
-/// A shorter piece is copied, so that it does not keep the whole buffer.
+/// The length up to which a piece is copied, because a shared piece keeps the whole buffer.
 const MIN_SHARED: usize = 4 << 10;
 
 /// The bytes before the payload of every frame.
@@ -25,10 +25,10 @@ const FLAG_FIN: u8 = 1;
 
 /// The status of a reset: the stream is not known or does not take part in the protocol.
 pub(in crate::streams) const PROTOCOL_ERROR: u32 = 1;
-/// The status of a reset: the stream is refused before anything was done with it.
+/// The status of a reset: the stream is refused before any processing.
 pub(in crate::streams) const REFUSED_STREAM: u32 = 3;
 
-/// What a client has sent.
+/// A frame of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
     /// A new stream.
@@ -96,7 +96,8 @@ impl FrameReader {
     /// Takes the next frame out of `buffer`; `None` if more bytes are needed.
     ///
     /// # Errors
-    /// The bytes are no SPDY/3.1. The connection cannot go on, because its headers are one compressed stream.
+    /// The bytes are not SPDY/3.1. The connection cannot continue, because all headers are a single
+    /// compressed stream.
     pub fn next(&mut self, buffer: &mut BytesMut) -> Result<Option<Frame>, FrameError> {
         loop {
             if let Some(rest) = self.data.take() {
@@ -127,7 +128,7 @@ impl FrameReader {
         }
     }
 
-    /// Takes as much of a data frame as is there. An empty frame is one piece.
+    /// Takes the available part of a data frame. An empty frame is a single piece.
     fn piece(&mut self, mut rest: Rest, buffer: &mut BytesMut) -> Option<Frame> {
         let size = rest.left.min(buffer.len()).min(MAX_PIECE);
         if size == 0 && rest.left > 0 {
@@ -144,10 +145,10 @@ impl FrameReader {
         Some(Frame::Data { id, fin, bytes })
     }
 
-    /// Reads a control frame; `None` if it means nothing to this server.
+    /// Parses a control frame; `None` for a frame without a meaning for this server.
     ///
-    /// The settings and the windows of clients are ignored, as by every Go program: the only peers of this protocol send no window
-    /// updates, and a server that waits for them stalls.
+    /// The settings and the windows of clients are ignored, as by every Go program: the only peers of this
+    /// protocol send no window updates, and a server that waits for window updates stalls.
     fn control(&mut self, kind: u16, flags: u8, mut payload: Bytes) -> Result<Option<Frame>, FrameError> {
         let mut number = || payload.try_get_u32().map_err(|_| FrameError::TooShort(kind));
         Ok(match kind {
@@ -159,7 +160,8 @@ impl FrameReader {
                 Some(Frame::SynStream { id, fin: flags & FLAG_FIN != 0, headers })
             }
             SYN_REPLY | 8 => {
-                // A client answers no stream of ours, but its headers are a part of the compressed stream.
+                // A client answers no stream of the server, but the headers of an answer are a part of the
+                // compressed stream.
                 number()?;
                 self.headers.read(&payload)?;
                 None

@@ -1,16 +1,16 @@
-//! The header blocks of SPDY/3: one compressed stream for all frames of a direction, with a preset dictionary.
+//! The header blocks of SPDY/3: a compressed stream for all frames of a direction, with a preset dictionary.
 
 use bytes::Buf;
 use flate2::{Decompress, FlushDecompress, Status};
 
-/// The most bytes of one block, decompressed.
+/// The largest block, decompressed, in bytes.
 const MAX_BLOCK: usize = 64 << 10;
-/// The dictionary's checksum, which a compressed stream names in its head.
+/// The checksum of the dictionary, in the head of a compressed stream.
 const DICTIONARY_ID: u32 = 0xe3c6_a7c2;
 /// The bit in the head of a compressed stream that says that a checksum follows.
 const HAS_DICTIONARY: u8 = 0x20;
 
-/// The words of the dictionary that have their length before them. The last one is followed by [`REST`].
+/// The words of the dictionary with a preceding length. [`REST`] follows the last word.
 const WORDS: &str = "options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow \
     authorization cache-control connection content-base content-encoding content-language content-length content-location \
     content-md5 content-range content-type date etag expect expires from host if-match if-modified-since if-none-match if-range \
@@ -39,7 +39,7 @@ fn dictionary() -> Vec<u8> {
 /// Why a header block cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
-    /// The compressed stream has another format or another dictionary.
+    /// The compressed stream has a wrong format or a wrong dictionary.
     #[error("the headers are not compressed as SPDY/3 asks for")]
     Compression,
     /// The block is too long.
@@ -55,14 +55,14 @@ pub enum HeaderError {
 pub struct Headers(Vec<(String, String)>);
 
 impl Headers {
-    /// Returns the first value of the header `name`, which is in lower case.
+    /// Returns the first value of the header `name`. `name` is in lower case.
     pub fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(known, _)| known == name)?;
         found.1.split('\0').next()
     }
 }
 
-/// Decompresses the header blocks of one direction, in their order.
+/// Decompresses the header blocks of a direction, in order.
 #[derive(Debug, Default)]
 pub struct HeadersReader(Option<Decompress>);
 
@@ -151,7 +151,8 @@ fn text(block: &mut &[u8]) -> Result<String, HeaderError> {
     Ok(String::from_utf8_lossy(text).into_owned())
 }
 
-/// The header block without headers, for all replies of a connection. Nothing in it is compressed, so that its bytes are known.
+/// The header block without headers, for all replies of a connection. The block is not compressed, and the
+/// bytes are therefore constant.
 #[derive(Debug, Default)]
 pub(super) struct NoHeaders {
     is_begun: bool,

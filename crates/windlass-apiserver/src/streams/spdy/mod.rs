@@ -1,7 +1,7 @@
-//! SPDY/3.1 as the clients of Kubernetes use it: a client opens streams, the server answers.
+//! SPDY/3.1 for the clients of Kubernetes: a client opens streams, and the server answers.
 //!
-//! There is no flow control: Go's implementation, which all of these clients share, has none. A stream whose bytes are not taken keeps
-//! the server from reading the connection after [`connection::STREAM_PIECES`] pieces.
+//! There is no flow control: Go's implementation, which all clients share, has no flow control. A stream
+//! without a reader keeps the server from reading the connection after [`connection::STREAM_PIECES`] pieces.
 
 mod connection;
 mod frame;

@@ -12,17 +12,17 @@ pub enum AdmissionPlugin {
     DefaultTolerationSeconds,
     /// Pods and claims follow the LimitRanges of their namespace.
     LimitRanger,
-    /// Bound claims grow only if their storage class allows it.
+    /// Bound claims grow only if the storage class allows growth.
     PersistentVolumeClaimResize,
     /// Pods get the priority of their PriorityClass.
     Priority,
     /// Writes fit into the ResourceQuotas of their namespace.
     ResourceQuota,
-    /// Pods have a service account, whose token is mounted. A pod without one is refused.
+    /// Pods have a service account, and the token is mounted. A pod without a service account is refused.
     ServiceAccount,
     /// Volumes, claims and volume attributes classes get a finalizer.
     StorageObjectInUseProtection,
-    /// New nodes are not ready, so that no pod is scheduled to them.
+    /// New nodes are not ready: no pod is scheduled to a new node.
     TaintNodesByCondition,
 }
 

@@ -158,8 +158,8 @@ impl Strategy for SigningRequests {
 const SIGNER: &str = "/spec/signerName";
 const CERTIFICATE: &str = "/status/certificate";
 
-/// Returns whether the user may approve or sign requests for a signer: for this one, or for all of its
-/// domain.
+/// Returns whether the user may approve or sign requests for a signer: for this signer, or for all signers of
+/// the domain.
 fn may_act_for(cx: &StrategyContext<'_>, verb: &str, signer: &str) -> bool {
     let domain = signer.split('/').next().unwrap_or_default();
     [signer.to_owned(), format!("{domain}/*")].iter().any(|name| {
@@ -179,7 +179,7 @@ fn bytes_at(object: &Value, pointer: &str) -> Vec<u8> {
     STANDARD.decode(text_at(object, pointer)).unwrap_or_default()
 }
 
-/// Validates a request. What `old` has wrong already may stay wrong.
+/// Validates a request. Errors that `old` already has are ignored.
 fn problems(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let request = Request::parse(&bytes_at(object, "/spec/request"));

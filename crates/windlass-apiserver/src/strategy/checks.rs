@@ -112,7 +112,8 @@ pub(super) fn path_segment(value: &str) -> Vec<String> {
     names::path_segment_name(value, false)
 }
 
-/// Returns the warning about a new object whose name is not a label, although host names contain it.
+/// Returns the warning about a new object with a name that is not a label, although host names contain the
+/// name.
 pub(super) fn dns_label_warning(object: &Value, use_of_name: &str) -> Option<String> {
     let problems = names::dns_1123_label(crate::meta::name(object));
     (!problems.is_empty()).then(|| {

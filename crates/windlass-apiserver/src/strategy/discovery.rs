@@ -24,8 +24,8 @@ const SLICES: Facts = Facts { generation: Generation::All, ..Facts::SPEC };
 
 struct EndpointSlices;
 
-/// Removes the topology of endpoints, which clients cannot write any more. The name of a node that `old` has there moves
-/// to the field for it.
+/// Removes the topology of endpoints, because clients cannot write the topology any more. A node name in
+/// `old`'s topology moves to the node name field.
 fn drop_topology(object: &mut Value, old: &Value) {
     const HOST: &str = "/deprecatedTopology/kubernetes.io~1hostname";
     let known: Vec<&Value> =

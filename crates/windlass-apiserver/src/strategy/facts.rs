@@ -57,18 +57,19 @@ pub(crate) struct Facts {
     pub(crate) orphans_by_default: bool,
     /// The fields that selectors may use, with the JSON pointer to each.
     pub(crate) selectable: &'static [(&'static str, &'static str)],
-    /// What a write to the object and to each subresource may change. A write that is not listed may change all fields.
+    /// The fields that a write to the main resource and to each subresource may change. A write that is not
+    /// listed may change all fields.
     pub(crate) writes: WritesOf,
     /// The time after the last write at which an object is deleted. `None` keeps objects for ever.
     pub(crate) ttl: Option<Duration>,
     /// The annotations that stand for fields of Go's internal type. Tables and partial metadata are made from that type
     /// and do not have them.
     pub(crate) encoding_annotations: &'static [&'static str],
-    /// JSON pointers to defaults that a new object is stored without. Its first update stores them, even if it changes
-    /// nothing else.
+    /// JSON pointers to defaults that a new object is stored without. The first update stores the defaults,
+    /// even without another change.
     pub(crate) late_defaults: &'static [&'static str],
-    /// What does not happen, although kube-apiserver with its controllers would do it. Each create and update of an
-    /// object is answered with a warning that says so.
+    /// The missing effect of the kind, in contrast to kube-apiserver with controllers. The reply to each
+    /// create and update has a warning about the missing effect.
     pub(crate) unenforced: Option<&'static str>,
 }
 
@@ -100,7 +101,7 @@ impl Facts {
         ..Self::SPEC
     };
 
-    /// Returns what a write to the object, or to a subresource of it, may change.
+    /// Returns the fields that a write to the main resource, or to a subresource, may change.
     pub(crate) fn writes(&self, subresource: &str) -> Option<Writes> {
         self.writes.iter().find(|(name, _)| *name == subresource).map(|(_, writes)| *writes)
     }

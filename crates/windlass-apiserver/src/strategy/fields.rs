@@ -1,4 +1,4 @@
-//! Access to the fields of an object. Nothing here panics, whatever the object looks like.
+//! Access to the fields of an object. No function panics, regardless of the object.
 
 use serde_json::{Map, Value};
 
@@ -49,7 +49,7 @@ pub(super) fn items_mut<'a>(
     fields.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut)
 }
 
-/// Returns the `spec` of an object, and inserts it if it is absent.
+/// Returns the `spec` of an object. Inserts a missing `spec`.
 pub(super) fn spec_mut(object: &mut Value) -> &mut Map<String, Value> {
     meta::entry_object(object, "spec")
 }

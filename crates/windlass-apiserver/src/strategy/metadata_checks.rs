@@ -1,8 +1,9 @@
-//! How often kube-apiserver validates the metadata of each kind, which shows in the number of its errors.
+//! The number of times that kube-apiserver validates the metadata of each kind. The number shows in repeated
+//! errors.
 //!
 //! Each object is validated by the generic registry and, mostly, by the strategy of its kind.
 
-/// What the strategy of a kind validates, besides the generic registry.
+/// The metadata that the strategy of a kind validates, besides the generic registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MetadataChecks {
     /// True if the metadata of a new object are validated. Otherwise they are once the rest is valid, and the

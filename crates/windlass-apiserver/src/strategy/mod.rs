@@ -52,7 +52,7 @@ use crate::store::{Derived, ResourceId, Store, View};
 use crate::wire::ApiError;
 use crate::wire::names::NameCheck;
 
-/// What a strategy may read besides the object.
+/// The input of a strategy besides the object.
 pub(crate) struct StrategyContext<'a> {
     /// The clock and the source of randomness.
     pub(crate) env: &'a Env,
@@ -71,7 +71,7 @@ pub(crate) struct StrategyContext<'a> {
     pub(crate) version: &'a str,
     /// The admission plugins that run.
     pub(crate) plugins: AdmissionPlugins,
-    /// True if the write is a dry run, which stores nothing.
+    /// True for a dry run.
     pub(crate) is_dry_run: bool,
     /// The range of the cluster addresses of services.
     pub(crate) service_range: ServiceRange,
@@ -79,7 +79,7 @@ pub(crate) struct StrategyContext<'a> {
     pub(crate) subresource: &'a str,
 }
 
-/// State that strategies derive from other objects. It is derived again only if one of them changes.
+/// State that strategies derive from other objects. The state is derived again only after a change.
 pub(crate) struct Lookups {
     /// The PriorityClasses by name.
     pub(crate) priority_classes: Derived<BTreeMap<String, Value>>,
@@ -134,7 +134,7 @@ pub(crate) enum Grace {
     Seconds(i64),
 }
 
-/// The behaviour of a kind. Each method has a default, which does nothing or follows [`Facts`].
+/// The behaviour of a kind. Each method has a default without an effect, or a default that follows [`Facts`].
 ///
 /// Objects are in the version of the request, defaulted and pruned by the schema. The registry sets the metadata that
 /// the server owns: uid, resource version, generation and timestamps.
@@ -178,8 +178,8 @@ pub(crate) trait Strategy: Send + Sync {
         false
     }
 
-    /// Allocates what is unique in the cluster, such as addresses and ports. Runs after `prepare_create` and
-    /// `prepare_update`, and again if another write took what this object claims.
+    /// Allocates values that are unique in the cluster, such as addresses and ports. Runs after
+    /// `prepare_create` and `prepare_update`, and again if another write took a claimed value.
     fn allocate(
         &self,
         _cx: &StrategyContext<'_>,
@@ -189,13 +189,14 @@ pub(crate) trait Strategy: Send + Sync {
         Ok(())
     }
 
-    /// Returns what no other object of the resource may have, such as `ip/10.0.0.7`. If another object has one of these
-    /// claims when the write is committed, the write begins again with `prepare_create` or `prepare_update`.
+    /// Returns the exclusive claims of the object within the resource, such as `ip/10.0.0.7`. If another
+    /// object has a claim when the write is committed, the write begins again with `prepare_create` or
+    /// `prepare_update`.
     fn claims(&self, _object: &Value) -> Vec<String> {
         Vec::new()
     }
 
-    /// Returns the time after its last write at which an object is deleted. `None` keeps objects for ever.
+    /// Returns the time after the last write at which an object is deleted. `None` keeps objects for ever.
     fn time_to_live(&self) -> Option<Duration> {
         self.facts().ttl
     }
@@ -255,15 +256,16 @@ pub(crate) trait Strategy: Send + Sync {
         }
     }
 
-    /// Takes from `old` what a write to `subresource` may not change. The empty name stands for the object itself.
+    /// Copies the parts that a write to `subresource` may not change from `old`. The empty name stands for
+    /// the main resource.
     fn restrict(&self, subresource: &str, object: &mut Value, old: &Value) {
         if let Some(writes) = self.facts().writes(subresource) {
             writes.restrict(object, old);
         }
     }
 
-    /// Returns the fields, and with each those below it, that the manager of a write to `subresource` does not own. They
-    /// are what the write cannot change, but for some kinds of the real server.
+    /// Returns the fields that the manager of a write to `subresource` does not own, including all fields
+    /// below. Usually the fields that the write cannot change; some kinds differ, as in kube-apiserver.
     fn reset_fields(&self, subresource: &str) -> &'static [&'static str] {
         match self.facts().writes(subresource) {
             Some(Writes::AllBut(paths)) => paths,
@@ -296,7 +298,7 @@ pub(crate) trait Strategy: Send + Sync {
     /// Converts an object to `version`. The caller sets `apiVersion`.
     fn convert(&self, _object: &mut Value, _version: &str) {}
 
-    /// Completes an object without any field set, which bookmarks carry, as Go encodes its internal type.
+    /// Completes an empty object for bookmarks, in Go's encoding of the internal type.
     fn complete_zero(&self, _object: &mut Value) {}
 
     /// Returns the fields that a field selector may use besides `metadata.name` and `metadata.namespace`.

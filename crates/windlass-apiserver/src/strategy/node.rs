@@ -56,7 +56,7 @@ impl Strategy for RuntimeClasses {
     }
 }
 
-/// Validates what a class adds to its pods.
+/// Validates the additions of a class to pods.
 fn validate_pods(class: &Place<'_>, errors: &mut Vec<FieldError>) {
     let overhead = class.at("overhead");
     for (name, amount) in overhead.at("podFixed").shown_under(&overhead, "limits").entries() {

@@ -1,7 +1,7 @@
 //! A value in an object together with its path, for validation.
 //!
-//! Paths cost more than the checks, so [`validate`] checks a value without paths first. Only a value with an error is
-//! checked again with them.
+//! Paths cost more than the checks, so [`validate`] checks a value without paths first. Only a value with an
+//! error is checked again with paths.
 
 use serde_json::{Map, Value};
 use windlass_schema::FieldError;
@@ -50,7 +50,7 @@ impl<'a> Place<'a> {
         pointer.split('/').fold(self.clone(), |place, name| place.at(name))
     }
 
-    /// Returns this value under another path: that of the field `name`, where kube-apiserver reports its errors.
+    /// Returns this value under another path: the path of the field `name`, for errors of kube-apiserver.
     pub(super) fn shown_at(&self, name: &str) -> Self {
         self.to(Some(self.value), |path| join(path, name))
     }
@@ -202,7 +202,7 @@ impl<'a> Place<'a> {
         FieldError::duplicate(self.path(), self.value.clone())
     }
 
-    /// Returns an error about another value, which occurs twice.
+    /// Returns an error about a different value that occurs twice.
     pub(super) fn duplicate_as(&self, value: impl Into<Value>) -> FieldError {
         FieldError::duplicate(self.path(), value)
     }
@@ -212,7 +212,7 @@ impl<'a> Place<'a> {
         FieldError::not_found(self.path(), self.text())
     }
 
-    /// Returns an error about a reference to something absent, with another text.
+    /// Returns an error about a reference to a missing object, with a different text.
     pub(super) fn not_found_as(&self, value: &str) -> FieldError {
         FieldError::not_found(self.path(), value)
     }
@@ -222,7 +222,7 @@ impl<'a> Place<'a> {
         FieldError::not_supported(self.path(), self.text(), known)
     }
 
-    /// Returns an error about another text that is not one of `known`.
+    /// Returns an error about a different text that is not in `known`.
     pub(super) fn unsupported_as(&self, value: impl Into<Value>, known: &[&str]) -> FieldError {
         FieldError::not_supported(self.path(), value, known)
     }
@@ -256,7 +256,7 @@ impl<'a> Place<'a> {
         errors.extend(check(self.text()).into_iter().map(|problem| self.invalid_as(self.text(), problem)));
     }
 
-    /// Reports an empty text, or each problem of another one.
+    /// Reports an empty text, or each problem of a non-empty text.
     pub(super) fn require_check(&self, check: impl FnOnce(&str) -> Vec<String>, errors: &mut Errors) {
         if !self.require(errors) {
             self.check(check, errors);
@@ -277,7 +277,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Reports an empty text as required, and another one if it is not one of `known`.
+    /// Reports an empty text as required, and any other text that is not in `known`.
     pub(super) fn require_one_of(&self, known: &[&str], errors: &mut Errors) {
         if !self.require(errors) && !known.contains(&self.text()) {
             errors.push(self.unsupported(known));

@@ -90,7 +90,8 @@ impl ServiceRange {
         offset < self.len()
     }
 
-    /// Returns the number of addresses at the start that are allocated last, so that clients can choose them.
+    /// Returns the number of addresses at the start that are allocated last, for clients that choose an
+    /// address.
     pub(super) fn reserved(self) -> u32 {
         let size = self.len() + 2;
         if size <= 16 { 0 } else { (size / 16).clamp(16, 256) }

@@ -2,7 +2,7 @@ use windlass_schema::Catalog;
 
 use super::{Writes, of};
 
-/// The kinds whose objects have their effect. A new kind goes here, or its `Facts` say what does not happen.
+/// The kinds with an effect. A new kind is listed here, or the `Facts` of the kind name the missing effect.
 const ENFORCED: &[(&str, &[&str])] = &[
     // `bindings` and the reviews are answered, not stored. A secret for a token of a service account warns.
     (
@@ -74,7 +74,7 @@ fn no_kind_is_stored_without_effect_in_silence() {
 #[test]
 fn each_subresource_that_is_written_says_what_it_writes() {
     let catalog = Catalog::builtin();
-    // `scale` shows another kind, and `exec` and its like write nothing.
+    // `scale` shows another kind, and subresources like `exec` write no object.
     let written = ["status", "finalize", "approval", "ephemeralcontainers", "resize"];
     for version in catalog.group_versions() {
         for resource in &version.resources {

@@ -1,22 +1,22 @@
-//! What a write to an object or to one of its subresources may change.
+//! The fields that a write to the main resource or to a subresource may change.
 
 use serde_json::{Map, Value};
 
 use crate::meta;
 
-/// The fields that a write to an object or to one of its subresources may change.
+/// The fields that a write to the main resource or to a subresource may change.
 ///
 /// A path is a list of field names with dots between them. `[*]` after a name stands for all elements of a list; the
 /// elements are paired by position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Writes {
-    /// All fields but those at these paths, which keep the values of the stored object.
+    /// All fields except the fields at these paths, which keep the values of the stored object.
     AllBut(&'static [&'static str]),
-    /// The fields at these paths. All others keep the values of the stored object.
+    /// The fields at these paths. All other fields keep the values of the stored object.
     Only(&'static [&'static str]),
 }
 
-/// What each subresource writes. The empty name stands for the object itself.
+/// The writable fields of each subresource. The empty name stands for the main resource.
 pub(crate) type WritesOf = &'static [(&'static str, Writes)];
 
 impl Writes {
@@ -44,7 +44,7 @@ impl Writes {
     }
 }
 
-/// Takes the field at a path from `from`, or removes it if `from` does not have it.
+/// Copies the field at a path from `from`, or removes the field if `from` does not have the field.
 fn copy(to: &mut Value, from: &Value, path: &str) {
     let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
     let Some(rest) = rest else {

@@ -1,4 +1,4 @@
-//! Admission webhooks: which are called, with what, and the effect of their answers.
+//! Admission webhooks: the called webhooks, the reviews, and the effect of the responses.
 
 use std::time::{Duration, Instant};
 
@@ -9,14 +9,14 @@ use windlass_patience::stretched;
 
 use crate::harness::{Answer, Api, MERGE_PATCH, Reply, Webhook, lines, plain, rule};
 
-/// The part of a review that says which request it is about.
+/// Returns the part of a review that identifies the request.
 fn request(review: &Value) -> Value {
     let request = review["request"].as_object().unwrap().iter();
     let shown = request.filter(|(field, _)| !matches!(field.as_str(), "object" | "oldObject" | "uid"));
     shown.map(|(field, value)| (field.clone(), value.clone())).collect::<serde_json::Map<_, _>>().into()
 }
 
-/// One line about a review: operation, resource and kind, name, and which objects it has.
+/// Returns a line about a review: operation, resource and kind, name, and the objects.
 fn line(review: &Value) -> String {
     let request = &review["request"];
     let text = |pointer: &str| request.pointer(pointer).and_then(Value::as_str).unwrap_or("-").to_owned();
@@ -277,7 +277,7 @@ async fn a_webhook_chooses_the_error() {
     "#]].assert_eq(&lines(&seen));
 }
 
-/// The name of an object, and what the webhook answers about it.
+/// The name of an object, and the webhook's answer about the object.
 type Case = (&'static str, fn() -> Answer);
 
 /// Creates a ConfigMap for each of these answers, and shows the replies.
@@ -530,7 +530,7 @@ async fn a_service_with_an_external_name_is_called_by_the_name_of_the_service() 
 async fn a_service_without_endpoints_cannot_be_called() {
     let api = Api::start();
     if api.is_shared() {
-        // The real server calls the cluster address, behind which there is nothing without kube-proxy.
+        // The real server calls the cluster address. Without kube-proxy, no program answers there.
         return;
     }
     let ns = api.namespace().await;
@@ -1091,7 +1091,7 @@ async fn a_patch_that_does_not_apply_is_explained() {
     "#]].assert_eq(&lines(&seen));
 }
 
-/// Part of each line of [`what_a_configuration_may_say_is_validated`]: what a webhook has besides what it needs.
+/// A part of each line of [`what_a_configuration_may_say_is_validated`]: the optional fields of a webhook.
 fn odd_webhooks() -> Vec<(&'static str, Value)> {
     let rules = |operations: &[&str], groups: &[&str], versions: &[&str], resources: &[&str]| {
         json!({"rules": [{

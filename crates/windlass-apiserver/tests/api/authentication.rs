@@ -1,4 +1,4 @@
-//! Who a request is from.
+//! The user of a request.
 
 use std::time::{Duration, Instant};
 

@@ -10,7 +10,8 @@ const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const API_SERVICES: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
 const FLOW_CONTROL: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
 
-/// The objects of a list that the server made, one a line, without what differs between two servers.
+/// Returns the objects of a list that the server made, an object a line, without parts that differ between
+/// two servers.
 async fn objects(api: &Api, path: &str, own: impl Fn(&Value) -> bool) -> String {
     let items = api.get(path).await.is(200).at("/items");
     let shown = items.as_array().unwrap().iter().filter(|object| own(object)).map(|object| {
@@ -24,7 +25,7 @@ async fn objects(api: &Api, path: &str, own: impl Fn(&Value) -> bool) -> String 
                 condition.as_object_mut().unwrap().remove("lastTransitionTime");
             }
         }
-        // Who fills in these rules, and when, is another matter.
+        // The author of these rules, and the time, are tested elsewhere.
         if object.get("aggregationRule").is_some() {
             object.as_object_mut().unwrap().remove("rules");
         }

@@ -1,4 +1,4 @@
-//! Defaults of the built-in kinds, and what they refuse.
+//! Defaults of the built-in kinds, and refused objects.
 
 use expect_test::expect;
 use serde_json::{Value, json};

@@ -51,7 +51,7 @@ fn condition(kind: &str) -> Value {
     json!({"status": {"conditions": [{"type": kind, "status": "True", "reason": "Test"}]}})
 }
 
-/// The reply without the request, which differs from run to run, and without its own warnings.
+/// Returns the reply without the request, which differs between runs, and without warnings about the request.
 fn shown(reply: &Reply) -> String {
     let text = reply.to_string();
     let lines = text.lines().filter(|line| !line.contains("stored, but not enforced"));
@@ -195,7 +195,7 @@ async fn an_approval_is_final() {
         group="certificates.k8s.io" kind="CertificateSigningRequest" name="csr-ID"
         - FieldValueForbidden status.conditions: Forbidden: updates may not remove a condition of type "Approved"
     "#]].assert_eq(&lines(&seen));
-    // An approval changes nothing else, and the object itself no condition.
+    // An approval changes only conditions, and the main resource changes no condition.
     let more = json!({"spec": {"signerName": "other.com/a"}, "status": {"certificate": certificate()}});
     let kept = api.patch(&approval, MERGE_PATCH, more).await.is(200);
     assert_eq!(

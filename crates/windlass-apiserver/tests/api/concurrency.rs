@@ -68,7 +68,7 @@ async fn writers_and_watchers(api: Api) {
     }
 }
 
-/// What the writers did, in no particular order.
+/// The actions of the writers, in no particular order.
 #[derive(Default)]
 struct Log {
     /// The replies to creates, updates and patches.
@@ -98,7 +98,7 @@ async fn write(api: Arc<Api>, path: String, number: u32, log: Arc<Mutex<Log>>) {
         };
         match reply.code {
             200 | 201 if operation < 7 => log.lock().unwrap().written.push(reply.json()),
-            // Others may have created or deleted it in between.
+            // Other writers may have created or deleted the object in between.
             200 | 404 | 409 => {}
             _ => panic!("unexpected: {reply}"),
         }
@@ -109,7 +109,7 @@ fn object(api: &Api, name: &str, color: &str, value: &str) -> Value {
     json!({"metadata": {"name": name, "labels": {"test": api.id, "color": color}}, "data": {"by": value}})
 }
 
-/// Which objects a list or a watch is about.
+/// The objects of a list or a watch.
 #[derive(Clone)]
 struct Scope {
     path: String,
@@ -188,7 +188,7 @@ impl Watcher {
     async fn run(mut self, api: Arc<Api>) -> Self {
         while self.syncing || !self.objects.contains_key(&self.until) {
             let Some(event) = self.watch.next_or_end().await else {
-                // The real server closes a watch whose client is slow. The client resumes it.
+                // The real server closes the watch of a slow client. The client resumes the watch.
                 assert!(api.is_shared() && !self.syncing, "the watch ended");
                 let Scope { path, selector } = &self.scope;
                 self.watch = api.watch(&format!("{path}?{selector}&resourceVersion={}", self.last)).await;

@@ -1,4 +1,4 @@
-//! `exec`, `attach`, `portforward` and `proxy`: who may ask for them, and what webhooks see.
+//! `exec`, `attach`, `portforward` and `proxy`: the needed rights, and the reviews of webhooks.
 
 use expect_test::expect;
 use http::Method;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Answer, Api, Webhook, lines, plain, rule};
 
-/// Two pods in a namespace: one on no node, and one with two containers.
+/// Creates two pods in a namespace: a pod without a node, and a pod with two containers.
 async fn pods(api: &Api, ns: &str) -> String {
     let pods = format!("/api/v1/namespaces/{ns}/pods");
     for (name, containers) in [("one", vec!["c"]), ("two", vec!["c", "d"])] {

@@ -1,4 +1,4 @@
-//! Conversion webhooks: when they are called, with what, and what they may change.
+//! Conversion webhooks: the calls, the reviews, and the allowed changes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,7 +36,7 @@ fn boxes(id: &str, hook: &Webhook) -> Value {
     })
 }
 
-/// Converts one object as its definition means it.
+/// Converts an object like the definition.
 fn converted(object: &Value, wanted: &str) -> Value {
     let mut object = object.clone();
     object["apiVersion"] = json!(wanted);
@@ -212,7 +212,8 @@ async fn a_review_names_the_version_wanted() {
 async fn a_list_is_one_call_and_is_converted_once() {
     let api = Api::start();
     if api.is_shared() {
-        // The real server converts each object of a list by itself, and keeps them in the cache of its watch.
+        // The real server converts each object of a list separately, and keeps the objects in the cache of
+        // the watch.
         return;
     }
     let hook = Webhook::start(|_, review| Answer::Converted(convert_all(review))).await;

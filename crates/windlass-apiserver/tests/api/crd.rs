@@ -548,7 +548,7 @@ async fn a_change_of_the_schema_takes_effect() {
     let weight = json!([{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/weight", "value": {"type": "integer", "default": 5}}]);
     let changed = api.patch(&definition, crate::harness::JSON_PATCH, weight).await.is(200);
     assert_eq!(changed.at("/metadata/generation"), 2);
-    // What was stored before gets the new default when it is read.
+    // Objects that were stored before get the new default on a read.
     api.eventually(&format!("{path}/a"), |reply| reply.at("/spec/weight") == 5).await;
     body["metadata"]["name"] = json!("b");
     let after = api.post(&path, body).await.is(201);

@@ -1,4 +1,4 @@
-//! What the schema of a definition does to its objects: defaults, pruning, validation.
+//! The effects of a definition's schema on objects: defaults, pruning, validation.
 
 use expect_test::expect;
 use serde_json::{Value, json};

@@ -38,7 +38,7 @@ async fn a_forbidden_request_with_a_large_body_gets_its_reply_over_http1() {
     tokio::time::timeout(deadline(), connection.read_exact(&mut reply)).await.expect("a reply").unwrap();
     assert_eq!(String::from_utf8_lossy(&reply), "HTTP/1.1 403");
 
-    // A client that writes all of its body before it reads still finds the reply.
+    // A client that writes the whole body before reading still finds the reply.
     let body = "v".repeat(200_000);
     let head = format!("POST {MAPS} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", body.len());
     let mut connection = api.anonymous().connect().await;

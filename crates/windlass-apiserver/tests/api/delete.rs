@@ -178,7 +178,7 @@ async fn the_propagation_policy_becomes_a_finalizer() {
         ("Background", json!(["example.com/guard"])),
     ] {
         let mut body = widget(&api, &policy.to_lowercase());
-        // A finalizer of its own, so that no garbage collector is done before we look.
+        // An extra finalizer: no garbage collector is done before the test looks.
         body["metadata"]["finalizers"] = json!(["example.com/guard"]);
         api.post(&path, body).await.is(201);
         let path = format!("{path}/{}", policy.to_lowercase());

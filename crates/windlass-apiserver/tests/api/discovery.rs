@@ -1,4 +1,4 @@
-//! What a client finds out before it does anything.
+//! The first requests of a client.
 
 use expect_test::expect;
 use http::Method;

@@ -1,4 +1,4 @@
-//! What a client gets for a request that makes no sense.
+//! Replies to requests that make no sense.
 
 use expect_test::expect;
 use http::Method;
@@ -285,7 +285,7 @@ async fn parameters_that_are_no_parameters() {
 async fn of_very_many_errors_the_first_are_listed() {
     let api = Api::start();
     if api.is_shared() {
-        // It lists them all.
+        // The real server lists all errors.
         return;
     }
     let ns = api.namespace().await;

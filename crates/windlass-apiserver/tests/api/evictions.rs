@@ -20,7 +20,8 @@ async fn running(api: &Api, ns: &str, name: &str, ready: &str) -> String {
     path
 }
 
-/// A budget for pods with the label `app: web`, with a status as its controller would write it, and its path.
+/// Creates a budget for pods with the label `app: web`, with a controller's status. Returns the path of the
+/// budget.
 async fn budget(api: &Api, ns: &str, spec: Value, status: Value) -> String {
     let budgets = format!("/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets");
     let mut body = json!({

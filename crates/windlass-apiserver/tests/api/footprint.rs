@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use windlass_apiserver::Server;
 
-/// The bound is generous: it holds without optimisation on a busy machine. The benchmark has the real one.
+/// The bound is generous: the bound holds without optimisation on a busy machine. The benchmark has the real
+/// bound.
 #[test]
 fn a_server_is_built_in_a_fraction_of_a_second() {
     Server::builder().build().unwrap();

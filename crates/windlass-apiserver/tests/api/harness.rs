@@ -1,4 +1,4 @@
-//! What the tests share: a server to talk to, requests, replies and watches.
+//! The common parts of the tests: a server, requests, replies and watches.
 
 mod host;
 mod kubeconfig;
@@ -43,9 +43,9 @@ pub(crate) fn lines(texts: &[String]) -> String {
     texts.iter().flat_map(|text| [text.as_str(), "\n"]).collect()
 }
 
-/// One test's view of a server: an embedded one of its own, or the real one that `WINDLASS_TEST_KUBECONFIG` names.
+/// A test's view of a server: a separate embedded server, or the real server of `WINDLASS_TEST_KUBECONFIG`.
 ///
-/// What it created through [`Api::namespace`] and [`Api::crd`] is deleted when it is dropped.
+/// Dropping the value deletes the objects of [`Api::namespace`] and [`Api::crd`].
 pub(crate) struct Api {
     transport: Arc<Transport>,
     credentials: Credentials,
@@ -106,7 +106,7 @@ impl Api {
         }
     }
 
-    /// The same server as another user, whom this one impersonates.
+    /// Returns the same server as another user. This user impersonates the other user.
     pub(crate) fn impersonating(&self, user: &str, groups: &[&str]) -> Self {
         let mut headers = vec![("impersonate-user", user.to_owned())];
         headers.extend(groups.iter().map(|group| ("impersonate-group", (*group).to_owned())));
@@ -159,7 +159,7 @@ impl Api {
         self.transport.is_shared()
     }
 
-    /// Makes an embedded server forget what was; a real one does so by itself, after some minutes.
+    /// Makes an embedded server forget the history; a real server forgets after some minutes.
     pub(crate) fn compact(&self) {
         self.transport.compact();
     }
@@ -309,7 +309,7 @@ impl Request<'_> {
         Reply::read(response, id).await
     }
 
-    /// Sends the body so far, over HTTP/2, without ever ending it.
+    /// Sends the body without the end, over HTTP/2.
     pub(crate) async fn send_unfinished(self) -> Reply {
         let id = self.api.id.clone();
         let first = futures::stream::iter([Ok(http_body::Frame::data(self.body))]);

@@ -1,4 +1,4 @@
-//! What lives longer than a request, and what does not: events that expire, and servers that go on from another.
+//! Lifetimes beyond a request: events that expire, and servers that continue from another server.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

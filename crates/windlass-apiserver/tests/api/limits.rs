@@ -11,7 +11,7 @@ async fn limit(api: &Api, ns: &str, name: &str, limits: Value) {
     let range = json!({"metadata": {"name": name}, "spec": {"limits": limits}});
     let path = format!("/api/v1/namespaces/{ns}/limitranges");
     api.post(&path, range).await.is(201);
-    // The real server hears of it a moment later, and fills in its defaults from then on.
+    // The real server sees the limit range a moment later, and sets defaults from then on.
     let probe = pod("probe", json!([{"name": "a", "image": "x"}]), json!([]));
     let pods = format!("/api/v1/namespaces/{ns}/pods?dryRun=All");
     soon(api, async || api.post(&pods, probe.clone()).await.at("/spec/containers/0/resources") != json!({}))

@@ -1,10 +1,10 @@
-//! What quotas and limit ranges may say.
+//! Validation of quotas and limit ranges.
 
 use serde_json::{Value, json};
 
 use crate::harness::Api;
 
-/// Creates the object in a dry run, and returns the causes for which it is refused, sorted.
+/// Creates the object in a dry run, and returns the causes of the refusal, sorted.
 async fn refused(api: &Api, path: &str, spec: Value) -> Vec<String> {
     let reply =
         api.post(&format!("{path}?dryRun=All"), json!({"metadata": {"name": "a"}, "spec": spec})).await;

@@ -1,10 +1,11 @@
-//! What a Kubernetes API server does, stated through HTTP.
+//! The behaviour of a Kubernetes API server, tested over HTTP.
 //!
 //! Every test talks to an embedded server of its own, in process or, if `WINDLASS_TEST_TLS` is set, over TLS. If
 //! `WINDLASS_TEST_KUBECONFIG` names a kubeconfig, the tests talk to that server instead.
 //!
-//! The expectations were recorded from kube-apiserver 1.36 (`cargo xtask control-plane`). Where the two servers differ, the
-//! real one is right. `UPDATE_EXPECT=1` records anew; use it with a real server only.
+//! The expectations were recorded from kube-apiserver 1.36 (`cargo xtask control-plane`). Where the two
+//! servers differ, the real server is right. `UPDATE_EXPECT=1` records again; use the variable only with a
+//! real server.
 
 #![allow(clippy::unwrap_used, reason = "a test that is wrong about a reply fails there and then")]
 
@@ -12,7 +13,7 @@ mod harness;
 
 mod fixtures;
 
-// What a client finds out first.
+// The first requests of a client.
 mod discovery;
 mod openapi;
 mod reviews;
@@ -39,7 +40,7 @@ mod status;
 mod stored_forms;
 mod subresources;
 
-// Who asks, and how.
+// Users and authentication.
 mod apply;
 mod authentication;
 mod deadlines;
@@ -49,7 +50,7 @@ mod suites;
 mod tokens;
 mod twins;
 
-// Many clients at once, and one server after another.
+// Many clients at once, and a series of servers.
 mod concurrency;
 mod lifetimes;
 mod restarts;

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::fixtures::config_map;
 use crate::harness::{Answer, Api, Webhook, deadline, lines, rule};
 
-/// The value of the sample with this name and these labels, in any order; 0 without one.
+/// Returns the value of the sample with this name and these labels, in any order; 0 without such a sample.
 async fn value(api: &Api, name: &str, labels: &[(&str, &str)]) -> f64 {
     let page = String::from_utf8(api.get("/metrics").await.is(200).body.to_vec()).unwrap();
     let pairs: Vec<String> = labels.iter().map(|(label, value)| format!("{label}=\"{value}\"")).collect();
@@ -168,7 +168,7 @@ async fn authentication_is_counted() {
     let count = async |result| value(&api, "authentication_attempts", &[("result", result)]).await;
     let before = (count("success").await, count("error").await);
     api.with_token("no-such-token").get("/api").await.is(401);
-    // The real server counts a request when it is done, and its duration after that.
+    // The real server counts a request at the end, and the duration later.
     let measured =
         async || value(&api, "authentication_duration_seconds_count", &[("result", "error")]).await;
     let start = std::time::Instant::now();

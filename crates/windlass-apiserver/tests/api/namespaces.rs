@@ -1,4 +1,4 @@
-//! Namespaces: what is there from the start, and how they end.
+//! Namespaces: the initial namespaces, and the end of a namespace.
 
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ async fn a_deleted_one_is_terminating_and_takes_nothing_new() {
     let widgets = widgets_path(&api).await;
     let ns = format!("ns-{}", api.id);
     let maps = format!("/api/v1/namespaces/{ns}/configmaps");
-    // Something that stays, so that no namespace controller can be done.
+    // An object that stays: no namespace controller can finish.
     let mut guard = config_map("guard");
     guard["metadata"]["finalizers"] = json!(["example.com/guard"]);
     api.post(&maps, guard).await.is(201);

@@ -1,4 +1,5 @@
-//! What is stored without effect says so, on the embedded server. A real one has all controllers and plugins.
+//! Kinds without an effect: the embedded server sends a warning. A real server has all controllers and
+//! plugins.
 
 use expect_test::expect;
 use serde_json::{Value, json};

@@ -25,7 +25,7 @@ async fn pages_follow_each_other_at_one_version() {
     let first = api.get(&format!("{path}?limit=2")).await.is(200);
     assert_eq!(first.names(), ["a", "b"]);
     assert_eq!(first.at("/metadata/remainingItemCount"), 3);
-    // What changes meanwhile is not seen by the pages that follow.
+    // The following pages do not show later changes.
     api.delete(&format!("{path}/c")).await.is(200);
     api.post(&path, secret("cc")).await.is(201);
     let token = first.text_at("/metadata/continue");

@@ -1,4 +1,4 @@
-//! What only pods have: a node, a priority, a log.
+//! Features of pods only: a node, a priority, a log.
 
 use std::time::{Duration, Instant};
 
@@ -129,7 +129,7 @@ async fn a_log_is_followed_until_its_container_ends() {
 async fn a_pod_with_many_tolerations_is_updated_quickly() {
     let api = Api::start();
     if api.is_shared() {
-        // It compares every toleration with every other one.
+        // The real server compares every toleration with every other toleration.
         return;
     }
     let ns = api.namespace().await;

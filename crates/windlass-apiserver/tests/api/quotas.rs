@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Api, MERGE_PATCH, Reply, deadline, lines};
 
-/// Creates a quota whose status says that nothing is used, and waits until the server knows it.
+/// Creates a quota with a status of no usage, and waits until the server knows the quota.
 async fn quota(api: &Api, ns: &str, name: &str, spec: Value) -> String {
     let quotas = format!("/api/v1/namespaces/{ns}/resourcequotas");
     let mut object =
@@ -244,7 +244,7 @@ async fn concurrent_writes_never_exceed_a_quota() {
 async fn a_write_that_fails_charges_nothing() {
     let api = Api::start();
     if api.is_shared() {
-        // The real server charges first, and its controller corrects it later.
+        // The real server charges first, and the controller corrects the usage later.
         return;
     }
     let ns = api.namespace().await;

@@ -1,4 +1,4 @@
-//! What roles and bindings allow, and the checks against escalation.
+//! The rights of roles and bindings, and the checks against escalation.
 
 use expect_test::expect;
 use http::Method;
@@ -413,7 +413,7 @@ async fn aggregated_roles_follow_the_roles_that_they_select() {
     assert_eq!(rules().await, json!([nodes[0], pods[0]]));
     api.delete(&format!("{CLUSTER_ROLES}/part")).await.is(200);
     assert_eq!(rules().await, nodes);
-    // What is written by hand does not stay.
+    // Rules that are written by hand do not stay.
     api.patch(&format!("{CLUSTER_ROLES}/sum"), MERGE_PATCH, json!({"rules": pods})).await.is(200);
     assert_eq!(rules().await, nodes);
     let view = api.get(&format!("{CLUSTER_ROLES}/view")).await.is(200).at("/rules");

@@ -68,7 +68,7 @@ async fn errors_are_those_of_the_real_server() {
         let causes = reply.at("/details/causes").as_array().cloned().unwrap_or_default();
         let fields: Vec<Value> = causes.iter().map(|cause| cause["field"].clone()).collect();
         if api.is_shared() && fields.len() > 1 {
-            // The order in which the real server finds them is random.
+            // The order of errors in the real server is random.
             assert_eq!(reply.code, 422, "{reply}");
             assert_eq!(fields.len(), case["fields"].as_array().unwrap().len(), "{reply}");
             continue;
@@ -109,7 +109,7 @@ async fn no_value_in_any_place_is_an_internal_error() {
         let mut places = Vec::new();
         pointers(&case["object"], "", &mut places);
         for (index, place) in places.iter().enumerate() {
-            // Another odd value in each place: all of them meet many places.
+            // A different odd value in each place: the steps together cover many places.
             for step in 0..3 {
                 let mut object = case["object"].clone();
                 *object.pointer_mut(place).unwrap() = odd[(number + index * 3 + step) % odd.len()].clone();

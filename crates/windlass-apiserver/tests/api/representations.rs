@@ -350,7 +350,8 @@ async fn yaml_is_given_when_asked_for() {
 
 #[tokio::test]
 async fn large_replies_are_compressed_when_the_client_can() {
-    // In process even if the other tests go over TLS: the embedded server compresses nothing for its own machine.
+    // In process even if the other tests go over TLS: the embedded server does not compress replies for the
+    // same machine.
     let api = Api::start();
     let api = if api.is_shared() { api } else { Api::embedded(&Server::builder().build().unwrap()) };
     let ns = api.namespace().await;

@@ -1,4 +1,5 @@
-//! Resource versions across servers and beyond the present. These tests set the clock, so they run on embedded servers only.
+//! Resource versions across servers and beyond the present. The tests set the clock, and therefore run on
+//! embedded servers only.
 
 use jiff::Timestamp;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Questions to the server about who one is and what one may do.
+//! Questions to the server about the user and the user's rights.
 
 use expect_test::expect;
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! What is refused before an object is looked at: paths, methods and media types, the unusual ones too.
+//! Requests that are refused before an object is read: paths, methods and media types, including unusual
+//! values.
 
 use expect_test::expect;
 use http::Method;
@@ -7,7 +8,7 @@ use serde_json::json;
 use crate::fixtures::{config_map, deployment, group, pod, widgets_path};
 use crate::harness::{Api, MERGE_PATCH, Reply, STRATEGIC_PATCH, lines};
 
-/// The code of a reply, and its message or the kind of its object.
+/// Returns the code of a reply, and the message or the kind of the object.
 fn brief(reply: &Reply) -> String {
     let text = String::from_utf8_lossy(&reply.body).into_owned();
     let json: serde_json::Value = serde_json::from_slice(&reply.body).unwrap_or_default();

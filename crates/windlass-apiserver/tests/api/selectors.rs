@@ -219,7 +219,7 @@ async fn jobs_name_the_field_that_they_do_not_support() {
 async fn a_long_selector_lets_others_in() {
     let api = Api::start();
     if api.is_shared() {
-        // It has threads of its own.
+        // The real server has several threads.
         return;
     }
     let ns = api.namespace().await;

@@ -1,4 +1,4 @@
-//! Settings of a server that change what it serves.
+//! Settings of a server that change the served objects.
 
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -55,7 +55,8 @@ fn service(name: &str, address: &str) -> Value {
     json!({"metadata": {"name": name}, "spec": spec})
 }
 
-/// The range of a server, the address of its own service, and what it says about an address elsewhere.
+/// Returns the service range of a server, the address of the server's own service, and the error about an
+/// address elsewhere.
 async fn range(api: &Api, services: &str) -> Vec<String> {
     let range = api.get("/apis/networking.k8s.io/v1/servicecidrs/kubernetes").await.is(200);
     let own = api.get("/api/v1/namespaces/default/services/kubernetes").await.is(200);

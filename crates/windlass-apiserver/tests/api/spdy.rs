@@ -155,7 +155,7 @@ async fn streams_beyond_the_limit_are_refused() {
     client.receive(|client| client.refused.len() == 5).await;
 }
 
-/// Answers with the reverse of what it gets, after the client's end. Returns the port.
+/// Answers with the reverse of the input, after the client's end. Returns the port.
 async fn reverse() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -198,7 +198,7 @@ async fn a_forwarded_connection_ends_in_each_direction_by_itself() {
     let (reply, mut client) = upgrade(&api, &path, "portforward.k8s.io").await;
     assert!(reply.starts_with("http/1.1 101 "), "{reply}");
     forward(&mut client, reverse().await).await;
-    // A port at which nothing listens.
+    // A port without a listener.
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port().to_string();
     for (id, kind) in [(101, "error"), (103, "data")] {
         client.open(id, &[("streamtype", kind), ("port", &closed), ("requestid", "x")]).await;

@@ -1,4 +1,4 @@
-//! What a write stores, and when one that changes nothing is a write after all.
+//! The stored form of a write, and unchanged objects that are written nevertheless.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::harness::{Answer, Api, MERGE_PATCH, Webhook, rule};
 
 const APPLY: &str = "application/apply-patch+yaml";
 
-/// Serves widgets in two versions, of which `v1` is stored, with these properties of `spec`.
+/// Serves widgets in two versions, with `v1` as the storage version, and with these properties of `spec`.
 async fn two_versions(api: &Api, v1: Value, v2: Value) -> [String; 2] {
     let ns = api.namespace().await;
     let mut definition = widgets(api);
@@ -61,7 +61,7 @@ async fn managers_go_if_the_object_does_not_fit_their_version() {
     let version = api.post(&paths[1], body).await.is(201).version();
     let with_default = json!({"a": text, "b": {"type": "string", "default": "new"}});
     redefine(&api, &paths, with_default, json!({"a": text})).await;
-    // In version 1 the object has a field that version 2, the one of its manager, does not know.
+    // In version 1, the object has a field that version 2, the version of the manager, does not know.
     let patched = api.patch(&format!("{}/x", paths[0]), MERGE_PATCH, json!({})).await.is(200);
     assert_eq!(patched.at("/metadata/managedFields"), Value::Null);
     assert_ne!(patched.version(), version);
@@ -143,7 +143,7 @@ async fn the_first_version_of_autoscalers_has_the_status_in_annotations_of_its_m
     let managers = patched.at("/metadata/managedFields").to_string();
     assert!(managers.contains("f:autoscaling.alpha.kubernetes.io/current-metrics"), "{managers}");
     assert_ne!(patched.version(), version);
-    // The status is kept as it is stored: written in version 1, it has no `averageValue`.
+    // The status keeps the stored form: written in version 1, the status has no `averageValue`.
     api.patch(&format!("{path}/x/status"), MERGE_PATCH, status.clone()).await.is(200);
     let labels = json!({"metadata": {"labels": {"a": "b"}}});
     let version = api.patch(&format!("{path}/x"), MERGE_PATCH, labels).await.is(200).version();

@@ -24,7 +24,7 @@ fn text(reply: &Reply) -> String {
 
 type Socket = WebSocketStream<TlsStream<TcpStream>>;
 
-/// What a command has sent, by its channel.
+/// The output of a command, by channel.
 #[derive(Debug, Default, PartialEq)]
 struct Heard {
     stdout: String,
@@ -216,7 +216,7 @@ async fn unused_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port()
 }
 
-/// Answers one HTTP request with what it asked for, in the body. Returns the port.
+/// Answers an HTTP request with the request in the body. Returns the port.
 async fn http() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -1,4 +1,4 @@
-//! What a write to a subresource may change: everything else stays as it was stored.
+//! The fields that a write to a subresource may change: all other fields keep the stored values.
 
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn forge(pod: &mut Value) {
 #[track_caller]
 fn is_not_forged(reply: &Reply) {
     let mut object = reply.json();
-    // What was tried is recorded there, on the real server too.
+    // The managers record the attempt, on the real server too.
     object["metadata"]["managedFields"].take();
     assert!(!object.to_string().contains("forged"), "{reply}");
     assert_eq!(reply.at("/status/phase"), "Pending");

@@ -1,4 +1,4 @@
-//! What the suites of other projects found.
+//! Findings of the test suites of other projects.
 
 use expect_test::expect;
 use http::Method;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Api, MERGE_PATCH, Reply};
 
-/// A definition of versions, each with whether it is served. The last one is stored.
+/// Returns a definition with versions, and true for each served version. The last version is stored.
 fn things(id: &str, versions: &[(&str, bool)]) -> Value {
     let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
         "a": {"type": "string"}, "b": {"type": "string"}

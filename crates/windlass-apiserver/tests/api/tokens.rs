@@ -1,4 +1,4 @@
-//! Tokens of service accounts: what they are bound to, and for whom they are.
+//! Tokens of service accounts: bound objects and audiences.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,4 +1,5 @@
-//! What this server does not do, it says. The real one does it, so these tests run on embedded servers only.
+//! Features that this server does not support: the server reports an error. The tests run on embedded servers
+//! only, because the real server supports the features.
 
 use serde_json::json;
 use windlass_apiserver::Server;

@@ -1,4 +1,4 @@
-//! What the kinds refuse in their own fields.
+//! Validation of the kinds' own fields.
 
 use std::fmt::Write as _;
 

@@ -76,7 +76,7 @@ fn refusal<S>(opened: Result<S, Error>) -> u16 {
 async fn a_watch_answers_with_the_one_subprotocol_that_is_offered() {
     let api = Api::start();
     let path = "/api/v1/namespaces?watch=true";
-    // A client refuses an answer without one of those that it offered.
+    // A client refuses a response without an offered subprotocol.
     api.websocket_with(path, "base64.binary.k8s.io").await.unwrap();
     api.websocket_with(path, "something.else").await.unwrap();
     assert_eq!(refusal(api.websocket_with(path, "one, two").await), 400);

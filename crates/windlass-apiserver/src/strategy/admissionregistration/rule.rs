@@ -23,7 +23,7 @@ pub(super) fn validate_rule(rule: &Place<'_>, errors: &mut Errors) {
     rule.at("scope").one_of(&SCOPES, errors);
 }
 
-/// Checks that a list has an element, and that `*` is its only one.
+/// Checks that a list is not empty, and that `*` is the only element of a list with `*`.
 fn require_all_or_some(list: &Place<'_>, elements: &str, errors: &mut Errors) {
     if list.is_empty() {
         errors.push(list.required(""));

@@ -11,7 +11,7 @@ pub(in crate::strategy) struct Counters {
     pub(in crate::strategy) fields: &'static [&'static str],
     /// The counters that are at most `replicas`.
     pub(in crate::strategy) below_total: &'static [&'static str],
-    /// What the error calls `readyReplicas`, which `availableReplicas` does not exceed. Empty if it may.
+    /// The error's name of `readyReplicas`, the upper limit of `availableReplicas`. Empty without this limit.
     pub(in crate::strategy) ready: &'static str,
     /// True if `collisionCount` only grows.
     pub(in crate::strategy) collisions: bool,

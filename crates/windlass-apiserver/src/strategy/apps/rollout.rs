@@ -65,7 +65,7 @@ pub(in crate::strategy) fn validate_rollout(spec: &Value, errors: &mut Vec<Field
     }
 }
 
-/// Validates the rolling update of a daemon set, which either removes pods first or adds them first.
+/// Validates the rolling update of a daemon set, which either removes pods first or adds pods first.
 pub(super) fn validate_daemon_rollout(spec: &Value) -> Vec<FieldError> {
     place::validate(
         "spec.updateStrategy.rollingUpdate",

@@ -212,8 +212,8 @@ fn validate_rolling_update(rolling: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-/// Returns the spec as its pods will be: with volumes for the claims, and without the host names that the controller
-/// sets. `None` if that changes nothing.
+/// Returns the spec of future pods: with volumes for the claims, and without the host names that the
+/// controller sets. Returns `None` for an unchanged spec.
 fn with_claims(spec: &Value) -> Option<Value> {
     let templates = list_at(spec, "/volumeClaimTemplates");
     let pod = spec.pointer("/template/spec").and_then(Value::as_object)?;

@@ -65,11 +65,11 @@ pub(in crate::strategy) fn validate_template(spec: &Value, kind: &str, errors: &
     true
 }
 
-/// What a selector says about the labels of the template.
+/// The match between a selector and the labels of the template.
 enum Selector {
     /// The selector is not valid.
     Invalid,
-    /// Whether the selector matches. An empty one does.
+    /// True if the selector matches. An empty selector matches.
     Matching(bool),
 }
 
@@ -149,7 +149,8 @@ pub(in crate::strategy) fn label_selector(selector: &Place<'_>, errors: &mut Err
     }
 }
 
-/// Returns the warnings about a workload: about its template, and about the name of a new one if pods have it.
+/// Returns the warnings about a workload: about the template, and about the name of a new workload if pods
+/// have the name.
 pub(in crate::strategy) fn template_warnings(
     object: &Value,
     old: Option<&Value>,

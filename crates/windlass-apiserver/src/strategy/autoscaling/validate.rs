@@ -19,7 +19,7 @@ const METRICS: [(&str, &str); 5] = [
     ("Resource", "resource"),
 ];
 
-/// Which versions of the objects that are referred to are accepted.
+/// The accepted versions of referenced objects.
 #[derive(Clone, Copy)]
 struct References {
     any_version: bool,

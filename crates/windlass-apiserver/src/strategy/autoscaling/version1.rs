@@ -1,4 +1,4 @@
-//! `autoscaling/v1`: it has a field for CPU utilization only; what else an autoscaler has is in annotations.
+//! `autoscaling/v1` has a field for CPU utilization only; annotations have the other fields of an autoscaler.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 /// The annotations that hold what version 1 has no fields for.
 pub(super) const ANNOTATIONS: [&str; 4] = [METRICS, CURRENT_METRICS, CONDITIONS, BEHAVIOR];
 
-/// A field of `v1`, where `v2` has it, and whether it is there even if it is not set.
+/// A field of `v1`, the field of `v2`, and true if the field is written even when unset.
 type Field = (&'static str, &'static str, bool);
 
 const TARGET: Field = ("target", "/describedObject", true);
@@ -213,7 +213,7 @@ fn conditions_text(conditions: &[Value]) -> String {
     format!("[{}]", conditions.join(","))
 }
 
-/// The rules as Go prints the fields of its own type for them.
+/// Returns the rules in Go's printed form of the type.
 fn behavior_text(behavior: &Value) -> String {
     let field = |object: &Value, name: &str| object.get(name).cloned().unwrap_or_default().to_string();
     let policy = |policy: &Value| {

@@ -1,6 +1,7 @@
 //! Lists of indexes of an indexed job: `1,3-5,7`.
 
-/// Returns how many indexes a list has, or why it is not one. Indexes are below `completions`.
+/// Returns the number of indexes in a list, or the error of a malformed list. Indexes are below
+/// `completions`.
 pub(super) fn count(text: &str, completions: i64) -> Result<i64, String> {
     let (mut last, mut total) = (None, 0);
     if text.is_empty() {

@@ -21,7 +21,7 @@ const JOBS: Facts = Facts {
 
 const UID_LABELS: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller-uid"];
 const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
-/// The completions of an indexed job above which its failures are limited.
+/// The number of completions above which an indexed job has limits on failures.
 const MANY_COMPLETIONS: i64 = 100_000;
 
 pub(super) struct Jobs;
@@ -43,7 +43,7 @@ fn default_job(spec: &mut Map<String, Value>) {
     default_template(spec);
 }
 
-/// Sets the labels by which a job selects its pods, unless the client set them.
+/// Sets the labels in a job's selector, unless the client set the labels.
 fn label_with_owner(labels: &mut Map<String, Value>, name: &str, uid: &str) {
     for label in UID_LABELS {
         labels.entry(label).or_insert_with(|| uid.into());
@@ -158,7 +158,7 @@ impl Strategy for Jobs {
     }
 }
 
-/// Checks that the labels and the selector that the server generates are as it generates them.
+/// Checks that generated labels and selectors are unchanged.
 fn validate_generated(job: &Place<'_>, errors: &mut Errors) {
     let spec = job.at("spec");
     let selector = spec.at("selector");
@@ -327,7 +327,7 @@ fn validate_change(job: &Place<'_>, old: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-/// Validates a change of the template. Before the job starts, its scheduling and its resources may change.
+/// Validates a change of the template. Before the job starts, scheduling and resources may change.
 fn validate_template_change(spec: &Place<'_>, old: &Place<'_>, errors: &mut Errors) {
     let (template, before) = (spec.at("template"), old.below("spec/template"));
     let suspended = old.below("spec/suspend").flag();

@@ -1,4 +1,4 @@
-//! Validation of the policies of a job: when it fails, when it succeeds, when pods are replaced.
+//! Validation of the policies of a job: failure, success, and the replacement of pods.
 
 use std::collections::BTreeSet;
 

@@ -53,7 +53,7 @@ pub(super) fn fill_times(object: &mut Value, old: &Value, now: &str) {
     }
 }
 
-/// Validates the conditions. What `old` has wrong already may stay wrong.
+/// Validates the conditions. Errors that `old` already has are ignored.
 pub(super) fn validate(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut seen: Vec<&str> = Vec::new();

@@ -68,7 +68,8 @@ impl Request {
     }
 }
 
-/// Checks that a text is one or more certificates. An empty one is none yet.
+/// Checks that a text has one or more certificates. An empty text is accepted: the certificate is not issued
+/// yet.
 ///
 /// # Errors
 /// Why it is not.

@@ -1,4 +1,4 @@
-//! Config maps, and what they share with secrets.
+//! Config maps, and the common code of config maps and secrets.
 
 use serde_json::Value;
 use windlass_schema::FieldError;

@@ -85,7 +85,7 @@ impl Strategy for Events {
                 fields.insert(to.to_owned(), value);
             }
         }
-        // `v1` always writes these fields, `events.k8s.io` only if they are not empty.
+        // `v1` always writes these fields, `events.k8s.io` only non-empty fields.
         if to_new {
             for field in ["reportingController", "reportingInstance"] {
                 if fields.get(field).is_some_and(|value| value == "") {

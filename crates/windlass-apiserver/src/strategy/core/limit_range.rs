@@ -41,8 +41,8 @@ impl Strategy for LimitRanges {
     }
 }
 
-/// Sets the default limits of containers to their maxima, and their default requests to the default limits or else to
-/// the minima.
+/// Sets the default limits of containers to the maxima, and the default requests to the default limits or
+/// else to the minima.
 fn default_limits(spec: &mut Map<String, Value>) {
     for limit in items_mut(spec, "limits") {
         if limit.get("type").and_then(Value::as_str) != Some("Container") {
@@ -60,8 +60,8 @@ fn default_limits(spec: &mut Map<String, Value>) {
     }
 }
 
-/// A rule that one amount is not above another: the field of the error, the field whose value it shows, and both
-/// fields with their names in the message.
+/// A rule that one amount is not above another: the field of the error, the field with the shown value, and
+/// both fields with the names in the message.
 type Order = (&'static str, &'static str, (&'static str, &'static str), (&'static str, &'static str));
 
 const ORDERS: [Order; 6] = [
@@ -133,7 +133,7 @@ fn validate_order(limit: &Place<'_>, lists: &[&str], resource: &str, errors: &mu
     }
 }
 
-/// Validates how far a limit may be above its request: at least as far as they are equal, at most as far as the maximum allows.
+/// Validates the ratio of a limit to the request: at least 1, and at most the maximum.
 fn validate_ratio(limit: &Place<'_>, resource: &str, errors: &mut Errors) {
     let place = limit.at("maxLimitRequestRatio").key(resource);
     let Some(ratio) = place.quantity() else { return };

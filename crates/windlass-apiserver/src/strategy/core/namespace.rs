@@ -43,7 +43,7 @@ impl Strategy for Namespaces {
     }
 
     fn reset_fields(&self, subresource: &str) -> &'static [&'static str] {
-        // The spec is kept, and yet its writer owns it.
+        // The spec is kept, and the writer nevertheless owns the spec.
         if subresource == "status" { &["spec"] } else { &["status"] }
     }
 
@@ -83,7 +83,7 @@ impl Strategy for Namespaces {
     fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
         if cx.subresource.is_empty() {
-            // What was wrong before may stay so.
+            // Errors of the old object are ignored.
             let found = pod_security::validate(object);
             errors.extend(found.into_iter().filter(|error| !pod_security::validate(old).contains(error)));
         }
@@ -122,7 +122,7 @@ impl Strategy for Namespaces {
             let why = "this namespace may not be deleted";
             return Err(ApiError::forbidden(&GroupResource::new("", "namespaces"), name, why));
         }
-        // The first deletion only marks it, even if nothing holds it.
+        // The first deletion only marks the namespace, even without finalizers.
         let is_first = !meta::is_deleting(object);
         if is_first {
             object["status"]["phase"] = "Terminating".into();

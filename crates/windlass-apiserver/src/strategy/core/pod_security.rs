@@ -1,4 +1,5 @@
-//! The labels by which a namespace asks for a pod security standard. They are checked, and not enforced.
+//! The labels by which a namespace asks for a pod security standard. The labels are checked, but not
+//! enforced.
 
 use serde_json::Value;
 use windlass_schema::FieldError;

@@ -151,7 +151,7 @@ fn validate_selector(spec: &Place<'_>, errors: &mut Errors) {
     let list = selector.shown_under(spec, "scopeSelector.matchExpressions");
     let mut given = Vec::new();
     for requirement in selector.at("matchExpressions").items() {
-        // The real server does not say which requirement it is.
+        // The real server does not name the requirement.
         let at = |field: &str| {
             let place = requirement.at(field);
             place.shown_under(&list, field)

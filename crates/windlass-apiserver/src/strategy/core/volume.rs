@@ -23,7 +23,7 @@ pub(super) const FACTS: Facts = Facts {
 
 const IMMUTABLE: &str = "spec.persistentvolumesource is immutable after creation\n";
 
-/// The sources of persistent volumes, in the order in which kube-apiserver validates them.
+/// The sources of persistent volumes, in kube-apiserver's order of validation.
 const SOURCES: [Source; 22] = [
     ("hostPath", sources::host_path),
     ("gcePersistentDisk", sources::disk),

@@ -14,7 +14,7 @@ use crate::wire::{ApiError, names};
 
 const IMMUTABLE: &str = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n";
 const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
-/// What may happen with the size of a claim.
+/// The states of a claim's resize.
 const RESIZES: [&str; 5] = [
     "ControllerResizeInProgress",
     "ControllerResizeInfeasible",
@@ -111,7 +111,7 @@ impl Strategy for Claims {
     }
 }
 
-/// Drops a `dataSourceRef` to another namespace: these are off by default.
+/// Drops a `dataSourceRef` to another namespace, because this feature is off by default.
 fn drop_foreign_source(spec: &mut serde_json::Map<String, Value>) {
     let namespace = spec.get("dataSourceRef").and_then(|reference| reference.get("namespace"));
     if namespace.is_some_and(|namespace| !namespace.is_null() && namespace != "") {

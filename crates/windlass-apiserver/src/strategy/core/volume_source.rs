@@ -6,13 +6,13 @@ use crate::wire::names;
 /// Validates the fields of a source.
 type Check = fn(&Place<'_>, &mut Errors);
 
-/// A source of a volume: the name of its field, and the check of its fields.
+/// A source of a volume: the name of the field, and the check of the source.
 pub(super) type Source = (&'static str, Check);
 
 const SEVERAL: &str = "may not specify more than 1 volume type";
 
-/// Validates the sources of a volume, of which there must be exactly one. Only the first is validated, and those of
-/// `allowed_beside` even behind another.
+/// Validates the sources of a volume. There must be exactly one source: only the first source is validated,
+/// and sources in `allowed_beside` even after another source.
 pub(super) fn validate_sources(
     volume: &Place<'_>,
     sources: &[Source],

@@ -11,7 +11,7 @@ use crate::wire::{ApiError, GroupResource};
 /// Checks a role that is created, or changed from `old`.
 ///
 /// # Errors
-/// 403 if the user neither holds what the role allows nor may escalate it.
+/// 403 if the user neither holds the rights of the role nor may escalate the role.
 pub(super) fn of_role(
     cx: &StrategyContext<'_>,
     resource: &str,
@@ -52,7 +52,7 @@ fn aggregates(role: &Value) -> bool {
 /// Checks a binding that is created, or changed from `old`.
 ///
 /// # Errors
-/// 403 if the user neither holds what the role allows nor may bind it, and 404 if there is no such role.
+/// 403 if the user neither holds the rights of the role nor may bind the role, and 404 for a missing role.
 pub(super) fn of_binding(
     cx: &StrategyContext<'_>,
     object: &Value,

@@ -20,7 +20,7 @@ use windlass_apiserver::{
 
 use super::Api;
 
-/// A node whose containers are processes of this machine, and whose pods have the ports of this machine.
+/// A node with containers that are processes of this machine, and pods that have the ports of this machine.
 ///
 /// The container `gone` does not run. Attaching runs `cat`.
 pub(crate) struct Host;

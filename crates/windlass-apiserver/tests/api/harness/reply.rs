@@ -1,4 +1,4 @@
-//! A reply, and how it is shown where a test says what it expects.
+//! A reply, and the text of a reply in the expectations of tests.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -13,10 +13,10 @@ use serde_json::Value;
 use super::deadline;
 use super::transport::Body;
 
-/// What a server answered.
+/// The reply of a server.
 ///
-/// Shown (`Display`), it is what a test can compare: the code, the warnings, and the body with everything that differs
-/// between two runs replaced: uids, times, resource versions and the test's own id.
+/// `Display` is a text that a test can compare: the code, the warnings, and the body, with replacements for
+/// the parts that differ between two runs: uids, times, resource versions and the test's own id.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) code: u16,
@@ -110,7 +110,8 @@ impl fmt::Display for Reply {
 
 /// A failure as lines: reason and message, then details, then one line for each cause, in alphabetical order.
 ///
-/// A message that lists several causes is shown without them: in which order the real server finds them is left to chance.
+/// Returns a message without the causes, if the message lists several causes: the real server's order of
+/// causes is random.
 fn failure(status: &Value) -> String {
     let causes = status["details"]["causes"].as_array().cloned().unwrap_or_default();
     let list: Vec<String> = causes

@@ -29,7 +29,7 @@ const KUBECONFIG: &str = "WINDLASS_TEST_KUBECONFIG";
 /// Set to any value, it sends the requests to embedded servers over TLS.
 const TLS: &str = "WINDLASS_TEST_TLS";
 
-/// Who a request is from.
+/// The credentials of a request.
 #[derive(Clone, Debug)]
 pub(super) enum Credentials {
     Admin,
@@ -45,7 +45,8 @@ pub(super) enum Transport {
 }
 
 impl Transport {
-    /// A server for one test. Unless `over_tls` is set, requests of the administrator to an embedded one stay in process.
+    /// Opens a server for a test. Unless `over_tls` is set, the administrator's requests to an embedded
+    /// server stay in process.
     pub(super) fn open(over_tls: bool) -> Self {
         if let Some(path) = std::env::var_os(KUBECONFIG) {
             return Transport::Real(Box::new(Tcp::new(&Kubeconfig::read(path.as_ref()))));
@@ -66,7 +67,7 @@ impl Transport {
         Transport::Embedded { server, over_tls: true, listener }
     }
 
-    /// Makes the server forget what was, as the real one does by itself after some minutes.
+    /// Makes the server forget the history. The real server forgets after some minutes.
     pub(super) fn compact(&self) {
         if let Transport::Embedded { server, .. } = self {
             server.compact();
@@ -139,7 +140,8 @@ impl Tcp {
         &self.host
     }
 
-    /// Opens a connection to the server, which must be certified for `host`, for a protocol, with the client certificate if there is one for these credentials.
+    /// Opens a connection to the server for a protocol, with the client certificate of these credentials. The
+    /// server's certificate must be for `host`.
     pub(super) async fn connect(
         &self,
         credentials: &Credentials,

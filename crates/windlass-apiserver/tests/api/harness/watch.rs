@@ -1,4 +1,4 @@
-//! A watch as the client sees it: JSON objects, one after the other, until the stream ends.
+//! A watch from the client's point of view: a sequence of JSON objects, until the stream ends.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -23,7 +23,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::Api;
 
-/// What a webhook answers.
+/// The answer of a webhook.
 pub(crate) enum Answer {
     /// This `response` of a review, to which the uid is added.
     Response(Value),
@@ -55,7 +55,7 @@ impl Answer {
 
 type Handler = dyn Fn(&str, &Value) -> Answer + Send + Sync;
 
-/// A webhook server. It stops with the runtime of its test.
+/// A webhook server. The server stops with the test's runtime.
 pub(crate) struct Webhook {
     address: SocketAddr,
     certificate_pem: String,

@@ -1,4 +1,4 @@
-//! What admission plugins of kube-apiserver do with pods: `DefaultTolerationSeconds` and `Priority`.
+//! The work of kube-apiserver's admission plugins on pods: `DefaultTolerationSeconds` and `Priority`.
 
 use std::sync::LazyLock;
 
@@ -92,14 +92,14 @@ fn name_of(object: &Value) -> String {
     names.into_iter().find(|name| !name.is_empty()).unwrap_or_default().to_owned()
 }
 
-/// The runtime class of a pod, if it has one.
+/// Returns the runtime class of a pod with a runtime class.
 fn runtime_class(cx: &StrategyContext<'_>, object: &Value) -> Result<Option<Value>, ApiError> {
     let Some(class) = object.pointer("/spec/runtimeClassName").and_then(Value::as_str) else {
         return Ok(None);
     };
     let problems = path_segment_name(class, false);
     if !problems.is_empty() {
-        // The real server asks itself for the class by HTTP, and its client refuses the name.
+        // The real server requests the class over HTTP, and the HTTP client refuses the name.
         let why = format!("invalid resource name {}: [{}]", go_quote(class), problems.join(" "));
         return Err(ApiError::unexplained(why));
     }

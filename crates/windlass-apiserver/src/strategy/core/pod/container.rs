@@ -10,7 +10,7 @@ use super::{resources, security};
 use crate::strategy::place::{Errors, Place};
 use crate::wire::names;
 
-/// What the containers of a pod have in common.
+/// The common input for the containers of a pod.
 pub(super) struct Pod<'a> {
     pub(super) spec: Place<'a>,
     pub(super) volumes: Volumes<'a>,
@@ -73,7 +73,7 @@ pub(super) fn validate_init_containers(pod: &Pod<'_>, errors: &mut Errors) {
         } else if !name.text().is_empty() {
             seen.insert(name.text());
         }
-        // The errors do not say which init container it is.
+        // The errors do not name the init container.
         validate_host_ports(std::iter::once(container.at_path_of(&list.index(0))), errors);
         if is_sidecar {
             validate_lifecycle(&container.at("lifecycle"), pod, errors);
@@ -144,7 +144,7 @@ pub(super) fn validate_common(container: &Place<'_>, pod: &Pod<'_>, errors: &mut
     security::validate_of_container(&container.at("securityContext"), pod, errors);
 }
 
-/// Checks that an image has no space around it. Templates may have it.
+/// Checks that an image has no space around the name. Templates may have such a space.
 pub(super) fn validate_image_of_pod(container: &Place<'_>, errors: &mut Errors) {
     let image = container.at("image");
     if image.text() != image.text().trim() {

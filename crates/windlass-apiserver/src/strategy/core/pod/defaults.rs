@@ -16,7 +16,7 @@ pub(in crate::strategy) fn default_spec(spec: &mut Map<String, Value>) {
     items_mut(spec, "volumes").for_each(default_volume);
 }
 
-/// Sets the defaults of a pod. Those of [`default_spec`] are among them.
+/// Sets the defaults of a pod, including the defaults of [`default_spec`].
 pub(super) fn default_pod(spec: &mut Map<String, Value>) {
     default_spec(spec);
     default(spec, "enableServiceLinks", true);
@@ -35,7 +35,8 @@ pub(super) fn default_pod(spec: &mut Map<String, Value>) {
     }
 }
 
-/// Copies `serviceAccountName` to `serviceAccount`, its old name, or the old one to the new if only that is set.
+/// Copies `serviceAccountName` to the old name `serviceAccount`, or the old field to the new field if only
+/// the old field is set.
 fn mirror_service_account(spec: &mut Map<String, Value>) {
     let text = |spec: &Map<String, Value>, field: &str| {
         spec.get(field).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
@@ -68,7 +69,7 @@ fn pull_policy(image: &str) -> &'static str {
     let (name, tag) = name.split_once(':').unwrap_or((name, "latest"));
     /// The longest name of an image, with its registry.
     const MAX_NAME: usize = 255;
-    // What is no reference to an image has no tag.
+    // A text that is not an image reference has no tag.
     let parts = folder.split('/').filter(|part| !part.is_empty()).enumerate();
     let is_reference =
         parts.into_iter().all(|(index, part)| is_component(part) || index == 0 && is_domain(part))

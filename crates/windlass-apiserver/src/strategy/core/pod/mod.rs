@@ -189,7 +189,8 @@ impl Strategy for Pods {
         match subresource {
             "" => &["status"],
             "status" => &["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"],
-            // A writer of the others owns all that it sends, though only some of it is written.
+            // A writer of another subresource owns all sent fields, although the server stores only some
+            // fields.
             _ => &[],
         }
     }

@@ -83,7 +83,8 @@ fn validate_windows(spec: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-/// Validates pods of Windows whose containers run on the host: all of them do, in the host's network.
+/// Validates Windows pods with containers on the host: all containers must run on the host, in the host's
+/// network.
 pub(super) fn validate_host_process(spec: &Place<'_>, errors: &mut Errors) {
     let option = |place: &Place<'_>| {
         let field = place.below("securityContext/windowsOptions/hostProcess");

@@ -6,7 +6,7 @@ use super::volumes::validate_downward_file;
 use crate::strategy::core::volume_source::{descending_unreserved, file_mode, key_to_path};
 use crate::strategy::place::{Errors, Place};
 
-/// The sources of files. Those of certificates are features that are off by default.
+/// The sources of files. Sources of certificates are features that are off by default.
 const SOURCES: [&str; 4] = ["secret", "configMap", "downwardAPI", "serviceAccountToken"];
 
 /// Validates a projected volume.

@@ -45,7 +45,7 @@ const RESOURCES: [&str; 6] = [
 ];
 const SIZES: [&str; 13] = ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
 
-/// Validates a reference to a field of the pod, which must be one of `known`.
+/// Validates a reference to a field of the pod. The field must be in `known`.
 pub(super) fn validate_object_field(reference: &Place<'_>, known: &[&str], errors: &mut Errors) {
     let (version, path) = (reference.at("apiVersion"), reference.at("fieldPath"));
     if version.require(errors) || path.require(errors) {

@@ -87,7 +87,7 @@ fn pairs<'a>(object: &'a Value, old: &'a Value, list: &str) -> impl Iterator<Ite
     list_at(object, &pointer).iter().zip(list_at(old, &pointer))
 }
 
-/// Returns whether the kubelet of the pod's node reports resources, which those that can resize do.
+/// Returns whether the kubelet of the pod's node reports resources, like every kubelet that can resize.
 fn node_resizes(pod: &Value) -> bool {
     let running = |status: &&Value| status.pointer("/state/running").is_some_and(Value::is_object);
     let statuses = list_at(pod, "/status/containerStatuses");

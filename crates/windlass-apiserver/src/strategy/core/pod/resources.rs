@@ -263,7 +263,7 @@ pub(super) fn validate_of_pod(spec: &Place<'_>, errors: &mut Errors) {
     validate_sums(spec, &resources, errors);
 }
 
-/// Checks that the requests of a pod cover those of its containers.
+/// Checks that the requests of a pod cover the requests of the containers.
 fn validate_sums(spec: &Place<'_>, resources: &Place<'_>, errors: &mut Errors) {
     for (kind, words) in [("requests", "container requests"), ("limits", "container limits")] {
         for (name, amount) in resources.at(kind).entries() {
@@ -281,7 +281,7 @@ fn validate_sums(spec: &Place<'_>, resources: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-/// Returns what the containers of a pod ask for together. Sidecars count with all containers that start after them.
+/// Returns the sum of a pod's containers. Sidecars count with all containers that start later.
 fn sum_of(spec: &Place<'_>, kind: &str, name: &str) -> Option<Quantity> {
     let amount = |container: &Place<'_>| container.at("resources").at(kind).key(name).quantity();
     let add = |sum: Option<Quantity>, more: Option<Quantity>| match (sum, more) {

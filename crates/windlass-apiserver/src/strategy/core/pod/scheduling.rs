@@ -158,7 +158,7 @@ fn validate_pod_term(term: &Place<'_>, errors: &mut Errors) {
     key.check(names::label_key, errors);
 }
 
-/// Validates the keys whose values the pod itself determines.
+/// Validates the keys with values that the pod determines.
 fn validate_label_keys(term: &Place<'_>, errors: &mut Errors) {
     let (same, other) = (term.at("matchLabelKeys"), term.at("mismatchLabelKeys"));
     let selector = term.at("labelSelector");

@@ -66,7 +66,7 @@ fn show_context(context: &Place<'_>) -> String {
     format!("{{{}}}", FIELDS.map(field).join(","))
 }
 
-/// Validates the security context of a pod, and what depends on it.
+/// Validates the security context of a pod, and dependent fields.
 pub(super) fn validate_of_pod(spec: &Place<'_>, errors: &mut Errors) {
     let context = spec.at("securityContext");
     for name in ["fsGroup", "runAsUser", "runAsGroup"] {

@@ -16,7 +16,7 @@ use crate::wire::names;
 /// The valid volumes of a pod by name.
 pub(super) type Volumes<'a> = BTreeMap<&'a str, &'a Value>;
 
-/// The sources of volumes, in the order in which kube-apiserver validates them.
+/// The sources of volumes, in kube-apiserver's order of validation.
 const SOURCES: [Source; 30] = [
     ("emptyDir", empty_dir),
     ("hostPath", sources::host_path),
@@ -112,7 +112,7 @@ fn empty_dir(source: &Place<'_>, errors: &mut Errors) {
 fn downward_api(source: &Place<'_>, errors: &mut Errors) {
     file_mode(&source.at("defaultMode"), errors);
     for item in source.at("items").items() {
-        // The errors do not say which item it is.
+        // The errors do not name the item.
         validate_downward_file(&item.at_path_of(source), errors);
     }
 }

@@ -159,7 +159,7 @@ fn about_volumes(volumes: &Place<'_>, warnings: &mut Warnings) {
     }
 }
 
-/// A file of a volume, and what it comes from.
+/// A file of a volume, and the origin of the file.
 type File = (String, String);
 
 fn show(file: &File) -> String {
@@ -206,7 +206,7 @@ fn about_files(volume: &Place<'_>, warnings: &mut Warnings) {
     }
 }
 
-/// The files up to which overlaps are looked for: each is compared with all before it.
+/// The number of files that are checked for overlaps, because each file is compared with all earlier files.
 const MOST_FILES: usize = 500;
 
 fn overlaps(files: Vec<File>) -> Vec<String> {
@@ -295,7 +295,7 @@ fn about_variables(variables: &Place<'_>, warnings: &mut Warnings) {
     }
 }
 
-/// The ports up to which a port is compared with others of the same number.
+/// The number of ports that a port is compared with, among ports of the same number.
 const MOST_PORTS: usize = 100;
 /// The warnings about pairs of ports after which no more are looked for: the headers of a reply hold fewer.
 const MOST_PAIRS: usize = 1_000;

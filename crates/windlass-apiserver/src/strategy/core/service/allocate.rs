@@ -26,7 +26,8 @@ pub(super) fn allocate<'a>(
     let mut allocation = Allocation {
         cx,
         services: ResourceId::new("", "services"),
-        // What a service of the same name has is taken: that the name is taken shows later.
+        // Addresses and ports of a service of the same name count as taken: a later step reports the taken
+        // name.
         key: old.map(|old| format!("{}/{}", meta::namespace(old), meta::name(old))).unwrap_or_default(),
         name: meta::name(object).to_owned(),
         own_ports: BTreeSet::new(),
@@ -40,7 +41,7 @@ pub(super) fn allocate<'a>(
     allocation.allocate_ports(spec)
 }
 
-/// Refuses an update with two equal node ports. The real server stumbles over them before it validates.
+/// Refuses an update with two equal node ports. The real server fails on such ports before the validation.
 fn refuse_duplicates(spec: &Map<String, Value>) -> Result<(), ApiError> {
     let ports = spec.get("ports").and_then(Value::as_array).filter(|_| has_node_ports(kind(spec)));
     let mut seen = BTreeSet::new();
@@ -108,7 +109,8 @@ impl Allocation<'_> {
         Ok(())
     }
 
-    /// Refuses a service whose name the owner of an address, which is an object of its own, cannot have.
+    /// Refuses a service with a name that the owner of an address cannot have. The owner is a separate
+    /// object.
     fn check_name(&self, spec: &Map<String, Value>, given: &str) -> Result<(), ApiError> {
         let field = "spec.parentRef.name";
         let mut problems: Vec<FieldError> = names::path_segment_name(&self.name, false)
@@ -129,7 +131,7 @@ impl Allocation<'_> {
         Err(self.refuse(FieldError::invalid("spec.clusterIPs", list, why)))
     }
 
-    /// Refuses an address outside of the range, and one of another service.
+    /// Refuses an address outside of the range, and an address of another service.
     fn check_address(&self, spec: &Map<String, Value>, given: &str) -> Result<(), ApiError> {
         let Ok(address) = given.parse::<Ipv4Addr>() else { return Ok(()) };
         let range = self.cx.service_range;
@@ -139,7 +141,7 @@ impl Allocation<'_> {
                 "the provided IP ({given}) is not in the valid range. The range of valid IPs is {range}"
             ),
             (false, false) => "the provided network does not match the current range".to_owned(),
-            // A dry run allocates nothing, and does not look at what others have.
+            // A dry run allocates nothing, and ignores the allocations of other services.
             (true, false) if self.has_address(address) => "provided IP is already allocated".to_owned(),
             (true, _) => return Ok(()),
         };
@@ -178,7 +180,7 @@ impl Allocation<'_> {
         Ok(())
     }
 
-    /// Refuses a port outside of the range, and one of another service.
+    /// Refuses a port outside of the range, and a port of another service.
     fn check_port(&self, number: i64, field: &str) -> Result<(), ApiError> {
         let why = if !(FIRST_PORT..FIRST_PORT + PORTS).contains(&number) {
             "provided port is not in the valid range. The range of valid ports is 30000-32767"

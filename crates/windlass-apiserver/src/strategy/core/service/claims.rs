@@ -1,4 +1,4 @@
-//! What no two services may have.
+//! The exclusive addresses and ports of services.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -18,9 +18,10 @@ pub(super) fn port_claim(port: i64) -> String {
     format!("port/{port}")
 }
 
-/// Returns the claims of a service: its cluster address, its node ports and its port for health checks.
+/// Returns the claims of a service: the cluster address, the node ports and the port for health checks.
 ///
-/// They are what allocation checks, no more. A claim that it does not check would be refused at each commit.
+/// The claims are exactly the values that allocation checks. A claim without a check would be refused at each
+/// commit.
 pub(super) fn claims(service: &Value) -> Vec<String> {
     let Some(spec) = service.get("spec").and_then(Value::as_object) else { return Vec::new() };
     let address = spec.get("clusterIP").and_then(Value::as_str).and_then(|address| address.parse().ok());

@@ -10,7 +10,7 @@ use crate::wire::ApiError;
 
 const POLICY: &str = "spec.ipFamilyPolicy";
 
-/// Sets the families and their policy, or refuses those that the cluster does not have.
+/// Sets the families and the family policy, or refuses families that the cluster does not have.
 pub(super) fn settle(object: &mut Value, old: Option<&Value>) -> Result<(), ApiError> {
     if kind(spec_mut(object)) == "ExternalName" {
         return Ok(());
@@ -71,7 +71,7 @@ fn pointer(field: &str) -> String {
     format!("/{}", field.replace('.', "/"))
 }
 
-/// Releases the second address and family if the policy asks for it; otherwise they must stay.
+/// Releases the second address and family if the policy asks for a release; otherwise both must stay.
 fn follow_policy(object: &mut Value, before: &Value, single: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (field, what) in [("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")] {

@@ -13,8 +13,8 @@ pub(super) fn fill_addresses(spec: &mut Map<String, Value>) {
     }
 }
 
-/// Makes `clusterIPs` follow `clusterIP`, for a client that does not know `clusterIPs`: one that leaves it out, or that
-/// changes the other.
+/// Makes `clusterIPs` follow `clusterIP`, for a client that does not know `clusterIPs`: the client leaves
+/// `clusterIPs` out, or changes only `clusterIP`.
 pub(super) fn follow_address(spec: &mut Map<String, Value>, old: &Value) {
     let (address, before) = (address(spec), text(old, "clusterIP"));
     if let Some(kept) = old.get("clusterIPs")

@@ -97,7 +97,7 @@ fn validate_ports(ports: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-/// Checks that the ports of the nodes, and those of the service, are its own.
+/// Checks that all node ports, and all ports of the service, are different.
 fn validate_unique_ports(ports: &Place<'_>, kind: &str, errors: &mut Errors) {
     let (mut on_nodes, mut numbers) = (BTreeSet::new(), BTreeSet::new());
     for on_node in ports.items().map(|port| port.at("nodePort")) {
@@ -333,7 +333,8 @@ pub(super) fn validate_status(object: &Value, old: &Value) -> Vec<FieldError> {
     })
 }
 
-/// Validates that an update keeps the cluster address, its family, and what load balancers depend on.
+/// Validates that an update keeps the cluster address, the address family, and the fields that load balancers
+/// depend on.
 pub(super) fn validate_change(object: &Value, old: &Value) -> Vec<FieldError> {
     place::validate("spec", &object["spec"], |spec, errors| {
         let before = spec.with(&old["spec"]);

@@ -46,7 +46,7 @@ macro_rules! fields {
         $name:ident by $function:ident of $api:ident::$object:ident [$($metadata:ident)?]
         { $($field:ident($($type:tt)+) $json:literal: $about:literal $(, $own:ident)?;)* }
     ) => {
-        #[doc = concat!("The fields to apply of a `", stringify!($object), "`. [`", stringify!($function), "`] makes it.")]
+        #[doc = concat!("The fields to apply of a `", stringify!($object), "`. [`", stringify!($function), "`] makes an empty configuration.")]
         #[derive(Clone, Default)]
         #[must_use]
         pub struct $name {

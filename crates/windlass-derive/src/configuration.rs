@@ -106,7 +106,7 @@ impl Output<'_> {
     /// The configuration of the type.
     fn part(&self) -> TokenStream {
         let Self { krate, visibility, of, configuration, fields } = self;
-        let doc = format!("The fields to apply of a [`{of}`]. [`{of}::apply`] makes it.");
+        let doc = format!("The fields to apply of a [`{of}`]. [`{of}::apply`] makes an empty configuration.");
         let apply_doc = format!("Makes an empty configuration of a [`{of}`], for server-side apply.");
         let declared = fields.iter().map(|field| {
             let (ident, docs, kind) = (&field.ident, &field.docs, field.shape.field_type(krate));
@@ -176,7 +176,9 @@ impl Output<'_> {
         let (krate, visibility, spec) = (self.krate, self.visibility, &self.configuration);
         let object = &kind.object;
         let configuration = format_ident!("{object}ApplyConfiguration");
-        let doc = format!("The fields to apply of a [`{object}`]. [`{object}::apply`] makes it.");
+        let doc = format!(
+            "The fields to apply of a [`{object}`]. [`{object}::apply`] makes an empty configuration."
+        );
         let setters = self.fields.iter().filter(|field| !TAKEN.contains(&field.ident.to_string().as_str()));
         let setters = setters.map(|field| {
             let ident = &field.ident;

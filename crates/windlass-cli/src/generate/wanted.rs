@@ -79,8 +79,9 @@ impl Wanted {
                 self.remarks.push("deepcopy: nothing to generate, every type derives Clone".to_owned());
             }
             "defaulter" | "conversion" | "openapi" | "protobuf" => {
-                self.remarks
-                    .push(format!("{piece}: nothing to generate, types derive it or implement it by hand"));
+                self.remarks.push(format!(
+                    "{piece}: nothing to generate: types derive the trait, or implement the trait by hand"
+                ));
             }
             other => {
                 return Err(format!(

@@ -64,7 +64,7 @@ impl Server {
         if is_ok && reply.contains(r#""health":"true""#) {
             return Ok(());
         }
-        Err(format!("it is not healthy: {}", reply.lines().last().unwrap_or_default()))
+        Err(format!("not healthy: {}", reply.lines().last().unwrap_or_default()))
     }
 }
 

@@ -143,7 +143,7 @@ fn checkout(path: &Path) -> Result<PathBuf> {
     if full.join("crates/windlass/Cargo.toml").is_file() {
         return Ok(full);
     }
-    Err(format!("--path {}: it is not a checkout of Windlass: it has no crates/windlass", path.display())
+    Err(format!("--path {}: not a checkout of Windlass: the folder has no crates/windlass", path.display())
         .into())
 }
 

@@ -156,7 +156,7 @@ impl<A> Parsed<A> {
         ];
         match flags.iter().find(|(_, given)| *given) {
             Some((flag, _)) if matches!(self.verb, Some(Verb::Dev(_))) => {
-                let text = format!("{flag} names a cluster, but `dev` runs one of its own; use `run`");
+                let text = format!("{flag} names a cluster, but `dev` starts an embedded cluster; use `run`");
                 Err(Command::new("").error(ErrorKind::ArgumentConflict, text))
             }
             _ => Ok(()),

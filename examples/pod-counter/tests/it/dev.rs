@@ -40,5 +40,5 @@ fn dev_refuses_another_cluster() {
     let output = operator.args(["dev", "--kubeconfig", "elsewhere"]).output().expect("it starts");
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("--kubeconfig names a cluster, but `dev` runs one of its own"), "{said}");
+    assert!(said.contains("--kubeconfig names a cluster, but `dev` starts an embedded cluster"), "{said}");
 }

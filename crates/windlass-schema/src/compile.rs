@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
+use windlass_text::Pattern;
 
 use crate::default::whole_numbers;
 use crate::graph::{
     Additional, Edge, Enumeration, ListType, Node, PatchMeta, RareRules, Rules, Schema, Target, Type,
 };
-use crate::pattern::Pattern;
 
 /// The maximum nesting of schemas; anything deeper is not checked.
 pub(crate) const MAX_DEPTH: usize = 120;

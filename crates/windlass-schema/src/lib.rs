@@ -8,13 +8,10 @@
 mod error_list;
 mod field_error;
 mod go;
-mod quantity;
 
 mod graph;
 mod path;
-mod pattern;
 
-mod calendar;
 mod catalog;
 mod compile;
 mod definitions;
@@ -43,9 +40,9 @@ pub use openapi::{
 };
 pub use protobuf::{DecodeError, decode_protobuf};
 pub use prune::prune;
-pub use quantity::{Quantity, QuantityError, Rounding};
 pub use restore::restore;
 pub use structural::check_structural;
 pub use typecheck::{decode_error, metadata_error};
 pub use validate::{knows_format, validate, validate_status, validate_structure, validate_update};
+pub use windlass_text::{Quantity, QuantityError, Rounding};
 pub use zero::zero;

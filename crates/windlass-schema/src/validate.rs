@@ -1,7 +1,6 @@
 //! Validates custom resources against schemas, with the messages of kube-apiserver.
 
 mod embedded;
-mod format;
 mod junctor;
 mod list;
 mod number;
@@ -29,7 +28,7 @@ pub fn knows_format(kind: &str, name: &str) -> bool {
     match kind {
         "integer" => matches!(name, "int32" | "int64"),
         "number" => matches!(name, "float" | "double"),
-        "string" | "" => format::is_known(name),
+        "string" | "" => windlass_text::knows_format(name),
         _ => false,
     }
 }
@@ -166,7 +165,7 @@ impl Validator {
         match value {
             Value::String(text) => {
                 result.merge_counted(self.text(rules, text));
-                if let Some(format) = schema.format().filter(|name| format::is_known(name)) {
+                if let Some(format) = schema.format().filter(|name| windlass_text::knows_format(name)) {
                     result.merge_counted(self.format(format, text));
                 }
             }
@@ -248,7 +247,7 @@ impl Validator {
     }
 
     fn format(&self, format: &str, text: &str) -> ValidationResult {
-        if format::matches(format, text) {
+        if windlass_text::matches_format(format, text) {
             return ValidationResult::default();
         }
         self.failed(|| {

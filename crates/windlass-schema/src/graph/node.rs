@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Number, Value};
+use windlass_text::Pattern;
 
 use super::Enumeration;
-use crate::pattern::Pattern;
 
 /// How the elements of a list are identified (`x-kubernetes-list-type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! The rules that make a schema structural.
 
 use serde_json::Value;
+use windlass_text::Patterns;
 
 use super::{Props, is_zero};
 use crate::FieldError;
 use crate::error_list::ErrorList;
 use crate::path::Path;
-use crate::pattern::Patterns;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Level {

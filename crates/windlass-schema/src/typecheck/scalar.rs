@@ -1,8 +1,8 @@
 //! Strings with a special syntax: base64, times, quantities.
 
 use serde_json::Value;
+use windlass_text::days_of_month;
 
-use crate::calendar::days_of_month;
 use crate::{Quantity, QuantityError};
 
 pub(crate) fn quantity(value: &Value) -> Option<String> {

@@ -24,12 +24,12 @@ enum Format {
 /// Fractions of a billionth are rounded up, and amounts are capped at 2^63 - 1, as in kube-apiserver.
 ///
 /// ```
-/// use windlass_schema::Quantity;
+/// use windlass_text::Quantity;
 ///
 /// assert_eq!("0.5".parse::<Quantity>()?.to_string(), "500m");
 /// assert_eq!("1024Mi".parse::<Quantity>()?.to_string(), "1Gi");
 /// assert!("1Gi".parse::<Quantity>()? > "1G".parse::<Quantity>()?);
-/// # Ok::<(), windlass_schema::QuantityError>(())
+/// # Ok::<(), windlass_text::QuantityError>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
@@ -124,8 +124,18 @@ impl Quantity {
         self.nanos.div_euclid(MILLION) + i128::from(self.nanos.rem_euclid(MILLION) != 0)
     }
 
+    /// Returns the amount if it is a whole number.
+    pub fn to_i64(&self) -> Option<i64> {
+        if self.is_whole() { i64::try_from(self.nanos / BILLION).ok() } else { None }
+    }
+
+    /// Returns the amount as a floating-point number, which may be rounded.
+    pub fn to_f64(&self) -> f64 {
+        self.nanos as f64 / BILLION as f64
+    }
+
     /// Reads the quantity in a JSON value: a text, or a number. Returns `None` for values of other types.
-    pub(crate) fn of_value(value: &Value) -> Option<Result<Self, QuantityError>> {
+    pub fn of_value(value: &Value) -> Option<Result<Self, QuantityError>> {
         match value {
             Value::String(text) => Some(text.trim().parse()),
             Value::Number(number) => Some(number.to_string().parse()),

@@ -14,12 +14,12 @@ impl Quantity {
     /// The text is not a quantity.
     ///
     /// ```
-    /// use windlass_schema::{Quantity, Rounding};
+    /// use windlass_text::{Quantity, Rounding};
     ///
     /// assert_eq!(Quantity::canonical("1.500", Rounding::Billionth)?, "1.500");
     /// assert_eq!(Quantity::canonical("1.5", Rounding::Billionth)?, "1500m");
     /// assert_eq!(Quantity::canonical("20u", Rounding::Thousandth)?, "1m");
-    /// # Ok::<(), windlass_schema::QuantityError>(())
+    /// # Ok::<(), windlass_text::QuantityError>(())
     /// ```
     pub fn canonical(text: &str, rounding: Rounding) -> Result<String, QuantityError> {
         let parsed = Text::parse(text)?;

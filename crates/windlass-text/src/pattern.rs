@@ -9,22 +9,24 @@ use regex::Regex;
 
 /// A `pattern` of a schema, compiled on first use.
 #[derive(Clone)]
-pub(crate) struct Pattern {
+pub struct Pattern {
     source: Box<str>,
     compiled: OnceLock<Option<Regex>>,
 }
 
 impl Pattern {
-    pub(crate) fn new(source: &str) -> Self {
+    /// Returns the pattern with this source.
+    pub fn new(source: &str) -> Self {
         Self { source: source.into(), compiled: OnceLock::new() }
     }
 
-    pub(crate) fn source(&self) -> &str {
+    /// Returns the source of the pattern.
+    pub fn source(&self) -> &str {
         &self.source
     }
 
     /// Returns whether the pattern matches anywhere in `text`. An invalid pattern never matches.
-    pub(crate) fn is_match(&self, text: &str) -> bool {
+    pub fn is_match(&self, text: &str) -> bool {
         let compiled = self.compiled.get_or_init(|| compile(&self.source).ok());
         compiled.as_ref().is_some_and(|regex| regex.is_match(text))
     }
@@ -52,14 +54,14 @@ const MAX_LARGE: usize = 200;
 /// The patterns of a schema. The number of patterns is limited, because the compilation of a pattern may take
 /// some milliseconds.
 #[derive(Debug, Default)]
-pub(crate) struct Patterns {
+pub struct Patterns {
     errors: RefCell<HashMap<String, Option<String>>>,
     large: Cell<usize>,
 }
 
 impl Patterns {
     /// Returns the error of a pattern that is not valid.
-    pub(crate) fn error(&self, source: &str) -> Option<String> {
+    pub fn error(&self, source: &str) -> Option<String> {
         if let Some(error) = self.errors.borrow().get(source) {
             return error.clone();
         }
@@ -86,7 +88,7 @@ impl Patterns {
 }
 
 /// Compiles a pattern. Errors have the words of Go's `regexp`.
-pub(crate) fn compile(source: &str) -> Result<Regex, String> {
+pub fn compile(source: &str) -> Result<Regex, String> {
     let fail = |what: &str, part: &str| Err(format!("error parsing regexp: {what}: `{part}`"));
     if let Some(count) = excessive_repetition(source) {
         return fail("invalid repeat count", count);

@@ -35,11 +35,12 @@ const KNOWN: [&str; 26] = [
 ];
 
 /// Returns whether kube-apiserver checks this format. Unknown formats are ignored.
-pub(crate) fn is_known(format: &str) -> bool {
+pub fn is_known(format: &str) -> bool {
     KNOWN.binary_search(&format.replace('-', "").as_str()).is_ok()
 }
 
-pub(super) fn matches(format: &str, text: &str) -> bool {
+/// Whether a text has a format. A text has any format that is not known.
+pub fn matches(format: &str, text: &str) -> bool {
     match format.replace('-', "").as_str() {
         "bsonobjectid" => text.len() == 24 && is_hex(text),
         "byte" => is_base64(text),

@@ -1,0 +1,13 @@
+//! Texts of the Kubernetes API: [quantities](Quantity), regular expressions in Go's dialect ([`Pattern`]), and the
+//! formats of strings ([`matches_format`]).
+#![forbid(unsafe_code)]
+
+mod calendar;
+mod format;
+mod pattern;
+mod quantity;
+
+pub use calendar::days_of_month;
+pub use format::{is_known as knows_format, matches as matches_format};
+pub use pattern::{Pattern, Patterns, compile as compile_pattern};
+pub use quantity::{Quantity, QuantityError, Rounding};

@@ -1,0 +1,172 @@
+//! Environments: the functions and variables that an expression may use.
+
+use std::sync::{Arc, LazyLock};
+
+use crate::check::{self, Checked};
+use crate::declare::{Function, Functions};
+use crate::issue::Issues;
+use crate::library;
+use crate::parse::{self, Syntax};
+use crate::program::Program;
+use crate::types::Type;
+
+/// The functions and variables that an expression may use.
+///
+/// ```
+/// use windlass_cel::{Env, Limits, Type, Value};
+///
+/// let env = Env::kubernetes().with_variable("replicas", Type::Int);
+/// let program = env.compile("replicas > 0 && replicas <= 10")?;
+/// let (result, cost) = program.evaluate(&[Value::Int(3)], &Limits::of_cost(1000));
+/// assert_eq!(result.map(|value| value.as_bool()), Ok(Some(true)));
+/// assert_eq!(cost, 4);
+/// # Ok::<(), windlass_cel::Issues>(())
+/// ```
+#[derive(Clone)]
+pub struct Env {
+    functions: Arc<Functions>,
+    variables: Vec<(String, Type)>,
+    pub(crate) container: String,
+    pub(crate) syntax: Syntax,
+    /// Whether the elements of a list must have one type.
+    pub(crate) homogeneous: bool,
+    /// Whether literals are checked that would fail in an evaluation.
+    pub(crate) validates_literals: bool,
+}
+
+static KUBERNETES: LazyLock<Arc<Functions>> = LazyLock::new(|| Arc::new(library::kubernetes()));
+static EXTENDED: LazyLock<Arc<Functions>> = LazyLock::new(|| Arc::new(library::extended()));
+
+/// The types of libraries that expressions can name.
+const OBJECTS: [&str; 9] = [
+    "kubernetes.URL",
+    "kubernetes.Quantity",
+    "kubernetes.Semver",
+    "kubernetes.NamedFormat",
+    "kubernetes.authorization.Authorizer",
+    "kubernetes.authorization.PathCheck",
+    "kubernetes.authorization.GroupCheck",
+    "kubernetes.authorization.ResourceCheck",
+    "kubernetes.authorization.Decision",
+];
+
+impl Env {
+    /// Returns the environment of Kubernetes 1.36: its libraries, and no variables.
+    pub fn kubernetes() -> Self {
+        let syntax = Syntax { optionals: true, two_variables: true, sort_by: true, ..Syntax::default() };
+        Self {
+            functions: Arc::clone(&KUBERNETES),
+            variables: Vec::new(),
+            container: String::new(),
+            syntax,
+            homogeneous: true,
+            validates_literals: true,
+        }
+    }
+
+    /// Returns an environment with all of cel-go's extensions, in which lists may have elements of several types.
+    pub fn extended() -> Self {
+        let syntax = Syntax {
+            optionals: true,
+            two_variables: true,
+            sort_by: true,
+            bind: true,
+            escaped_fields: true,
+            math: true,
+        };
+        Self {
+            functions: Arc::clone(&EXTENDED),
+            variables: Vec::new(),
+            container: String::new(),
+            syntax,
+            homogeneous: false,
+            validates_literals: false,
+        }
+    }
+
+    /// Adds a variable. Activations have the values in the order in which the variables are added.
+    #[must_use]
+    pub fn with_variable(mut self, name: &str, of: Type) -> Self {
+        self.variables.push((name.to_owned(), of));
+        self
+    }
+
+    /// Sets the namespace in which names are looked up first.
+    #[must_use]
+    pub fn with_container(mut self, container: &str) -> Self {
+        container.clone_into(&mut self.container);
+        self
+    }
+
+    /// Parses an expression, checks its types, and compiles the expression.
+    pub fn compile(&self, source: &str) -> Result<Program, Issues> {
+        let checked = self.check(source)?;
+        Ok(Program::new(checked, self))
+    }
+
+    /// Parses an expression, and checks its types.
+    pub(crate) fn check(&self, source: &str) -> Result<Checked, Issues> {
+        let ast = parse::parse(source, self.syntax)?;
+        check::check(source, ast, self)
+    }
+
+    /// Parses an expression, without a check of its types.
+    pub fn parse(&self, source: &str) -> Result<(), Issues> {
+        parse::parse(source, self.syntax).map(drop)
+    }
+
+    pub(crate) fn variable(&self, name: &str) -> Option<(usize, &Type)> {
+        let at = self.variables.iter().rposition(|(known, _)| known == name)?;
+        Some((at, &self.variables[at].1))
+    }
+
+    /// Returns the name of a variable.
+    pub(crate) fn variable_name(&self, index: usize) -> &str {
+        &self.variables[index].0
+    }
+
+    /// Finds a function, by its name in the container or its full name.
+    pub(crate) fn function(&self, name: &str) -> Option<&Function> {
+        if self.container.is_empty() {
+            return self.functions.get(name.trim_start_matches('.'));
+        }
+        self.candidates(name).iter().find_map(|candidate| self.functions.get(candidate))
+    }
+
+    /// Returns the full names that a name may stand for, in order of preference.
+    pub(crate) fn candidates(&self, name: &str) -> Vec<String> {
+        if let Some(name) = name.strip_prefix('.') {
+            return vec![name.to_owned()];
+        }
+        let mut candidates = Vec::new();
+        let mut container = self.container.as_str();
+        while !container.is_empty() {
+            candidates.push(format!("{container}.{name}"));
+            container = container.rfind('.').map_or("", |at| &container[..at]);
+        }
+        candidates.push(name.to_owned());
+        candidates
+    }
+
+    /// Returns the type with a name.
+    pub(crate) fn type_named(&self, name: &str) -> Option<Type> {
+        Some(match name {
+            "bool" => Type::Bool,
+            "bytes" => Type::Bytes,
+            "double" => Type::Double,
+            "google.protobuf.Duration" => Type::Duration,
+            "google.protobuf.Timestamp" => Type::Timestamp,
+            "int" => Type::Int,
+            "list" => Type::list(Type::Dyn),
+            "map" => Type::map(Type::Dyn, Type::Dyn),
+            "null_type" => Type::Null,
+            "optional_type" => Type::optional(Type::Dyn),
+            "string" => Type::String,
+            "type" => Type::Type(Arc::new(Type::Dyn)),
+            "uint" => Type::Uint,
+            "net.IP" => Type::Opaque("net.IP"),
+            "net.CIDR" => Type::Opaque("net.CIDR"),
+            _ => Type::Object(OBJECTS.iter().find(|known| **known == name)?),
+        })
+    }
+}

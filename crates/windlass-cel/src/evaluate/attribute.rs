@@ -1,0 +1,173 @@
+//! Evaluates variables with fields and indices.
+
+use super::{Evaluator, Slot, costs, unshare};
+use crate::error::Error;
+use crate::plan::{Attribute, Base, Qualifier, QualifierKey};
+use crate::value::{Map, Value};
+
+impl<'a> Evaluator<'_, 'a> {
+    /// Evaluates an attribute. The cost of a conditional is that of its condition and branch.
+    pub(super) fn attribute(&mut self, attribute: &Attribute) -> Result<Value<'a>, Error> {
+        let result = self.resolve(attribute);
+        let conditional = matches!(attribute.base, Base::Conditional(_));
+        if !conditional && !attribute.test {
+            self.meter.charge(costs::IDENT)?;
+        } else if conditional && attribute.test {
+            self.meter.cost = self.meter.cost.saturating_sub(costs::IDENT);
+        }
+        match result? {
+            Value::Optional(value) if attribute.test => Ok(Value::Bool(value.is_some())),
+            value => Ok(value),
+        }
+    }
+
+    /// Evaluates an attribute without the cost of the attribute itself.
+    pub(super) fn resolve(&mut self, attribute: &Attribute) -> Result<Value<'a>, Error> {
+        let base = self.base(&attribute.base)?;
+        if attribute.qualifiers.is_empty() {
+            return Ok(base);
+        }
+        let (mut value, mut optional) = match base {
+            Value::Optional(None) => return Ok(Value::Optional(None)),
+            Value::Optional(Some(value)) => (unshare(value), true),
+            value => (value, false),
+        };
+        let last = attribute.qualifiers.len() - 1;
+        for (index, qualifier) in attribute.qualifiers.iter().enumerate() {
+            optional |= qualifier.optional;
+            let test = attribute.test && index == last;
+            value = match self.qualify(value, qualifier, optional, test)? {
+                Some(value) => value,
+                None => return Ok(Value::Optional(None)),
+            };
+        }
+        Ok(if optional { Value::some(value) } else { value })
+    }
+
+    fn base(&mut self, base: &Base) -> Result<Value<'a>, Error> {
+        match base {
+            Base::Global { index, name } => self
+                .variables
+                .get(*index)
+                .unwrap_or_else(|| Err(Error::new(format!("no such attribute(s): {name}")))),
+            Base::Local(slot) => self.slot(*slot),
+            Base::Lazy { slot, init } => {
+                if matches!(self.slots[*slot], Slot::Empty) {
+                    let value = self.eval(init);
+                    if value.as_ref().is_err_and(Error::is_fatal) {
+                        return value;
+                    }
+                    self.slots[*slot] = Slot::Value(value);
+                }
+                self.slot(*slot)
+            }
+            Base::Relative(node) => self.eval(node),
+            Base::Conditional(node) => match self.eval(&node.condition)? {
+                Value::Bool(true) => self.resolve(&node.truthy),
+                Value::Bool(false) => self.resolve(&node.falsy),
+                _ => Err(Error::no_overload()),
+            },
+        }
+    }
+
+    fn slot(&self, slot: usize) -> Result<Value<'a>, Error> {
+        match &self.slots[slot] {
+            Slot::Value(value) => value.clone(),
+            Slot::Empty => Err(Error::fixed("no such attribute(s): a variable without a value")),
+        }
+    }
+
+    /// Returns a field or an element. `None` is the absence of an optional one.
+    fn qualify(
+        &mut self,
+        value: Value<'a>,
+        qualifier: &Qualifier,
+        optional: bool,
+        test: bool,
+    ) -> Result<Option<Value<'a>>, Error> {
+        let key = match &qualifier.key {
+            QualifierKey::Field { name, member } => {
+                let found = find_field(&value, name, member.as_deref());
+                return self.qualified(found, optional, test, || format!("no such key: {name}"));
+            }
+            QualifierKey::Constant(value) => Ok(value.clone()),
+            QualifierKey::Attribute(attribute) => self.resolve(attribute),
+            QualifierKey::Node(node) => self.eval(node),
+        };
+        let key = match key {
+            Ok(key) => key,
+            Err(error) if error.is_fatal() => return Err(error),
+            Err(error) => {
+                self.meter.charge(costs::FIELD)?;
+                return Err(error);
+            }
+        };
+        let found = find(&value, &key);
+        let is_list = matches!(value, Value::List(_));
+        self.qualified(found, optional, test, || {
+            if is_list { format!("index out of bounds: {key}") } else { format!("no such key: {key}") }
+        })
+    }
+
+    /// Charges for a field, and decides about an absent one.
+    fn qualified(
+        &mut self,
+        found: Result<Option<Value<'a>>, Error>,
+        optional: bool,
+        test: bool,
+        missing: impl FnOnce() -> String,
+    ) -> Result<Option<Value<'a>>, Error> {
+        if optional && !test && matches!(found, Ok(None)) {
+            return Ok(None);
+        }
+        self.meter.charge(costs::FIELD)?;
+        match found? {
+            value if test && !optional => Ok(Some(Value::Bool(value.is_some()))),
+            None if !optional => Err(Error::new(missing())),
+            value => Ok(value),
+        }
+    }
+}
+
+/// Returns a field of a value; `None` if there is none.
+fn find_field<'a>(value: &Value<'a>, name: &str, member: Option<&str>) -> Result<Option<Value<'a>>, Error> {
+    match value {
+        Value::Map(map @ Map::Json(_, schema)) if schema.has_fields() => match member {
+            Some(member) => map.get_field(member),
+            None => Ok(None),
+        },
+        Value::Map(map) => map.get_field(name),
+        Value::List(_) => Err(Error::fixed("unsupported index type 'string' in list")),
+        _ => Ok(None),
+    }
+}
+
+/// Returns the element of a list or map; `None` if there is none.
+fn find<'a>(value: &Value<'a>, key: &Value<'_>) -> Result<Option<Value<'a>>, Error> {
+    match value {
+        Value::Map(map) => map.get(key),
+        Value::List(list) => {
+            let index = match key {
+                Value::Int(index) => *index,
+                Value::Uint(index) => i64::try_from(*index).map_err(|_| unsupported(key))?,
+                Value::Double(index) if index.fract() == 0.0 && index.abs() < 9e18 => *index as i64,
+                Value::Double(_) => return Err(unsupported(key)),
+                other => {
+                    return Err(Error::new(format!(
+                        "unsupported index type '{}' in list",
+                        other.type_name()
+                    )));
+                }
+            };
+            match usize::try_from(index) {
+                Ok(index) => list.get(index).transpose(),
+                Err(_) => Ok(None),
+            }
+        }
+        _ => Ok(None),
+    }
+}
+
+fn unsupported(key: &Value<'_>) -> Error {
+    Error::new(format!("unsupported index value {key} in list"))
+}

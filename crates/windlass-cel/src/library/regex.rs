@@ -1,0 +1,61 @@
+//! Regular expressions, in Go's dialect.
+
+use ::regex::Regex;
+
+use super::{as_int, as_text, mismatch};
+use crate::declare::Row;
+use crate::error::Error;
+use crate::meter::Meter;
+use crate::plan::RegexCall;
+use crate::regex::compile;
+use crate::value::{List, Text, Value};
+
+#[rustfmt::skip]
+pub(super) const FUNCTIONS: &[Row] = &[
+    Row("matches", "matches", "string string", "bool", |meter, v| compiled(meter, RegexCall::Matches, v)),
+    Row("matches", "matches_string", ".string string", "bool", |meter, v| compiled(meter, RegexCall::Matches, v)),
+    Row("find", "string_find_string", ".string string", "string", |meter, v| compiled(meter, RegexCall::Find, v)),
+    Row("findAll", "string_find_all_string", ".string string", "list(string)", |meter, v| compiled(meter, RegexCall::FindAll, v)),
+    Row("findAll", "string_find_all_string_int", ".string string int", "list(string)", |meter, v| compiled(meter, RegexCall::FindAll, v)),
+];
+
+/// The work of compiling a byte of a pattern, compared with looking at a byte.
+const COMPILE: usize = 5000;
+
+/// Compiles the pattern of a call, and runs the call.
+fn compiled<'a>(meter: &mut Meter, kind: RegexCall, arguments: &[Value<'a>]) -> Result<Value<'a>, Error> {
+    let pattern = as_text(&arguments[1])?;
+    meter.work((pattern.len() + 10) * COMPILE)?;
+    let regex = compile(pattern).map_err(|error| match kind {
+        RegexCall::Matches => Error::new(error),
+        _ => Error::new(format!("Illegal regex: {error}")),
+    })?;
+    run(meter, kind, &regex, arguments)
+}
+
+/// Runs a call with a compiled pattern.
+pub(crate) fn run<'a>(
+    meter: &mut Meter,
+    kind: RegexCall,
+    regex: &Regex,
+    arguments: &[Value<'a>],
+) -> Result<Value<'a>, Error> {
+    let Value::String(text) = &arguments[0] else {
+        return if kind == RegexCall::Matches { mismatch() } else { Err(Error::no_overload()) };
+    };
+    meter.work(text.len() * 4)?;
+    match kind {
+        RegexCall::Matches => Ok(Value::Bool(regex.is_match(text))),
+        RegexCall::Find => Ok(Value::text(regex.find(text).map_or("", |found| found.as_str()))),
+        RegexCall::FindAll => {
+            let limit = arguments.get(2).map_or(Ok(-1), as_int)?;
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            let mut found = Vec::new();
+            for part in regex.find_iter(text).take(limit) {
+                meter.allocate(part.len() + size_of::<Value<'_>>())?;
+                found.push(Value::String(Text::from(part.as_str())));
+            }
+            Ok(Value::List(List::of(found)))
+        }
+    }
+}

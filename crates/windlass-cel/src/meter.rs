@@ -1,0 +1,73 @@
+//! Counts the cost of an evaluation, and limits its memory and time.
+
+use crate::error::Error;
+
+/// The bytes that an evaluation may allocate for texts and lists.
+const MAX_MEMORY: usize = 12 << 20;
+
+/// The elements and bytes that functions may look at in an evaluation.
+const MAX_WORK: u64 = 60_000_000;
+
+/// The number of iterations between two calls of the interrupt.
+const CHECK_FREQUENCY: u32 = 100;
+
+/// The limits of an evaluation.
+#[derive(Clone, Copy)]
+pub struct Limits<'a> {
+    /// The cost that the evaluation may have.
+    pub cost: u64,
+    /// A function that is called from time to time, and ends the evaluation when it returns true.
+    pub interrupt: Option<&'a dyn Fn() -> bool>,
+}
+
+impl Limits<'_> {
+    /// Limits the cost, and nothing else.
+    pub fn of_cost(cost: u64) -> Self {
+        Self { cost, interrupt: None }
+    }
+}
+
+/// The consumption of an evaluation.
+pub(crate) struct Meter {
+    pub(crate) cost: u64,
+    limit: u64,
+    memory: usize,
+    work: u64,
+    iterations: u32,
+}
+
+impl Meter {
+    pub(crate) fn new(limit: u64) -> Self {
+        Self { cost: 0, limit, memory: 0, work: 0, iterations: 0 }
+    }
+
+    /// Adds to the cost.
+    pub(crate) fn charge(&mut self, cost: u64) -> Result<(), Error> {
+        self.cost = self.cost.saturating_add(cost);
+        if self.cost > self.limit { Err(Error::cost_limit()) } else { Ok(()) }
+    }
+
+    /// Counts bytes that are allocated.
+    pub(crate) fn allocate(&mut self, bytes: usize) -> Result<(), Error> {
+        self.memory = self.memory.saturating_add(bytes);
+        if self.memory > MAX_MEMORY { Err(Error::resource_limit()) } else { Ok(()) }
+    }
+
+    /// Counts elements or bytes that a function looks at.
+    pub(crate) fn work(&mut self, amount: usize) -> Result<(), Error> {
+        self.work = self.work.saturating_add(amount as u64);
+        if self.work > MAX_WORK { Err(Error::resource_limit()) } else { Ok(()) }
+    }
+
+    /// Counts an iteration, and calls the interrupt after some iterations.
+    pub(crate) fn iterate(&mut self, limits: &Limits<'_>) -> Result<(), Error> {
+        self.work(1)?;
+        self.iterations += 1;
+        if self.iterations.is_multiple_of(CHECK_FREQUENCY)
+            && limits.interrupt.is_some_and(|interrupt| interrupt())
+        {
+            return Err(Error::interrupted());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,403 @@
+//! Compiles a checked expression to a tree of steps, without names.
+
+mod fold;
+mod fold_constants;
+
+use std::sync::Arc;
+
+use regex::Regex;
+
+use crate::ast::{Id, Kind, Literal, Name, operator};
+use crate::check::{Checked, Reference};
+use crate::cost::actual::{CallCost, call_cost};
+use crate::declare::{Function, Run};
+use crate::env::Env;
+use crate::error::Error;
+use crate::escape::unescape;
+use crate::types::Type;
+use crate::value::{Text, TypeName, Value};
+
+/// A step of an evaluation.
+pub(crate) enum Node {
+    Constant(Value<'static>),
+    Attribute(Box<Attribute>),
+    Logic(Box<Logic>),
+    Equal(Box<Equal>),
+    Call(Box<Call>),
+    List(Box<ListNode>),
+    Map(Vec<MapEntry>),
+    Fold(Box<Fold>),
+    /// Appends an element to the list in a slot.
+    Append(Box<Append>),
+    /// Inserts into the map in a slot: a key and a value, or the entries of a map.
+    Insert(Box<Insert>),
+    /// Whether the value is one of constants.
+    Member(Box<Member>),
+    NotStrictlyFalse(Box<Node>),
+    /// The value of an optional, or else another optional or value.
+    OrElse(Box<OrElse>),
+}
+
+/// A variable or another value, with fields and indices.
+pub(crate) struct Attribute {
+    pub(crate) base: Base,
+    pub(crate) qualifiers: Vec<Qualifier>,
+    /// Whether only the presence of the last field matters.
+    pub(crate) test: bool,
+}
+
+/// The value that an attribute begins with.
+pub(crate) enum Base {
+    Global {
+        index: usize,
+        name: Name,
+    },
+    Local(usize),
+    /// A variable that is computed at its first use.
+    Lazy {
+        slot: usize,
+        init: Arc<Node>,
+    },
+    Relative(Node),
+    Conditional(Box<Conditional>),
+}
+
+/// `a ? b : c`
+pub(crate) struct Conditional {
+    pub(crate) condition: Node,
+    pub(crate) truthy: Attribute,
+    pub(crate) falsy: Attribute,
+}
+
+/// A field or an index.
+pub(crate) struct Qualifier {
+    pub(crate) key: QualifierKey,
+    pub(crate) optional: bool,
+}
+
+pub(crate) enum QualifierKey {
+    /// A field: its name in the expression, and in JSON objects with a schema.
+    Field {
+        name: Name,
+        member: Option<Box<str>>,
+    },
+    Constant(Value<'static>),
+    Attribute(Box<Attribute>),
+    Node(Box<Node>),
+}
+
+/// `a && b` or `a || b`
+pub(crate) struct Logic {
+    /// The value that decides: false for `&&`.
+    pub(crate) deciding: bool,
+    pub(crate) terms: Vec<Node>,
+}
+
+/// `a == b` or `a != b`
+pub(crate) struct Equal {
+    pub(crate) negated: bool,
+    pub(crate) left: Node,
+    pub(crate) right: Node,
+}
+
+/// A call of a function.
+pub(crate) struct Call {
+    pub(crate) name: &'static str,
+    pub(crate) dispatch: Dispatch,
+    pub(crate) arguments: Vec<Node>,
+    pub(crate) cost: Option<CallCost>,
+    /// Whether the first error of an argument ends the call, without costs.
+    pub(crate) stops_early: bool,
+    pub(crate) singleton: bool,
+}
+
+/// How the implementation of a call is found.
+pub(crate) enum Dispatch {
+    One(Run),
+    /// The implementations by the types of the arguments.
+    Many(Vec<(Vec<Type>, Run)>),
+    /// A function with a regular expression that is known.
+    Regex {
+        kind: RegexCall,
+        regex: Regex,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RegexCall {
+    Matches,
+    Find,
+    FindAll,
+}
+
+pub(crate) struct ListNode {
+    pub(crate) elements: Vec<Node>,
+    pub(crate) optional: Vec<usize>,
+}
+
+pub(crate) struct MapEntry {
+    pub(crate) key: Node,
+    pub(crate) value: Node,
+    pub(crate) optional: bool,
+}
+
+/// A loop.
+pub(crate) struct Fold {
+    pub(crate) range: Node,
+    pub(crate) variable: usize,
+    pub(crate) second: Option<usize>,
+    pub(crate) accumulator: usize,
+    /// The first value of the accumulator; `None` if the value is computed at its first use.
+    pub(crate) init: Option<Node>,
+    pub(crate) condition: Node,
+    pub(crate) step: Node,
+    pub(crate) result: Node,
+}
+
+pub(crate) struct Append {
+    pub(crate) slot: usize,
+    pub(crate) element: Node,
+}
+
+pub(crate) struct Insert {
+    pub(crate) slot: usize,
+    pub(crate) arguments: Vec<Node>,
+}
+
+pub(crate) struct Member {
+    pub(crate) value: Node,
+    pub(crate) set: Vec<Value<'static>>,
+    /// The texts of the set, sorted, if there are only texts.
+    pub(crate) texts: Option<Vec<Arc<str>>>,
+}
+
+pub(crate) struct OrElse {
+    pub(crate) left: Node,
+    pub(crate) right: Node,
+    pub(crate) unwraps: bool,
+}
+
+/// The steps of an expression, and the number of slots that they use.
+pub(crate) struct Plan {
+    pub(crate) root: Node,
+    pub(crate) slots: usize,
+}
+
+/// Compiles a checked expression. Constants are computed; the error of one is an error here.
+pub(crate) fn plan(checked: &Checked, env: &Env) -> Result<Plan, Error> {
+    let mut planner = Planner { checked, env, locals: Vec::new(), slots: 0 };
+    let root = planner.node(checked.ast.root)?;
+    Ok(Plan { root, slots: planner.slots })
+}
+
+/// A variable of a macro.
+#[derive(Clone)]
+struct Local {
+    name: Name,
+    slot: usize,
+    init: Option<Arc<Node>>,
+}
+
+struct Planner<'a> {
+    checked: &'a Checked,
+    env: &'a Env,
+    locals: Vec<Local>,
+    slots: usize,
+}
+
+impl<'a> Planner<'a> {
+    fn new_slot(&mut self) -> usize {
+        self.slots += 1;
+        self.slots - 1
+    }
+
+    fn node(&mut self, id: Id) -> Result<Node, Error> {
+        let checked = self.checked;
+        match checked.ast.kind(id) {
+            Kind::Literal(literal) => Ok(Node::Constant(constant(literal))),
+            Kind::Ident(name) => self.ident(id, name),
+            Kind::Select { operand, field, test } => self.select(*operand, field, *test),
+            Kind::Call { function, target, arguments } => self.call(id, function, *target, arguments),
+            Kind::List { elements, optional } => self.list(elements, optional),
+            Kind::Map(entries) => {
+                let mut planned = Vec::with_capacity(entries.len());
+                for entry in entries {
+                    let (key, value) = (self.node(entry.key)?, self.node(entry.value)?);
+                    planned.push(MapEntry { key, value, optional: entry.optional });
+                }
+                Ok(fold_constants::map(planned))
+            }
+            Kind::Comprehension(fold) => self.fold(fold),
+            Kind::Invalid | Kind::Struct { .. } => Err(Error::fixed("unsupported expression")),
+        }
+    }
+
+    fn nodes(&mut self, ids: impl IntoIterator<Item = Id>) -> Result<Vec<Node>, Error> {
+        ids.into_iter().map(|id| self.node(id)).collect()
+    }
+
+    fn ident(&mut self, id: Id, name: &Name) -> Result<Node, Error> {
+        let base = match &self.checked.references[id as usize] {
+            Reference::Variable(index) => Base::Global { index: *index, name: Arc::clone(name) },
+            Reference::TypeName(known) => return Ok(Node::Constant(Value::Type(TypeName::of(known)))),
+            _ => {
+                let local = self.locals.iter().rev().find(|local| local.name == *name);
+                let local = local.ok_or_else(|| Error::new(format!("no such attribute(s): {name}")))?;
+                match &local.init {
+                    Some(init) => Base::Lazy { slot: local.slot, init: Arc::clone(init) },
+                    None => Base::Local(local.slot),
+                }
+            }
+        };
+        Ok(attribute(base))
+    }
+
+    fn select(&mut self, operand: Id, field: &Name, test: bool) -> Result<Node, Error> {
+        let mut attribute = into_attribute(self.node(operand)?);
+        let key = field_key(field);
+        attribute.qualifiers.push(Qualifier { key, optional: false });
+        attribute.test = test;
+        Ok(Node::Attribute(Box::new(attribute)))
+    }
+
+    fn list(&mut self, elements: &[Id], optional: &[usize]) -> Result<Node, Error> {
+        let elements = self.nodes(elements.iter().copied())?;
+        Ok(fold_constants::list(elements, optional))
+    }
+
+    fn call(&mut self, id: Id, name: &str, target: Option<Id>, arguments: &[Id]) -> Result<Node, Error> {
+        if let Some(node) = self.accumulate(name, target, arguments)? {
+            return Ok(node);
+        }
+        let mut planned = self.nodes(target.iter().chain(arguments).copied())?;
+        match name {
+            operator::AND | operator::OR => {
+                let deciding = name == operator::OR;
+                return Ok(Node::Logic(Box::new(Logic { deciding, terms: planned })));
+            }
+            operator::CONDITIONAL => return Ok(conditional(planned)),
+            operator::EQUALS | operator::NOT_EQUALS => {
+                let (Some(right), Some(left)) = (planned.pop(), planned.pop()) else {
+                    return Err(Error::no_overload());
+                };
+                let negated = name == operator::NOT_EQUALS;
+                return Ok(Node::Equal(Box::new(Equal { negated, left, right })));
+            }
+            operator::INDEX => return Ok(index(planned, false)),
+            operator::OPTIONAL_INDEX | operator::OPTIONAL_SELECT => return Ok(index(planned, true)),
+            operator::NOT_STRICTLY_FALSE => {
+                let argument = planned.pop().ok_or(Error::no_overload())?;
+                return Ok(Node::NotStrictlyFalse(Box::new(argument)));
+            }
+            _ => {}
+        }
+        let function =
+            self.env.function(name).ok_or_else(|| Error::new(format!("no such function: {name}")))?;
+        self.call_function(id, function, planned)
+    }
+
+    fn call_function(
+        &mut self,
+        id: Id,
+        function: &Function,
+        mut arguments: Vec<Node>,
+    ) -> Result<Node, Error> {
+        let matching: &[usize] = match &self.checked.references[id as usize] {
+            Reference::Overloads(matching) => matching,
+            _ => &[],
+        };
+        let overload = if let [only] = matching { Some(&function.overloads[*only]) } else { None };
+        let overload_id = overload.map_or("", |overload| overload.id);
+        if matches!(overload_id, "optional_or_optional" | "optional_orValue_value") {
+            let (Some(right), Some(left)) = (arguments.pop(), arguments.pop()) else {
+                return Err(Error::no_overload());
+            };
+            let unwraps = overload_id == "optional_orValue_value";
+            return Ok(Node::OrElse(Box::new(OrElse { left, right, unwraps })));
+        }
+        if overload_id == "in_list"
+            && let Some(node) = fold_constants::membership(&mut arguments)
+        {
+            return Ok(node);
+        }
+        let dispatch = match (fold_constants::regex(function.name, &arguments)?, overload) {
+            (Some(dispatch), _) => dispatch,
+            (None, Some(overload)) => Dispatch::One(overload.run),
+            (None, None) if function.singleton => Dispatch::One(function.overloads[0].run),
+            (None, None) => Dispatch::Many(
+                function
+                    .overloads
+                    .iter()
+                    .filter(|overload| overload.parameters.len() == arguments.len())
+                    .map(|overload| (overload.parameters.clone(), overload.run))
+                    .collect(),
+            ),
+        };
+        let stops_early = arguments.len() > 2
+            || overload_id == "string_format"
+            || matches!(dispatch, Dispatch::Many(_) | Dispatch::Regex { .. });
+        let call = Call {
+            name: function.name,
+            cost: call_cost(function.name, overload_id),
+            dispatch,
+            arguments,
+            stops_early,
+            singleton: function.singleton,
+        };
+        fold_constants::conversion(call)
+    }
+}
+
+fn constant(literal: &Literal) -> Value<'static> {
+    match literal {
+        Literal::Null => Value::Null,
+        Literal::Bool(value) => Value::Bool(*value),
+        Literal::Int(value) => Value::Int(*value),
+        Literal::Uint(value) => Value::Uint(*value),
+        Literal::Double(value) => Value::Double(*value),
+        Literal::String(text) => Value::String(Text::Shared(Arc::clone(text))),
+        Literal::Bytes(bytes) => Value::Bytes(Arc::clone(bytes)),
+    }
+}
+
+fn attribute(base: Base) -> Node {
+    Node::Attribute(Box::new(Attribute { base, qualifiers: Vec::new(), test: false }))
+}
+
+/// Returns the attribute of a node, or an attribute that begins with the node.
+fn into_attribute(node: Node) -> Attribute {
+    match node {
+        Node::Attribute(attribute) => *attribute,
+        node => Attribute { base: Base::Relative(node), qualifiers: Vec::new(), test: false },
+    }
+}
+
+fn field_key(field: &Name) -> QualifierKey {
+    QualifierKey::Field { name: Arc::clone(field), member: unescape(field).map(Into::into) }
+}
+
+fn conditional(planned: Vec<Node>) -> Node {
+    let mut planned = planned.into_iter();
+    let (Some(condition), Some(truthy), Some(falsy)) = (planned.next(), planned.next(), planned.next())
+    else {
+        return Node::Constant(Value::Null);
+    };
+    let (truthy, falsy) = (into_attribute(truthy), into_attribute(falsy));
+    attribute(Base::Conditional(Box::new(Conditional { condition, truthy, falsy })))
+}
+
+fn index(planned: Vec<Node>, optional: bool) -> Node {
+    let mut planned = planned.into_iter();
+    let (Some(operand), Some(index)) = (planned.next(), planned.next()) else {
+        return Node::Constant(Value::Null);
+    };
+    let mut attribute = into_attribute(operand);
+    let key = match index {
+        Node::Constant(Value::String(text)) => field_key(&Name::from(&*text)),
+        Node::Constant(value) => QualifierKey::Constant(value),
+        Node::Attribute(attribute) => QualifierKey::Attribute(attribute),
+        node => QualifierKey::Node(Box::new(node)),
+    };
+    attribute.qualifiers.push(Qualifier { key, optional });
+    Node::Attribute(Box::new(attribute))
+}

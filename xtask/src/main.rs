@@ -5,6 +5,7 @@
 
 mod bench;
 mod catalog;
+mod cel;
 mod codegen;
 mod contrib;
 mod control_plane;
@@ -43,6 +44,8 @@ enum Task {
     Bench(bench::Args),
     /// Collect facts about the built-in kinds from a real API server into catalog/
     Catalog(catalog::Args),
+    /// Run test suites of the Common Expression Language, of the specification and of Kubernetes, with windlass-cel
+    Cel(cel::Args),
     /// Pack catalog/ into the blob that windlass-schema includes
     Codegen(codegen::Args),
     /// Run the tests of contrib/ (parts with missing tools are skipped)
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Bench(args) => bench::run(args),
         Task::Catalog(args) => catalog::run(args),
+        Task::Cel(args) => cel::run(&args),
         Task::Codegen(args) => codegen::run(args),
         Task::Contrib(args) => contrib::run(args),
         Task::ControlPlane(args) => control_plane::run(args),

@@ -46,16 +46,7 @@ impl Checked {
 /// Checks the types of an expression.
 pub(crate) fn check(source: &str, ast: Ast, env: &Env) -> Result<Checked, Issues> {
     let count = ast.kinds.len();
-    let mut checker = Checker {
-        source,
-        env,
-        types: vec![Type::Error; count],
-        references: vec![Reference::None; count],
-        ast,
-        bindings: Bindings::default(),
-        scopes: Vec::new(),
-        issues: Issues::new(source),
-    };
+    let mut checker = Checker::new(source, ast, env, false);
     let root = checker.ast.root;
     checker.visit(root);
     for index in 0..count {
@@ -71,7 +62,18 @@ pub(crate) fn check(source: &str, ast: Ast, env: &Env) -> Result<Checked, Issues
     if issues.is_empty() { Ok(checked) } else { Err(issues) }
 }
 
+/// Resolves the names of an expression, without a check of its types.
+pub(crate) fn resolve(source: &str, ast: Ast, env: &Env) -> Checked {
+    let mut checker = Checker::new(source, ast, env, true);
+    let root = checker.ast.root;
+    checker.visit(root);
+    let Checker { ast, types, references, .. } = checker;
+    Checked { ast, types, references }
+}
+
 struct Checker<'a> {
+    /// Whether every type is `dyn`.
+    lenient: bool,
     source: &'a str,
     env: &'a Env,
     ast: Ast,
@@ -83,13 +85,23 @@ struct Checker<'a> {
     issues: Issues,
 }
 
-impl Checker<'_> {
+impl<'a> Checker<'a> {
+    fn new(source: &'a str, ast: Ast, env: &'a Env, lenient: bool) -> Self {
+        let count = ast.kinds.len();
+        let types = vec![if lenient { Type::Dyn } else { Type::Error }; count];
+        let references = vec![Reference::None; count];
+        let (bindings, scopes, issues) = (Bindings::default(), Vec::new(), Issues::new(source));
+        Self { lenient, source, env, ast, types, references, bindings, scopes, issues }
+    }
+
     fn report(&mut self, id: Id, message: impl Into<String>) {
         self.issues.add(self.source, self.ast.offset(id), message);
     }
 
     fn set(&mut self, id: Id, known: Type) {
-        self.types[id as usize] = known;
+        if !self.lenient {
+            self.types[id as usize] = known;
+        }
     }
 
     fn get(&self, id: Id) -> Type {

@@ -73,6 +73,7 @@ impl Env {
             bind: true,
             escaped_fields: true,
             math: true,
+            no_macros: false,
         };
         Self {
             functions: Arc::clone(&EXTENDED),
@@ -102,6 +103,19 @@ impl Env {
     pub fn compile(&self, source: &str) -> Result<Program, Issues> {
         let checked = self.check(source)?;
         Ok(Program::new(checked, self))
+    }
+
+    /// Turns macros off, so that `has` and `all` are functions.
+    #[must_use]
+    pub fn without_macros(mut self) -> Self {
+        self.syntax.no_macros = true;
+        self
+    }
+
+    /// Parses and compiles an expression without a check of its types: errors of types are errors of the evaluation.
+    pub fn compile_unchecked(&self, source: &str) -> Result<Program, Issues> {
+        let ast = parse::parse(source, self.syntax)?;
+        Ok(Program::new(check::resolve(source, ast, self), self))
     }
 
     /// Parses an expression, and checks its types.

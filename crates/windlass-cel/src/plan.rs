@@ -241,11 +241,13 @@ impl<'a> Planner<'a> {
             Reference::Variable(index) => Base::Global { index: *index, name: Arc::clone(name) },
             Reference::TypeName(known) => return Ok(Node::Constant(Value::Type(TypeName::of(known)))),
             _ => {
-                let local = self.locals.iter().rev().find(|local| local.name == *name);
-                let local = local.ok_or_else(|| Error::new(format!("no such attribute(s): {name}")))?;
-                match &local.init {
-                    Some(init) => Base::Lazy { slot: local.slot, init: Arc::clone(init) },
-                    None => Base::Local(local.slot),
+                match self.locals.iter().rev().find(|local| local.name == *name) {
+                    Some(Local { slot, init: Some(init), .. }) => {
+                        Base::Lazy { slot: *slot, init: Arc::clone(init) }
+                    }
+                    Some(local) => Base::Local(local.slot),
+                    // Only an expression that was not checked has names that are not known.
+                    None => Base::Global { index: usize::MAX, name: Arc::clone(name) },
                 }
             }
         };

@@ -119,6 +119,11 @@ impl<'a> Value<'a> {
         Self::String(Text::owned(text.into()))
     }
 
+    /// A type, by its name.
+    pub fn type_named(name: &str) -> Self {
+        Self::Type(TypeName(name.into()))
+    }
+
     pub(crate) fn some(value: Self) -> Self {
         Self::Optional(Some(Arc::new(value)))
     }

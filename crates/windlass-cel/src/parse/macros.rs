@@ -31,7 +31,7 @@ impl Parser<'_> {
         offset: usize,
         arguments: &[Id],
     ) -> Parsed<Option<Id>> {
-        let ("has", [argument]) = (name, arguments) else { return Ok(None) };
+        let ("has", [argument], false) = (name, arguments, self.syntax.no_macros) else { return Ok(None) };
         self.check_size()?;
         if let Kind::Select { operand, field, test: false } = self.ast.kind(*argument).clone() {
             return self.node(offset, Kind::Select { operand, field, test: true }).map(Some);
@@ -50,6 +50,9 @@ impl Parser<'_> {
     ) -> Parsed<Option<Id>> {
         self.check_size()?;
         let syntax = self.syntax;
+        if syntax.no_macros {
+            return Ok(None);
+        }
         let expanded = match (name, arguments) {
             ("all" | "exists" | "exists_one" | "existsOne", [variable, predicate]) => {
                 let variable = self.simple_name(*variable, "argument must be a simple name");

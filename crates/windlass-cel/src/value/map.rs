@@ -88,7 +88,7 @@ impl<'a> Entries<'a> {
     }
 
     /// Inserts an entry, and returns the number of entries that were moved. An entry with the same key is replaced.
-    pub(crate) fn insert(&mut self, key: Key<'a>, value: Value<'a>) -> usize {
+    pub fn insert(&mut self, key: Key<'a>, value: Value<'a>) -> usize {
         match self.find(&key) {
             Ok(at) => {
                 self.0[at].1 = value;

@@ -6,9 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{HeaderValue, Request, Response, StatusCode, Version, header};
-use hyper::{body::Incoming, client::conn::TrySendError};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version, header};
 use hyper_util::{
     client::legacy::{Client as Http1Client, connect::capture_connection},
     rt::{TokioExecutor, TokioTimer},
@@ -24,6 +24,8 @@ use crate::{
     dialer::{Dialer, Http1Connector},
     error::{Error, Result},
     lane::{Lane, Stream},
+    message::Message,
+    outcome::Outcome,
     target::Target,
     traits::Traits,
     unstoppable::Unstoppable,
@@ -34,6 +36,13 @@ const MOST_RESENDS: u32 = 8;
 
 /// How long a server that refused HTTP/2 gets HTTP/1.1 only.
 const HTTP1_PERIOD: Duration = Duration::from_mins(10);
+
+/// Headers of HTTP/1.1 that HTTP/2 has not. The pseudo-header `:authority` replaces `Host`.
+const CONNECTION_HEADERS: [HeaderName; 4] =
+    [header::HOST, header::CONNECTION, header::TRANSFER_ENCODING, header::UPGRADE];
+
+/// Room for the headers of a message, without a second allocation.
+const HEADERS: usize = 8;
 
 /// Sends requests to one Kubernetes API server, as the [crate](crate) describes. Clones share the connections.
 ///
@@ -98,14 +107,6 @@ struct Http1Pool {
     generation: u64,
 }
 
-/// The outcome of an exchange over HTTP/2.
-enum Outcome {
-    Answered(Response<ResponseBody>),
-    /// The server certainly did not process the request, which may be sent again.
-    Unprocessed(Option<Request<Body>>, hyper::Error),
-    Failed(hyper::Error),
-}
-
 impl HttpClient {
     /// Builds a client for the cluster of a configuration. Reads its certificates and runs its credential plugin; opens no connection.
     ///
@@ -146,29 +147,87 @@ impl HttpClient {
         let inner = &self.0;
         let mut traits = Traits::of(&request);
         traits.writes &= !inner.cancels_dropped_writes;
-        inner.prepare(&mut request).await?;
+        inner.target.apply(&mut request)?;
+        inner.complete(request.headers_mut()).await?;
         inner.check_files();
         let response = if traits.upgrades || inner.uses_http1() {
             inner.send_http1(request, traits).await?
         } else {
-            inner.send_http2(request, traits).await?
+            let (mut head, body) = request.into_parts();
+            for name in &CONNECTION_HEADERS {
+                head.headers.remove(name);
+            }
+            let body = body.collect_bytes().await.map_err(Error::exchange)?;
+            let head = Request::from_parts(head, ());
+            inner.send_http2(traits, body, || Ok(head.clone())).await?
         };
-        if response.status() == StatusCode::UNAUTHORIZED {
-            inner.refused();
-        }
+        inner.look_at(&response);
+        Ok(response)
+    }
+
+    /// Sends a message as a request, and returns the response as soon as the headers of the response are there. `authorization` replaces the
+    /// credentials of the configuration.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn send_message(
+        &self,
+        message: &Message,
+        authorization: Option<HeaderValue>,
+    ) -> Result<Response<ResponseBody>> {
+        let inner = &self.0;
+        let credentials = match authorization {
+            Some(authorization) => Some(authorization),
+            None => inner.credentials.header().await?,
+        };
+        inner.check_files();
+        let mut traits = Traits::new(&message.method, &message.path);
+        traits.writes &= !inner.cancels_dropped_writes;
+        let head = || inner.head_of(message, credentials.as_ref());
+        let response = if inner.uses_http1() {
+            inner.send_http1(head()?.map(|()| Body::from(message.body.clone())), traits).await?
+        } else {
+            inner.send_http2(traits, message.body.clone(), head).await?
+        };
+        inner.look_at(&response);
         Ok(response)
     }
 }
 
 impl Inner {
-    /// Adds the address of the server and all headers.
-    async fn prepare(&self, request: &mut Request<Body>) -> Result<()> {
-        self.target.apply(request)?;
+    /// Adds the credentials, and the encoding of responses.
+    async fn complete(&self, headers: &mut HeaderMap) -> Result<()> {
         if let Some(value) = self.credentials.header().await? {
-            request.headers_mut().insert(header::AUTHORIZATION, value);
+            headers.insert(header::AUTHORIZATION, value);
         }
-        request.headers_mut().entry(header::ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
+        headers.entry(header::ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         Ok(())
+    }
+
+    /// Returns the method, the address and the headers of a message.
+    fn head_of(&self, message: &Message, credentials: Option<&HeaderValue>) -> Result<Request<()>> {
+        let mut headers = HeaderMap::with_capacity(HEADERS);
+        self.target.add_headers(&mut headers);
+        headers.insert(header::ACCEPT, message.accept.clone());
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        if let Some(content_type) = &message.content_type {
+            headers.insert(header::CONTENT_TYPE, content_type.clone());
+        }
+        if let Some(credentials) = credentials {
+            headers.insert(header::AUTHORIZATION, credentials.clone());
+        }
+        let mut head = Request::new(());
+        *head.method_mut() = message.method.clone();
+        *head.uri_mut() = self.target.resolve(message.path.clone())?;
+        *head.headers_mut() = headers;
+        Ok(head)
+    }
+
+    /// Notes a response that refuses the credentials.
+    fn look_at(&self, response: &Response<ResponseBody>) {
+        if response.status() == StatusCode::UNAUTHORIZED {
+            self.refused();
+        }
     }
 
     /// Reads certificates again in the background, once per minute.
@@ -193,23 +252,25 @@ impl Inner {
         self.always_http1 || self.refused_http2.lock().is_some_and(|refused| refused.elapsed() < HTTP1_PERIOD)
     }
 
-    async fn send_http2(&self, mut request: Request<Body>, traits: Traits) -> Result<Response<ResponseBody>> {
+    /// `head` makes the method, the address and the headers of the request, again for each attempt.
+    async fn send_http2(
+        &self,
+        traits: Traits,
+        body: Bytes,
+        head: impl Fn() -> Result<Request<()>>,
+    ) -> Result<Response<ResponseBody>> {
         let lane = if traits.streams { &self.streams } else { &self.requests };
         let mut resends = 0;
         loop {
             let Stream::Http2(lease) = lane.stream().await? else {
                 tracing::debug!("the API server does not speak HTTP/2");
                 *self.refused_http2.lock() = Some(Instant::now());
-                return self.send_http1(request, traits).await;
+                return self.send_http1(head()?.map(|()| Body::from(body)), traits).await;
             };
-            let copy = try_clone(&request);
-            match self.exchange(lease, request, traits).await? {
+            match self.exchange(lease, head()?, body.clone(), traits).await {
                 Outcome::Answered(response) => return Ok(response),
-                Outcome::Failed(error) => return Err(Error::exchange(error)),
-                Outcome::Unprocessed(returned, error) => match returned.or(copy) {
-                    Some(again) if resends < MOST_RESENDS => request = again,
-                    _ => return Err(Error::exchange(error)),
-                },
+                Outcome::Unprocessed(_) if resends < MOST_RESENDS => {}
+                Outcome::Unprocessed(error) | Outcome::Failed(error) => return Err(Error::exchange(error)),
             }
             // A server that refuses again and again gets time.
             let wait = Duration::from_millis((1_u64 << resends) - 1);
@@ -221,23 +282,28 @@ impl Inner {
     async fn exchange(
         &self,
         mut lease: Lease,
-        mut request: Request<Body>,
+        mut head: Request<()>,
+        body: Bytes,
         traits: Traits,
-    ) -> Result<Outcome> {
-        *request.version_mut() = Version::HTTP_2;
-        // Hyper sets the pseudo-header `:authority` from the URI.
-        request.headers_mut().remove(header::HOST);
-        let Some(sent) = lease.send(request) else { return Err(Error::stopped()) };
-        let unanswered = lease.unanswered();
+    ) -> Outcome {
+        *head.version_mut() = Version::HTTP_2;
+        if !body.is_empty() {
+            head.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        }
+        let response = match lease.send(head, body).await {
+            Ok(response) => response,
+            Err(error) => return Outcome::Unprocessed(error),
+        };
         let exchange = async move {
-            let answer = sent.await;
+            let unanswered = lease.unanswered();
+            let answer = response.await;
             unanswered.answered();
             Outcome::of(answer, lease)
         };
         if traits.writes {
-            Ok(Unstoppable::new(Box::pin(exchange), || true, self.runtime.clone()).await)
+            Unstoppable::new(Box::pin(exchange), || true, self.runtime.clone()).await
         } else {
-            Ok(exchange.await)
+            exchange.await
         }
     }
 
@@ -261,7 +327,7 @@ impl Inner {
             exchange.await
         };
         match answer {
-            Ok(response) => Ok(response.map(|body| ResponseBody::new(body, None))),
+            Ok(response) => Ok(response.map(ResponseBody::http1)),
             Err(error) if error.is_connect() => Err(Error::connect(self.target.server(), error)),
             Err(error) => Err(Error::exchange(error)),
         }
@@ -275,39 +341,6 @@ impl Http1Pool {
             .build(Http1Connector(dialer.clone()));
         Self { client, generation: dialer.tls().generation() }
     }
-}
-
-impl Outcome {
-    fn of(answer: Result<Response<Incoming>, TrySendError<Request<Body>>>, lease: Lease) -> Self {
-        match answer {
-            Ok(response) => Self::Answered(response.map(|body| ResponseBody::new(body, Some(lease)))),
-            Err(mut error) => {
-                if let Some(request) = error.take_message() {
-                    return Self::Unprocessed(Some(request), error.into_error());
-                }
-                let error = error.into_error();
-                if is_unprocessed(&error) { Self::Unprocessed(None, error) } else { Self::Failed(error) }
-            }
-        }
-    }
-}
-
-/// Returns true if the server certainly did not process the request: the server refused the stream, or said with GOAWAY that the stream is
-/// newer than all streams that the server processes (RFC 9113, 8.7).
-fn is_unprocessed(error: &hyper::Error) -> bool {
-    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<h2::Error>());
-    cause.is_some_and(|cause| {
-        cause.is_remote() && (cause.is_go_away() || cause.reason() == Some(h2::Reason::REFUSED_STREAM))
-    })
-}
-
-/// Returns a copy to send again, or `None` if the body is a stream.
-fn try_clone(request: &Request<Body>) -> Option<Request<Body>> {
-    let mut copy = Request::new(request.body().try_clone()?);
-    request.method().clone_into(copy.method_mut());
-    *copy.uri_mut() = request.uri().clone();
-    *copy.headers_mut() = request.headers().clone();
-    Some(copy)
 }
 
 impl tower::Service<Request<Body>> for HttpClient {

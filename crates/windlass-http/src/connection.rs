@@ -10,32 +10,26 @@ use std::{
     time::Duration,
 };
 
-use futures::FutureExt;
-use http::{Request, Response};
-use hyper::{
-    body::Incoming,
-    client::conn::{
-        TrySendError,
-        http2::{Builder, SendRequest},
-    },
-};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use kube_client::client::Body;
+use bytes::Bytes;
+use futures::{FutureExt, task::noop_waker_ref};
+use h2::client::{Builder, ResponseFuture, SendRequest};
+use http::Request;
+use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::{dialer::Stream, error::BoxError};
-
-/// A silent server gets a ping after this time, as from client-go.
-const PING_INTERVAL: Duration = Duration::from_secs(30);
-
-/// A connection whose ping is not answered in this time is broken, as in client-go.
-const PING_TIMEOUT: Duration = Duration::from_secs(15);
+use crate::{dialer::Stream, error::BoxError, keep_alive::KeepAlive};
 
 /// The bytes of one response that the server may send ahead of the reader. The limit of the connection is out of reach, so that a watch with
 /// a slow reader holds up no other watch.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 1 << 30;
+
+/// The largest headers of a response, as in hyper.
+const HEADER_LIST: u32 = 16 << 10;
+
+/// The number of streams that this side may reset because of invalid frames before the connection ends, as in hyper.
+const LOCAL_RESETS: usize = 1024;
 
 /// The limit of streams before the server has told its own, which is in the first frame of the server.
 const UNKNOWN_LIMIT: usize = 1_000_003;
@@ -50,11 +44,11 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 /// everything without an error, and the pings take longer to fail than a leader keeps its Lease.
 const SILENCE: Duration = Duration::from_secs(2);
 
-type Http2 = hyper::client::conn::http2::Connection<Stream, Body, TokioExecutor>;
+type Http2 = h2::client::Connection<TokioIo<Stream>, Bytes>;
 
 /// One HTTP/2 connection, and the number of streams in use.
 pub(crate) struct Connection {
-    sender: SendRequest<Body>,
+    sender: SendRequest<Bytes>,
     shared: Arc<Shared>,
     /// The generation of the certificates.
     generation: u64,
@@ -62,7 +56,7 @@ pub(crate) struct Connection {
 
 /// The state that a connection, its driver and its leases share.
 pub(crate) struct Shared {
-    /// `None` once the connection accepts no further request: requests that wait in the connection fail when the connection is dropped.
+    /// `None` once the connection has ended: requests that wait in the connection fail when the connection is dropped.
     http2: Mutex<Option<Http2>>,
     streams: AtomicUsize,
     last_used: Mutex<Instant>,
@@ -72,30 +66,31 @@ pub(crate) struct Shared {
 
 /// The right to send one request on a connection. The stream counts as in use until the lease is dropped.
 pub(crate) struct Lease {
-    sender: Option<SendRequest<Body>>,
+    sender: SendRequest<Bytes>,
     shared: Arc<Shared>,
 }
 
 /// The wait for the answer to a request.
-pub(crate) struct Unanswered {
-    shared: Arc<Shared>,
+pub(crate) struct Unanswered<'a> {
+    shared: &'a Shared,
     sent_at: Instant,
     is_answered: bool,
 }
 
 impl Connection {
-    /// Begins HTTP/2 on a new connection, and waits for the first frame of the server. [`Shared::poll`] has to be polled afterwards.
-    pub(crate) async fn begin(stream: Stream, generation: u64) -> Result<Self, BoxError> {
-        let mut builder = Builder::new(TokioExecutor::new());
+    /// Begins HTTP/2 on a new connection, and waits for the first frame of the server. [`Shared::poll`] and [`KeepAlive::poll_broken`] have
+    /// to be polled afterwards.
+    pub(crate) async fn begin(stream: Stream, generation: u64) -> Result<(Self, KeepAlive), BoxError> {
+        let mut builder = Builder::new();
         builder
-            .timer(TokioTimer::new())
+            .enable_push(false)
             .initial_max_send_streams(UNKNOWN_LIMIT)
-            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
-            .keep_alive_interval(PING_INTERVAL)
-            .keep_alive_timeout(PING_TIMEOUT)
-            .keep_alive_while_idle(true);
-        let (sender, http2) = builder.handshake(stream).await?;
+            .max_header_list_size(HEADER_LIST)
+            .max_local_error_reset_streams(Some(LOCAL_RESETS));
+        let (sender, mut http2) = builder.handshake(TokioIo::new(stream)).await?;
+        let pings = http2.ping_pong().ok_or("the pings of a new connection are in use")?;
         let shared = Shared {
             http2: Mutex::new(Some(http2)),
             streams: AtomicUsize::new(0),
@@ -103,8 +98,8 @@ impl Connection {
             last_answer: Mutex::new(Instant::now()),
             is_silent: AtomicBool::new(false),
         };
-        timeout(FIRST_FRAME_WITHIN, shared.first_frame()).await??;
-        Ok(Self { sender, shared: Arc::new(shared), generation })
+        timeout(FIRST_FRAME_WITHIN, shared.first_frame(&sender)).await??;
+        Ok((Self { sender, shared: Arc::new(shared), generation }, KeepAlive::new(pings)))
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -112,24 +107,31 @@ impl Connection {
     }
 
     /// Returns true if the connection takes further requests.
-    pub(crate) fn is_current(&self, generation: u64) -> bool {
+    pub(crate) fn is_current(&mut self, generation: u64) -> bool {
         let is_silent = self.shared.is_silent.load(Ordering::Relaxed);
-        self.generation == generation && !is_silent && !self.sender.is_closed()
+        self.generation == generation && !is_silent && self.is_open()
+    }
+
+    /// Returns false once the connection has failed, or the server has announced the end of the connection.
+    fn is_open(&mut self) -> bool {
+        // Never waits: the sender itself has sent nothing.
+        let readiness = self.sender.poll_ready(&mut Context::from_waker(noop_waker_ref()));
+        !matches!(readiness, Poll::Ready(Err(_)))
     }
 
     /// Takes a stream, unless all streams that the server accepts are in use.
     pub(crate) fn lease(&self) -> Option<Lease> {
         // A server that accepts no stream at all for a while makes the request wait.
-        let limit = self.shared.http2.lock().as_ref()?.current_max_send_streams().max(1);
+        let limit = self.sender.current_max_send_streams().max(1);
         let take = |streams| (streams < limit).then_some(streams + 1);
         self.shared.streams.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).ok()?;
-        Some(Lease { sender: Some(self.sender.clone()), shared: self.shared.clone() })
+        Some(Lease { sender: self.sender.clone(), shared: self.shared.clone() })
     }
 }
 
 impl Shared {
-    /// Drives the connection. Ready when the connection accepts no further request; streams in use go on.
-    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<hyper::Result<()>> {
+    /// Drives the connection. Ready when the connection has ended.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
         let mut http2 = self.http2.lock();
         let Some(connection) = &mut *http2 else { return Poll::Ready(Ok(())) };
         let ended = ready!(connection.poll_unpin(cx));
@@ -139,11 +141,17 @@ impl Shared {
         Poll::Ready(ended)
     }
 
+    /// Ends the connection, and fails all requests in progress.
+    pub(crate) fn end(&self) {
+        let connection = self.http2.lock().take();
+        drop(connection);
+    }
+
     /// Drives the connection until the server has told how many streams the server accepts.
-    async fn first_frame(&self) -> Result<(), BoxError> {
+    async fn first_frame(&self, sender: &SendRequest<Bytes>) -> Result<(), BoxError> {
         let mut pause = Duration::from_millis(1);
-        while self.http2.lock().as_ref().map(Http2::current_max_send_streams) == Some(UNKNOWN_LIMIT) {
-            // Hyper wakes no task for the frame.
+        while sender.current_max_send_streams() == UNKNOWN_LIMIT {
+            // The connection wakes no task for the frame.
             tokio::select! {
                 biased;
                 ended = poll_fn(|cx| self.poll(cx)) => {
@@ -164,21 +172,29 @@ impl Shared {
 
 impl Lease {
     /// Hands a request to the connection. Dropping the returned future resets the stream.
-    pub(crate) fn send(
+    ///
+    /// # Errors
+    /// The connection does not take the request, so that the server does not have the request.
+    pub(crate) async fn send(
         &mut self,
-        request: Request<Body>,
-    ) -> Option<impl Future<Output = Result<Response<Incoming>, TrySendError<Request<Body>>>> + use<>> {
-        let mut sender = self.sender.take()?;
-        Some(sender.try_send_request(request))
+        request: Request<()>,
+        body: Bytes,
+    ) -> Result<ResponseFuture, h2::Error> {
+        poll_fn(|cx| self.sender.poll_ready(cx)).await?;
+        let (response, mut stream) = self.sender.send_request(request, body.is_empty())?;
+        if !body.is_empty() {
+            stream.send_data(body, true)?;
+        }
+        Ok(response)
     }
 
     /// Begins the wait for the answer to a request.
-    pub(crate) fn unanswered(&self) -> Unanswered {
-        Unanswered { shared: self.shared.clone(), sent_at: Instant::now(), is_answered: false }
+    pub(crate) fn unanswered(&self) -> Unanswered<'_> {
+        Unanswered { shared: &self.shared, sent_at: Instant::now(), is_answered: false }
     }
 }
 
-impl Unanswered {
+impl Unanswered<'_> {
     /// Notes that the connection has answered, or has failed.
     pub(crate) fn answered(mut self) {
         *self.shared.last_answer.lock() = Instant::now();
@@ -186,7 +202,7 @@ impl Unanswered {
     }
 }
 
-impl Drop for Unanswered {
+impl Drop for Unanswered<'_> {
     fn drop(&mut self) {
         let is_silent =
             || self.sent_at.elapsed() >= SILENCE && *self.shared.last_answer.lock() < self.sent_at;

@@ -7,17 +7,28 @@ use std::{
 
 use http::Uri;
 use parking_lot::Mutex;
-use tokio::{runtime::Handle, time::Instant};
+use tokio::{
+    runtime::Handle,
+    sync::Notify,
+    time::{Instant, sleep_until},
+};
 
 use crate::{
     connection::{Connection, Lease, Shared},
     dialer::{Dialer, Offer, is_http2},
     error::{BoxError, Error, Result},
+    keep_alive::KeepAlive,
     redial::Redial,
 };
 
 /// A connection without a stream is closed after this time, as in Go.
 const IDLE_LIMIT: Duration = Duration::from_secs(90);
+
+/// An attempt to connect that takes this long gets company: a packet may be lost, and a later attempt may arrive. A request for a Lease has 5 s.
+const SLOW_DIAL: Duration = Duration::from_secs(2);
+
+/// The most attempts to connect at the same time.
+const MOST_DIALS: usize = 3;
 
 /// The HTTP/2 connections of one sort of requests. A connection is opened when all others have as many streams as the server accepts.
 pub(crate) struct Lane {
@@ -26,16 +37,22 @@ pub(crate) struct Lane {
     server: String,
     runtime: Handle,
     state: Mutex<State>,
-    /// Held while a connection is opened.
-    dialing: tokio::sync::Mutex<()>,
+    /// Wakes callers at the end of each attempt to connect.
+    changed: Notify,
 }
 
 #[derive(Default)]
 struct State {
     connections: Vec<Connection>,
     redial: Redial,
-    /// The number of connections that were opened or that failed to open.
-    attempts: u64,
+    /// The number of attempts to connect that are under way.
+    dials: usize,
+    /// The time at which the last attempt began.
+    last_dial: Option<Instant>,
+    /// The time at which an attempt succeeded last.
+    last_success: Option<Instant>,
+    /// The number of attempts that have ended.
+    ended_dials: u64,
     /// The last attempt, if the attempt failed.
     failure: Option<Error>,
     /// The last attempt found a server without HTTP/2.
@@ -49,6 +66,13 @@ pub(crate) enum Stream {
     Unsupported,
 }
 
+/// The next step of a caller that asks for a stream.
+enum Turn {
+    Ended(Result<Stream>),
+    /// Wait for the end of an attempt, or for the time at which another attempt may begin.
+    Wait(Instant),
+}
+
 impl Lane {
     pub(crate) fn new(dialer: Arc<Dialer>, url: Uri, server: &str, runtime: Handle) -> Arc<Self> {
         Arc::new(Self {
@@ -57,70 +81,59 @@ impl Lane {
             server: server.to_owned(),
             runtime,
             state: Mutex::default(),
-            dialing: tokio::sync::Mutex::default(),
+            changed: Notify::new(),
         })
     }
 
     /// Takes a stream of a connection, and opens a connection if necessary. A caller that leaves does not interrupt the opening.
+    ///
+    /// Callers that wait for the same attempt to connect get the same failure, or the same refusal of HTTP/2.
     pub(crate) async fn stream(self: &Arc<Self>) -> Result<Stream> {
-        let attempts = {
-            let mut state = self.state.lock();
-            match state.lease(self.dialer.tls().generation()) {
-                Some(lease) => return Ok(Stream::Http2(lease)),
-                None => state.attempts,
+        let mut known_dials = None;
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            let until = match self.turn(&mut known_dials) {
+                Turn::Ended(outcome) => return outcome,
+                Turn::Wait(until) => until,
+            };
+            tokio::select! {
+                biased;
+                () = changed => {}
+                () = sleep_until(until) => {}
             }
-        };
-        let dialing = self.runtime.spawn(self.clone().open(attempts));
-        dialing.await.map_err(|_| Error::stopped())?
+        }
     }
 
-    /// Opens a connection, unless another caller has opened a connection in the meantime. `attempts` is the number of attempts that the
-    /// caller knows: callers that wait for the same attempt get the same failure, or the same refusal of HTTP/2.
-    async fn open(self: Arc<Self>, attempts: u64) -> Result<Stream> {
-        let _dialing = self.dialing.lock().await;
-        let not_before = {
-            let mut state = self.state.lock();
-            if let Some(lease) = state.lease(self.dialer.tls().generation()) {
-                return Ok(Stream::Http2(lease));
-            }
-            if state.attempts > attempts {
-                if let Some(failure) = &state.failure {
-                    return Err(failure.clone());
-                }
-                if state.is_unsupported {
-                    return Ok(Stream::Unsupported);
-                }
-            }
-            state.redial.next_attempt()
-        };
-        if let Some(not_before) = not_before {
-            tokio::time::sleep_until(not_before).await;
-        }
-        let opened = self.dial().await;
+    /// `known_dials` is the number of attempts that had ended when the caller came.
+    fn turn(self: &Arc<Self>, known_dials: &mut Option<u64>) -> Turn {
         let mut state = self.state.lock();
-        state.attempts += 1;
-        match opened {
-            Ok(connection) => {
-                state.redial.succeeded();
-                state.failure = None;
-                state.is_unsupported = connection.is_none();
-                let Some(connection) = connection else { return Ok(Stream::Unsupported) };
-                self.runtime.spawn(drive(connection.shared().clone(), Arc::downgrade(&self)));
-                let lease = connection.lease();
-                state.connections.push(connection);
-                lease.map(Stream::Http2).ok_or_else(Error::stopped)
+        if let Some(lease) = state.lease(self.dialer.tls().generation()) {
+            return Turn::Ended(Ok(Stream::Http2(lease)));
+        }
+        let known_dials = *known_dials.get_or_insert(state.ended_dials);
+        if state.ended_dials > known_dials {
+            if let Some(failure) = &state.failure {
+                return Turn::Ended(Err(failure.clone()));
             }
-            Err(cause) => {
-                let failure = Error::connect(&self.server, cause);
-                state.redial.failed(Instant::now(), fastrand::f64());
-                state.failure = Some(failure.clone());
-                Err(failure)
+            if state.is_unsupported {
+                return Turn::Ended(Ok(Stream::Unsupported));
             }
         }
+        let now = Instant::now();
+        let begins_at = state.begin_dial(now);
+        let until = state.last_dial.unwrap_or(now) + SLOW_DIAL;
+        drop(state);
+        if let Some(begins_at) = begins_at {
+            // A runtime that has shut down drops the attempt at once, which locks the state.
+            let dial = Dial { lane: self.clone(), begins_at, has_ended: false };
+            self.runtime.spawn(dial.run());
+        }
+        Turn::Wait(until)
     }
 
     /// Returns `None` if the server does not speak HTTP/2.
-    async fn dial(&self) -> Result<Option<Connection>, BoxError> {
+    async fn connect(&self) -> Result<Option<(Connection, KeepAlive)>, BoxError> {
         let (stream, generation) = self.dialer.clone().dial(self.url.clone(), Offer::Any).await?;
         if !is_http2(&stream) {
             return Ok(None);
@@ -152,13 +165,79 @@ impl State {
     /// Takes a stream of the first connection that has a free stream, so that the last connections become idle. Connections that are closed
     /// or of an earlier generation get no further requests.
     fn lease(&mut self, generation: u64) -> Option<Lease> {
-        self.connections.retain(|connection| connection.is_current(generation));
+        self.connections.retain_mut(|connection| connection.is_current(generation));
         self.connections.iter().find_map(Connection::lease)
+    }
+
+    /// Counts another attempt to connect, and returns the time at which the attempt begins. Returns `None` while an attempt is under way
+    /// that may still succeed soon.
+    fn begin_dial(&mut self, now: Instant) -> Option<Instant> {
+        let is_slow = self.last_dial.is_none_or(|last| now >= last + SLOW_DIAL);
+        if self.dials > 0 && !(is_slow && self.dials < MOST_DIALS) {
+            return None;
+        }
+        let begins_at = self.redial.next_attempt().map_or(now, |not_before| not_before.max(now));
+        self.dials += 1;
+        self.last_dial = Some(begins_at);
+        Some(begins_at)
     }
 }
 
-/// Drives a connection until the connection accepts no further request, or the lane has forgotten the connection.
-async fn drive(shared: Arc<Shared>, lane: Weak<Lane>) {
+/// An attempt to connect. An attempt that is dropped, by a panic too, counts as failed.
+struct Dial {
+    lane: Arc<Lane>,
+    begins_at: Instant,
+    has_ended: bool,
+}
+
+impl Dial {
+    async fn run(mut self) {
+        sleep_until(self.begins_at).await;
+        let opened = self.lane.connect().await;
+        let opened = opened.map_err(|cause| Error::connect(&self.lane.server, cause));
+        self.end(opened);
+    }
+
+    fn end(&mut self, opened: Result<Option<(Connection, KeepAlive)>>) {
+        self.has_ended = true;
+        let (lane, now) = (&self.lane, Instant::now());
+        let mut state = lane.state.lock();
+        state.dials -= 1;
+        state.ended_dials += 1;
+        match opened {
+            Ok(opened) => {
+                state.redial.succeeded();
+                state.last_success = Some(now);
+                state.failure = None;
+                state.is_unsupported = opened.is_none();
+                if let Some((connection, keep_alive)) = opened {
+                    let shared = connection.shared().clone();
+                    lane.runtime.spawn(drive(shared, keep_alive, Arc::downgrade(lane)));
+                    state.connections.push(connection);
+                }
+            }
+            // A later attempt was faster.
+            Err(_) if state.last_success.is_some_and(|success| success >= self.begins_at) => {}
+            Err(failure) => {
+                state.redial.failed(now, fastrand::f64());
+                state.failure = Some(failure);
+            }
+        }
+        drop(state);
+        lane.changed.notify_waiters();
+    }
+}
+
+impl Drop for Dial {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.end(Err(Error::stopped()));
+        }
+    }
+}
+
+/// Drives a connection until the connection has ended, or the lane has forgotten the connection.
+async fn drive(shared: Arc<Shared>, mut keep_alive: KeepAlive, lane: Weak<Lane>) {
     let mut look = Instant::now() + IDLE_LIMIT;
     loop {
         tokio::select! {
@@ -169,7 +248,12 @@ async fn drive(shared: Arc<Shared>, lane: Weak<Lane>) {
                 }
                 break;
             }
-            () = tokio::time::sleep_until(look) => {
+            () = std::future::poll_fn(|cx| keep_alive.poll_broken(cx)) => {
+                tracing::debug!("an HTTP/2 connection to the API server does not answer pings");
+                shared.end();
+                break;
+            }
+            () = sleep_until(look) => {
                 let now = Instant::now();
                 look = lane.upgrade().map_or(now + IDLE_LIMIT, |lane| lane.remove_idle(&shared, now));
             }

@@ -27,7 +27,10 @@ mod connection;
 mod credentials;
 mod dialer;
 mod error;
+mod keep_alive;
 mod lane;
+mod message;
+mod outcome;
 mod redial;
 mod target;
 mod tls;
@@ -38,4 +41,5 @@ pub use self::{
     body::ResponseBody,
     client::{HttpClient, Options, Protocol},
     error::{BoxError, Error, Result},
+    message::Message,
 };

@@ -45,7 +45,7 @@ impl Target {
 
     /// Returns the URL of the server, for connectors.
     pub(crate) fn url(&self) -> Result<Uri> {
-        self.resolve(&PathAndQuery::from_static("/"))
+        self.resolve(PathAndQuery::from_static("/"))
     }
 
     /// Returns true if connections to the server are encrypted.
@@ -55,17 +55,23 @@ impl Target {
 
     /// Puts the address of the server and the headers of all requests into a request.
     pub(crate) fn apply<B>(&self, request: &mut Request<B>) -> Result<()> {
-        let root = PathAndQuery::from_static("/");
-        *request.uri_mut() = self.resolve(request.uri().path_and_query().unwrap_or(&root))?;
-        for (name, value) in &self.headers {
-            request.headers_mut().append(name.clone(), value.clone());
-        }
+        let path = std::mem::take(request.uri_mut()).into_parts().path_and_query;
+        *request.uri_mut() = self.resolve(path.unwrap_or(PathAndQuery::from_static("/")))?;
+        self.add_headers(request.headers_mut());
         Ok(())
     }
 
-    fn resolve(&self, path: &PathAndQuery) -> Result<Uri> {
+    /// Adds the headers of all requests.
+    pub(crate) fn add_headers(&self, headers: &mut HeaderMap) {
+        for (name, value) in &self.headers {
+            headers.append(name.clone(), value.clone());
+        }
+    }
+
+    /// Returns the URL of a path.
+    pub(crate) fn resolve(&self, path: PathAndQuery) -> Result<Uri> {
         let path = if self.base_path.is_empty() {
-            path.clone()
+            path
         } else {
             PathAndQuery::try_from(format!("{}{path}", self.base_path))
                 .map_err(|error| Error::setup("the path", error))?

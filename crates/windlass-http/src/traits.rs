@@ -1,6 +1,6 @@
 //! The properties of a request that decide how the request is sent.
 
-use http::{Method, Request, header};
+use http::{Method, Request, header, uri::PathAndQuery};
 
 /// How a request is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,17 +16,23 @@ pub(crate) struct Traits {
 impl Traits {
     pub(crate) fn of<B>(request: &Request<B>) -> Self {
         let upgrades = request.headers().contains_key(header::UPGRADE);
+        let root = PathAndQuery::from_static("/");
+        let traits = Self::new(request.method(), request.uri().path_and_query().unwrap_or(&root));
+        Self { upgrades, writes: traits.writes && !upgrades, ..traits }
+    }
+
+    /// Returns the traits of a request without an upgrade.
+    pub(crate) fn new(method: &Method, path: &PathAndQuery) -> Self {
         Self {
-            upgrades,
-            streams: is_stream(request.uri()),
-            writes: !upgrades
-                && matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH | Method::DELETE),
+            upgrades: false,
+            streams: is_stream(path),
+            writes: matches!(*method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE),
         }
     }
 }
 
 /// Returns true for watches, logs that are followed, and requests that the API server passes on to pods, services and nodes.
-fn is_stream(uri: &http::Uri) -> bool {
+fn is_stream(uri: &PathAndQuery) -> bool {
     let follows = uri.query().unwrap_or_default().split('&').any(|pair| {
         pair.split_once('=').is_some_and(|(name, value)| {
             matches!(name, "watch" | "follow") && matches!(value, "1" | "t" | "T" | "true" | "True" | "TRUE")

@@ -10,7 +10,10 @@ use std::{
 
 use futures::future::join_all;
 use http_body_util::BodyExt;
-use tokio::{net::TcpListener, sync::Notify};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Notify,
+};
 
 use windlass_http::{HttpClient, Options};
 
@@ -226,4 +229,32 @@ async fn a_connection_that_answered_nothing_for_seconds_gets_no_further_request(
     server.request().await;
     assert_eq!(exchange(&client, get("/next")).await, "ok");
     assert_eq!(server.count(), 2);
+}
+
+/// Passes connections on to a server, except for the first connection, which hangs.
+async fn hang_first(server: std::net::SocketAddr) -> std::net::SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("it listens");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move {
+        let _hanging = listener.accept().await;
+        while let Ok((mut client, _)) = listener.accept().await {
+            let mut server = TcpStream::connect(server).await.expect("the server is there");
+            tokio::spawn(async move { tokio::io::copy_bidirectional(&mut client, &mut server).await });
+        }
+    });
+    address
+}
+
+/// A packet was lost, or a firewall swallows packets for a while.
+#[tokio::test]
+async fn an_attempt_to_connect_that_hangs_holds_up_no_later_request() {
+    let certificate = Certificate::new();
+    let server = TestServer::start(&certificate, |_, _| Reply::Text("ok")).await;
+    let mut config = certificate.config(hang_first(server.address).await);
+    config.connect_timeout = Some(Duration::from_secs(3600));
+    let client = client(config);
+    let impatient = tokio::time::timeout(Duration::from_millis(50), client.send(get("/lost"))).await;
+    assert!(impatient.is_err(), "the caller leaves at its own deadline");
+    assert_eq!(exchange(&client, get("/next")).await, "ok");
+    assert_eq!(server.count(), 1, "requests that wait share one attempt");
 }

@@ -135,6 +135,9 @@ undeploy() {
     windlass undeploy --yes >"$folder/undeploy.log" 2>&1 || fail "$(cat "$folder/undeploy.log")"
     until_said NotFound kubectl get namespace operator-demo-system
     [ -z "$(kubectl get crds --output name)" ] || fail "CRDs are still there"
+    said "deployed again: the node has the image"
+    windlass deploy --image "$image" --timeout 120 >"$folder/deploy.log" 2>&1 || fail "$(cat "$folder/deploy.log")"
+    said "$(grep "is ready after" "$folder/deploy.log")"
     echo "the walk had the expected results"
 }
 if [ "$runtime" = plain ]; then undeploy && exit; fi

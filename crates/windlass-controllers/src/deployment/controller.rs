@@ -11,7 +11,7 @@ use kube_core::{ObjectMeta, ResourceExt};
 use serde_json::{Value, json};
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Result};
 
-use super::plan::{HASH_LABEL, REVISION, Task, plan};
+use super::plan::{DESIRED, HASH_LABEL, MAXIMUM, REVISION, Task, plan};
 use crate::adoption;
 use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 
@@ -20,8 +20,6 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const REVISION_HISTORY: &str = "deployment.kubernetes.io/revision-history";
 /// The greatest length of that annotation.
 const MAX_HISTORY: usize = 2000;
-const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
-const MAXIMUM: &str = "deployment.kubernetes.io/max-replicas";
 
 /// Returns the controller.
 pub(crate) fn controller() -> Controller {
@@ -80,7 +78,9 @@ async fn run_task(
             let annotations = sizes(deployment);
             let patch = json!({ "metadata": { "annotations": annotations }, "spec": { "replicas": to } });
             patch_set(deployment, name, patch, cx).await?;
-            record_scaling(deployment, name, *from, *to, cx);
+            if from != to {
+                record_scaling(deployment, name, *from, *to, cx);
+            }
         }
         Task::SetRevision { name, revision } => {
             let mut annotations = json!({ REVISION: revision.to_string() });

@@ -4,5 +4,6 @@ mod conditions;
 mod controller;
 mod plan;
 mod rolling;
+mod scaling;
 
 pub(crate) use self::controller::controller;

@@ -1,6 +1,7 @@
 //! The next changes of a Deployment's ReplicaSets, and the next status.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition, DeploymentStatus, ReplicaSet};
@@ -10,18 +11,24 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::conditions::{self, LATE, PAUSED};
 use super::rolling::{self, Bounds, ReplicaCounts};
+use super::scaling::{self, ActiveSet};
 
 /// The label that distinguishes the pods of different templates.
 pub(super) const HASH_LABEL: &str = "pod-template-hash";
 /// The annotation with the revision of a rollout.
 pub(super) const REVISION: &str = "deployment.kubernetes.io/revision";
 
+/// The annotation with `spec.replicas` of the Deployment when the ReplicaSet was last scaled.
+pub(super) const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
+/// The annotation with the largest number of pods of the Deployment when the ReplicaSet was last scaled.
+pub(super) const MAXIMUM: &str = "deployment.kubernetes.io/max-replicas";
+
 /// A change to make.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Task {
     /// Create the ReplicaSet of the current template.
     Create { hash: String, replicas: i32, revision: u64 },
-    /// Scale a ReplicaSet.
+    /// Scale a ReplicaSet, and write the sizes of the Deployment into the annotations of the set. `from` may equal `to`.
     Scale { name: String, from: i32, to: i32 },
     /// Change the revision of a ReplicaSet: a rollback made the ReplicaSet current.
     SetRevision { name: String, revision: u64 },
@@ -48,7 +55,7 @@ pub(super) fn plan(deployment: &Deployment, sets: &[Arc<ReplicaSet>], now: Times
     });
     let rollout = Rollout::new(deployment, &sets);
     let mut tasks = rollout.tasks();
-    if rollout.is_complete() {
+    if rollout.is_complete() || rollout.is_paused() {
         tasks.extend(rollout.sets_to_delete());
     }
     let (status, wake_at) = rollout.status(now);
@@ -58,14 +65,15 @@ pub(super) fn plan(deployment: &Deployment, sets: &[Arc<ReplicaSet>], now: Times
 /// Returns the replicas of a Deployment, and the largest number of pods that a rollout may have.
 pub(super) fn sizes(deployment: &Deployment) -> (i32, i32) {
     let rollout = Rollout::new(deployment, &[]);
-    let surge = if rollout.recreate { 0 } else { rollout.bounds.surge };
-    (rollout.replicas, rollout.replicas.saturating_add(surge))
+    (rollout.replicas, rollout.maximum())
 }
 
 struct Rollout<'a> {
     deployment: &'a Deployment,
     new: Option<&'a ReplicaSet>,
     old: Vec<&'a ReplicaSet>,
+    /// The new ReplicaSet and the old ones, oldest first.
+    sets: Vec<&'a ReplicaSet>,
     replicas: i32,
     bounds: Bounds,
     recreate: bool,
@@ -99,66 +107,126 @@ impl<'a> Rollout<'a> {
             },
             new,
             old,
+            sets: sets.to_vec(),
         }
     }
 
     fn tasks(&self) -> Vec<Task> {
-        let paused = self.is_paused();
+        let mut tasks = Vec::new();
+        if let Some(set) = self.new
+            && revision_of(set) != self.revision
+        {
+            tasks.push(Task::SetRevision { name: name_of(set), revision: self.revision });
+        }
+        // A pause stops the rollout, but not the scaling of existing ReplicaSets. A rollout goes on after the scaling.
+        let scaling = if self.is_paused() || self.is_resized() { self.scale() } else { Vec::new() };
+        if self.is_paused() || !scaling.is_empty() {
+            tasks.extend(scaling);
+        } else {
+            tasks.extend(self.roll());
+        }
+        tasks
+    }
+
+    /// Returns the next step from the old ReplicaSets to the new one.
+    fn roll(&self) -> Vec<Task> {
         let old: Vec<ReplicaCounts> = self.old.iter().map(|set| count(set)).collect();
         let new = self.new.map(count).unwrap_or_default();
         let idle = old.iter().all(|set| set.wanted == 0) && self.old.iter().all(|set| running(set) == 0);
         let size = match () {
-            // A pause stops the rollout, but not the scaling of existing ReplicaSets.
-            () if paused && self.new.is_none() => return self.scale_while_paused(),
             () if self.recreate && !idle => new.wanted.min(self.replicas),
             () if self.recreate => self.replicas,
             () => rolling::scale_up(new, &old, self.replicas, self.bounds),
         };
-        let Some(set) = self.new else {
-            let hash = template_hash(self.deployment);
-            let mut tasks = vec![Task::Create { hash, replicas: size, revision: self.revision }];
-            if self.recreate {
-                tasks.extend(self.resize_old(&vec![0; old.len()]));
-            }
-            return tasks;
-        };
         let mut tasks = Vec::new();
-        if revision_of(set) != self.revision {
-            tasks.push(Task::SetRevision { name: name_of(set), revision: self.revision });
-        }
-        if size != new.wanted {
-            tasks.push(Task::Scale { name: name_of(set), from: new.wanted, to: size });
-        }
-        if paused {
-            return tasks;
+        match self.new {
+            None => {
+                let hash = template_hash(self.deployment);
+                tasks.push(Task::Create { hash, replicas: size, revision: self.revision });
+            }
+            Some(set) if size != new.wanted => tasks.push(scale(set, size)),
+            Some(_) => {}
         }
         // Scale in one direction at a time: scaling up changes the counts that scaling down depends on.
         if self.recreate {
             tasks.extend(self.resize_old(&vec![0; old.len()]));
-        } else if size == new.wanted {
+        } else if tasks.is_empty() {
             tasks.extend(self.resize_old(&rolling::scale_down(new, &old, self.replicas, self.bounds)));
         }
         tasks
+    }
+
+    /// Returns whether `spec.replicas` has changed since an active ReplicaSet was scaled.
+    fn is_resized(&self) -> bool {
+        self.active().any(|set| number::<i32>(set, DESIRED).is_some_and(|desired| desired != self.replicas))
+    }
+
+    /// Scales the ReplicaSets to `spec.replicas` without a step of the rollout. Several active sets keep their parts.
+    fn scale(&self) -> Vec<Task> {
+        let active: Vec<&ReplicaSet> = self.active().collect();
+        match active[..] {
+            [] => self.new.or(self.old.last().copied()).map_or_else(Vec::new, |set| self.scale_alone(set)),
+            [set] => self.scale_alone(set),
+            _ if self.is_saturated() => self.resize_old(&vec![0; self.old.len()]),
+            _ if self.recreate => Vec::new(),
+            _ => {
+                let before = self.deployment.status.as_ref().and_then(|status| status.replicas).unwrap_or(0);
+                let maximum = |set| number(set, MAXIMUM).filter(|maximum| *maximum > 0).unwrap_or(before);
+                let sets: Vec<ActiveSet> = active
+                    .iter()
+                    .map(|set| ActiveSet { wanted: count(set).wanted, maximum: maximum(set) })
+                    .collect();
+                let total = if self.replicas == 0 { 0 } else { self.maximum() };
+                let sizes = scaling::proportional(&sets, total);
+                let changes = active.iter().zip(sizes);
+                changes
+                    .filter(|(set, size)| self.differs(set, *size))
+                    .map(|(set, size)| scale(set, size))
+                    .collect()
+            }
+        }
+    }
+
+    /// Scales the only ReplicaSet that has pods.
+    fn scale_alone(&self, set: &ReplicaSet) -> Vec<Task> {
+        if count(set).wanted == self.replicas { Vec::new() } else { vec![scale(set, self.replicas)] }
+    }
+
+    /// Returns whether a ReplicaSet has another size, or annotations of another size of the Deployment.
+    fn differs(&self, set: &ReplicaSet, size: i32) -> bool {
+        count(set).wanted != size
+            || number(set, DESIRED) != Some(self.replicas)
+            || number(set, MAXIMUM) != Some(self.maximum())
+    }
+
+    /// Returns whether the new ReplicaSet has all pods of the Deployment, and all of them are available.
+    fn is_saturated(&self) -> bool {
+        self.new.is_some_and(|set| {
+            let counts = count(set);
+            counts.wanted == self.replicas
+                && counts.available == self.replicas
+                && number(set, DESIRED) == Some(self.replicas)
+        })
+    }
+
+    /// Returns the ReplicaSets that have pods, oldest first.
+    fn active(&self) -> impl Iterator<Item = &'a ReplicaSet> {
+        self.sets.iter().copied().filter(|set| count(set).wanted > 0)
+    }
+
+    /// Returns the largest number of pods that a rollout may have.
+    fn maximum(&self) -> i32 {
+        let surge = if self.recreate { 0 } else { self.bounds.surge };
+        self.replicas.saturating_add(surge)
     }
 
     fn is_paused(&self) -> bool {
         self.deployment.spec.as_ref().and_then(|spec| spec.paused) == Some(true)
     }
 
-    /// Scales the newest ReplicaSet if the Deployment is paused and the new template has no ReplicaSet yet.
-    fn scale_while_paused(&self) -> Vec<Task> {
-        let Some((newest, others)) = self.old.split_last() else { return Vec::new() };
-        let elsewhere: i32 = others.iter().map(|set| count(set).wanted).sum();
-        let from = count(newest).wanted;
-        let to = (self.replicas - elsewhere).max(0);
-        if from == to { Vec::new() } else { vec![Task::Scale { name: name_of(newest), from, to }] }
-    }
-
     fn resize_old(&self, sizes: &[i32]) -> Vec<Task> {
         let changes = self.old.iter().zip(sizes).filter(|(set, size)| count(set).wanted != **size);
-        changes
-            .map(|(set, size)| Task::Scale { name: name_of(set), from: count(set).wanted, to: *size })
-            .collect()
+        changes.map(|(set, size)| scale(set, *size)).collect()
     }
 
     fn is_complete(&self) -> bool {
@@ -328,6 +396,10 @@ fn nonzero(number: i32) -> Option<i32> {
     (number > 0).then_some(number)
 }
 
+fn scale(set: &ReplicaSet, to: i32) -> Task {
+    Task::Scale { name: name_of(set), from: count(set).wanted, to }
+}
+
 fn name_of(set: &ReplicaSet) -> String {
     set.metadata.name.clone().unwrap_or_default()
 }
@@ -344,11 +416,12 @@ fn running(set: &ReplicaSet) -> i32 {
 }
 
 fn revision_of(set: &ReplicaSet) -> u64 {
-    let annotations = set.metadata.annotations.as_ref();
-    annotations
-        .and_then(|annotations| annotations.get(REVISION))
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(0)
+    number(set, REVISION).unwrap_or(0)
+}
+
+/// Returns the number in an annotation.
+fn number<N: FromStr>(set: &ReplicaSet, annotation: &str) -> Option<N> {
+    set.metadata.annotations.as_ref()?.get(annotation)?.parse().ok()
 }
 
 /// Returns a template without the hash label. Equal templates belong to the same rollout.

@@ -35,8 +35,15 @@ fn share(value: Option<&IntOrString>, of: i32, round_up: bool) -> i32 {
 pub(super) struct ReplicaCounts {
     /// `spec.replicas`.
     pub wanted: i32,
-    /// `status.availableReplicas`.
+    /// `status.availableReplicas`, which is stale after a change of the size.
     pub available: i32,
+}
+
+impl ReplicaCounts {
+    /// Returns the number of available pods that stay: a status that is older than the size may count more pods than the set will have.
+    fn serving(self) -> i32 {
+        self.available.clamp(0, self.wanted)
+    }
 }
 
 /// Returns the next size of the new ReplicaSet, as large as the surge allows.
@@ -60,24 +67,24 @@ pub(super) fn scale_down(
     let mut sizes: Vec<i32> = old.iter().map(|set| set.wanted).collect();
     let total = new.wanted + sizes.iter().sum::<i32>();
     let must_serve = replicas - bounds.unavailable;
-    let mut spare = (total - must_serve - (new.wanted - new.available)).max(0);
+    let mut spare = (total - must_serve - (new.wanted - new.serving())).max(0);
     for (size, set) in sizes.iter_mut().zip(old) {
-        let idle = (*size - set.available).clamp(0, spare);
+        let idle = (*size - set.serving()).min(spare);
         *size -= idle;
         spare -= idle;
     }
-    let serving = new.available + old.iter().map(|set| set.available).sum::<i32>();
-    let mut surplus = (serving - must_serve).max(0);
     for size in &mut sizes {
-        let cut = (*size).min(surplus);
+        let cut = (*size).min(spare);
         *size -= cut;
-        surplus -= cut;
+        spare -= cut;
     }
     sizes
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn bounds(surge: &str, unavailable: &str, replicas: i32) -> Bounds {
@@ -137,6 +144,86 @@ mod tests {
                     }
                     new.available = new.wanted;
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_stale_status_of_an_old_set_cuts_no_more_pods() {
+        // 10 pods were cut to 8, and the status still counts 10. None of the 5 new pods is available.
+        let old = ReplicaCounts { wanted: 8, available: 10 };
+        let new = ReplicaCounts { wanted: 5, available: 0 };
+        assert_eq!(scale_down(new, &[old], 10, bounds("25%", "25%", 10)), [8]);
+    }
+
+    /// A ReplicaSet of a simulated rollout: the pods that serve, and the last status that the Deployment controller has seen.
+    #[derive(Clone, Copy, Debug, Default)]
+    struct Simulated {
+        wanted: i32,
+        serving: i32,
+        status: i32,
+    }
+
+    impl Simulated {
+        fn seen(self) -> ReplicaCounts {
+            ReplicaCounts { wanted: self.wanted, available: self.status }
+        }
+
+        fn resize(&mut self, wanted: i32) {
+            self.wanted = wanted;
+            self.serving = self.serving.min(wanted);
+        }
+    }
+
+    /// An event of a rollout: the set's next pod becomes available, the set's status is written, or the controller runs.
+    #[derive(Clone, Copy, Debug)]
+    enum Happens {
+        PodServes(usize),
+        StatusIsWritten(usize),
+        Reconcile,
+    }
+
+    fn happens() -> impl Strategy<Value = Happens> {
+        prop_oneof![
+            (0..3_usize).prop_map(Happens::PodServes),
+            (0..3_usize).prop_map(Happens::StatusIsWritten),
+            Just(Happens::Reconcile),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_status_that_lags_never_breaks_the_bounds(
+            replicas in 1..12_i32,
+            surge in 0..4_i32,
+            unavailable in 0..4_i32,
+            first in 0..12_i32,
+            events in prop::collection::vec(happens(), 0..120),
+        ) {
+            let bounds = Bounds::resolve(Some(&IntOrString::Int(surge)), Some(&IntOrString::Int(unavailable)), replicas);
+            let must_serve = replicas - bounds.unavailable;
+            // Two old sets, then the new set.
+            let first = first.min(replicas);
+            let full = |n| Simulated { wanted: n, serving: n, status: n };
+            let mut sets = [full(first), full(replicas - first), Simulated::default()];
+            for event in events {
+                match event {
+                    Happens::PodServes(i) => sets[i].serving = (sets[i].serving + 1).min(sets[i].wanted),
+                    Happens::StatusIsWritten(i) => sets[i].status = sets[i].serving,
+                    Happens::Reconcile => {
+                        let (new, old) = (sets[2].seen(), [sets[0].seen(), sets[1].seen()]);
+                        let size = scale_up(new, &old, replicas, bounds);
+                        if size == new.wanted {
+                            let sizes = scale_down(new, &old, replicas, bounds);
+                            sets[0].resize(sizes[0]);
+                            sets[1].resize(sizes[1]);
+                        } else {
+                            sets[2].resize(size);
+                        }
+                    }
+                }
+                prop_assert!(sets.iter().map(|set| set.wanted).sum::<i32>() <= replicas + bounds.surge, "{:?}", sets);
+                prop_assert!(sets.iter().map(|set| set.serving).sum::<i32>() >= must_serve, "{:?}", sets);
             }
         }
     }

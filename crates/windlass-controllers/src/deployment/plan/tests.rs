@@ -100,6 +100,45 @@ fn a_paused_deployment_scales_but_does_not_roll() {
     assert_eq!(plan(&paused, &[set("a", "v1", 1, 3, 3)], now()).tasks, [scale("a", 3, 5)]);
 }
 
+fn sized(set: &Arc<ReplicaSet>, desired: i32, maximum: i32) -> Arc<ReplicaSet> {
+    let mut set = ReplicaSet::clone(set);
+    let annotations = set.metadata.annotations.get_or_insert_default();
+    annotations.insert(DESIRED.to_owned(), desired.to_string());
+    annotations.insert(MAXIMUM.to_owned(), maximum.to_string());
+    Arc::new(set)
+}
+
+#[test]
+fn a_rollout_that_is_paused_makes_no_new_pods() {
+    let paused = deployment(json!({"paused": true, "replicas": 10}));
+    let sets = [sized(&set("a", "v1", 1, 8, 8), 10, 13), sized(&set("b", "v2", 2, 2, 2), 10, 13)];
+    assert_eq!(plan(&paused, &sets, now()).tasks, [scale("a", 8, 11)], "the largest set takes the surge");
+    let sets = [sized(&set("a", "v1", 1, 10, 10), 10, 13), sized(&set("b", "v2", 2, 3, 3), 10, 13)];
+    assert_eq!(plan(&paused, &sets, now()).tasks, []);
+}
+
+#[test]
+fn a_rollout_that_is_scaled_keeps_the_parts_of_its_sets() {
+    for paused in [true, false] {
+        let sets = [sized(&set("a", "v1", 1, 6, 6), 10, 13), sized(&set("b", "v2", 2, 7, 0), 10, 13)];
+        let grown = deployment(json!({"paused": paused, "replicas": 14}));
+        assert_eq!(plan(&grown, &sets, now()).tasks, [scale("a", 6, 8), scale("b", 7, 10)]);
+        let shrunk = deployment(json!({"paused": paused, "replicas": 4}));
+        assert_eq!(plan(&shrunk, &sets, now()).tasks, [scale("a", 6, 2), scale("b", 7, 3)]);
+        let nothing = deployment(json!({"paused": paused, "replicas": 0}));
+        assert_eq!(plan(&nothing, &sets, now()).tasks, [scale("a", 6, 0), scale("b", 7, 0)]);
+    }
+}
+
+#[test]
+fn a_set_that_keeps_its_size_gets_the_new_sizes_of_the_deployment() {
+    let sets = [sized(&set("a", "v1", 1, 1, 1), 4, 5), sized(&set("b", "v2", 2, 4, 4), 4, 5)];
+    let grown = deployment(json!({"replicas": 5}));
+    assert_eq!(plan(&grown, &sets, now()).tasks, [scale("a", 1, 1), scale("b", 4, 6)]);
+    let sets = [sized(&set("a", "v1", 1, 1, 1), 5, 7), sized(&set("b", "v2", 2, 6, 5), 5, 7)];
+    assert_eq!(plan(&grown, &sets, now()).tasks, [scale("b", 6, 5)], "then the rollout goes on");
+}
+
 #[test]
 fn the_history_keeps_as_many_sets_as_it_may() {
     let limited = deployment(json!({"revisionHistoryLimit": 1}));

@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args) -> Cell {
         for (group, version, kind) in KINDS {
             let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
             let reconcile = |_, _: Context<DynamicObject>| async { Ok::<_, Error>(Action::done()) };
-            manager = manager.controller(Controller::of_dynamic(resource, reconcile));
+            manager = manager.controller(Controller::of_kind(resource, reconcile));
         }
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(manager.run_until(async {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use windlass_cache::{Delta, IndexFn, ObjectKey, ReflectorConfig};
-use windlass_runtime::informer::{HandlerOptions, SharedInformerFactory, Tier, WatchOptions};
+use windlass_runtime::informer::{CacheOptions, HandlerOptions, SharedInformerFactory, Tier};
 use windlass_workqueue::WorkQueue;
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -85,8 +85,8 @@ async fn measure(args: &Args) -> Cell {
     let client = client(args);
     let before = process::anonymous();
     let began = Instant::now();
-    let factory = SharedInformerFactory::with_seed(client, 1);
-    let informer = factory.informer(&resource(args.kind), options(args)).expect("nobody else watches");
+    let factory = SharedInformerFactory::builder(client).seed(1).build();
+    let informer = factory.informer(resource(args.kind), options(args)).expect("nobody else watches");
     let queue: WorkQueue<ObjectKey> = WorkQueue::new("bench");
     let counter = Arc::new(Counter {
         added: AtomicUsize::new(0),
@@ -96,7 +96,7 @@ async fn measure(args: &Args) -> Cell {
         objects: args.objects,
         all_added: Notify::new(),
     });
-    let _registration = informer.add_handler(
+    let _subscription = informer.subscribe(
         {
             let counter = Arc::clone(&counter);
             move |delta: &Delta| counter.handle(delta)
@@ -179,7 +179,7 @@ fn resource(kind: Kind) -> ApiResource {
     }
 }
 
-fn options(args: &Args) -> WatchOptions {
+fn options(args: &Args) -> CacheOptions {
     let by_label = IndexFn::new(|object| {
         object.label("app.kubernetes.io/name").map(str::to_owned).into_iter().collect()
     });
@@ -189,7 +189,7 @@ fn options(args: &Args) -> WatchOptions {
     }
     let mut reflector = ReflectorConfig::new("");
     reflector.watch_list = !args.list;
-    let mut options = WatchOptions::new()
+    let mut options = CacheOptions::new()
         .tier(match args.tier {
             TierArg::Raw => Tier::Raw,
             TierArg::Compressed => Tier::Compressed,

@@ -4,6 +4,7 @@ use crate::cell::Cell;
 use crate::corpus::Kind;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use kube_core::DynamicObject;
 use serde::de::DeserializeOwned;
 use std::hint::black_box;
 use std::time::Instant;
@@ -73,15 +74,18 @@ fn timed(times: usize, mut work: impl FnMut()) -> f64 {
     began.elapsed().as_nanos() as f64
 }
 
-pub(crate) fn measure(kind: Kind, informer: &SharedInformer, cell: Cell) -> Cell {
+pub(crate) fn measure(kind: Kind, informer: &SharedInformer<DynamicObject>, cell: Cell) -> Cell {
     match kind {
         Kind::Databases => of::<Database>(informer, cell),
         Kind::Pods => of::<Pod>(informer, cell),
     }
 }
 
-fn of<K: DeserializeOwned + Send + Sync + 'static>(informer: &SharedInformer, cell: Cell) -> Cell {
-    let (store, lister) = (informer.store(), informer.lister::<K>());
+fn of<K: DeserializeOwned + Send + Sync + 'static>(
+    informer: &SharedInformer<DynamicObject>,
+    cell: Cell,
+) -> Cell {
+    let (store, lister) = (informer.store(), informer.read_as::<K>().lister());
     let objects = store.list();
     // Spread over the cache, and few enough that all decoded objects are retained.
     let keys: Vec<ObjectKey> = objects.iter().step_by(objects.len() / 100).map(RawObject::key).collect();

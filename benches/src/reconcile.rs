@@ -110,7 +110,7 @@ async fn operate(client: Client, objects: u64, began: Instant) -> Cell {
         let progress = Arc::clone(&progress);
         move |key: ObjectKey, cx: Context<ConfigMap>| reconcile(key, cx, Arc::clone(&progress))
     });
-    let controller = controller.owns::<Secret>().concurrency(WORKERS);
+    let controller = controller.owns::<Secret>().max_concurrent_reconciles(WORKERS);
     let handle = controller.handle();
     let manager = Manager::new(client).namespaces([NAMESPACE]).controller(controller);
     let (stop, stopped) = oneshot::channel::<()>();

@@ -102,7 +102,7 @@ impl Replica {
         let sharding =
             Sharding::new(format!("bench-{of}")).identity(format!("replica-{number}")).timing(TIMING);
         let manager = Manager::new(client(server))
-            .controller(controller.concurrency(WORKERS).sharded())
+            .controller(controller.max_concurrent_reconciles(WORKERS).sharded())
             .sharding(sharding);
         let metrics = manager.metrics().clone();
         let (stop, stopped) = oneshot::channel::<()>();

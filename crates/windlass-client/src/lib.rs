@@ -11,7 +11,8 @@
 //! use std::time::Duration;
 //!
 //! use windlass_client::{
-//!     ListOptions, ResourceEventHandlerFuncs, clientset::Clientset, informers::SharedInformerFactory,
+//!     ListOptions, ResourceEventHandlerFuncs, SharedInformerFactory, clientset::Clientset,
+//!     informers::GroupInformers as _,
 //! };
 //! use windlass_runtime::{ObjectKey, ObjectKeyExt as _, Result, Selector, workqueue::WorkQueue};
 //!
@@ -41,11 +42,9 @@
 //! 1.36 (the feature `v1_36` of `k8s-openapi`).
 #![forbid(unsafe_code)]
 
-mod event_handler;
-mod factory;
-mod informer;
 mod lister;
 mod options;
+mod resource_informer;
 mod rows;
 pub mod scheme;
 mod typed_client;
@@ -54,15 +53,13 @@ pub mod verb;
 mod generated;
 
 pub use self::{
-    event_handler::{ResourceEventHandler, ResourceEventHandlerFuncs},
-    factory::{InformerFactory, InformerFactoryBuilder},
     generated::*,
-    informer::{ResourceEventHandlerRegistration, SharedIndexInformer},
     lister::NamespacedLister,
     options::{
         ApplyOptions, CreateOptions, DeleteOptions, GetOptions, ListOptions, PatchOptions, UpdateOptions,
         WatchOptions,
     },
+    resource_informer::informer_for_resource,
     typed_client::TypedClient,
 };
 
@@ -70,7 +67,15 @@ pub use kube_client::Client;
 pub use kube_core::DynamicObject;
 #[doc(inline)]
 pub use windlass_apply as apply;
-pub use windlass_runtime::{Error, Lister, ObjectKey, ObjectKeyExt, Objects, Result, Selector};
+pub use windlass_runtime::{
+    Error, Lister, ObjectKey, ObjectKeyExt, Objects, Result, Selector,
+    informer::{
+        CacheOptions, HandlerOptions, ResourceEventHandler, ResourceEventHandlerFuncs,
+        ResourceEventHandlerRegistration, SharedInformer, SharedInformerFactory,
+        SharedInformerFactoryBuilder,
+    },
+    kind,
+};
 
 /// Names for generated code and macros. Not part of the public API: the module changes without notice.
 #[doc(hidden)]

@@ -75,11 +75,11 @@ macro_rules! informers {
         #[doc = concat!("The informers of `", $api_version, "`.")]
         #[derive(Clone, Debug)]
         pub struct Interface {
-            factory: $crate::InformerFactory,
+            factory: $crate::SharedInformerFactory,
         }
 
         impl Interface {
-            pub(crate) fn new(factory: $crate::InformerFactory) -> Self {
+            pub(crate) fn new(factory: $crate::SharedInformerFactory) -> Self {
                 Self { factory }
             }
 
@@ -101,7 +101,7 @@ macro_rules! informers {
             )]
             #[derive(Clone, Debug)]
             pub struct $informer {
-                factory: $crate::InformerFactory,
+                factory: $crate::SharedInformerFactory,
             }
 
             impl $informer {
@@ -110,8 +110,8 @@ macro_rules! informers {
                 /// # Errors
                 /// The factory has been shut down, or the watch is shared with options that conflict.
                 #[inline]
-                pub fn informer(&self) -> $crate::Result<$crate::SharedIndexInformer<$kind>> {
-                    self.factory.informer_for()
+                pub fn informer(&self) -> $crate::Result<$crate::SharedInformer<$kind>> {
+                    Ok(self.factory.informer_for($crate::kind::<$kind>())?)
                 }
 
                 /// Returns a lister of the informer's cache.

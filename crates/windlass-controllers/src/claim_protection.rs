@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube_core::{Resource, ResourceExt};
-use windlass_runtime::{Action, Context, Controller, MapContext, ObjectKey, Result};
+use windlass_runtime::{Action, Context, Controller, HandlerContext, ObjectKey, Result};
 
 const FINALIZER: &str = "kubernetes.io/pvc-protection";
 
@@ -15,7 +15,7 @@ pub(crate) fn controller() -> Controller {
 
 /// Returns the claims that a pod names.
 #[expect(clippy::unnecessary_wraps, reason = "the form of a mapper")]
-fn claims(pod: &Pod, _cx: &MapContext) -> Result<Vec<ObjectKey>> {
+fn claims(pod: &Pod, _cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     let namespace = pod.namespace().unwrap_or_default();
     Ok(claim_names(pod).map(|name| ObjectKey::namespaced(&namespace, name)).collect())
 }

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube_client::Client;
-use windlass_runtime::{Controller, Manager, Result};
+use windlass_runtime::{Controller, Manager, Result, Runnable};
 
 use crate::certificates::SigningAuthority;
 use crate::component::{KUBE_CONTROLLER_MANAGER, KUBE_SCHEDULER, KUBELET};
@@ -94,9 +94,10 @@ impl Controllers {
         let mut nodes = Vec::new();
         if self.nodes {
             let version = self.run.as_ref().map(|run| run.pods.runtime().version());
-            manager = manager.runnable("node", move |cx| kubelet::keep_node(cx, version.clone()));
+            manager =
+                manager.runnable(Runnable::new("node", move |cx| kubelet::keep_node(cx, version.clone())));
             if self.run.is_some() {
-                manager = manager.runnable("kube-dns", kubelet::create_dns_service);
+                manager = manager.runnable(Runnable::new("kube-dns", kubelet::create_dns_service));
             }
             nodes.push(scheduler::controller().field_manager(KUBE_SCHEDULER));
             let kubelet = kubelet::controllers(self.run).into_iter();

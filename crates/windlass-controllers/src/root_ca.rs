@@ -23,7 +23,7 @@ pub(crate) fn controller(certificate: String) -> Controller {
     Controller::of::<Namespace>(Publisher { certificate })
         .named("root-ca-certificate-publisher-controller")
         .watches::<ConfigMap>(|config, _| Ok(per_namespace::key_of_namespace(config, NAME)))
-        .concurrency(4)
+        .max_concurrent_reconciles(4)
 }
 
 impl Reconciler<Namespace> for Publisher {

@@ -13,7 +13,7 @@ pub(crate) fn controller() -> Controller {
     Controller::of::<Namespace>(reconcile)
         .named("serviceaccount-controller")
         .watches::<ServiceAccount>(|account, _| Ok(per_namespace::key_of_namespace(account, DEFAULT)))
-        .concurrency(4)
+        .max_concurrent_reconciles(4)
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<Namespace>) -> Result<Action> {

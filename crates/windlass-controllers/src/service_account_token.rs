@@ -5,8 +5,8 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
 use kube_client::api::{Api, DeleteParams, Preconditions};
 use kube_core::ResourceExt;
-use windlass_runtime::informer::WatchOptions;
-use windlass_runtime::{Action, Context, Controller, Error, MapContext, ObjectKey, Reconciler, Result};
+use windlass_runtime::informer::CacheOptions;
+use windlass_runtime::{Action, Context, Controller, Error, HandlerContext, ObjectKey, Reconciler, Result};
 
 use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 
@@ -24,7 +24,7 @@ struct Tokens {
 
 /// Returns the controller. The keys are Secrets.
 pub(crate) fn controller(sign: SignToken, root_ca: Option<String>) -> Controller {
-    let of_type = WatchOptions::new().field_selector(format!("type={TYPE}"));
+    let of_type = CacheOptions::new().field_selector(format!("type={TYPE}"));
     Controller::of::<Secret>(Tokens { sign, root_ca })
         .named("serviceaccount-token-controller")
         .options(of_type)
@@ -32,7 +32,7 @@ pub(crate) fn controller(sign: SignToken, root_ca: Option<String>) -> Controller
 }
 
 /// Returns the Secrets of a service account, and the Secrets that the service account names.
-fn secrets_of(account: &ServiceAccount, cx: &MapContext) -> Result<Vec<ObjectKey>> {
+fn secrets_of(account: &ServiceAccount, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     let namespace = account.namespace().unwrap_or_default();
     let name = account.name_any();
     let secrets = cx.lister::<Secret>()?.namespace(&namespace).all()?;

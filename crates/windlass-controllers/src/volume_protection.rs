@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::VolumeAttributesClass;
 use kube_core::{Resource, ResourceExt};
-use windlass_runtime::{Action, Context, Controller, MapContext, ObjectKey, Result};
+use windlass_runtime::{Action, Context, Controller, HandlerContext, ObjectKey, Result};
 
 const VOLUME_FINALIZER: &str = "kubernetes.io/pv-protection";
 const CLASS_FINALIZER: &str = "kubernetes.io/vac-protection";
@@ -69,12 +69,12 @@ fn done_unless_failed<K>(released: Result<K>) -> Result<Action> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the form of a mapper")]
-fn classes_of_volume(volume: &PersistentVolume, _cx: &MapContext) -> Result<Vec<ObjectKey>> {
+fn classes_of_volume(volume: &PersistentVolume, _cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     Ok(volume_class(volume).map(ObjectKey::cluster).collect())
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the form of a mapper")]
-fn classes_of_claim(claim: &PersistentVolumeClaim, _cx: &MapContext) -> Result<Vec<ObjectKey>> {
+fn classes_of_claim(claim: &PersistentVolumeClaim, _cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     Ok(claim_classes(claim).map(ObjectKey::cluster).collect())
 }
 

@@ -1,11 +1,10 @@
 //! The cache that a runnable or a webhook declares.
 
-use kube_core::Resource;
-
 use crate::{
     error::{Error, Result},
-    informer::{InformerError, SharedInformer, SharedInformerFactory, WatchOptions},
-    kind::{Kind, Object},
+    informer::{CacheOptions, InformerError, SharedInformer, SharedInformerFactory},
+    kind::Kind,
+    kind_ref::IntoKind,
     permission::Permission,
 };
 
@@ -13,12 +12,16 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) struct CacheDeclaration {
     pub(crate) kind: Kind,
-    pub(crate) options: WatchOptions,
+    /// The name by which reads choose the cache.
+    pub(crate) name: Option<String>,
+    pub(crate) options: CacheOptions,
 }
 
 impl CacheDeclaration {
-    pub(crate) fn of<K: Object + Resource<DynamicType = ()>>(options: WatchOptions) -> Self {
-        Self { kind: Kind::of::<K>(), options }
+    pub(crate) fn new(kind: impl IntoKind, options: CacheOptions) -> Self {
+        let kind = kind.into_kind();
+        let options = CacheOptions { metadata_only: kind.metadata_only, ..options };
+        Self { kind: kind.kind, name: kind.name, options }
     }
 
     /// Returns the rights to fill the cache.
@@ -26,7 +29,7 @@ impl CacheDeclaration {
         Permission::of_watch(&self.kind, &self.options)
     }
 
-    /// Returns the informer of the cache. `namespaces` limit a namespaced kind whose options name no namespace.
+    /// Returns the informer of the cache. `namespaces` limit a namespaced kind if the options name no namespace.
     pub(crate) fn informer(
         &self,
         informers: &SharedInformerFactory,
@@ -36,7 +39,7 @@ impl CacheDeclaration {
         if options.namespaces.is_empty() && self.kind.namespaced == Some(true) {
             options.namespaces = namespaces.to_vec();
         }
-        informers.informer(&self.kind.resource, options).map_err(|error| match error {
+        informers.share(&self.kind.resource, options).map_err(|error| match error {
             InformerError::ShutDown => Error::stopped(),
             error => Error::setup(format!("watching {}: {error}", self.kind.resource.kind)),
         })

@@ -1,45 +1,46 @@
 //! From a change of an object to the keys that must be reconciled.
 
-mod keys;
+mod enqueuer;
 
 use std::{hash::Hash, sync::Arc};
 
-use kube_core::ApiResource;
+use serde::de::DeserializeOwned;
 use windlass_cache::{Delta, ObjectKey, RawObject};
 
-pub use self::keys::Keys;
+pub use self::enqueuer::Enqueuer;
 use crate::{
     context::Caches,
     error::{BoxError, Result},
     kind::Object,
+    kind_ref::IntoKind,
     lister::Lister,
     namespaced_name::NamespacedName,
 };
 
-/// A key that a controller's queue holds: `namespace/name`, or another small value.
+/// A key in the queue of a controller: `namespace/name`, or any small value.
 pub trait QueueKey: Clone + Eq + Ord + Hash + std::fmt::Display + Send + Sync + 'static {}
 
 impl<T: Clone + Eq + Ord + Hash + std::fmt::Display + Send + Sync + 'static> QueueKey for T {}
 
-/// Maps changes to the keys that they concern.
+/// Maps changes to the keys that must be reconciled.
 ///
-/// It runs in the watch's handler task, so it must be quick and must not block. An error is logged and counted, and the change is
+/// The handler runs in the watch's handler task, must be quick and must not block. An error is logged and counted, and the change is
 /// mapped again with back-off.
 pub trait EventHandler<Q: QueueKey>: Send + Sync + 'static {
     /// Adds the keys that `delta` concerns.
     ///
     /// # Errors
     /// The keys could not be determined; the change is handled again later. Keys that were added are queued all the same.
-    fn handle(&self, delta: &Delta, cx: &MapContext, keys: &mut Keys<'_, Q>) -> Result<(), BoxError>;
+    fn handle(&self, delta: &Delta, cx: &HandlerContext, keys: &mut Enqueuer<'_, Q>) -> Result<(), BoxError>;
 }
 
-/// What a mapper may read: the caches of its controller. Cheap to clone.
+/// The context of a mapper or an event handler: the caches of the controller. Cheap to clone.
 #[derive(Clone)]
-pub struct MapContext {
+pub struct HandlerContext {
     pub(crate) caches: Arc<Caches>,
 }
 
-impl MapContext {
+impl HandlerContext {
     /// Returns a lister of a kind that the controller declares.
     ///
     /// # Errors
@@ -48,38 +49,47 @@ impl MapContext {
         self.caches.lister::<C>()
     }
 
-    /// Returns a lister of a kind that is known only at run time, or of a typed kind in another version.
+    /// As [`lister`](Self::lister), of any [kind](crate::KindRef): known only at run time, with only the metadata, or of the watch with a
+    /// name.
     ///
     /// # Errors
-    /// The controller does not declare the kind.
-    pub fn lister_dynamic<C: Object>(&self, resource: &ApiResource) -> Result<Lister<C>> {
-        self.caches.lister_dynamic::<C>(resource)
+    /// The controller declares no such watch.
+    pub fn lister_of<I>(&self, kind: I) -> Result<Lister<I::Object>>
+    where
+        I: IntoKind<Object: DeserializeOwned + Send + Sync + 'static>,
+    {
+        self.caches.lister_of(&kind.into_kind())
     }
 }
 
-/// Enqueues the object itself.
+/// Enqueues the changed object.
 pub(crate) struct EnqueueObject;
 
 impl EventHandler<ObjectKey> for EnqueueObject {
-    fn handle(&self, delta: &Delta, _: &MapContext, keys: &mut Keys<'_, ObjectKey>) -> Result<(), BoxError> {
+    fn handle(
+        &self,
+        delta: &Delta,
+        _: &HandlerContext,
+        keys: &mut Enqueuer<'_, ObjectKey>,
+    ) -> Result<(), BoxError> {
         let object = delta.object();
         keys.add_ref(&NamespacedName::new(object.namespace(), object.name()));
         Ok(())
     }
 }
 
-/// Enqueues nothing: the watch is there for its cache.
+/// Enqueues no key: the watch only fills a cache.
 pub(crate) struct EnqueueNothing;
 
 impl<Q: QueueKey> EventHandler<Q> for EnqueueNothing {
-    fn handle(&self, _: &Delta, _: &MapContext, _: &mut Keys<'_, Q>) -> Result<(), BoxError> {
+    fn handle(&self, _: &Delta, _: &HandlerContext, _: &mut Enqueuer<'_, Q>) -> Result<(), BoxError> {
         Ok(())
     }
 }
 
-/// Enqueues the owners of one kind that the object names, before and after a change: an object that changes its owner concerns both.
+/// Enqueues the owners of a kind that the object names, before and after a change: a change of the owner concerns both owners.
 pub(crate) struct EnqueueOwner {
-    /// The owner's group and kind. Its version does not matter for identity.
+    /// The owner's group and kind. The version does not matter for identity.
     pub(crate) group: String,
     pub(crate) kind: String,
     pub(crate) namespaced: bool,
@@ -87,7 +97,12 @@ pub(crate) struct EnqueueOwner {
 }
 
 impl EventHandler<ObjectKey> for EnqueueOwner {
-    fn handle(&self, delta: &Delta, _: &MapContext, keys: &mut Keys<'_, ObjectKey>) -> Result<(), BoxError> {
+    fn handle(
+        &self,
+        delta: &Delta,
+        _: &HandlerContext,
+        keys: &mut Enqueuer<'_, ObjectKey>,
+    ) -> Result<(), BoxError> {
         for object in delta.states() {
             for owner in object.owner_references() {
                 let same_kind = owner.group() == self.group && owner.kind == self.kind;
@@ -102,15 +117,15 @@ impl EventHandler<ObjectKey> for EnqueueOwner {
     }
 }
 
-/// Enqueues what a function of the raw object returns, before and after a change.
+/// Enqueues the keys that a function of the raw object returns, before and after a change.
 pub(crate) struct EnqueueMapped<F>(pub(crate) F);
 
 impl<Q, F> EventHandler<Q> for EnqueueMapped<F>
 where
     Q: QueueKey,
-    F: Fn(&RawObject, &MapContext) -> Result<Vec<Q>> + Send + Sync + 'static,
+    F: Fn(&RawObject, &HandlerContext) -> Result<Vec<Q>> + Send + Sync + 'static,
 {
-    fn handle(&self, delta: &Delta, cx: &MapContext, keys: &mut Keys<'_, Q>) -> Result<(), BoxError> {
+    fn handle(&self, delta: &Delta, cx: &HandlerContext, keys: &mut Enqueuer<'_, Q>) -> Result<(), BoxError> {
         let mut outcome = Ok(());
         for object in delta.states() {
             match (self.0)(object, cx) {

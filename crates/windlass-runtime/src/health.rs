@@ -10,7 +10,7 @@ use crate::{
     supervisor::panic_message,
 };
 
-/// A health check. It returns an error that describes the failure.
+/// A health check. Returns an error that describes the failure.
 ///
 /// Every `async fn() -> Result<(), E>` is a check. See [`Manager::readyz_check`](crate::Manager::readyz_check).
 pub trait Check: Send + Sync + 'static {
@@ -63,7 +63,15 @@ impl Health {
         self.ready.lock().insert(name.into(), Arc::new(check));
     }
 
-    /// Runs the checks that a path names: `/healthz`, `/readyz`, `/healthz/{check}` and so on, with `?verbose` and
+    pub(crate) fn remove_live(&self, name: &str) -> bool {
+        self.live.lock().remove(name).is_some()
+    }
+
+    pub(crate) fn remove_ready(&self, name: &str) -> bool {
+        self.ready.lock().remove(name).is_some()
+    }
+
+    /// Runs the checks that a path names, such as `/healthz`, `/readyz` or `/healthz/{check}`, with `?verbose` and
     /// `?exclude={check}`. Returns `None` for any other path.
     pub(crate) async fn answer(&self, path: &str, query: &str) -> Option<HealthReport> {
         let path = path.trim_end_matches('/');

@@ -1,9 +1,9 @@
-//! What the runtime must know of a Rust type to read and write its objects.
+//! The kind of a Rust type, for reads and writes of objects.
 
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube_core::{ApiResource, DynamicObject, Resource, ResourceExt, TypeMeta};
+use kube_core::{ApiResource, DynamicObject, Resource, ResourceExt, TypeMeta, metadata::PartialObjectMeta};
 use serde::de::DeserializeOwned;
 use windlass_cache::ObjectKey;
 
@@ -17,7 +17,7 @@ use windlass_cache::ObjectKey;
     note = "of an `Arc<K>`, pass the object: `&*object`"
 )]
 pub trait Object: Resource + DeserializeOwned + Send + Sync + 'static {
-    /// The kind of all objects of this type; `None` if each object names its own.
+    /// Returns the kind of all objects of this type; `None` if each object names a kind.
     #[doc(hidden)]
     fn static_kind() -> Option<Kind>;
 
@@ -28,7 +28,7 @@ pub trait Object: Resource + DeserializeOwned + Send + Sync + 'static {
 
 /// An object, or an `Arc` of one as [`Context::get`](crate::Context::get) returns.
 ///
-/// The compiler infers `Form`, which tells the two cases apart.
+/// The compiler infers `Form`, which distinguishes the two cases.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -49,13 +49,13 @@ pub trait Object: Resource + DeserializeOwned + Send + Sync + 'static {
 )]
 pub trait AsObject<Form> {
     /// The type of the object.
-    type Object: Resource;
+    type Object: Resource + 'static;
 
     /// Returns the object.
     fn as_object(&self) -> &Self::Object;
 }
 
-/// The form of an object that is passed as it is. See [`AsObject`].
+/// The form of an object that is passed without an `Arc`. See [`AsObject`].
 #[doc(hidden)]
 #[derive(Debug)]
 pub enum Plain {}
@@ -65,7 +65,7 @@ pub enum Plain {}
 #[derive(Debug)]
 pub enum Shared {}
 
-impl<K: Resource> AsObject<Plain> for K {
+impl<K: Resource + 'static> AsObject<Plain> for K {
     type Object = K;
 
     fn as_object(&self) -> &K {
@@ -73,7 +73,7 @@ impl<K: Resource> AsObject<Plain> for K {
     }
 }
 
-impl<K: Resource> AsObject<Shared> for Arc<K> {
+impl<K: Resource + 'static> AsObject<Shared> for Arc<K> {
     type Object = K;
 
     fn as_object(&self) -> &K {
@@ -81,7 +81,7 @@ impl<K: Resource> AsObject<Shared> for Arc<K> {
     }
 }
 
-/// A kind and its scope.
+/// A kind, with the scope.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Kind {
@@ -104,7 +104,7 @@ where
     }
 }
 
-/// Where the kind of an object is found: `()` if its type says it, [`ApiResource`] if the object does.
+/// The source of the kind of an object: `()` for a kind with a Rust type, [`ApiResource`] for an object that names a kind.
 #[doc(hidden)]
 pub trait DynamicTypeOf<K> {
     /// The kind of all objects of the type.
@@ -134,6 +134,17 @@ impl DynamicTypeOf<DynamicObject> for ApiResource {
     }
 }
 
+impl DynamicTypeOf<PartialObjectMeta<DynamicObject>> for ApiResource {
+    fn static_kind() -> Option<Kind> {
+        None
+    }
+
+    // The metadata names `PartialObjectMetadata` instead of the kind.
+    fn type_meta(_: &PartialObjectMeta<DynamicObject>) -> Option<TypeMeta> {
+        None
+    }
+}
+
 impl Kind {
     /// The kind of a typed object.
     pub(crate) fn of<K: Resource<DynamicType = ()> + 'static>() -> Self {
@@ -146,12 +157,12 @@ impl Kind {
     }
 }
 
-/// Whether objects of a type are in namespaces.
+/// Returns whether objects of a type are in namespaces.
 fn is_namespaced<K: Resource + 'static>() -> bool {
     std::any::TypeId::of::<K::Scope>() == std::any::TypeId::of::<k8s_openapi::NamespaceResourceScope>()
 }
 
-/// The reference to an object as its dependents carry it; `None` if the object has no uid, or is dynamic and names no kind.
+/// Returns the owner reference to an object for dependents; `None` if the object has no uid, or is dynamic and names no kind.
 pub(crate) fn owner_reference<K: Object>(owner: &K) -> Option<OwnerReference> {
     let TypeMeta { api_version, kind } = owner.type_meta()?;
     Some(OwnerReference {
@@ -165,7 +176,7 @@ pub(crate) fn owner_reference<K: Object>(owner: &K) -> Option<OwnerReference> {
 
 /// Makes the key of an object: `ObjectKey::of(&object)`.
 pub trait ObjectKeyExt {
-    /// The key of an object, from its namespace and name. An object without a name has an empty one.
+    /// Returns the key of an object, from the namespace and the name. An object without a name has a key with an empty name.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::ConfigMap;

@@ -1,19 +1,21 @@
-//! The runtime of an operator: watches feed a queue of keys, workers reconcile them, a manager runs it all.
+//! The runtime of an operator: watches feed a queue of keys, workers reconcile the keys, a manager runs all parts.
 //!
 //! The terms are controller-runtime's, the types are kube's:
 //!
 //! - [`Reconciler`]: the user's code, a function from a key to an [`Action`], with a [`Context`] for reads and writes.
-//! - [`Controller`]: a reconciler, the kinds it watches, and how it is run.
-//! - [`Manager`]: starts controllers in order and stops them gracefully; with leader election, metrics and health.
-//! - [`client`]: the one constructor of every `kube::Client`. Reads see what is written through it at once
+//! - [`Controller`]: a reconciler, the watched kinds, and the options of both. [`KindRef`] is the argument for a kind.
+//! - [`Manager`]: starts controllers in order and stops the controllers gracefully; with leader election, metrics and health.
+//! - [`client`]: the constructor of every `kube::Client`. Reads see the writes of such a client at once
 //!   ([`read_your_writes`]).
-//! - [`informer`]: shared caches, one watch per kind and selector.
+//! - [`informer`]: shared caches, a single watch per kind and selector.
 //!
 //! Beside these: [`source`]s of keys other than watches, [`events`], [`finalizer`], [`owner`], [`conditions`], [`leader_election`],
 //! [`webhook`]s, [`storage_migration`].
 #![forbid(unsafe_code)]
 
 mod error;
+mod kind;
+mod kind_ref;
 mod reader;
 mod resource_path;
 
@@ -31,12 +33,12 @@ pub mod read_your_writes;
 pub mod informer;
 
 mod cache_declaration;
-mod kind;
 mod kind_cache;
 mod lister;
 mod objects;
 mod undecodable;
 
+mod api_reader;
 mod discovery;
 mod handler;
 mod namespaced_name;
@@ -76,11 +78,11 @@ pub mod fake;
 pub use prometheus_client;
 /// Server-side apply: sparse objects that have only the fields to own. The crate `windlass-apply`.
 pub mod apply {
-    // A module, and not the crate under another name: error messages of the compiler name types by a path that a user can write.
+    // A module, and not a renamed crate: error messages of the compiler name types by a path that a user can write.
     #[doc(inline)]
     pub use windlass_apply::*;
 }
-/// Webhooks: defaulters, validators, converters, and their server. The crate `windlass-webhook`.
+/// Webhooks: defaulters, validators, converters, and the server. The crate `windlass-webhook`.
 pub mod webhook {
     #[doc(inline)]
     pub use windlass_webhook::*;
@@ -95,17 +97,18 @@ pub use windlass_cache::{Delta, ObjectKey, ParseKeyError, RawObject, Selector};
 pub use windlass_workqueue::{AddOptions, LOW_PRIORITY, RateLimiter};
 
 pub use self::{
+    api_reader::ApiReader,
     context::{
-        Applied, ApplyRequest, Context, DeleteRequest, OperationResult, PatchRequest, StatusRequest,
-        StatusUpdate, Upserted,
+        ApplyRequest, Context, DeleteRequest, OperationResult, PatchRequest, StatusRequest, WriteResult,
     },
     controller::{Controller, ControllerHandle, WatchId},
     error::{BoxError, Error, FieldConflict, Result},
-    handler::{EventHandler, Keys, MapContext, QueueKey},
+    handler::{Enqueuer, EventHandler, HandlerContext, QueueKey},
     health::Check,
     kind::{AsObject, Object, ObjectKeyExt},
+    kind_ref::{IntoKind, KindRef, kind},
     lister::Lister,
-    manager::{Manager, RunContext, Runnable, ShownQueue},
+    manager::{Manager, QueueMetricsGuard, RunContext, Runnable},
     metrics::Metrics,
     objects::Objects,
     permission::{Permission, Permissions, Verb},

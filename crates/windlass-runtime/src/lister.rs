@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kube_core::Resource;
 use serde::de::DeserializeOwned;
 use windlass_cache::{Decoder, ObjectKey, Query, RawObject, Selector};
 
@@ -9,27 +10,28 @@ use crate::{
     client::path::GroupResource,
     error::{Error, Result},
     informer::SharedInformer,
+    kind::AsObject,
     kind_cache::KindCache,
     objects::Objects,
 };
 
-impl SharedInformer {
-    /// Returns a typed view of the cache. It shows what the watch has seen, without the unseen writes that a
-    /// [`Context`](crate::Context) adds.
-    pub fn lister<K: DeserializeOwned + Send + Sync + 'static>(&self) -> Lister<K> {
-        Lister::new(Arc::new(KindCache::of_informer(self.clone())))
+impl<K: DeserializeOwned + Send + Sync + 'static> SharedInformer<K> {
+    /// Returns a typed view of the cache. The view shows the changes that the watch has seen, without the unseen
+    /// writes that a [`Context`](crate::Context) adds.
+    pub fn lister(&self) -> Lister<K> {
+        Lister::new(Arc::new(KindCache::of_informer(self.read_as())))
     }
 }
 
-/// Reads a kind from its cache. Never waits, never asks the server. Cheap to clone.
+/// Reads a kind from the cache. Never waits, never asks the server. Cheap to clone.
 ///
-/// A lister of a [`Context`](crate::Context) sees the process's own writes at once; one of a
-/// [`SharedInformer`](crate::informer::SharedInformer) sees what the watch has seen.
+/// A lister of a [`Context`](crate::Context) sees the process's own writes at once; a lister of a
+/// [`SharedInformer`](crate::informer::SharedInformer) sees the changes that the watch has seen.
 ///
-/// An object that does not decode is never treated as absent, because a reconciler would create it again:
+/// An object that does not decode is never treated as absent, because a reconciler would create the object again:
 /// [`get`](Self::get), [`owned_by`](Self::owned_by) and [`controlled_by`](Self::controlled_by) return an error. The other
-/// lists return the objects that decode, together with the errors of those that do not ([`Objects::errors`]), so that one broken
-/// object does not stop the reconciles of others.
+/// lists return the objects that decode, together with the errors of the remaining objects ([`Objects::errors`]): a broken object does not
+/// stop the reconciles of the rest.
 pub struct Lister<K> {
     cache: Arc<KindCache>,
     namespace: Option<Arc<str>>,
@@ -53,12 +55,12 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Lister<K> {
         self.cache.informer.synced().await;
     }
 
-    /// Whether the cache leaves out fields of its objects.
+    /// Returns whether the cache leaves out fields of the objects.
     pub(crate) fn leaves_out_fields(&self) -> bool {
         self.cache.informer.options().transform.is_some()
     }
 
-    /// Returns a lister of one namespace.
+    /// Returns a lister of a single namespace.
     pub fn namespace(&self, namespace: &str) -> Self {
         Self { namespace: Some(namespace.into()), ..self.clone() }
     }
@@ -74,15 +76,15 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Lister<K> {
         self.cache.get(key).map(|object| self.decode(&object)).transpose()
     }
 
-    /// Returns all objects that decode, and the errors of the others.
+    /// Returns all objects that decode, and the errors of the remaining objects.
     pub fn all(&self) -> Result<Objects<K>> {
         self.query(Query::new())
     }
 
-    /// Returns the keys of all objects, also of those that do not decode. Nothing is decoded.
+    /// Returns the keys of all objects, without decoding any object.
     ///
     /// # Errors
-    /// None today; it is a `Result` as all reads are.
+    /// None today; all reads return a `Result`.
     pub fn keys(&self) -> Result<Vec<ObjectKey>> {
         Ok(self
             .raw(Query::new())?
@@ -91,38 +93,45 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Lister<K> {
             .collect())
     }
 
-    /// Returns the objects with matching labels that decode, and the errors of the others.
+    /// Returns the objects with matching labels that decode, and the errors of the remaining objects.
     pub fn list(&self, selector: &Selector) -> Result<Objects<K>> {
         self.query(Query::new().selector(selector))
     }
 
-    /// Returns the objects that a named index has under a value and that decode, and the errors of the others.
+    /// Returns the objects that a named index has under a value and that decode, and the errors of the remaining objects.
     ///
     /// # Errors
-    /// The watch declares no index of this name; see [`WatchOptions::index`](crate::informer::WatchOptions::index).
+    /// The watch declares no index of this name; see [`CacheOptions::index`](crate::informer::CacheOptions::index).
     pub fn by_index(&self, index: &str, value: &str) -> Result<Objects<K>> {
         self.query(Query::new().index(index, value))
     }
 
-    /// Returns the objects that have an owner reference to this uid.
+    /// Returns the objects that have an owner reference to `owner`. The owner may be of any kind.
     ///
     /// # Errors
-    /// One of them does not decode.
-    pub fn owned_by(&self, uid: &str) -> Result<Objects<K>> {
-        self.query(Query::new().owner(uid))?.complete()
+    /// An object does not decode, or `owner` has no uid because `owner` was not read from the server.
+    pub fn owned_by<O, Form>(&self, owner: &O) -> Result<Objects<K>>
+    where
+        O: AsObject<Form>,
+    {
+        self.query(Query::new().owner(uid_of(owner)?))?.complete()
     }
 
-    /// Returns the objects whose controller has this uid.
+    /// Returns the objects whose controller is `owner`. The owner may be of any kind.
     ///
     /// # Errors
-    /// One of them does not decode.
-    pub fn controlled_by(&self, uid: &str) -> Result<Objects<K>> {
+    /// As [`owned_by`](Self::owned_by).
+    pub fn controlled_by<O, Form>(&self, owner: &O) -> Result<Objects<K>>
+    where
+        O: AsObject<Form>,
+    {
+        let uid = uid_of(owner)?;
         let mut objects = self.raw(Query::new().owner(uid))?;
         objects.retain(|object| object.controller_owner().is_some_and(|owner| owner.uid == uid));
         self.decode_all(&objects).complete()
     }
 
-    /// Returns the objects that match all parts of a query and that decode, and the errors of the others.
+    /// Returns the objects that match all parts of a query and that decode, and the errors of the remaining objects.
     ///
     /// # Errors
     /// The query names an index that the watch does not declare.
@@ -152,6 +161,15 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Lister<K> {
             Error::undecodable(GroupResource::of(self.cache.informer.resource()), error)
         })
     }
+}
+
+/// Returns the uid of an owner, which dependents refer to.
+fn uid_of<Form>(owner: &impl AsObject<Form>) -> Result<&str> {
+    let meta = owner.as_object().meta();
+    meta.uid.as_deref().ok_or_else(|| {
+        let name = meta.name.as_deref().unwrap_or_default();
+        Error::setup(format!("{name}: has no uid, so it cannot own anything; use the object that was read"))
+    })
 }
 
 impl<K> std::fmt::Debug for Lister<K> {

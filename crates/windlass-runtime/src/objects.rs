@@ -7,7 +7,7 @@ use kube_core::{Resource, ResourceExt};
 
 use crate::error::{Error, Result};
 
-/// The objects that a list found, and the errors of those that did not decode.
+/// The objects that a list found, and the errors of the objects that did not decode.
 #[derive(Debug)]
 pub struct Objects<K> {
     objects: Vec<Arc<K>>,
@@ -31,7 +31,7 @@ impl<K> Objects<K> {
         self.objects.len()
     }
 
-    /// Whether no object decoded.
+    /// Returns whether no object decoded.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }
@@ -46,9 +46,9 @@ impl<K> Objects<K> {
         &self.errors
     }
 
-    /// Returns the list itself if every object decoded, and the first error otherwise.
+    /// Returns the list if every object decoded, and the first error otherwise.
     ///
-    /// Use it where a missing object would be created again.
+    /// For a reconciler that creates missing objects: an object that does not decode is not missing.
     ///
     /// # Errors
     /// An object did not decode.
@@ -64,8 +64,8 @@ impl<K> Objects<K> {
 }
 
 impl<K: Resource> Objects<K> {
-    /// Keeps the objects that are not being deleted.
-    pub fn alive(self) -> Self {
+    /// Keeps the objects that are not terminating.
+    pub fn not_terminating(self) -> Self {
         self.filter(|object| object.meta().deletion_timestamp.is_none())
     }
 
@@ -76,14 +76,14 @@ impl<K: Resource> Objects<K> {
         names
     }
 
-    /// Iterates from the newest object to the oldest; among those of one second, from the last name to the first.
+    /// Iterates from the newest object to the oldest; among objects of the same second, from the last name to the first.
     pub fn newest_first(&self) -> impl Iterator<Item = &K> {
         let mut objects: Vec<&K> = self.iter().collect();
         objects.sort_by(|a, b| age_and_name(*b).cmp(&age_and_name(*a)));
         objects.into_iter()
     }
 
-    /// Iterates from the oldest object to the newest; among those of one second, from the first name to the last.
+    /// Iterates from the oldest object to the newest; among objects of the same second, from the first name to the last.
     pub fn oldest_first(&self) -> impl Iterator<Item = &K> {
         let mut objects: Vec<&K> = self.iter().collect();
         objects.sort_by(|a, b| age_and_name(*a).cmp(&age_and_name(*b)));

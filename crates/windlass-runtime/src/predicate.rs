@@ -7,7 +7,7 @@ use windlass_cache::{Delta, RawObject, Selector};
 /// Decides whether a change is mapped to keys.
 ///
 /// Predicates read the index of an object; nothing is decoded for one. They filter what is queued, not what is cached: for less
-/// memory, select in the [`WatchOptions`](crate::informer::WatchOptions).
+/// memory, select in the [`CacheOptions`](crate::informer::CacheOptions).
 ///
 /// ```
 /// use windlass_runtime::{Delta, Predicate};

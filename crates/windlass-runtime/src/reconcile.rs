@@ -14,12 +14,12 @@ pub struct Action {
 }
 
 impl Action {
-    /// Reconciles the key again only when something changes.
+    /// Reconciles the key again only after a change.
     pub fn done() -> Self {
         Self { requeue_after: None, priority: None }
     }
 
-    /// Reconciles the key again after this time, or earlier if something changes. Zero means at once.
+    /// Reconciles the key again after this time, or earlier after a change. Zero means at once.
     pub fn requeue_after(after: Duration) -> Self {
         Self { requeue_after: Some(after), priority: None }
     }
@@ -30,7 +30,7 @@ impl Action {
         self
     }
 
-    /// Returns the delay after which the key is reconciled again, if it is.
+    /// Returns the delay after which the key is reconciled again; `None` if only a change reconciles the key.
     pub fn requeues_after(&self) -> Option<Duration> {
         self.requeue_after
     }
@@ -40,13 +40,13 @@ impl Action {
     }
 }
 
-/// Changes the cluster until it is as the object under a key specifies.
+/// Brings the cluster closer to the state that the object under a key specifies.
 ///
-/// A reconciler gets a key, neither an object nor an event: it reads the current state, compares, and writes what is missing.
-/// It may be called for a key whose object is gone (`cx.get` returns `None`), more often than something changes, and again after
-/// any failure; it is never called twice at once for one key. It must depend only on what it reads.
+/// A reconciler gets a key, neither an object nor an event: the reconciler reads the current state, compares, and writes the difference.
+/// A reconciler may be called for a key without an object (`cx.get` returns `None`), more often than objects change, and again after
+/// any failure, but never twice at once for the same key. A reconciler must depend only on the state that it reads.
 ///
-/// Any `async fn(ObjectKey, Context<K>) -> Result<Action, E>` is one. For state of its own, implement it for a struct:
+/// Any `async fn(ObjectKey, Context<K>) -> Result<Action, E>` is a reconciler. A reconciler with state is a struct with this trait:
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -75,7 +75,7 @@ pub trait Reconciler<K, Q = ObjectKey>: Send + Sync + 'static {
     /// The error: any type that converts into [`BoxError`].
     type Error: Into<BoxError>;
 
-    /// Reconciles one key.
+    /// Reconciles a key.
     fn reconcile(&self, key: Q, cx: Context<K>) -> impl Future<Output = Result<Action, Self::Error>> + Send;
 }
 

@@ -28,6 +28,7 @@
 //! Everything is a function of the project, the request and the texts in the folder; only [`Folder`] reads and writes.
 #![forbid(unsafe_code)]
 
+mod api_name;
 mod error;
 mod folder;
 mod header;

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
+use crate::api_name;
 use crate::merge::{Merged, three_way};
 use crate::render::{BOILERPLATE, Class, File, Files, files};
 use crate::{Disk, Error, Project, Result, STATE, Writes};
@@ -46,6 +47,8 @@ pub struct Outcome {
     pub unmerged: Vec<String>,
     /// Files that the folder had before the project. The files stay unchanged.
     pub kept: Vec<String>,
+    /// Uses of names that Windlass' API no longer has, which the user has to change: a line with the file, the old name and the new name.
+    pub old_names: Vec<String>,
 }
 
 impl<'a> Plan<'a> {
@@ -104,6 +107,9 @@ impl<'a> Plan<'a> {
             if !kept.contains(file.path.as_str()) {
                 work.drop(file)?;
             }
+        }
+        if self.merge {
+            work.report_old_names()?;
         }
         work.finish()
     }
@@ -201,8 +207,13 @@ impl Work<'_> {
             return Ok(());
         };
         let in_new_version = |text: &str| match (&known.types, &file.types) {
-            (Some(from), Some(to)) => replace_module(text, from, to),
+            (Some(from), Some(to)) => api_name::replace(text, from, to),
             _ => text.to_owned(),
+        };
+        let renames = self.plan.merge && file.path.ends_with(".rs");
+        let in_new_version = |text: &str| match renames {
+            true => api_name::rename(&in_new_version(text)),
+            false => in_new_version(text),
         };
         let text = match three_way(&in_new_version(&base), &in_new_version(&ours), &file.text) {
             Merged::Clean(text) => text,
@@ -264,6 +275,22 @@ impl Work<'_> {
         self.outcome.writes.remove(self.disk, format!("{BASE}/{path}"))
     }
 
+    /// Reports the uses of old names that stay in the user's Rust files.
+    fn report_old_names(&mut self) -> Result<()> {
+        for folder in ["src", "api/src", "tests", "examples"] {
+            for path in self.disk.list(folder)?.into_iter().filter(|path| path.ends_with(".rs")) {
+                let text = match self.outcome.writes.text(&path) {
+                    Some(text) => Some(text.to_owned()),
+                    None => self.disk.read(&path)?,
+                };
+                let text = text
+                    .filter(|text| !text.lines().next().is_some_and(|line| line.contains(crate::GENERATED)));
+                self.outcome.old_names.extend(text.iter().flat_map(|text| api_name::old_names(&path, text)));
+            }
+        }
+        Ok(())
+    }
+
     fn finish(mut self) -> Result<Outcome> {
         if !self.exist.is_empty() {
             return Err(Error::Exists(self.exist));
@@ -274,20 +301,6 @@ impl Work<'_> {
         self.outcome.writes.write(self.disk, STATE, self.project.to_text()?)?;
         Ok(self.outcome)
     }
-}
-
-/// Replaces the path of a module. A module whose name only begins with `from` stays.
-fn replace_module(text: &str, from: &str, to: &str) -> String {
-    let is_name = |c: char| c.is_alphanumeric() || c == '_';
-    let mut made = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once(from) {
-        made.push_str(before);
-        let whole = !before.ends_with(is_name) && !after.starts_with(is_name);
-        made.push_str(if whole { to } else { from });
-        rest = after;
-    }
-    made + rest
 }
 
 fn digest(text: &str) -> String {

@@ -331,7 +331,7 @@ impl TestCluster {
     /// # async fn main() {
     /// let (own, edge) = (TestCluster::start().await, TestCluster::start().await);
     /// let manager = |own, edge| {
-    ///     let controller = Controller::of::<ConfigMap>(reconcile).watch(Watch::primary::<ConfigMap>().in_cluster("edge"));
+    ///     let controller = Controller::of::<ConfigMap>(reconcile).watch(Watch::primary(kind::<ConfigMap>()).in_cluster("edge"));
     ///     Manager::new(own).cluster(Cluster::new("edge", edge)).controller(controller)
     /// };
     /// let declared = manager(own.client(), edge.client());

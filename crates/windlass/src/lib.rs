@@ -82,12 +82,12 @@ pub use windlass_runtime::*;
 pub mod prelude {
     #[cfg(feature = "cli")]
     pub use crate::cli::FromArgs as _;
-    pub use kube::{CustomResource, CustomResourceExt, Resource, ResourceExt};
+    pub use kube::{CustomResource, CustomResourceExt, Resource, ResourceExt, core::PartialObjectMeta};
     pub use windlass_apply::ApplyConfiguration;
     pub use windlass_runtime::{
         Action, AdmissionContextExt as _, AdmissionWebhookExt as _, BoxError, Context, Controller, Delta,
-        Error, Lister, Manager, ObjectKey, ObjectKeyExt as _, Objects, Permission, Predicate, Reconciler,
-        Result, Selector, StatusUpdate, Verb, Watch, conditions, owner::Owned as _,
+        Error, KindRef, Lister, Manager, ObjectKey, ObjectKeyExt as _, Objects, OperationResult, Permission,
+        Predicate, Reconciler, Result, Selector, Verb, Watch, conditions, kind, owner::Owned as _,
     };
 }
 

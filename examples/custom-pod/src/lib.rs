@@ -39,9 +39,9 @@ pub fn controller() -> Controller {
 
 async fn reconcile(key: ObjectKey, cx: Context<CustomPod>) -> Result<Action> {
     // The garbage collector deletes the pods of a deleted or terminating object.
-    let Some(parent) = cx.get_alive(&key)? else { return Ok(Action::done()) };
+    let Some(parent) = cx.get_not_terminating(&key)? else { return Ok(Action::done()) };
 
-    let pods = cx.owned_by::<Pod>(&parent)?.alive();
+    let pods = cx.owned_by::<Pod>(&parent)?.not_terminating();
     let wanted = parent.spec.replicas as usize;
     // At most 50 at a time: a new pod is a reason to look again, and by then less may be wanted.
     for _ in (pods.len()..wanted).take(50) {
@@ -52,7 +52,7 @@ async fn reconcile(key: ObjectKey, cx: Context<CustomPod>) -> Result<Action> {
     }
 
     // The cache includes the writes above: the controller does not wait here, and counts every pod once.
-    let pods = cx.owned_by::<Pod>(&parent)?.alive();
+    let pods = cx.owned_by::<Pod>(&parent)?.not_terminating();
     cx.update_status(&parent, CustomPodStatus { replicas: pods.len() as u32, pod_names: pods.names() })
         .await?;
     Ok(Action::done())

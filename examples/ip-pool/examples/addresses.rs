@@ -9,13 +9,13 @@ use std::{sync::Arc, time::Duration};
 
 use ip_pool::{
     IPAddress,
-    client::{clientset::Clientset, informers::SharedInformerFactory},
+    client::{clientset::Clientset, informers::GroupInformers as _},
 };
 use windlass::{
     client::{ClientBuilder, ConfigSource},
     prelude::*,
 };
-use windlass_client::{ListOptions, ResourceEventHandlerFuncs, Selector};
+use windlass_client::{ListOptions, ResourceEventHandlerFuncs, Selector, SharedInformerFactory};
 
 #[tokio::main]
 async fn main() -> Result<()> {

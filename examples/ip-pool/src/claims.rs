@@ -2,11 +2,11 @@
 
 use std::{fmt, net::IpAddr, time::Duration};
 
-use kube::core::ApiResource;
 use windlass::{
-    EventHandler, Keys, MapContext, conditions,
-    informer::{IndexFn, WatchOptions},
+    Enqueuer, EventHandler, HandlerContext, conditions,
+    informer::{CacheOptions, IndexFn},
     prelude::*,
+    source::Source,
 };
 
 use crate::{
@@ -37,17 +37,16 @@ const WAITING: &str = "waiting";
 /// Returns the controller of claims.
 pub(crate) fn controller(ledger: Ledger) -> Controller {
     let by_claim = IndexFn::typed(|address: &IPAddress| [address.spec.claim.key().to_string()]);
-    let addresses = Watch::with_handler(ApiResource::erase::<IPAddress>(&()), Addresses(ledger.clone()))
-        .options(WatchOptions::new().index(BY_CLAIM, by_claim))
-        .cluster_scoped()
+    let addresses = Watch::with_handler(kind::<IPAddress>(), Addresses(ledger.clone()))
+        .options(CacheOptions::new().index(BY_CLAIM, by_claim))
         .resync(SWEEP);
     let woken = ledger.woken_claims();
     Controller::of::<IPClaim>(Claims { ledger })
-        .external(woken)
-        .options(WatchOptions::new().index(WAITING, IndexFn::typed(waits_for)))
+        .source(Source::keys(woken))
+        .options(CacheOptions::new().index(WAITING, IndexFn::typed(waits_for)))
         .watch(addresses)
-        .watches_with::<IPPool>(claims_of_pool, |watch| watch.predicate(Predicate::generation_changed()))
-        .concurrency(WORKERS)
+        .watch(Watch::mapped(kind::<IPPool>(), claims_of_pool).predicate(Predicate::generation_changed()))
+        .max_concurrent_reconciles(WORKERS)
         .sharded()
         .needs(Permission::to::<IPAddress>([Verb::Create, Verb::Delete]))
         .needs(Permission::status_of::<IPClaim>())
@@ -69,7 +68,7 @@ fn waits_for(claim: &IPClaim) -> Vec<String> {
 }
 
 /// A changed pool may have addresses for all claims that wait for the pool.
-fn claims_of_pool(pool: &IPPool, cx: &MapContext) -> Result<Vec<ObjectKey>> {
+fn claims_of_pool(pool: &IPPool, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     let waiting = cx.lister::<IPClaim>()?.by_index(WAITING, &format!("pool {}", pool.name_any()))?;
     Ok(waiting.iter().map(ObjectKey::of).collect())
 }
@@ -80,7 +79,12 @@ fn claims_of_pool(pool: &IPPool, cx: &MapContext) -> Result<Vec<ObjectKey>> {
 struct Addresses(Ledger);
 
 impl EventHandler<ObjectKey> for Addresses {
-    fn handle(&self, delta: &Delta, cx: &MapContext, keys: &mut Keys<'_, ObjectKey>) -> Result<(), BoxError> {
+    fn handle(
+        &self,
+        delta: &Delta,
+        cx: &HandlerContext,
+        keys: &mut Enqueuer<'_, ObjectKey>,
+    ) -> Result<(), BoxError> {
         let object = delta.object().decode::<IPAddress>()?;
         keys.add(object.spec.claim.key());
         if let Delta::Updated { old, .. } = delta {
@@ -133,7 +137,8 @@ impl Reconciler<IPClaim> for Claims {
     async fn reconcile(&self, key: ObjectKey, cx: Context<IPClaim>) -> Result<Action> {
         // A terminating claim keeps the address until the claim is gone.
         let claim = cx.get(&key)?;
-        let held = cx.lister::<IPAddress>()?.by_index(BY_CLAIM, &key.to_string())?.complete()?.alive();
+        let held =
+            cx.lister::<IPAddress>()?.by_index(BY_CLAIM, &key.to_string())?.complete()?.not_terminating();
         let kept = claim.as_ref().and_then(|claim| choose(claim, &held));
         for object in held.iter().filter(|object| kept.is_none() || object.address() != kept) {
             cx.delete(object).await?;

@@ -8,6 +8,7 @@ use windlass::{
     conditions,
     finalizer::{self, Finalize},
     prelude::*,
+    source::Source,
 };
 
 use crate::{IPAddress, IPPool, IPPoolStatus, ledger::Counts, ledger::Ledger, ranges::Ranges};
@@ -25,7 +26,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 pub(crate) fn controller(ledger: Ledger) -> Controller {
     let changed = ledger.changed_pools();
     Controller::of::<IPPool>(Pools { ledger, written: Mutex::default() })
-        .external(changed)
+        .source(Source::keys(changed))
         .sharded()
         .needs(Permission::status_of::<IPPool>())
         .needs(Permission::finalizers_of::<IPPool>())

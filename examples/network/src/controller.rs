@@ -11,13 +11,13 @@ use windlass::{
     prelude::*,
     workqueue::WorkQueue,
 };
-use windlass_client::{InformerFactory, ResourceEventHandlerFuncs, SharedIndexInformer, UpdateOptions};
+use windlass_client::{ResourceEventHandlerFuncs, SharedInformer, SharedInformerFactory, UpdateOptions};
 
 use crate::{
     apis::samplecrd::v1::Network,
     client::{
         clientset::Clientset,
-        informers::{SharedInformerFactory, samplecrd::v1::NetworkInformer},
+        informers::{GroupInformers as _, samplecrd::v1::NetworkInformer},
         listers::samplecrd::v1::NetworkLister,
     },
     desired::{Desired, InvalidSpec},
@@ -87,7 +87,7 @@ async fn run(cx: RunContext, options: Options) -> Result<()> {
     let neutron = Neutron::new(config).map_err(Error::other)?;
     let network_clientset = Clientset::new(cx.client().clone());
     let network_informer_factory =
-        SharedInformerFactory::from(InformerFactory::sharing(cx.informers()).resync(options.resync).build());
+        SharedInformerFactory::sharing(cx.informers()).resync(options.resync).build();
     let controller = Controller::new(
         network_clientset,
         &network_informer_factory.samplecrd().v1().networks(),
@@ -96,7 +96,7 @@ async fn run(cx: RunContext, options: Options) -> Result<()> {
         cx.recorder().clone(),
     )?;
     network_informer_factory.start();
-    let _shown = cx.show_queue(&controller.workqueue);
+    let _metrics = cx.register_queue_metrics(&controller.workqueue);
     let ended = Arc::new(controller).run(options.workers, options.resync, cx.shutdown()).await;
     network_informer_factory.shutdown().await;
     ended
@@ -106,7 +106,7 @@ async fn run(cx: RunContext, options: Options) -> Result<()> {
 pub struct Controller {
     network_clientset: Clientset,
     networks_lister: NetworkLister,
-    networks_informer: SharedIndexInformer<Network>,
+    networks_informer: SharedInformer<Network>,
     workqueue: WorkQueue<ObjectKey>,
     neutron: Neutron,
     owner: Owner,

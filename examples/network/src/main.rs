@@ -96,7 +96,7 @@ async fn main() -> Result<()> {
     manager
         .crd(Network::crd())
         .sample(include_str!("../sample.yaml"))
-        .add_runnable(runnable(args.options()))
+        .runnable(runnable(args.options()))
         .run()
         .await
 }

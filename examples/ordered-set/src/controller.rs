@@ -23,8 +23,8 @@ const ORPHAN: &str = "orphan";
 /// Returns the controller.
 pub fn controller() -> Controller {
     Controller::of::<OrderedSet>(reconcile)
-        .owns_with::<Pod>(|watch| watch.options(orphans::options()))
-        .concurrency(4)
+        .watch(Watch::owned(kind::<Pod>()).options(orphans::options()))
+        .max_concurrent_reconciles(4)
         // Each step of a large set is a reconcile with a reason of its own.
         .allow_hot_loops()
         .needs(Permission::to::<Pod>([Verb::Create, Verb::Delete]))
@@ -59,7 +59,7 @@ async fn reconcile(key: ObjectKey, cx: Context<OrderedSet>) -> Result<Action> {
 /// Lets a deleted set go that does not decode; the garbage collector deletes the pods. A set that is not
 /// deleted stays as an error.
 async fn release(key: &ObjectKey, cx: &Context<OrderedSet>, error: Error) -> Result<Action> {
-    let metadata = cx.metadata_lister::<OrderedSet>()?.get(key)?;
+    let metadata = cx.lister::<PartialObjectMeta<OrderedSet>>()?.get(key)?;
     match metadata.filter(|set| set.metadata.deletion_timestamp.is_some()) {
         Some(set) => finalizer::guard(cx, set, FINALIZER, async |_| Ok(Action::done())).await,
         None => Err(error),

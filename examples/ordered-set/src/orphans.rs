@@ -6,7 +6,7 @@ use kube::api::Patch;
 use serde_json::json;
 use windlass::{
     RawObject,
-    informer::{IndexFn, WatchOptions},
+    informer::{CacheOptions, IndexFn},
     prelude::*,
 };
 
@@ -16,8 +16,8 @@ use crate::{OrderedSet, pods};
 const ORPHANS: &str = "orphans";
 
 /// Returns the options of the watch of pods.
-pub(crate) fn options() -> WatchOptions {
-    WatchOptions::new().index(ORPHANS, IndexFn::new(set_of_orphan))
+pub(crate) fn options() -> CacheOptions {
+    CacheOptions::new().index(ORPHANS, IndexFn::new(set_of_orphan))
 }
 
 fn set_of_orphan(pod: &RawObject) -> Vec<String> {

@@ -6,9 +6,9 @@ use k8s_openapi::api::core::v1::Pod;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass::{
-    MapContext,
+    HandlerContext,
     conditions::{self, Condition},
-    informer::{IndexFn, WatchOptions},
+    informer::{CacheOptions, IndexFn},
     prelude::*,
     schema,
 };
@@ -54,14 +54,14 @@ pub fn controller() -> Controller {
     let by_instance = IndexFn::typed(|bind: &EcsBind| [bind.spec.instance_id.clone()]);
     Controller::of::<EcsBind>(reconcile)
         .named("ecsbind-controller")
-        .options(WatchOptions::new().index(BY_POD, by_pod).index(BY_INSTANCE, by_instance))
+        .options(CacheOptions::new().index(BY_POD, by_pod).index(BY_INSTANCE, by_instance))
         .watches::<Pod>(|pod, cx| Ok(keys(&of_pod(&cx.lister()?, pod.namespace(), &pod.name_any())?)))
-        .watch(Watch::mapped::<EcsBind>(rivals_of).events_only())
+        .watch(Watch::mapped(kind::<EcsBind>(), rivals_of).without_reads())
         .needs(Permission::status_of::<EcsBind>())
 }
 
 /// The keys of the `EcsBind`s that name the same pod or the same instance.
-fn rivals_of(bind: &EcsBind, cx: &MapContext) -> Result<Vec<ObjectKey>> {
+fn rivals_of(bind: &EcsBind, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     let binds = cx.lister::<EcsBind>()?;
     let mut rivals = keys(&of_pod(&binds, bind.namespace(), &bind.spec.pod_name)?);
     rivals.extend(keys(&binds.by_index(BY_INSTANCE, &bind.spec.instance_id)?));
@@ -119,7 +119,7 @@ fn holder_of_pod(binds: &Lister<EcsBind>, bind: &EcsBind) -> Result<Option<Arc<E
 /// block the instance.
 fn holder_of_instance(binds: &Lister<EcsBind>, instance: &str) -> Result<Option<Arc<EcsBind>>> {
     let mut holders = Vec::new();
-    for bind in binds.by_index(BY_INSTANCE, instance)?.alive() {
+    for bind in binds.by_index(BY_INSTANCE, instance)?.not_terminating() {
         let holder = holder_of_pod(binds, &bind)?;
         holders.extend(holder.filter(|holder| holder.metadata.uid == bind.metadata.uid));
     }

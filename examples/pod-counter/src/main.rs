@@ -12,7 +12,7 @@ async fn main() -> Result<()> {
         .sample(include_str!("../sample.yaml"))
         .controller(pod_controller())
         .controller(ecs_bind_controller())
-        .add_runnable(event_log())
+        .runnable(event_log())
         .run()
         .await
 }

@@ -32,7 +32,7 @@ pub fn controller() -> Controller {
         .named(AGENT_NAME)
         .resync(RESYNC)
         .owns::<Deployment>()
-        .concurrency(2)
+        .max_concurrent_reconciles(2)
         .rate_limiter(back_off.token_bucket(50.0, 300))
         .needs(Permission::to::<Deployment>([Verb::Create, Verb::Update]))
         .needs(Permission::status_of::<Foo>())

@@ -91,7 +91,7 @@ impl SubscriptionGuard {
     }
 
     /// Waits until the whole initial list has been delivered, or the subscription has ended.
-    pub fn synced(&self) -> impl Future<Output = ()> + Send + 'static {
+    pub fn synced(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
         let mut synced = self.queue.synced.subscribe();
         async move {
             let _ = synced.wait_for(|synced| *synced).await;

@@ -5,10 +5,11 @@ use std::sync::{Mutex, PoisonError};
 use custom_pod::CustomPod;
 use k8s_openapi::api::core::v1::Pod;
 use kube::core::{Resource, ResourceExt};
-use kube::discovery::ApiResource;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
-use windlass_runtime::{Action, BoxError, Context, Controller, Delta, EventHandler, Keys, MapContext, Watch};
+use windlass_runtime::{
+    Action, BoxError, Context, Controller, Delta, Enqueuer, EventHandler, HandlerContext, Watch, kind,
+};
 
 use super::narrator::{CustomPodState, Narrator, PodState};
 
@@ -37,8 +38,8 @@ pub(super) fn controller(lines: LineSender) -> Controller<&'static str> {
         gone: |narrator, name| narrator.pod_gone(name),
     };
     Controller::keyed::<()>("narrator", nothing)
-        .watch(Watch::with_handler(ApiResource::erase::<CustomPod>(&()), parents))
-        .watch(Watch::with_handler(ApiResource::erase::<Pod>(&()), pods))
+        .watch(Watch::with_handler(kind::<CustomPod>(), parents))
+        .watch(Watch::with_handler(kind::<Pod>(), pods))
 }
 
 struct DescribeChanges<K> {
@@ -52,7 +53,12 @@ impl<K> EventHandler<&'static str> for DescribeChanges<K>
 where
     K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
 {
-    fn handle(&self, delta: &Delta, _: &MapContext, _: &mut Keys<&'static str>) -> Result<(), BoxError> {
+    fn handle(
+        &self,
+        delta: &Delta,
+        _: &HandlerContext,
+        _: &mut Enqueuer<&'static str>,
+    ) -> Result<(), BoxError> {
         let mut narrator = self.narrator.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = match delta {
             Delta::Added { object, .. } | Delta::Updated { new: object, .. } => match object.decode::<K>() {

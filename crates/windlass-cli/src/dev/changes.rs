@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::{apps, batch, core};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -11,9 +12,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use windlass_runtime::Delta;
-use windlass_runtime::informer::{
-    HandlerOptions, HandlerRegistration, SharedInformer, SharedInformerFactory, WatchOptions,
-};
+use windlass_runtime::informer::{CacheOptions, DeltaSubscription, HandlerOptions, SharedInformerFactory};
 
 use crate::error::Result;
 
@@ -49,7 +48,7 @@ impl Known {
 /// Guards of watches. Dropping a guard ends the watch.
 struct Watches {
     _factory: SharedInformerFactory,
-    _watches: Vec<(SharedInformer, HandlerRegistration)>,
+    _watches: Vec<DeltaSubscription>,
 }
 
 impl Changes {
@@ -60,13 +59,13 @@ impl Changes {
 
     /// Watches these kinds from now on, in place of the earlier kinds.
     pub(super) fn watch(&mut self, crds: &[CustomResourceDefinition]) -> Result<()> {
-        let factory = SharedInformerFactory::new(self.client.clone());
+        let factory = SharedInformerFactory::new(self.client.clone(), Duration::ZERO);
         let groups: BTreeSet<String> = crds.iter().map(|crd| crd.spec.group.clone()).collect();
         let own = crds.iter().filter_map(served).map(|resource| (resource, None));
         let owned = dependents().into_iter().map(|resource| (resource, Some(groups.clone())));
         let mut watches = Vec::new();
         for (resource, owners) in own.chain(owned) {
-            let informer = factory.informer(&resource, WatchOptions::new())?;
+            let informer = factory.informer(&resource, CacheOptions::new())?;
             let (sender, kind) = (self.sender.clone(), resource.kind.to_lowercase());
             let known = Arc::clone(&self.known);
             let describe = move |delta: &Delta| {
@@ -77,8 +76,7 @@ impl Changes {
                     let _ = sender.send(line);
                 }
             };
-            let registration = informer.add_handler(describe, HandlerOptions::default());
-            watches.push((informer, registration));
+            watches.push(informer.subscribe(describe, HandlerOptions::default()));
         }
         factory.start();
         self.watches = Some(Watches { _factory: factory, _watches: watches });

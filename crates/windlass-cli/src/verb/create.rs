@@ -288,6 +288,10 @@ pub(super) fn finish(write: WriteArgs, outcome: &Outcome, folder: &Folder, out: 
             outcome.kept.join(", ")
         ));
     }
+    if !outcome.old_names.is_empty() {
+        out.line(format_args!("names that Windlass no longer has; docs/migrating.md lists all of them:"));
+        outcome.old_names.iter().for_each(|line| out.line(line));
+    }
     if written && !outcome.conflicts.is_empty() {
         return Err(format!(
             "your changes and those of the template are of the same lines; look for <<<<<<< in: {}",

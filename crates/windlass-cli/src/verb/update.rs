@@ -12,7 +12,8 @@ use crate::project::Workspace;
 /// Bring the scaffolded files up to date with this version of windlass.
 ///
 /// Files that you have not changed become the new template. In files that you have changed, your changes and
-/// the template's changes are merged; conflicting changes stay in the file between <<<<<<< and >>>>>>>.
+/// the template's changes are merged; conflicting changes stay in the file between <<<<<<< and >>>>>>>. Names of the API
+/// that have changed are renamed in these files; uses in other files are printed with the new name.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

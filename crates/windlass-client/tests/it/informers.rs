@@ -6,9 +6,12 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_core::ResourceExt;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use windlass_client::{
-    CreateOptions, DeleteOptions, DynamicObject, InformerFactory, ResourceEventHandler,
-    ResourceEventHandlerFuncs, Selector, UpdateOptions, clientset::Clientset,
-    informers::SharedInformerFactory, scheme::GroupVersionResource,
+    CreateOptions, DeleteOptions, DynamicObject, ResourceEventHandler, ResourceEventHandlerFuncs, Selector,
+    SharedInformerFactory, UpdateOptions,
+    clientset::Clientset,
+    informers::{GroupInformers as _, for_resource},
+    kind,
+    scheme::GroupVersionResource,
 };
 use windlass_test::{TestCluster, eventually, stretched};
 
@@ -45,8 +48,7 @@ async fn handlers_get_old_and_new_and_listers_see_the_same() {
     let client = clientset.core_v1().config_maps("default");
     client.create(&config_map("a", "blue"), &CreateOptions::default()).await.expect("created");
 
-    let factory = InformerFactory::builder(cluster.client()).namespace("default").build();
-    let factory = SharedInformerFactory::from(factory);
+    let factory = SharedInformerFactory::builder(cluster.client()).namespace("default").build();
     let config_maps = factory.core().v1().config_maps();
     let (sender, mut lines) = unbounded_channel();
     let registration = config_maps.informer().expect("an informer").add_event_handler(Lines(sender));
@@ -72,7 +74,7 @@ async fn handlers_get_old_and_new_and_listers_see_the_same() {
     client.delete("b", &DeleteOptions::default()).await.expect("deleted");
     assert_eq!(next(&mut lines).await, "delete b");
 
-    config_maps.informer().expect("the same").remove_event_handler(registration);
+    config_maps.informer().expect("the same").remove_event_handler(&registration);
     client.delete("a", &DeleteOptions::default()).await.expect("deleted");
     eventually(LIMIT, || async {
         let left = lister.list(&Selector::everything()).map_err(|error| error.to_string())?;
@@ -89,13 +91,12 @@ async fn a_resync_repeats_every_object_with_equal_resource_versions() {
     let cluster = TestCluster::start().await;
     let client = Clientset::new(cluster.client()).core_v1().config_maps("default");
     client.create(&config_map("a", "blue"), &CreateOptions::default()).await.expect("created");
-    let factory = InformerFactory::builder(cluster.client())
+    let factory = SharedInformerFactory::builder(cluster.client())
         .namespace("default")
         .resync(Duration::from_secs(3600))
-        .resync_of::<ConfigMap>(Duration::from_millis(50))
+        .resync_of(kind::<ConfigMap>(), Duration::from_millis(50))
         .tweak_list_options(|options| options.label_selector(Selector::from_labels([("color", "blue")])))
         .build();
-    let factory = SharedInformerFactory::from(factory);
     let (sender, mut lines) = unbounded_channel();
     factory.core().v1().config_maps().informer().expect("an informer").add_event_handler(Lines(sender));
     factory.start();
@@ -108,7 +109,7 @@ async fn a_resync_repeats_every_object_with_equal_resource_versions() {
 async fn an_informer_of_a_resource_by_name_shares_the_cache_of_the_typed_one() {
     let cluster = TestCluster::start().await;
     let factory = SharedInformerFactory::new(cluster.client(), Duration::ZERO);
-    let by_name = factory.for_resource(&GroupVersionResource::gvr("", "v1", "configmaps")).expect("known");
+    let by_name = for_resource(&factory, &GroupVersionResource::gvr("", "v1", "configmaps")).expect("known");
     let typed = factory.core().v1().config_maps().informer().expect("an informer");
     let (sender, mut lines) = unbounded_channel();
     by_name.add_event_handler(ResourceEventHandlerFuncs::new().add_func(
@@ -122,6 +123,6 @@ async fn an_informer_of_a_resource_by_name_shares_the_cache_of_the_typed_one() {
     client.create(&config_map("a", "blue"), &CreateOptions::default()).await.expect("created");
     while next(&mut lines).await != "a" {}
     assert!(typed.last_sync_resource_version() > 0);
-    let unknown = factory.for_resource(&GroupVersionResource::gvr("x.example.com", "v1", "xs"));
+    let unknown = for_resource(&factory, &GroupVersionResource::gvr("x.example.com", "v1", "xs"));
     assert!(unknown.expect_err("unknown").to_string().contains("no informer found"));
 }

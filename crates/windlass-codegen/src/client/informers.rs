@@ -22,7 +22,7 @@ fn root(render: &Render<'_>) -> String {
     if let Some((version, kind)) = render.example() {
         let code = format!(
             "use std::time::Duration;\n\nuse {{windlass_client}}::{{\n    ObjectKey, ObjectKeyExt as _, ResourceEventHandlerFuncs, Result, Selector,\n}};\nuse \
-             {}::informers::SharedInformerFactory;\n\n# pub async fn example(client: {{windlass_client}}::Client) -> Result<()> {{\nlet \
+             {}::informers::{{GroupInformers as _, SharedInformerFactory}};\n\n# pub async fn example(client: {{windlass_client}}::Client) -> Result<()> {{\nlet \
              factory = SharedInformerFactory::new(client, Duration::from_secs(30));\nlet {method} = \
              factory.{}().{}().{method}();\n{method}.informer()?.add_event_handler(\n    \
              ResourceEventHandlerFuncs::new().add_func(|object| println!(\"{{}}\", \
@@ -36,74 +36,49 @@ fn root(render: &Render<'_>) -> String {
         );
         text += &module_example(version, &code);
     }
-    text += "\nuse std::ops::Deref;\nuse std::time::Duration;\n\n";
-    text += "use {windlass_client}::scheme::GroupVersionResource;\n";
-    text += "use {windlass_client}::{Client, DynamicObject, InformerFactory, Result, SharedIndexInformer};\n";
+    text += "\nuse {windlass_client}::scheme::GroupVersionResource;\n";
+    text += "pub use {windlass_client}::SharedInformerFactory;\n";
+    text += "use {windlass_client}::{DynamicObject, Result, SharedInformer};\n";
     for group in render.api.groups() {
         let _ = write!(text, "\n/// Informers of the group {}.\n", group_name(group[0]));
         text += &feature(&group, "");
         let _ = writeln!(text, "pub mod {};", group[0].module);
     }
-    text += FACTORY;
-    for group in render.api.groups() {
+    text += "\n/// The groups of these informers, as methods of a [`SharedInformerFactory`].\npub trait GroupInformers {\n";
+    for (place, group) in render.api.groups().iter().enumerate() {
         let module = &group[0].module;
-        let _ = write!(text, "\n    /// Returns the informers of the group {}.\n", group_name(group[0]));
-        text += &feature(&group, "    ");
-        let _ = writeln!(text, "    pub fn {module}(&self) -> {module}::Interface {{");
-        let _ = writeln!(text, "        {module}::Interface::new(self.factory.clone())\n    }}");
+        text += if place == 0 { "" } else { "\n" };
+        let _ = writeln!(text, "    /// Returns the informers of the group {}.", group_name(group[0]));
+        text += &feature(group, "    ");
+        let _ = writeln!(text, "    fn {module}(&self) -> {module}::Interface;");
     }
+    text += "}\n\nimpl GroupInformers for SharedInformerFactory {\n";
+    for (place, group) in render.api.groups().iter().enumerate() {
+        let module = &group[0].module;
+        text += if place == 0 { "" } else { "\n" };
+        text += &feature(group, "    ");
+        let _ = writeln!(text, "    fn {module}(&self) -> {module}::Interface {{");
+        let _ = writeln!(text, "        {module}::Interface::new(self.clone())\n    }}");
+    }
+    text += "}\n";
     text += &FOR_RESOURCE.replace("{module}", &render.target.module);
     text
 }
 
-const FACTORY: &str = "
-/// Makes the informers of a program. All users of a kind share an informer. Cheap to clone.
-///
-/// A factory dereferences to [`InformerFactory`], which has `start`, `wait_for_cache_sync`, `shutdown` and
-/// the options.
-#[derive(Clone, Debug)]
-pub struct SharedInformerFactory {
-    factory: InformerFactory,
-}
-
-impl SharedInformerFactory {
-    /// Makes a factory. Handlers get every object again once in each resync period; zero means never.
-    ///
-    /// For options, convert a factory that [`InformerFactory::builder`] has made.
-    pub fn new(client: Client, resync: Duration) -> Self {
-        Self { factory: InformerFactory::new(client, resync) }
-    }
-";
-
 const FOR_RESOURCE: &str = "
-    /// Returns the informer of a resource of these groups, with untyped objects.
-    ///
-    /// # Errors
-    /// The resource is unknown, or the factory has been shut down.
-    pub fn for_resource(&self, resource: &GroupVersionResource) -> Result<SharedIndexInformer<DynamicObject>> {
-        self.factory.for_resource(&{module}::register::scheme(), resource)
-    }
-}
-
-impl From<InformerFactory> for SharedInformerFactory {
-    fn from(factory: InformerFactory) -> Self {
-        Self { factory }
-    }
-}
-
-impl Deref for SharedInformerFactory {
-    type Target = InformerFactory;
-
-    fn deref(&self) -> &InformerFactory {
-        &self.factory
-    }
+/// Returns the informer of a resource of these groups, with objects of no particular type: `ForResource` in Go.
+///
+/// # Errors
+/// The resource is unknown, or the factory has been shut down.
+pub fn for_resource(factory: &SharedInformerFactory, resource: &GroupVersionResource) -> Result<SharedInformer<DynamicObject>> {
+    {windlass_client}::informer_for_resource(factory, &{module}::register::scheme(), resource)
 }
 ";
 
 fn group_module(group: &[&GroupVersion]) -> String {
     let name = group_name(group[0]);
     let mut text =
-        format!("//! Informers of the group {name}.\n\nuse {{windlass_client}}::InformerFactory;\n");
+        format!("//! Informers of the group {name}.\n\nuse {{windlass_client}}::SharedInformerFactory;\n");
     for version in group {
         let _ = write!(text, "\n/// Informers of `{}`.\n", version.api_version());
         text += &feature(&[version], "");
@@ -112,7 +87,7 @@ fn group_module(group: &[&GroupVersion]) -> String {
     let _ = write!(
         text,
         "\n/// The informers of the versions of the group {name}.\n#[derive(Clone, Debug)]\npub struct Interface {{\n    \
-         factory: InformerFactory,\n}}\n\nimpl Interface {{\n    pub(crate) fn new(factory: InformerFactory) -> Self {{\n        \
+         factory: SharedInformerFactory,\n}}\n\nimpl Interface {{\n    pub(crate) fn new(factory: SharedInformerFactory) -> Self {{\n        \
          Self {{ factory }}\n    }}\n"
     );
     for version in group {

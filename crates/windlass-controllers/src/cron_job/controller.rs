@@ -12,7 +12,10 @@ use crate::{adoption, wake};
 
 /// Returns the controller.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<CronJob>(reconcile).named("cronjob-controller").owns::<Job>().concurrency(4)
+    Controller::of::<CronJob>(reconcile)
+        .named("cronjob-controller")
+        .owns::<Job>()
+        .max_concurrent_reconciles(4)
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<CronJob>) -> Result<Action> {

@@ -7,7 +7,7 @@ use k8s_openapi::api::apps::v1::{ControllerRevision, DaemonSet};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube_core::ResourceExt;
-use windlass_runtime::{Action, Context, Controller, Error, MapContext, ObjectKey, Reconciler, Result};
+use windlass_runtime::{Action, Context, Controller, Error, HandlerContext, ObjectKey, Reconciler, Result};
 
 use super::failures::Failures;
 use super::history::History;
@@ -24,11 +24,11 @@ pub(crate) fn controller() -> Controller {
         .watches::<Pod>(adopters)
         .watches::<ControllerRevision>(|_, _| Ok(Vec::new()))
         .watches::<Node>(sets_of_node)
-        .concurrency(2)
+        .max_concurrent_reconciles(2)
 }
 
 /// Returns the DaemonSets that may adopt a pod which has no controller.
-fn adopters(pod: &Pod, cx: &MapContext) -> Result<Vec<ObjectKey>> {
+fn adopters(pod: &Pod, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     let Some(namespace) = pod.namespace().filter(|_| adoption::controller_of(pod).is_none()) else {
         return Ok(Vec::new());
     };
@@ -42,7 +42,7 @@ fn adopters(pod: &Pod, cx: &MapContext) -> Result<Vec<ObjectKey>> {
 
 /// Returns the DaemonSets with work on a node that was added or changed. A deleted node concerns no
 /// DaemonSet.
-fn sets_of_node(node: &Node, cx: &MapContext) -> Result<Vec<ObjectKey>> {
+fn sets_of_node(node: &Node, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     let name = node.name_any();
     if cx.lister::<Node>()?.get(&ObjectKey::cluster(&name))?.is_none() {
         return Ok(Vec::new());

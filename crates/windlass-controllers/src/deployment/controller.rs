@@ -23,7 +23,10 @@ const MAX_HISTORY: usize = 2000;
 
 /// Returns the controller.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<Deployment>(reconcile).named("deployment-controller").owns::<ReplicaSet>().concurrency(4)
+    Controller::of::<Deployment>(reconcile)
+        .named("deployment-controller")
+        .owns::<ReplicaSet>()
+        .max_concurrent_reconciles(4)
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<Deployment>) -> Result<Action> {

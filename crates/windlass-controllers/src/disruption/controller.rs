@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Pod, ReplicationController};
 use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetStatus};
 use kube_client::api::Api;
 use kube_core::{Resource, ResourceExt};
-use windlass_runtime::{Action, Context, Controller, Error, MapContext, ObjectKey, Result};
+use windlass_runtime::{Action, Context, Controller, Error, HandlerContext, ObjectKey, Result};
 
 use super::plan::{failed, needs_scale, plan};
 use super::scale;
@@ -23,21 +23,21 @@ pub(crate) fn controller() -> Controller {
         .watches::<StatefulSet>(budgets_of_namespace)
         .watches::<Deployment>(budgets_of_namespace)
         .watches::<ReplicationController>(budgets_of_namespace)
-        .concurrency(2)
+        .max_concurrent_reconciles(2)
 }
 
-fn budgets_of_pod(pod: &Pod, cx: &MapContext) -> Result<Vec<ObjectKey>> {
+fn budgets_of_pod(pod: &Pod, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     budgets(pod, cx, |budget| selects(budget, pod))
 }
 
 /// Returns all budgets of the namespace: the pods of a budget may belong to the controller.
-fn budgets_of_namespace<K: Resource>(owner: &K, cx: &MapContext) -> Result<Vec<ObjectKey>> {
+fn budgets_of_namespace<K: Resource>(owner: &K, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     budgets(owner, cx, |_| true)
 }
 
 fn budgets<K: Resource>(
     object: &K,
-    cx: &MapContext,
+    cx: &HandlerContext,
     concerns: impl Fn(&PodDisruptionBudget) -> bool,
 ) -> Result<Vec<ObjectKey>> {
     let namespace = object.namespace().unwrap_or_default();

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Endpoints, Pod, Service};
 use kube_core::{Resource, ResourceExt};
-use windlass_runtime::{Action, Context, Controller, Delta, MapContext, ObjectKey, Predicate, Result};
+use windlass_runtime::{
+    Action, Context, Controller, Delta, HandlerContext, ObjectKey, Predicate, Result, Watch, kind,
+};
 
 use super::legacy_plan::plan;
 use super::member;
@@ -15,8 +17,8 @@ pub(crate) fn controller() -> Controller {
     Controller::of::<Service>(reconcile)
         .named("endpoint-controller")
         .watches::<Pod>(member::services_of)
-        .watches_with::<Endpoints>(service_of, |watch| watch.predicate(Predicate::new(is_missing_or_left)))
-        .concurrency(4)
+        .watch(Watch::mapped(kind::<Endpoints>(), service_of).predicate(Predicate::new(is_missing_or_left)))
+        .max_concurrent_reconciles(4)
 }
 
 /// Deleted Endpoints are written again. Endpoints that exist at the start may have lost the Service. New
@@ -27,7 +29,7 @@ fn is_missing_or_left(delta: &Delta) -> bool {
 
 /// Returns the Service with the name of the Endpoints.
 #[expect(clippy::unnecessary_wraps, reason = "the form of a mapper")]
-fn service_of(endpoints: &Endpoints, _cx: &MapContext) -> Result<Vec<ObjectKey>> {
+fn service_of(endpoints: &Endpoints, _cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     let namespace = endpoints.namespace().unwrap_or_default();
     Ok(vec![ObjectKey::namespaced(&namespace, &endpoints.name_any())])
 }

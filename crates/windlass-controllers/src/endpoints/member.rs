@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{Container, ContainerPort, ObjectReference, Pod, Service, ServicePort};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube_core::ResourceExt;
-use windlass_runtime::{MapContext, ObjectKey, Result};
+use windlass_runtime::{HandlerContext, ObjectKey, Result};
 
 use crate::pods;
 
@@ -25,7 +25,7 @@ pub(super) fn selects(service: &Service, pod: &Pod) -> bool {
 }
 
 /// Returns the keys of the Services that select a pod.
-pub(super) fn services_of(pod: &Pod, cx: &MapContext) -> Result<Vec<ObjectKey>> {
+pub(super) fn services_of(pod: &Pod, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     let namespace = pod.namespace().unwrap_or_default();
     let services = cx.lister::<Service>()?.namespace(&namespace).all()?;
     let key = |service: &Service| ObjectKey::namespaced(&namespace, &service.name_any());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Endpoints, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_core::ResourceExt;
-use windlass_runtime::{Action, Context, Controller, MapContext, ObjectKey, Result};
+use windlass_runtime::{Action, Context, Controller, HandlerContext, ObjectKey, Result};
 
 use super::member;
 use super::mirror_plan::{MANAGER, MAX_ADDRESSES, Skipped, plan};
@@ -22,16 +22,16 @@ pub(crate) fn controller() -> Controller {
         .named("endpoint-slice-mirroring-controller")
         .watches::<Service>(of_same_name)
         .watches::<EndpointSlice>(endpoints_of)
-        .concurrency(4)
+        .max_concurrent_reconciles(4)
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the form of a mapper")]
-fn of_same_name(service: &Service, _cx: &MapContext) -> Result<Vec<ObjectKey>> {
+fn of_same_name(service: &Service, _cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     Ok(vec![ObjectKey::namespaced(&service.namespace().unwrap_or_default(), &service.name_any())])
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the form of a mapper")]
-fn endpoints_of(slice: &EndpointSlice, _cx: &MapContext) -> Result<Vec<ObjectKey>> {
+fn endpoints_of(slice: &EndpointSlice, _cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     let namespace = slice.namespace().unwrap_or_default();
     let name = slice.labels().get(SERVICE_NAME).filter(|_| is_mirror(slice));
     Ok(name.map(|name| ObjectKey::namespaced(&namespace, name)).into_iter().collect())

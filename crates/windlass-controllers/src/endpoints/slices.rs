@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_core::ResourceExt;
-use windlass_runtime::{Action, Context, Controller, MapContext, ObjectKey, Result};
+use windlass_runtime::{Action, Context, Controller, HandlerContext, ObjectKey, Result};
 
 use super::member;
 use super::slice_plan::{MANAGED_BY, MANAGER, SERVICE_NAME, plan};
@@ -18,12 +18,12 @@ pub(crate) fn controller() -> Controller {
         .watches::<Pod>(member::services_of)
         .watches::<EndpointSlice>(service_of)
         .watches::<Node>(|_, _| Ok(Vec::new()))
-        .concurrency(4)
+        .max_concurrent_reconciles(4)
 }
 
 /// Returns the Service that a slice was written for.
 #[expect(clippy::unnecessary_wraps, reason = "the form of a mapper")]
-fn service_of(slice: &EndpointSlice, _cx: &MapContext) -> Result<Vec<ObjectKey>> {
+fn service_of(slice: &EndpointSlice, _cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     let namespace = slice.namespace().unwrap_or_default();
     let name = slice.labels().get(SERVICE_NAME).filter(|_| is_ours(slice));
     Ok(name.map(|name| ObjectKey::namespaced(&namespace, name)).into_iter().collect())

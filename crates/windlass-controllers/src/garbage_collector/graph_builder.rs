@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windlass_runtime::{BoxError, ControllerHandle, Delta, EventHandler, Keys, MapContext, RawObject};
+use windlass_runtime::{
+    BoxError, ControllerHandle, Delta, Enqueuer, EventHandler, HandlerContext, RawObject,
+};
 
 use super::decision::{FOREGROUND, ORPHAN};
 use super::graph::{Affected, Deletion, Graph, Node, OwnerRef, Uid, group_of};
@@ -101,7 +103,7 @@ pub(super) struct UpdateGraph {
 }
 
 impl EventHandler<Uid> for UpdateGraph {
-    fn handle(&self, delta: &Delta, _: &MapContext, keys: &mut Keys<Uid>) -> Result<(), BoxError> {
+    fn handle(&self, delta: &Delta, _: &HandlerContext, keys: &mut Enqueuer<Uid>) -> Result<(), BoxError> {
         let affected = match delta {
             Delta::Deleted { last, .. } => self.graph_builder.graph().remove(&last.uid().into()),
             Delta::Added { object, .. } | Delta::Updated { new: object, .. } => {

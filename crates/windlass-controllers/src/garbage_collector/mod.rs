@@ -25,7 +25,8 @@ const WORKERS: usize = 8;
 /// Adds the garbage collector to a manager.
 pub(crate) fn add_to(manager: Manager) -> Manager {
     let graph_builder = Arc::new(GraphBuilder::default());
-    let collector = Collector::controller(graph_builder.clone()).concurrency(WORKERS).allow_hot_loops();
+    let collector =
+        Collector::controller(graph_builder.clone()).max_concurrent_reconciles(WORKERS).allow_hot_loops();
     graph_builder.connect(collector.handle());
     let monitors = Monitors::controller(graph_builder).allow_hot_loops();
     manager.controller(collector).controller(monitors)

@@ -9,11 +9,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube_client::Client;
 use kube_client::api::{Api, ListParams};
 use kube_core::PartialObjectMeta;
-use kube_core::discovery::ApiResource;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use windlass_runtime::informer::WatchOptions;
-use windlass_runtime::{Action, Context, Controller, Reconciler, Result, Watch};
+use windlass_runtime::{Action, Context, Controller, KindRef, Reconciler, Result, Watch, source::Source};
 
 use super::graph_builder::{GraphBuilder, ResourceKey, UpdateGraph};
 use crate::resources::{self, Resource};
@@ -39,10 +37,9 @@ struct Monitor {
 
 impl Monitors {
     pub(super) fn controller(graph_builder: Arc<GraphBuilder>) -> Controller<&'static str> {
-        let definitions = ApiResource::erase::<CustomResourceDefinition>(&());
         Controller::keyed::<()>("garbage-collector-monitors", Self { graph_builder, open: Mutex::default() })
-            .watches_metadata(definitions, |_, _| Ok(vec![RESOURCES]))
-            .external(stream::iter([RESOURCES]))
+            .watches::<PartialObjectMeta<CustomResourceDefinition>>(|_, _| Ok(vec![RESOURCES]))
+            .source(Source::keys(stream::iter([RESOURCES])))
     }
 
     /// Closes the watches of resources that are no longer served, and opens watches of new resources.
@@ -96,8 +93,8 @@ impl Monitors {
     fn watch(&self, resource: Arc<Resource>, is_custom: bool) -> Monitor {
         let (until, ended) = oneshot::channel::<()>();
         let handler = UpdateGraph { graph_builder: self.graph_builder.clone(), resource: resource.clone() };
-        let metadata = WatchOptions::new().metadata_only();
-        let watch = Watch::with_handler(resource.api.clone(), handler).options(metadata).events_only();
+        let metadata = KindRef::dynamic(&resource.api).metadata();
+        let watch = Watch::with_handler(metadata, handler).without_reads();
         let graph_builder = self.graph_builder.clone();
         let key = (resource.api.group.clone(), resource.api.plural.clone());
         if let Some(handle) = self.graph_builder.handle().cloned() {

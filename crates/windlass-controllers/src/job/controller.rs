@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube_core::{Resource, ResourceExt};
-use windlass_runtime::{Action, Context, Controller, Error, MapContext, ObjectKey, Reconciler, Result};
+use windlass_runtime::{Action, Context, Controller, Error, HandlerContext, ObjectKey, Reconciler, Result};
 
 use super::back_off::BackOff;
 use super::conditions::finished;
@@ -23,11 +23,11 @@ pub(crate) fn controller() -> Controller {
         .named("job-controller")
         .owns::<Pod>()
         .watches::<Pod>(adopters)
-        .concurrency(4)
+        .max_concurrent_reconciles(4)
 }
 
 /// Returns the Jobs that may adopt a pod which has no controller.
-fn adopters(found: &Pod, cx: &MapContext) -> Result<Vec<ObjectKey>> {
+fn adopters(found: &Pod, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     let Some(namespace) = found.namespace().filter(|_| adoption::controller_of(found).is_none()) else {
         return Ok(Vec::new());
     };

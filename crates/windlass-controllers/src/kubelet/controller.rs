@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, PodStatus, Secret, Service};
 use kube_client::api::{Api, DeleteParams, Preconditions};
-use kube_core::{ApiResource, Resource, ResourceExt};
+use kube_core::{PartialObjectMeta, Resource, ResourceExt};
 use windlass_runtime::source::EventStream;
-use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Reconciler, Result};
+use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, ObjectKeyExt, Reconciler, Result};
 
 use super::addresses::AddressPool;
 use super::choice::{Choice, PodMode, Simulation};
@@ -52,17 +52,17 @@ pub(crate) fn controllers(run: Option<RunPods>) -> Vec<Controller> {
     let kubelet = controller(kubelet)
         .source(woken)
         .reads::<Service>()
-        .watches_metadata(ApiResource::erase::<ConfigMap>(&()), move |object, _| {
-            Ok(maps.object_changed(&object.key(), false))
+        .watches::<PartialObjectMeta<ConfigMap>>(move |map, _| {
+            Ok(maps.object_changed(&ObjectKey::of(map), false))
         })
-        .watches_metadata(ApiResource::erase::<Secret>(&()), move |object, _| {
-            Ok(secrets.object_changed(&object.key(), true))
+        .watches::<PartialObjectMeta<Secret>>(move |secret, _| {
+            Ok(secrets.object_changed(&ObjectKey::of(secret), true))
         });
     vec![kubelet, services::controller(proxy)]
 }
 
 fn controller(kubelet: Kubelet) -> Controller {
-    Controller::of::<Pod>(kubelet).named("kubelet").concurrency(WORKERS)
+    Controller::of::<Pod>(kubelet).named("kubelet").max_concurrent_reconciles(WORKERS)
 }
 
 impl Reconciler<Pod> for Kubelet {

@@ -19,7 +19,7 @@ use kube_core::ResourceExt;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use windlass_node::RuntimeError;
-use windlass_runtime::{Action, Context, Controller, Error, MapContext, ObjectKey, Reconciler, Result};
+use windlass_runtime::{Action, Context, Controller, Error, HandlerContext, ObjectKey, Reconciler, Result};
 
 use self::backends::Backends;
 pub(super) use self::stream::accept;
@@ -303,7 +303,7 @@ pub(super) fn controller(proxy: Arc<ServiceProxy>) -> Controller {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the form of a mapper")]
-fn service_of(slice: &EndpointSlice, _: &MapContext) -> Result<Vec<ObjectKey>> {
+fn service_of(slice: &EndpointSlice, _: &HandlerContext) -> Result<Vec<ObjectKey>> {
     let namespace = slice.namespace().unwrap_or_default();
     let name = slice.labels().get(SERVICE_NAME);
     Ok(name.map(|name| ObjectKey::namespaced(&namespace, name)).into_iter().collect())

@@ -24,7 +24,9 @@ struct Namespaces {
 
 /// Returns the controller.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<Namespace>(Namespaces::default()).named("namespace-controller").concurrency(4)
+    Controller::of::<Namespace>(Namespaces::default())
+        .named("namespace-controller")
+        .max_concurrent_reconciles(4)
 }
 
 impl Reconciler<Namespace> for Namespaces {

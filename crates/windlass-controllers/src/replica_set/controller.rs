@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{Pod, ReplicationController};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube_core::ResourceExt;
-use windlass_runtime::{Action, Context, Controller, MapContext, ObjectKey, Result};
+use windlass_runtime::{Action, Context, Controller, HandlerContext, ObjectKey, Result};
 
 use super::owner::ReplicaOwner;
 use super::plan::plan;
@@ -27,11 +27,11 @@ fn controller<K: ReplicaOwner>() -> Controller {
         .named(K::CONTROLLER)
         .owns::<Pod>()
         .watches::<Pod>(adopters::<K>)
-        .concurrency(4)
+        .max_concurrent_reconciles(4)
 }
 
 /// Returns the owners that may adopt a pod which has no controller.
-fn adopters<K: ReplicaOwner>(pod: &Pod, cx: &MapContext) -> Result<Vec<ObjectKey>> {
+fn adopters<K: ReplicaOwner>(pod: &Pod, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     let Some(namespace) = pod.namespace().filter(|_| adoption::controller_of(pod).is_none()) else {
         return Ok(Vec::new());
     };

@@ -35,7 +35,7 @@ pub(crate) fn controller() -> Controller {
     let controller = Controller::of::<ResourceQuota>(quotas)
         .named("resourcequota-controller")
         .predicate(Predicate::new(may_change_limits))
-        .concurrency(2);
+        .max_concurrent_reconciles(2);
     monitors.connect(controller.handle());
     controller
 }

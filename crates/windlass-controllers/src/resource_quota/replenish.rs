@@ -8,9 +8,9 @@ use k8s_openapi::api::core::v1::{Pod, ResourceQuota};
 use kube_core::ResourceExt;
 use serde_json::Value;
 use windlass_quota::{Evaluator, is_pod_counted};
-use windlass_runtime::informer::WatchOptions;
 use windlass_runtime::{
-    BoxError, ControllerHandle, Delta, EventHandler, Keys, MapContext, ObjectKey, RawObject, Watch, WatchId,
+    BoxError, ControllerHandle, Delta, Enqueuer, EventHandler, HandlerContext, KindRef, ObjectKey, RawObject,
+    Watch, WatchId,
 };
 
 use crate::resources::Resource;
@@ -40,9 +40,12 @@ impl Monitors {
             return Ok(());
         }
         let handler = Replenish { evaluator: evaluator.clone() };
-        let watch = Watch::with_handler(resource.api.clone(), handler).events_only();
-        let watch =
-            if evaluator.is_count() { watch.options(WatchOptions::new().metadata_only()) } else { watch };
+        let kind = KindRef::dynamic(&resource.api);
+        let watch = match evaluator.is_count() {
+            true => Watch::with_handler(kind.metadata(), handler),
+            false => Watch::with_handler(kind, handler),
+        };
+        let watch = watch.without_reads();
         match handle.watch(watch).await {
             Ok(id) => {
                 self.lock().insert(key, Some(id));
@@ -66,7 +69,12 @@ pub(super) struct Replenish {
 }
 
 impl EventHandler<ObjectKey> for Replenish {
-    fn handle(&self, delta: &Delta, cx: &MapContext, keys: &mut Keys<'_, ObjectKey>) -> Result<(), BoxError> {
+    fn handle(
+        &self,
+        delta: &Delta,
+        cx: &HandlerContext,
+        keys: &mut Enqueuer<'_, ObjectKey>,
+    ) -> Result<(), BoxError> {
         let object = delta.object();
         let may_use_less = match delta {
             Delta::Added { .. } => false,

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Binding, Node, ObjectReference, Pod, PodConditi
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube_client::api::Api;
 use kube_core::{ObjectMeta, Resource, ResourceExt};
-use windlass_runtime::{Action, Context, Controller, Error, MapContext, ObjectKey, Reconciler, Result};
+use windlass_runtime::{Action, Context, Controller, Error, HandlerContext, ObjectKey, Reconciler, Result};
 
 use super::fit::{Candidate, choose, requests};
 use super::requested::RequestedResources;
@@ -30,7 +30,7 @@ pub(crate) fn controller() -> Controller {
 }
 
 /// Returns all pods without a node: a change of any node may make them schedulable.
-fn pending_pods(cx: &MapContext) -> Result<Vec<ObjectKey>> {
+fn pending_pods(cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     let pods = cx.lister::<Pod>()?.all()?;
     Ok(pods.iter().filter(|pod| needs_node(pod)).map(key_of).collect())
 }

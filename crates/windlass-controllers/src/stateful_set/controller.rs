@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube_core::ResourceExt;
-use windlass_runtime::{Action, Context, Controller, Error, MapContext, ObjectKey, Result};
+use windlass_runtime::{Action, Context, Controller, Error, HandlerContext, ObjectKey, Result};
 
 use super::history::History;
 use super::identity;
@@ -22,11 +22,11 @@ pub(crate) fn controller() -> Controller {
         .watches::<Pod>(adopters)
         .watches::<ControllerRevision>(|_, _| Ok(Vec::new()))
         .watches::<PersistentVolumeClaim>(|_, _| Ok(Vec::new()))
-        .concurrency(4)
+        .max_concurrent_reconciles(4)
 }
 
 /// Returns the StatefulSets that may adopt a pod which has no controller.
-fn adopters(pod: &Pod, cx: &MapContext) -> Result<Vec<ObjectKey>> {
+fn adopters(pod: &Pod, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     let Some(namespace) = pod.namespace().filter(|_| adoption::controller_of(pod).is_none()) else {
         return Ok(Vec::new());
     };

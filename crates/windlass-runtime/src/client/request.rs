@@ -12,11 +12,15 @@ use crate::error::{Error, Result};
 
 /// Sends a request and returns the body of the response, or the failure that the server reports.
 pub(crate) async fn send(client: &Client, request: Request<Body>) -> Result<Bytes> {
+    Ok(send_with_status(client, request).await?.1)
+}
+
+async fn send_with_status(client: &Client, request: Request<Body>) -> Result<(StatusCode, Bytes)> {
     let response = client.send(request).await?;
     let status = response.status();
     let wait = retry_after(response.headers());
     let bytes = response.into_body().collect().await?.to_bytes();
-    if status.is_success() { Ok(bytes) } else { Err(failure(status, wait, &bytes)) }
+    if status.is_success() { Ok((status, bytes)) } else { Err(failure(status, wait, &bytes)) }
 }
 
 /// As [`send`], with JSON in and out.
@@ -26,13 +30,24 @@ pub(crate) async fn exchange<T: DeserializeOwned>(
     content_type: &'static str,
     body: &impl Serialize,
 ) -> Result<T> {
+    Ok(exchange_with_status(client, request, content_type, body).await?.1)
+}
+
+/// As [`exchange`], with the HTTP status code of the response.
+pub(crate) async fn exchange_with_status<T: DeserializeOwned>(
+    client: &Client,
+    request: http::request::Builder,
+    content_type: &'static str,
+    body: &impl Serialize,
+) -> Result<(StatusCode, T)> {
     let body = serde_json::to_vec(body)?;
     let request = request
         .header(header::CONTENT_TYPE, content_type)
         .header(header::ACCEPT, "application/json")
         .body(Body::from(body))
         .map_err(Error::other)?;
-    decode(&send(client, request).await?)
+    let (status, bytes) = send_with_status(client, request).await?;
+    Ok((status, decode(&bytes)?))
 }
 
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {

@@ -1,24 +1,24 @@
 //! Server-side apply.
 
-use std::{ops::Deref, sync::Arc};
+use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use http::Request;
+use http::{Request, StatusCode};
 use kube_core::TypeMeta;
 use serde::Serialize;
 use serde_json::{Value, json, to_value, value::RawValue};
 use windlass_apply::ApplyConfiguration;
-use windlass_cache::ObjectKey;
 
 use super::{
-    Context, Target,
-    last_applies::{Applied as LastApplied, Part, Slot},
+    Context, OperationResult, Target, WriteResult,
+    last_applies::{Applied, Part, Slot},
     preconditions::Preconditions,
 };
 use crate::{
     client::{path::GroupResource, request},
     error::{Error, Result},
     kind::Object,
+    kind_ref::IntoKind,
     lister::Lister,
 };
 
@@ -39,29 +39,14 @@ struct Prepared {
     subresource: String,
 }
 
-/// An object after a server-side apply. It dereferences to the object.
-#[derive(Clone, Debug)]
-pub struct Applied<O> {
-    /// The object, as the server stores it.
-    pub object: Arc<O>,
-    /// Whether a request was sent. If not, `object` is the one of the cache.
-    pub sent: bool,
-}
-
-impl<O> Deref for Applied<O> {
-    type Target = O;
-
-    fn deref(&self) -> &O {
-        &self.object
-    }
-}
-
 impl<K> Context<K> {
     /// Server-side apply: creates or changes an object so that it has the fields of the configuration. This controller owns them from
     /// then on; all other fields are left alone. Fields that it applied before and that are missing now are removed.
     ///
-    /// The field manager is the controller's name. Fields that another manager owns are taken over; with
-    /// [`without_force`](ApplyRequest::without_force) that is an error instead, which [`Error::field_conflicts`] details.
+    /// **Forces conflicts**, unlike `kubectl apply --server-side`: a field that another manager owns, a person with `kubectl edit` for
+    /// instance, gets the value of the configuration, and this controller owns the field from then on.
+    /// [`force(false)`](ApplyRequest::force) makes such a field an error, which [`Error::field_conflicts`] details. The field manager is
+    /// the controller's name.
     ///
     /// **Nothing is sent** if this controller applied the same configuration before and the object has not changed since: its kind is
     /// declared, and the cache shows the object as it was after the last apply. A change of its status does not count, nor does one of
@@ -75,7 +60,7 @@ impl<K> Context<K> {
     /// async fn scale(cx: &Context<ConfigMap>, parent: &ConfigMap) -> Result<()> {
     ///     let web = deployment("web", "default").label("app", "web").replicas(3).controlled_by(parent)?;
     ///     let web = cx.apply(&web).await?;
-    ///     tracing::info!(generation = web.metadata.generation, sent = web.sent, "applied");
+    ///     tracing::info!(generation = web.metadata.generation, operation = ?web.operation, "applied");
     ///     Ok(())
     /// }
     /// ```
@@ -90,7 +75,7 @@ impl<K> Context<K> {
         self.apply_part(configuration, "")
     }
 
-    /// Server-side apply of the status. Two controllers that write one status own the fields that each of them sets, and do not
+    /// Server-side apply of the status. Forces conflicts, as [`apply`](Self::apply) does. Two controllers that write one status own the fields that each of them sets, and do not
     /// overwrite each other.
     ///
     /// Of the configuration, only the status is sent, so that one configuration can serve both this and [`apply`](Self::apply).
@@ -106,36 +91,45 @@ impl<K> Context<K> {
         self.apply_part(configuration, "status")
     }
 
-    /// Server-side apply of a subresource of the object of kind `C` that has the configuration's name and namespace.
+    /// Server-side apply of a subresource of the object of a [kind](crate::KindRef) that has the configuration's name and namespace. Forces
+    /// conflicts, as [`apply`](Self::apply) does.
     ///
     /// ```
     /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
-    /// # use windlass_runtime::{Context, Result};
+    /// # use windlass_runtime::{Context, Result, kind};
     /// use windlass_apply::autoscaling::v1::{scale, scale_spec};
     ///
     /// async fn scale_down(cx: &Context<ConfigMap>) -> Result<()> {
-    ///     cx.apply_subresource::<Deployment, _>("scale", &scale("web", "default").spec(scale_spec().replicas(0))).await?;
+    ///     let none = scale("web", "default").spec(scale_spec().replicas(0));
+    ///     cx.apply_subresource(kind::<Deployment>(), "scale", &none).await?;
     ///     Ok(())
     /// }
     /// ```
     ///
     /// # Errors
     /// The object does not exist, or the server refused the request.
-    pub fn apply_subresource<C, S>(&self, subresource: &str, configuration: &S) -> ApplyRequest<'_, S::Object>
+    pub fn apply_subresource<S>(
+        &self,
+        kind: impl IntoKind,
+        subresource: &str,
+        configuration: &S,
+    ) -> ApplyRequest<'_, S::Object>
     where
-        C: Object,
         S: ApplyConfiguration,
         S::Object: Object,
     {
-        let meta = configuration.meta();
-        let key = ObjectKey::new(meta.namespace.as_deref(), meta.name.as_deref().unwrap_or_default());
-        let prepared = to_value(configuration).map_err(Error::from).and_then(|body| {
-            Ok(Prepared { target: self.target_of_key::<C>(&key)?, body, subresource: subresource.to_owned() })
-        });
-        self.apply_request(prepared)
+        let (kind, meta) = (kind.into_kind().kind, configuration.meta());
+        let target = Target::new(&kind, meta.namespace.as_deref(), meta.name.as_deref().unwrap_or_default());
+        let prepared = to_value(configuration).map_err(Error::from);
+        self.apply_request(prepared.map(|body| Prepared {
+            target,
+            body,
+            subresource: subresource.to_owned(),
+        }))
     }
 
-    /// As [`apply`](Self::apply), of an object instead of a configuration. The controller owns everything that the object serializes.
+    /// As [`apply`](Self::apply), of an object instead of a configuration. Forces conflicts. The controller owns every field that the
+    /// object serializes.
     ///
     /// Build it anew instead of changing one that was read. A type of `k8s_openapi` serializes more than was set (an empty
     /// `Deployment` has a selector and a template).
@@ -177,9 +171,10 @@ impl<K> Context<K> {
 }
 
 impl<O: Object> ApplyRequest<'_, O> {
-    /// Fails with a [conflict](Error::is_field_conflict) if another manager owns one of the fields and has another value for it.
-    pub fn without_force(mut self) -> Self {
-        self.force = false;
+    /// Sets whether the apply takes over fields that other managers own. Default: true. With `false`, the apply fails with a
+    /// [conflict](Error::is_field_conflict) if another manager owns a field with another value.
+    pub fn force(mut self, force: bool) -> Self {
+        self.force = force;
         self
     }
 
@@ -195,7 +190,7 @@ impl<O: Object> ApplyRequest<'_, O> {
         self
     }
 
-    async fn send(self) -> Result<Applied<O>> {
+    async fn send(self) -> Result<WriteResult<O>> {
         let Self { cx, prepared, force, preconditions, .. } = self;
         let Prepared { target, mut body, subresource } = prepared?;
         complete(&mut body, &target, &subresource);
@@ -211,7 +206,7 @@ impl<O: Object> ApplyRequest<'_, O> {
             && memory.is_current(&slot, hash, part, &cached)
             && let Ok(Some(object)) = Lister::new(cache).get(&target.key())
         {
-            return Ok(Applied { object, sent: false });
+            return Ok(WriteResult { object, operation: OperationResult::Unchanged });
         }
         // If the request fails, whether it took effect is not known.
         memory.forget(&slot);
@@ -220,20 +215,24 @@ impl<O: Object> ApplyRequest<'_, O> {
         let force = if force { "&force=true" } else { "" };
         let path = format!("{}{separator}{subresource}?{}{force}", target.path()?, cx.field_manager());
         let request = Request::patch(path);
+        let content_type = "application/apply-patch+yaml";
         let response =
-            request::exchange::<Box<RawValue>>(cx.client(), request, "application/apply-patch+yaml", &body)
-                .await;
-        let response = response
+            request::exchange_with_status::<Box<RawValue>>(cx.client(), request, content_type, &body).await;
+        let (status, response) = response
             .map_err(|error| preconditions.explain(error).while_doing(format_args!("applying {target}")))?;
         if let Some(part) = part {
-            memory.remember(slot, LastApplied::of(response.get(), hash, part, memory));
+            memory.remember(slot, Applied::of(response.get(), hash, part, memory));
         }
-        Ok(Applied { object: Arc::new(request::decode(response.get().as_bytes())?), sent: true })
+        let operation = match status {
+            StatusCode::CREATED => OperationResult::Created,
+            _ => OperationResult::Updated,
+        };
+        Ok(WriteResult { object: Arc::new(request::decode(response.get().as_bytes())?), operation })
     }
 }
 
 impl<'a, O: Object> IntoFuture for ApplyRequest<'a, O> {
-    type Output = Result<Applied<O>>;
+    type Output = Result<WriteResult<O>>;
     type IntoFuture = BoxFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {

@@ -1,10 +1,11 @@
-//! The caches that one controller declared.
+//! The caches that a controller declared.
 
 use std::{sync::Arc, time::Duration};
 
 use hashbrown::HashMap;
-use kube_core::{ApiResource, Resource, metadata::PartialObjectMeta};
+use kube_core::ApiResource;
 use parking_lot::RwLock;
+use serde::de::DeserializeOwned;
 use windlass_cache::{DecodeError, RawObject};
 
 use crate::{
@@ -13,22 +14,23 @@ use crate::{
     informer::SharedInformer,
     kind::Object,
     kind_cache::KindCache,
+    kind_ref::KindRef,
     lister::Lister,
     read_your_writes::{LogId, WriteLog, WriteRef},
     reader::Reader,
     undecodable::UndecodableReporter,
 };
 
-/// Makes the caches of kinds that no watch declares. Only a fake cluster does: a real cache is empty until its first list has ended.
+/// Makes the caches of kinds that no watch declares, in a fake cluster only: a real cache is empty until the first list has ended.
 pub(crate) trait UndeclaredCaches: Send + Sync {
-    /// Makes the cache of a kind, which shows its objects from the beginning.
+    /// Makes the cache of a kind, which shows the objects from the beginning.
     fn informer(&self, resource: &ApiResource) -> Result<SharedInformer>;
 
     /// The resource with this API version and kind.
     fn resource_of_kind(&self, api_version: &str, kind: &str) -> ApiResource;
 }
 
-/// The caches of a controller, by kind. Reading another kind is an error: a [`Lister`] never starts a watch silently.
+/// The caches of a controller, by kind. A read of an undeclared kind is an error: a [`Lister`] never starts a watch silently.
 pub(crate) struct Caches {
     reader: Reader,
     writes: WriteLog,
@@ -39,9 +41,9 @@ pub(crate) struct Caches {
 
 /// A cache that reads may use.
 struct DeclaredCache {
-    /// The name of the watch; `None` for the one that reads without a name use.
+    /// The name of the watch; `None` for the watch that reads without a name use.
     name: Option<String>,
-    /// The number of watches that declared it.
+    /// The number of watches that declared the cache.
     watches: usize,
     cache: Arc<KindCache>,
 }
@@ -98,15 +100,15 @@ impl Caches {
                 ),
                 (None, _) => format!(
                     "{reader} watches {kind} twice with different namespaces or selectors, so a read of {kind} is \
-                     ambiguous; name one of the watches with `.named(..)` and read it with `lister_named`, or mark it \
-                     `.events_only()`"
+                     ambiguous; name the kind of one watch, `kind::<{kind}>().named(..)`, and read with `lister_of` of the same \
+                     argument, or mark the watch `.without_reads()`"
                 ),
                 (Some(name), _) => {
                     format!("{reader} names two different watches of {kind} {name:?}; give one another name")
                 }
             }));
         }
-        // One record of unseen writes for each watch, however many names it has.
+        // A single record of unseen writes for each watch, however many names the watch has.
         let cache = declared.iter().find(|known| known.cache.informer.is_same(informer)).map_or_else(
             || {
                 let writes = self.writes.follow(GroupResource::of(resource), informer.clone());
@@ -118,7 +120,7 @@ impl Caches {
         Ok(())
     }
 
-    /// Takes back one declaration of [`declare`](Self::declare).
+    /// Takes back a declaration of [`declare`](Self::declare).
     pub(crate) fn retract(&self, name: Option<&str>, informer: &SharedInformer) {
         let resource = GroupResource::of(informer.resource());
         let mut kinds = self.kinds.write();
@@ -143,13 +145,44 @@ impl Caches {
         of_version.or_else(|| fitting().next()).map(|known| known.cache.clone())
     }
 
-    /// A lister of a kind that `C` names by itself.
+    /// Returns a lister of a kind that `C` names.
     pub(crate) fn lister<C: Object>(&self) -> Result<Lister<C>> {
-        self.lister_dynamic(&self.resource_of::<C>()?)
+        let kind = C::static_kind().ok_or_else(|| {
+            Error::setup(format!(
+                "{}: a `DynamicObject` may be of any kind; name the kind: `lister_of(&resource)`",
+                self.reader
+            ))
+        })?;
+        self.find_lister(&kind.resource, None, C::metadata_api())
     }
 
-    pub(crate) fn lister_dynamic<C: Object>(&self, resource: &ApiResource) -> Result<Lister<C>> {
-        self.whole(resource)?.map(Lister::new).ok_or_else(|| self.not_declared(resource))
+    /// Returns a lister of a kind, or of the watch that the kind names.
+    pub(crate) fn lister_of<C>(&self, kind: &KindRef<C>) -> Result<Lister<C>>
+    where
+        C: DeserializeOwned + Send + Sync + 'static,
+    {
+        self.find_lister(&kind.kind.resource, kind.name.as_deref(), kind.metadata_only)
+    }
+
+    /// Returns a lister of a kind: of the watch with a name, of the metadata, or of whole objects.
+    pub(crate) fn find_lister<C>(
+        &self,
+        resource: &ApiResource,
+        name: Option<&str>,
+        metadata: bool,
+    ) -> Result<Lister<C>>
+    where
+        C: DeserializeOwned + Send + Sync + 'static,
+    {
+        let found = match name {
+            Some(name) => self.named(resource, name, metadata)?,
+            None if metadata => self.metadata(resource)?,
+            None => self.whole(resource)?,
+        };
+        found.map(Lister::new).ok_or_else(|| match name {
+            Some(name) => self.no_such_name(resource, name),
+            None => self.not_declared(resource),
+        })
     }
 
     /// The cache of whole objects that reads without a name use.
@@ -161,62 +194,44 @@ impl Caches {
         Ok(find())
     }
 
-    /// A lister of the watch that was given a name.
-    pub(crate) fn lister_named<C: Object>(&self, name: &str) -> Result<Lister<C>> {
-        let kinds = self.kinds.read();
-        let static_kind = C::static_kind().map(|kind| GroupResource::of(&kind.resource));
-        let mut declared = kinds
-            .iter()
-            .filter(|(resource, _)| static_kind.as_ref().is_none_or(|wanted| wanted == *resource))
-            .flat_map(|(_, declared)| declared);
-        let found = declared.find(|known| known.name.as_deref() == Some(name) && !known.metadata_only());
-        let found = found.map(|known| known.cache.clone());
-        drop(kinds);
-        let found = match (found, C::static_kind()) {
-            (None, Some(kind)) if self.undeclared.is_some() => self.whole(&kind.resource)?,
-            (found, _) => found,
-        };
-        found.map(Lister::new).ok_or_else(|| {
-            let kind = static_kind.map_or_else(String::new, |kind| format!(" of {}", kind.resource));
-            Error::setup(format!(
-                "{} reads the watch{kind} named {name:?}, but declares none; add `.named({name:?})` to a watch",
-                self.reader
-            ))
-        })
+    /// The cache with a name. A cache of whole objects also serves reads of the metadata.
+    fn named(&self, resource: &ApiResource, name: &str, metadata: bool) -> Result<Option<Arc<KindCache>>> {
+        let is_named = |known: &DeclaredCache| known.name.as_deref() == Some(name);
+        match self.find(resource, |known| is_named(known) && (metadata || !known.metadata_only())) {
+            None if self.undeclared.is_some() => self.whole(resource),
+            found => Ok(found),
+        }
     }
 
-    /// A lister of the metadata of a kind, from a watch of metadata or of whole objects.
-    pub(crate) fn metadata_lister<C>(&self, resource: &ApiResource) -> Result<Lister<PartialObjectMeta<C>>>
-    where
-        C: Resource + Send + Sync + 'static,
-    {
-        let found = self
-            .find(resource, |known| known.name.is_none() && known.metadata_only())
-            .map_or_else(|| self.whole(resource), |found| Ok(Some(found)))?;
-        found.map(Lister::new).ok_or_else(|| self.not_declared(resource))
+    /// The cache that reads of the metadata without a name use: of the metadata, or else of whole objects.
+    fn metadata(&self, resource: &ApiResource) -> Result<Option<Arc<KindCache>>> {
+        match self.find(resource, |known| known.name.is_none() && known.metadata_only()) {
+            None => self.whole(resource),
+            found => Ok(found),
+        }
     }
 
-    fn resource_of<C: Object>(&self) -> Result<ApiResource> {
-        C::static_kind().map(|kind| kind.resource).ok_or_else(|| {
-            Error::setup(format!(
-                "{}: a `DynamicObject` may be of any kind; name it: `lister_dynamic(&resource)`",
-                self.reader
-            ))
-        })
+    fn no_such_name(&self, resource: &ApiResource, name: &str) -> Error {
+        let kind = &resource.kind;
+        Error::setup(format!(
+            "{} reads the watch of {kind} named {name:?}, but declares none; declare `Watch::owned(kind::<{kind}>().named({name:?}))` \
+             or another watch with this name",
+            self.reader
+        ))
     }
 
     fn not_declared(&self, resource: &ApiResource) -> Error {
         let kind = &resource.kind;
         if self.find(resource, |known| known.name.is_none() && known.metadata_only()).is_some() {
             return Error::setup(format!(
-                "{} watches only the metadata of {kind}; read it with `metadata_lister`, or watch {kind} whole",
+                "{} watches only the metadata of {kind}; read a `PartialObjectMeta<{kind}>`, or watch {kind} whole",
                 self.reader
             ));
         }
         Error::not_declared(self.reader.clone(), kind)
     }
 
-    /// The resource with this API version and kind, if it is declared.
+    /// Returns the resource with this API version and kind, if declared.
     pub(crate) fn resource_of_kind(&self, api_version: &str, kind: &str) -> Option<ApiResource> {
         let kinds = self.kinds.read();
         let mut resources = kinds.values().flatten().map(|known| known.cache.informer.resource());
@@ -243,7 +258,7 @@ impl Caches {
         self.writes.id()
     }
 
-    /// The caches that hold the written kind; none if another cluster was written to.
+    /// Returns the caches that hold the written kind; none for a write to a further cluster.
     fn caches_of(&self, write: &WriteRef) -> Vec<Arc<KindCache>> {
         if write.log != self.log() {
             return Vec::new();
@@ -252,7 +267,7 @@ impl Caches {
         kinds.get(&*write.resource).into_iter().flatten().map(|known| known.cache.clone()).collect()
     }
 
-    /// Whether all caches that hold the written kind have seen a write, will never show the write, or have been failing for `patience`.
+    /// Returns whether all caches that hold the written kind have seen a write, will never show the write, or have been failing for `patience`.
     pub(crate) fn have_seen(&self, write: &WriteRef, patience: Duration) -> bool {
         self.caches_of(write).iter().all(|cache| cache.has_seen(write, patience))
     }

@@ -6,31 +6,11 @@ use kube_core::ResourceExt;
 use serde::Serialize;
 use windlass_cache::ObjectKey;
 
-use super::Context;
+use super::{Context, OperationResult, WriteResult};
 use crate::{
     error::{Error, Result},
     kind::{Object, ObjectKeyExt},
 };
-
-/// The effect of [`Context::create_or_update`], as in controller-runtime's `OperationResult`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OperationResult {
-    /// The object was created.
-    Created,
-    /// The object was changed.
-    Updated,
-    /// The object was already as it should be. No request was sent.
-    Unchanged,
-}
-
-/// An object that [`Context::create_or_update`] left as it should be.
-#[derive(Clone, Debug)]
-pub struct Upserted<C> {
-    /// The object, as the server stores it.
-    pub object: Arc<C>,
-    /// What was done.
-    pub result: OperationResult,
-}
 
 impl<K> Context<K> {
     /// Creates an object, or updates the existing one of its name, so that `change` has nothing more to change.
@@ -38,7 +18,7 @@ impl<K> Context<K> {
     /// `change` gets `object` if there is none of its name, and the existing object otherwise. It sets every field that the
     /// controller is responsible for, owner references included, and leaves the others alone. If it changes nothing, nothing is sent.
     /// The kind must be declared, since the existing object is read from the cache, and the cache must not leave out fields
-    /// ([`WatchOptions::transform`](crate::informer::WatchOptions::transform)), which the update would remove on the server.
+    /// ([`CacheOptions::transform`](crate::informer::CacheOptions::transform)), which the update would remove on the server.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -69,7 +49,7 @@ impl<K> Context<K> {
         &self,
         object: C,
         change: impl FnOnce(&mut C) -> Result<()>,
-    ) -> Result<Upserted<C>>
+    ) -> Result<WriteResult<C>>
     where
         C: Object + Serialize + Clone,
     {
@@ -78,11 +58,7 @@ impl<K> Context<K> {
         if object.meta().name.is_none() {
             return Err(Error::setup(format!("{target}: metadata.name is not set")));
         }
-        let lister = if C::static_kind().is_some() {
-            self.lister::<C>()?
-        } else {
-            self.lister_dynamic::<C>(&target.resource)?
-        };
+        let lister = self.shared.caches.find_lister::<C>(&target.resource, None, false)?;
         if lister.leaves_out_fields() {
             return Err(Error::setup(format!(
                 "{target}: its watch leaves out fields by a transform, and an update would remove them; use `patch` or `apply`"
@@ -92,7 +68,7 @@ impl<K> Context<K> {
             let mut object = object;
             change(&mut object)?;
             let object = Arc::new(self.create(object).await?);
-            return Ok(Upserted { object, result: OperationResult::Created });
+            return Ok(WriteResult { object, operation: OperationResult::Created });
         };
         let mut changed = C::clone(&existing);
         change(&mut changed)?;
@@ -102,9 +78,9 @@ impl<K> Context<K> {
             )));
         }
         if serde_json::to_value(&changed)? == serde_json::to_value(existing.as_ref())? {
-            return Ok(Upserted { object: existing, result: OperationResult::Unchanged });
+            return Ok(WriteResult { object: existing, operation: OperationResult::Unchanged });
         }
         let object = Arc::new(self.update(&changed).await?);
-        Ok(Upserted { object, result: OperationResult::Updated })
+        Ok(WriteResult { object, operation: OperationResult::Updated })
     }
 }

@@ -11,21 +11,23 @@ mod preconditions;
 mod target;
 mod uncertain_creates;
 mod write;
+mod write_result;
 
 use std::{marker::PhantomData, sync::Arc};
 
 use jiff::Timestamp;
 use kube_client::Client;
-use kube_core::{ApiResource, DynamicObject, Resource, ResourceExt, metadata::PartialObjectMeta};
+use kube_core::ApiResource;
+use serde::de::DeserializeOwned;
 use windlass_cache::ObjectKey;
 
 use self::write::JSON;
 pub use self::{
-    apply::{Applied, ApplyRequest},
-    create_or_update::{OperationResult, Upserted},
+    apply::ApplyRequest,
     delete::DeleteRequest,
     patch::PatchRequest,
-    write::{StatusRequest, StatusUpdate},
+    write::StatusRequest,
+    write_result::{OperationResult, WriteResult},
 };
 pub(crate) use self::{
     caches::{Caches, UndeclaredCaches},
@@ -36,13 +38,8 @@ pub(crate) use self::{
     write::without_nulls,
 };
 use crate::{
-    env::Env,
-    error::{Error, Result},
-    events::Recorder,
-    kind::Object,
-    lister::Lister,
-    metrics::Metrics,
-    objects::Objects,
+    api_reader::ApiReader, env::Env, error::Result, events::Recorder, kind::Object, kind_ref::IntoKind,
+    lister::Lister, metrics::Metrics, objects::Objects,
 };
 
 /// The context of a reconcile: reads, writes, events, time. Cheap to clone.
@@ -83,13 +80,18 @@ impl<K> Context<K> {
         Self { shared, kind: PhantomData }
     }
 
-    /// The client, for requests that have no method here. Reads of this context see its writes, too.
+    /// Returns the client, for requests that have no method here. Reads of this context see the writes of the client, too.
     pub fn client(&self) -> &Client {
         &self.shared.client
     }
 
-    /// Returns the controller's name, which is also the field manager of its writes unless
-    /// [`Controller::field_manager`](crate::Controller::field_manager) sets another one.
+    /// Returns a reader of the API server, for reads that no cache answers.
+    pub fn api_reader(&self) -> ApiReader {
+        ApiReader::new(self.shared.client.clone())
+    }
+
+    /// Returns the controller's name, which is also the field manager of writes unless
+    /// [`Controller::field_manager`](crate::Controller::field_manager) sets a field manager.
     pub fn controller(&self) -> &str {
         &self.shared.controller
     }
@@ -117,97 +119,64 @@ impl<K> Context<K> {
     /// Returns a lister of a kind.
     ///
     /// # Errors
-    /// The controller declares no watch of whole objects of the kind; or `C` is [`DynamicObject`]: use [`lister_dynamic`](Self::lister_dynamic).
+    /// The controller declares no watch of the kind; or `C` is [`DynamicObject`](kube_core::DynamicObject): use
+    /// [`lister_of`](Self::lister_of).
     pub fn lister<C: Object>(&self) -> Result<Lister<C>> {
         self.shared.caches.lister::<C>()
     }
 
-    /// Returns a lister of a kind that is known only at run time.
+    /// As [`lister`](Self::lister), of any [kind](crate::KindRef): known only at run time, with only the metadata, or of the watch with a
+    /// name.
     ///
     /// ```
+    /// # use k8s_openapi::api::core::v1::Pod;
     /// # use kube_core::{ApiResource, DynamicObject};
-    /// # fn example(cx: &windlass_runtime::Context<DynamicObject>, kind: &ApiResource) -> windlass_runtime::Result<usize> {
-    /// let objects = cx.lister_dynamic::<DynamicObject>(kind)?.all()?;
-    /// # Ok(objects.len()) }
+    /// # use windlass_runtime::{Context, KindRef, Result, kind};
+    /// # fn example(cx: &Context<DynamicObject>, resource: &ApiResource) -> Result<usize> {
+    /// let objects = cx.lister_of(resource)?.all()?;
+    /// let names = cx.lister_of(KindRef::dynamic(resource).metadata())?.all()?.names();
+    /// let failed = cx.lister_of(kind::<Pod>().named("failed"))?.all()?;
+    /// # Ok(objects.len() + names.len() + failed.len()) }
     /// ```
     ///
     /// # Errors
-    /// The controller declares no watch of whole objects of the kind.
-    pub fn lister_dynamic<C: Object>(&self, resource: &ApiResource) -> Result<Lister<C>> {
-        self.shared.caches.lister_dynamic::<C>(resource)
-    }
-
-    /// Returns a lister of the watch that was named with [`Watch::named`](crate::Watch::named).
-    ///
-    /// # Errors
-    /// The controller has no watch of whole objects of this kind with this name.
-    pub fn lister_named<C: Object>(&self, watch: &str) -> Result<Lister<C>> {
-        self.shared.caches.lister_named::<C>(watch)
-    }
-
-    /// Returns a lister of the metadata of a kind, from a watch of its metadata or of whole objects.
-    ///
-    /// # Errors
-    /// The controller declares no watch of the kind.
-    pub fn metadata_lister<C>(&self) -> Result<Lister<PartialObjectMeta<C>>>
+    /// The controller declares no such watch.
+    pub fn lister_of<I>(&self, kind: I) -> Result<Lister<I::Object>>
     where
-        C: Object + Resource<DynamicType = ()>,
+        I: IntoKind<Object: DeserializeOwned + Send + Sync + 'static>,
     {
-        self.shared.caches.metadata_lister::<C>(&ApiResource::erase::<C>(&()))
-    }
-
-    /// As [`metadata_lister`](Self::metadata_lister), of a kind that is known only at run time.
-    ///
-    /// # Errors
-    /// The controller declares no watch of the kind.
-    pub fn metadata_lister_dynamic(
-        &self,
-        resource: &ApiResource,
-    ) -> Result<Lister<PartialObjectMeta<DynamicObject>>> {
-        self.shared.caches.metadata_lister::<DynamicObject>(resource)
+        self.shared.caches.lister_of(&kind.into_kind())
     }
 }
 
 impl<K: Object> Context<K> {
-    /// Returns the object to reconcile, or `None` if it is gone.
+    /// Returns the object to reconcile, or `None` if the object is gone.
     ///
     /// # Errors
     /// The object does not decode.
     pub fn get(&self, key: &ObjectKey) -> Result<Option<Arc<K>>> {
         match (K::static_kind(), &self.shared.primary) {
-            (None, Some(primary)) => self.lister_dynamic::<K>(primary)?.get(key),
+            (None, Some(primary)) => {
+                self.shared.caches.find_lister::<K>(primary, None, K::metadata_api())?.get(key)
+            }
             _ => self.lister::<K>()?.get(key),
         }
     }
 
-    /// As [`get`](Self::get), but returns `None` as well if the object is being deleted.
+    /// As [`get`](Self::get), but returns `None` as well if the object is terminating.
     ///
     /// # Errors
     /// The object does not decode.
-    pub fn get_alive(&self, key: &ObjectKey) -> Result<Option<Arc<K>>> {
+    pub fn get_not_terminating(&self, key: &ObjectKey) -> Result<Option<Arc<K>>> {
         Ok(self.get(key)?.filter(|object| object.meta().deletion_timestamp.is_none()))
     }
 
-    /// Returns the objects of kind `C` that have an owner reference to `owner`, whether or not it is their controller.
+    /// Returns the objects of kind `C` that have an owner reference to `owner`, whether or not `owner` is the controller of the object. For
+    /// a kind without a Rust type: [`lister_of(&resource)`](Self::lister_of)[`.owned_by(&owner)`](Lister::owned_by).
     ///
     /// # Errors
-    /// One of them does not decode, the kind is not declared, or `owner` was not read from the server.
+    /// An object does not decode, the kind is not declared, or `owner` was not read from the server.
     pub fn owned_by<C: Object>(&self, owner: &K) -> Result<Objects<C>> {
-        self.lister::<C>()?.owned_by(uid_of(owner)?)
+        self.lister::<C>()?.owned_by(owner)
     }
-
-    /// As [`owned_by`](Self::owned_by), of a kind that is known only at run time.
-    ///
-    /// # Errors
-    /// As [`owned_by`](Self::owned_by).
-    pub fn owned_by_dynamic<C: Object>(&self, resource: &ApiResource, owner: &K) -> Result<Objects<C>> {
-        self.lister_dynamic::<C>(resource)?.owned_by(uid_of(owner)?)
-    }
-}
-
-fn uid_of<K: Object>(owner: &K) -> Result<&str> {
-    owner.meta().uid.as_deref().ok_or_else(|| {
-        let name = owner.name_any();
-        Error::setup(format!("{name}: has no uid, so it cannot own anything; use the object that was read"))
-    })
 }

@@ -2,7 +2,7 @@
 
 use futures::{FutureExt as _, future::BoxFuture};
 use http::Request;
-use kube_core::{ApiResource, params::Patch};
+use kube_core::params::Patch;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, to_value};
 use windlass_cache::ObjectKey;
@@ -11,7 +11,8 @@ use super::{Context, Target, preconditions::Preconditions};
 use crate::{
     client::request,
     error::{Error, Result},
-    kind::{Kind, Object},
+    kind::Object,
+    kind_ref::IntoKind,
 };
 
 /// A patch, which is sent when it is awaited. [`Context::patch`] makes it.
@@ -61,55 +62,30 @@ impl<K> Context<K> {
         C: Object,
         P: Serialize,
     {
-        self.patch_request(self.target_of_key::<C>(key), "", patch)
+        self.patch_request(self.target_of_key::<C>(key), patch)
     }
 
-    /// As [`patch`](Self::patch), of a kind that is known only at run time.
+    /// As [`patch`](Self::patch), of any [kind](crate::KindRef): known only at run time, or returning only the metadata.
     ///
     /// # Errors
     /// The server refused the request.
-    pub fn patch_dynamic<C, P>(
-        &self,
-        resource: &ApiResource,
-        key: &ObjectKey,
-        patch: &Patch<P>,
-    ) -> PatchRequest<'_, C>
+    pub fn patch_of<I, P>(&self, kind: I, key: &ObjectKey, patch: &Patch<P>) -> PatchRequest<'_, I::Object>
     where
-        C: Object,
+        I: IntoKind<Object: DeserializeOwned>,
         P: Serialize,
     {
-        let target = Target::new(&Kind::dynamic(resource.clone()), key.namespace(), key.name());
-        self.patch_request(Ok(target), "", patch)
-    }
-
-    /// As [`patch`](Self::patch), of a subresource of an object of kind `C`. Returns what the server responds with: the object for
-    /// `status`, a `Scale` for `scale`.
-    ///
-    /// # Errors
-    /// The server refused the request.
-    pub fn patch_subresource<C, T, P>(
-        &self,
-        key: &ObjectKey,
-        subresource: &str,
-        patch: &Patch<P>,
-    ) -> PatchRequest<'_, T>
-    where
-        C: Object,
-        T: DeserializeOwned,
-        P: Serialize,
-    {
-        self.patch_request(self.target_of_key::<C>(key), subresource, patch)
+        let kind = kind.into_kind().kind;
+        self.patch_request(Ok(Target::new(&kind, key.namespace(), key.name())), patch)
     }
 
     fn patch_request<T, P: Serialize>(
         &self,
         target: Result<Target>,
-        subresource: &str,
         patch: &Patch<P>,
     ) -> PatchRequest<'_, T> {
         PatchRequest {
             cx: Context::new(self.shared.clone()),
-            prepared: target.and_then(|target| Prepared::new(target, subresource, patch)),
+            prepared: target.and_then(|target| Prepared::new(target, patch)),
             preconditions: Preconditions::default(),
             response: std::marker::PhantomData,
         }
@@ -117,7 +93,7 @@ impl<K> Context<K> {
 }
 
 impl Prepared {
-    fn new<P: Serialize>(target: Target, subresource: &str, patch: &Patch<P>) -> Result<Self> {
+    fn new<P: Serialize>(target: Target, patch: &Patch<P>) -> Result<Self> {
         let (format, body) = match patch {
             Patch::Apply(body) => (Format::Apply, to_value(body)?),
             Patch::Json(steps) => (Format::Json, to_value(steps)?),
@@ -125,12 +101,35 @@ impl Prepared {
             Patch::Strategic(body) => (Format::Strategic, to_value(body)?),
             _ => return Err(Error::setup(format!("{target}: this sort of patch is not supported"))),
         };
-        let slash = if subresource.is_empty() { "" } else { "/" };
-        Ok(Self { target, subresource: format!("{slash}{subresource}"), format, body })
+        Ok(Self { target, subresource: String::new(), format, body })
     }
 }
 
-impl<T: DeserializeOwned> PatchRequest<'_, T> {
+impl<'a, T: DeserializeOwned> PatchRequest<'a, T> {
+    /// Patches the subresource `status` instead of the object. The server returns the object.
+    pub fn status(self) -> Self {
+        self.subresource("status")
+    }
+
+    /// Patches a subresource instead of the object. `R` is the type of the response: `Scale` for the subresource `scale`.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v1::Scale, core::v1::ConfigMap};
+    /// # use windlass_runtime::{Context, ObjectKey, Result};
+    /// use kube_core::params::Patch;
+    /// use serde_json::json;
+    ///
+    /// async fn scale(cx: &Context<ConfigMap>, key: &ObjectKey) -> Result<Scale> {
+    ///     let patch = Patch::Merge(json!({ "spec": { "replicas": 3 } }));
+    ///     cx.patch::<Deployment, _>(key, &patch).subresource("scale").await
+    /// }
+    /// ```
+    pub fn subresource<R: DeserializeOwned>(self, name: &str) -> PatchRequest<'a, R> {
+        let Self { cx, prepared, preconditions, .. } = self;
+        let prepared = prepared.map(|prepared| Prepared { subresource: format!("/{name}"), ..prepared });
+        PatchRequest { cx, prepared, preconditions, response: std::marker::PhantomData }
+    }
+
     /// Fails with a [conflict](Error::is_conflict) if the object has another uid.
     pub fn if_uid(mut self, uid: impl Into<String>) -> Self {
         self.preconditions.uid = Some(uid.into());

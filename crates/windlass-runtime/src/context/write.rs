@@ -8,7 +8,7 @@ use kube_core::{ObjectMeta, ResourceExt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, to_value};
 
-use super::{Context, target::Target, uncertain_creates::Uncertain};
+use super::{Context, OperationResult, target::Target, uncertain_creates::Uncertain};
 use crate::{
     client::request,
     discovery,
@@ -16,19 +16,6 @@ use crate::{
     kind::{AsObject, Object},
     read_your_writes::{after_status_updates, note_status_update},
 };
-
-/// The effect of [`Context::update_status`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StatusUpdate {
-    /// The status was written.
-    Written,
-    /// The status was already so. No request was sent.
-    Unchanged,
-    /// The object is gone. Nothing was written.
-    Gone,
-    /// The object was deleted, and another one of its name exists. Nothing was written.
-    Replaced,
-}
 
 /// A replacement of a status, which is sent when it is awaited. [`Context::update_status`] makes it.
 #[must_use = "nothing is sent until the request is awaited"]
@@ -54,11 +41,11 @@ impl StatusRequest<'_> {
         self
     }
 
-    async fn send(self) -> Result<StatusUpdate> {
+    async fn send(self) -> Result<OperationResult> {
         let Self { cx, prepared, force, .. } = self;
         let NewStatus { target, uid, resource_version, status } = prepared?;
         if cx.cached_status(&target, &uid)?.is_some_and(|cached| cached == status) {
-            return Ok(StatusUpdate::Unchanged);
+            return Ok(OperationResult::Unchanged);
         }
         let mut patch = vec![json!({ "op": "test", "path": "/metadata/uid", "value": uid })];
         let read = resource_version
@@ -76,9 +63,9 @@ impl StatusRequest<'_> {
                 if let (Some(from), Some(to)) = (&read, &updated.metadata.resource_version) {
                     note_status_update(&uid, from, to);
                 }
-                Ok(StatusUpdate::Written)
+                Ok(OperationResult::Updated)
             }
-            Err(error) if error.is_failed_test() => Ok(StatusUpdate::Replaced),
+            Err(error) if error.is_failed_test() => Ok(OperationResult::Replaced),
             Err(error) if error.is_not_found() => cx.without_status(&target, error).await,
             Err(error) => Err(error.while_doing(format_args!("writing the status of {target}"))),
         }
@@ -86,7 +73,7 @@ impl StatusRequest<'_> {
 }
 
 impl<'a> IntoFuture for StatusRequest<'a> {
-    type Output = Result<StatusUpdate>;
+    type Output = Result<OperationResult>;
     type IntoFuture = BoxFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
@@ -150,7 +137,7 @@ impl<K> Context<K> {
         updated.map_err(|e| e.while_doing(format_args!("updating {target}")))
     }
 
-    /// Replaces the status of `object`, which was read. The rest of the object is left alone, and so is another object that was created
+    /// Replaces the status of `object`, which was read and may be of any kind. The rest of the object is left alone, and so is another object that was created
     /// under the name of `object` since.
     ///
     /// Sends nothing if the cache shows an object that has the status already. The status may be computed in place: `object` is not
@@ -173,18 +160,7 @@ impl<K> Context<K> {
     /// # Errors
     /// The server refused the request, or the kind has no subresource `status`. A missing or replaced object is no error: the result names
     /// the reason.
-    pub fn update_status(&self, object: &K, status: impl Serialize) -> StatusRequest<'_>
-    where
-        K: Object + Serialize,
-    {
-        self.update_status_of(object, status)
-    }
-
-    /// As [`update_status`](Self::update_status), of an object of another kind.
-    ///
-    /// # Errors
-    /// As [`update_status`](Self::update_status).
-    pub fn update_status_of<O, Form>(&self, object: &O, status: impl Serialize) -> StatusRequest<'_>
+    pub fn update_status<O, Form>(&self, object: &O, status: impl Serialize) -> StatusRequest<'_>
     where
         O: AsObject<Form, Object: Object + Serialize>,
     {
@@ -207,7 +183,7 @@ impl<K> Context<K> {
 
     /// Tells the two reasons apart for which a status is not found: the object is gone, or its kind has no status. The server answers both
     /// in the same words, but discovery, which every user may read, lists what is served.
-    async fn without_status(&self, target: &Target, error: Error) -> Result<StatusUpdate> {
+    async fn without_status(&self, target: &Target, error: Error) -> Result<OperationResult> {
         let status = discovery::serves_status(self.client(), &target.resource).await;
         match status {
             Ok(false) => Err(error.while_doing(format_args!(
@@ -215,7 +191,7 @@ impl<K> Context<K> {
                  which `#[kube(status = \"…\")]` declares",
                 target.resource.plural
             ))),
-            _ if is_object_gone(&error, &target.name) => Ok(StatusUpdate::Gone),
+            _ if is_object_gone(&error, &target.name) => Ok(OperationResult::Gone),
             _ => Err(error.while_doing(format_args!("writing the status of {target}"))),
         }
     }

@@ -18,13 +18,13 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WatchId(pub(super) u64);
 
-/// Queues keys of a controller, and adds and removes its watches while it runs. Cheap to clone.
+/// Queues keys of a controller, and adds and removes watches while the controller runs. Cheap to clone.
 pub struct ControllerHandle<Q: QueueKey = ObjectKey> {
     link: Arc<Link<Q>>,
 }
 
 struct Link<Q: QueueKey> {
-    /// The controller, once it runs. Weak, because a reconcile function may hold a handle of its own controller.
+    /// The running controller. Weak, because a reconcile function may hold a handle of its own controller.
     running: watch::Sender<Option<Weak<Running<Q>>>>,
     /// Keys that were queued before the controller had a queue.
     early: Mutex<Vec<(Q, AddOptions)>>,
@@ -73,8 +73,8 @@ impl<Q: QueueKey> ControllerHandle<Q> {
         }
     }
 
-    /// Adds a watch as soon as the controller runs, and waits until its first list has ended. A watch of the manager with equal options
-    /// is shared.
+    /// Adds a watch as soon as the controller runs, and waits until the first list of the watch has ended. Watches of the manager with equal
+    /// options share one cache.
     ///
     /// # Errors
     /// The first list did not end in time, a read of the kind would be ambiguous, or the controller has stopped.
@@ -85,7 +85,7 @@ impl<Q: QueueKey> ControllerHandle<Q> {
         running.add_watch(watch).await
     }
 
-    /// Removes a watch that [`watch`](Self::watch) added. Its cache is dropped if it has no other user.
+    /// Removes a watch that [`watch`](Self::watch) added. A cache without further users is dropped.
     pub fn unwatch(&self, id: WatchId) {
         let running = self.link.running.borrow().as_ref().and_then(Weak::upgrade);
         if let Some(running) = running {

@@ -1,4 +1,4 @@
-//! Controllers: watches that fill a queue of keys, and workers that reconcile them.
+//! Controllers: watches that fill a queue of keys, and workers that reconcile the keys.
 
 mod any_controller;
 mod current;
@@ -16,9 +16,9 @@ mod write_barrier;
 
 use std::{sync::Arc, time::Duration};
 
-use futures::{Stream, future::BoxFuture};
-use kube_core::{ApiResource, DynamicObject, Resource};
-use windlass_cache::{ObjectKey, RawObject};
+use futures::future::BoxFuture;
+use kube_core::{ApiResource, Resource};
+use windlass_cache::ObjectKey;
 use windlass_workqueue::RateLimiter;
 
 pub use self::handle::{ControllerHandle, WatchId};
@@ -32,9 +32,10 @@ use self::{
 use crate::{
     context::{Context, ControllerContext},
     error::{BoxError, Result},
-    handler::{MapContext, QueueKey},
-    informer::WatchOptions,
+    handler::{HandlerContext, QueueKey},
+    informer::CacheOptions,
     kind::{Kind, Object},
+    kind_ref::{IntoKind, KindRef, kind},
     permission::Permission,
     predicate::Predicate,
     reconcile::{Action, Reconciler},
@@ -42,7 +43,7 @@ use crate::{
     watch::Watch,
 };
 
-/// A reconciler, the watches that tell it when to run, and how it is run.
+/// A reconciler, the watches that enqueue keys for the reconciler, and the options of both.
 ///
 /// ```
 /// use k8s_openapi::api::{apps::v1::Deployment, core::v1::{ConfigMap, Pod}};
@@ -62,11 +63,11 @@ use crate::{
 ///         let namespace = deployment.metadata.namespace.as_deref();
 ///         Ok(name.map(|name| ObjectKey::new(namespace, name)).into_iter().collect())
 ///     })
-///     .concurrency(4);
+///     .max_concurrent_reconciles(4);
 /// # let _ = controller;
 /// ```
 ///
-/// Its reconciler may read the kinds that are watched here, and no others.
+/// The reconciler may read only the kinds that the controller watches.
 pub struct Controller<Q: QueueKey = ObjectKey> {
     name: String,
     primary: Option<Kind>,
@@ -77,42 +78,42 @@ pub struct Controller<Q: QueueKey = ObjectKey> {
     predicates: Vec<Predicate>,
     settings: Settings,
     needs: Vec<Permission>,
-    /// How keys are assigned to replicas, if they are split.
+    /// The assignment of keys to replicas, if the replicas split the keys.
     shard_hash: Option<ShardHash<Q>>,
     /// How keys are found in the caches of the controller's own kind.
     stored_keys: Option<StoredKeys<Q>>,
     handle: ControllerHandle<Q>,
-    /// A method that needs a primary kind, which the controller does not have: an error at the start.
+    /// A called method that needs a primary kind, while the controller has none: an error at the start.
     misused: Option<&'static str>,
     /// Set by [`prepare`](AnyController::prepare).
     work: Option<Arc<Work<Q>>>,
 }
 
-/// A reconciler with its types erased: everything that calls it is compiled once.
+/// A reconciler with erased types: callers of the reconciler are compiled once.
 pub(crate) type ErasedReconcile<Q> =
     Arc<dyn Fn(Q, Arc<ControllerContext>) -> BoxFuture<'static, Result<Action, BoxError>> + Send + Sync>;
 
 #[derive(Clone)]
 pub(crate) struct Settings {
-    pub(crate) concurrency: usize,
+    pub(crate) max_concurrent_reconciles: usize,
     pub(crate) reconcile_timeout: Option<Duration>,
     pub(crate) cache_sync_timeout: Option<Duration>,
-    pub(crate) write_wait: Duration,
+    pub(crate) write_barrier_timeout: Duration,
     pub(crate) rate_limiter: Option<RateLimiter>,
     pub(crate) needs_leader: bool,
     pub(crate) warm_up: bool,
     pub(crate) slow_hot_loops: bool,
-    /// The field manager of writes, if it is not the controller's name.
+    /// The field manager of writes. `None`: the controller's name.
     pub(crate) field_manager: Option<String>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            concurrency: 1,
+            max_concurrent_reconciles: 1,
             reconcile_timeout: None,
             cache_sync_timeout: None,
-            write_wait: Duration::from_secs(2),
+            write_barrier_timeout: Duration::from_secs(2),
             rate_limiter: None,
             needs_leader: true,
             warm_up: false,
@@ -136,15 +137,16 @@ where
 }
 
 impl Controller<ObjectKey> {
-    /// A controller of the kind `K`, which it watches. Its name is the kind in lower case; see [`named`](Self::named).
+    /// Makes a controller that watches and reconciles the kind `K`. The name of the controller is the kind in lower case; see
+    /// [`named`](Self::named).
     pub fn of<K>(reconciler: impl Reconciler<K>) -> Self
     where
         K: Object + Resource<DynamicType = ()>,
     {
-        Self::of_kind(Kind::of::<K>(), erase(reconciler))
+        Self::with_primary(kind::<K>(), erase(reconciler))
     }
 
-    /// A controller of a kind that is known only at run time.
+    /// As [`of`](Self::of), of any [kind](crate::KindRef): a kind that is known only at run time, or a watch of only the metadata.
     ///
     /// ```
     /// use kube_core::{ApiResource, DynamicObject, GroupVersionKind};
@@ -156,50 +158,48 @@ impl Controller<ObjectKey> {
     ///     Ok(Action::done())
     /// }
     ///
-    /// let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("zhhnzw.mock.com", "v1", "CustomPod"));
-    /// let controller = Controller::of_dynamic(kind, reconcile);
+    /// let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("zhhnzw.mock.com", "v1", "CustomPod"));
+    /// let controller = Controller::of_kind(&resource, reconcile);
     /// # let _ = controller;
     /// ```
-    pub fn of_dynamic(resource: ApiResource, reconciler: impl Reconciler<DynamicObject>) -> Self {
-        Self::of_kind(Kind::dynamic(resource), erase(reconciler))
+    pub fn of_kind<I>(kind: I, reconciler: impl Reconciler<I::Object>) -> Self
+    where
+        I: IntoKind<Object: 'static>,
+    {
+        Self::with_primary(kind.into_kind(), erase(reconciler))
     }
 
-    fn of_kind(kind: Kind, reconcile: ErasedReconcile<ObjectKey>) -> Self {
-        let mut controller = Self::with_reconcile(kind.resource.kind.to_lowercase(), reconcile);
-        controller.primary_watch = Some(Watch::primary_of(kind.clone()));
-        controller.primary = Some(kind);
+    fn with_primary<K>(kind: KindRef<K>, reconcile: ErasedReconcile<ObjectKey>) -> Self {
+        let mut controller = Self::with_reconcile(kind.kind.resource.kind.to_lowercase(), reconcile);
+        controller.primary = Some(kind.kind.clone());
+        controller.primary_watch = Some(Watch::primary(kind));
         controller.stored_keys = Some(shard::OBJECT_KEYS);
         controller
     }
 
-    /// Watches objects of kind `C` whose controller is an object of this controller's kind: a change of one concerns its owner.
+    /// Watches objects of kind `C` whose controller is an object of this controller's kind: a change enqueues the owner.
+    ///
+    /// With options: `.watch(Watch::owned(kind::<C>())..)`.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::{ConfigMap, Pod}};
+    /// # use windlass_runtime::{Action, Context, Controller, ObjectKey, Predicate, Result, Watch, kind};
+    /// # async fn reconcile(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> { Ok(Action::done()) }
+    /// let controller = Controller::of::<ConfigMap>(reconcile)
+    ///     .owns::<Pod>()
+    ///     .watch(Watch::owned(kind::<Deployment>()).predicate(Predicate::generation_changed()));
+    /// # let _ = controller;
+    /// ```
     pub fn owns<C>(self) -> Self
     where
         C: Object + Resource<DynamicType = ()>,
     {
-        self.owns_with::<C>(|watch| watch)
-    }
-
-    /// As [`owns`](Self::owns), with options of the watch.
-    ///
-    /// ```
-    /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
-    /// # use windlass_runtime::{Action, Context, Controller, ObjectKey, Predicate, Result};
-    /// # async fn reconcile(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> { Ok(Action::done()) }
-    /// let controller = Controller::of::<ConfigMap>(reconcile)
-    ///     .owns_with::<Deployment>(|watch| watch.predicate(Predicate::generation_changed()));
-    /// # let _ = controller;
-    /// ```
-    pub fn owns_with<C>(self, configure: impl FnOnce(Watch) -> Watch) -> Self
-    where
-        C: Object + Resource<DynamicType = ()>,
-    {
-        self.watch(configure(Watch::owned::<C>()))
+        self.watch(Watch::owned(kind::<C>()))
     }
 }
 
 impl<Q: QueueKey> Controller<Q> {
-    /// A controller whose keys are not the keys of one kind, but any small values: uids, namespaces.
+    /// Makes a controller whose keys are any small values, such as uids or namespaces, instead of the keys of a kind.
     pub fn keyed<K: 'static>(name: impl Into<String>, reconciler: impl Reconciler<K, Q>) -> Self {
         Self::with_reconcile(name.into(), erase(reconciler))
     }
@@ -223,7 +223,7 @@ impl<Q: QueueKey> Controller<Q> {
         }
     }
 
-    /// Names the controller, in logs and metrics and as field manager of its writes. Names are unique in a manager.
+    /// Names the controller, in logs and metrics and as field manager of the writes. Names are unique in a manager.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
@@ -231,24 +231,24 @@ impl<Q: QueueKey> Controller<Q> {
 
     /// Sets the field manager of the controller's writes. Default: the name of the controller.
     ///
-    /// Set it when several controllers of one program own fields together, or when fields must stay with an earlier manager.
+    /// Useful when several controllers of a program own fields together, or when fields must stay with an earlier manager.
     pub fn field_manager(mut self, name: impl Into<String>) -> Self {
         self.settings.field_manager = Some(name.into());
         self
     }
 
     /// Drops changes of the controller's own kind that do not match. Other watches have their own predicates:
-    /// [`owns_with`](Controller::owns_with), [`watches_with`](Self::watches_with).
+    /// [`Watch::predicate`].
     ///
     /// A controller made by [`keyed`](Self::keyed) has no kind of its own, and does not start with this.
     pub fn predicate(self, predicate: Predicate) -> Self {
         self.configure_primary("predicate", |watch| watch.predicate(predicate))
     }
 
-    /// Sets what is watched of the controller's own kind and how it is kept.
+    /// Sets the options of the cache of the controller's own kind.
     ///
     /// A controller made by [`keyed`](Self::keyed) has no kind of its own, and does not start with this.
-    pub fn options(self, options: WatchOptions) -> Self {
+    pub fn options(self, options: CacheOptions) -> Self {
         self.configure_primary("options", |watch| watch.options(options))
     }
 
@@ -274,97 +274,72 @@ impl<Q: QueueKey> Controller<Q> {
     }
 
     /// Drops changes that do not match, of every watch of this controller.
-    pub fn predicate_for_all(mut self, predicate: Predicate) -> Self {
+    pub fn with_event_filter(mut self, predicate: Predicate) -> Self {
         self.predicates.push(predicate);
         self
     }
 
     /// Watches a kind and enqueues the keys that `mapper` returns. Of an update, both states are mapped.
     ///
-    /// If `mapper` returns an error, the object is mapped again with back-off.
+    /// If `mapper` returns an error, the object is mapped again with back-off. With options:
+    /// [`.watch(Watch::mapped(kind::<W>(), mapper)..)`](Watch::mapped).
     pub fn watches<W>(
         self,
-        mapper: impl Fn(&W, &MapContext) -> Result<Vec<Q>> + Send + Sync + 'static,
+        mapper: impl Fn(&W, &HandlerContext) -> Result<Vec<Q>> + Send + Sync + 'static,
     ) -> Self
     where
         W: Object + Resource<DynamicType = ()>,
     {
-        self.watch(Watch::mapped::<W>(mapper))
+        self.watch(Watch::mapped(kind::<W>(), mapper))
     }
 
-    /// As [`watches`](Self::watches), with options of the watch.
-    pub fn watches_with<W>(
-        self,
-        mapper: impl Fn(&W, &MapContext) -> Result<Vec<Q>> + Send + Sync + 'static,
-        configure: impl FnOnce(Watch<Q>) -> Watch<Q>,
-    ) -> Self
-    where
-        W: Object + Resource<DynamicType = ()>,
-    {
-        self.watch(configure(Watch::mapped::<W>(mapper)))
-    }
-
-    /// Watches a kind to read it from its cache. Its changes enqueue nothing.
+    /// Watches a kind to read the kind from its cache. A change enqueues no key. With options: `.watch(Watch::reads_only(kind::<W>())..)`.
     pub fn reads<W>(self) -> Self
     where
         W: Object + Resource<DynamicType = ()>,
     {
-        self.watch(Watch::cache::<W>())
+        self.watch(Watch::reads_only(kind::<W>()))
     }
 
-    /// Watches the metadata of a kind, which may be known only at run time.
-    pub fn watches_metadata(
-        self,
-        resource: ApiResource,
-        mapper: impl Fn(&RawObject, &MapContext) -> Result<Vec<Q>> + Send + Sync + 'static,
-    ) -> Self {
-        self.watch(Watch::metadata(resource, mapper))
-    }
-
-    /// Adds a watch.
+    /// Adds a watch, with every option.
     pub fn watch(mut self, watch: Watch<Q>) -> Self {
         self.watches.push(watch);
         self
     }
 
-    /// Enqueues the keys of a stream. For events that have to be mapped to keys, and for timers, see [`source`](Self::source).
-    pub fn external(self, keys: impl Stream<Item = Q> + Send + 'static) -> Self {
-        self.source(Source::keys(keys))
-    }
-
-    /// Adds a source of keys other than a watch: an [`EventStream`](crate::source::EventStream), a
+    /// Adds a source of keys other than a watch: a [stream of keys](Source::keys), an [`EventStream`](crate::source::EventStream), a
     /// [`Poller`](crate::source::Poller) or a [`Timer`](crate::source::Timer).
     ///
-    /// It begins with the watches: at the start of the controller, or earlier with [`warm_up`](Self::warm_up).
+    /// The source begins with the watches: at the start of the controller, or earlier with [`enable_warmup`](Self::enable_warmup).
     pub fn source(mut self, source: impl Into<Source<Q>>) -> Self {
         self.sources.push(source.into());
         self
     }
 
-    /// Sets how many keys are reconciled at once. Default: 1. One key is never reconciled twice at once.
-    pub fn concurrency(mut self, workers: usize) -> Self {
-        self.settings.concurrency = workers.max(1);
+    /// Sets how many keys are reconciled at once. Default: 1. A key is never reconciled twice at once.
+    pub fn max_concurrent_reconciles(mut self, workers: usize) -> Self {
+        self.settings.max_concurrent_reconciles = workers.max(1);
         self
     }
 
-    /// Cancels a reconcile that takes longer, and counts it as failed. Default: no limit.
+    /// Cancels a reconcile that takes longer, and counts the reconcile as failed. Default: no limit.
     pub fn reconcile_timeout(mut self, limit: Duration) -> Self {
         self.settings.reconcile_timeout = Some(limit);
         self
     }
 
-    /// Sets how long the first lists may take before the controller, and with it the manager, ends with an error.
+    /// Sets how long the first lists may take before the controller and the manager end with an error.
     ///
-    /// Default: no limit. A kind that cannot be listed, because its CRD or a permission is missing, stops this controller only; readiness
+    /// Default: no limit. A kind that cannot be listed, because the CRD or a permission is missing, stops this controller only; readiness
     /// and the log name the kind, and the controller starts when the list succeeds. controller-runtime's default is 2 minutes.
     pub fn cache_sync_timeout(mut self, limit: Duration) -> Self {
         self.settings.cache_sync_timeout = Some(limit);
         self
     }
 
-    /// Sets how long a key waits, at most, for the caches to see the writes of its last reconcile. Default: 2 s. Zero turns the wait off.
-    pub fn read_your_writes_timeout(mut self, limit: Duration) -> Self {
-        self.settings.write_wait = limit;
+    /// Sets how long a key waits, at most, for the caches to see the writes of the last reconcile of the key. Default: 2 s. Zero turns the wait off.
+    pub fn write_barrier_timeout(mut self, limit: Duration) -> Self {
+        self.settings.write_barrier_timeout = limit;
         self
     }
 
@@ -380,7 +355,7 @@ impl<Q: QueueKey> Controller<Q> {
         self
     }
 
-    /// Splits the keys among the replicas instead of running the controller on the leader: each replica reconciles its own keys, and a key
+    /// Splits the keys among the replicas instead of running the controller on the leader: each replica reconciles a part of the keys, and a key
     /// is never reconciled by two at once. The manager needs [`Manager::sharding`](crate::Manager::sharding).
     ///
     /// The caches hold all objects on every replica.
@@ -389,11 +364,11 @@ impl<Q: QueueKey> Controller<Q> {
         self.without_leader_election()
     }
 
-    /// As [`sharded`](Self::sharded), for keys that must be on the same replica if `shard_key` returns the same text for them: all keys of
+    /// As [`sharded`](Self::sharded), for keys that belong together: keys for which `shard_key` returns the same text are on the same replica, such as all keys of
     /// a namespace, for instance.
     ///
-    /// All replicas must use the same function. When it changes, stop the old replicas before the new ones start (the strategy `Recreate`
-    /// of a Deployment), or give [`Sharding`](crate::sharding::Sharding) another name.
+    /// All replicas must use the same function. When the function changes, stop the old replicas before the new ones start (the strategy `Recreate`
+    /// of a Deployment), or change the name of the [`Sharding`](crate::sharding::Sharding).
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -408,27 +383,27 @@ impl<Q: QueueKey> Controller<Q> {
         self.without_leader_election()
     }
 
-    /// Fills the queue on stand-by replicas too, so that work begins at once when one of them becomes the leader.
-    pub fn warm_up(mut self) -> Self {
+    /// Fills the queue on stand-by replicas too: a new leader begins to work at once.
+    pub fn enable_warmup(mut self) -> Self {
         self.settings.warm_up = true;
         self
     }
 
-    /// Lets keys be reconciled in quick succession with a write each time.
+    /// Allows keys to be reconciled in quick succession with a write each time.
     ///
-    /// By default, a key that was reconciled 20 times within 10 s, each time with a write, is reconciled at most twice a second until it
-    /// writes less often. It is logged, and counted in `windlass_hot_loops_total`.
+    /// By default, a key that was reconciled 20 times within 10 s, each time with a write, is reconciled at most twice a second until
+    /// the key writes less often. The key is logged, and counted in `windlass_hot_loops_total`.
     pub fn allow_hot_loops(mut self) -> Self {
         self.settings.slow_hot_loops = false;
         self
     }
 
-    /// Returns a handle that outlives this value: it queues keys, and adds and removes watches while the controller runs.
+    /// Returns a handle that queues keys, and adds and removes watches while the controller runs. The handle outlives this value.
     pub fn handle(&self) -> ControllerHandle<Q> {
         self.handle.clone()
     }
 
-    /// The kinds that are watched, in the order of their declaration: what the caches hold and RBAC must allow.
+    /// Returns the watched kinds in the order of declaration.
     pub fn watched(&self) -> impl Iterator<Item = &ApiResource> {
         self.declared_watches().map(|watch| &watch.kind.resource)
     }

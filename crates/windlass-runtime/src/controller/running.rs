@@ -30,8 +30,8 @@ use crate::{
     discovery,
     error::{BoxError, Error, Result, chain},
     fence::Fence,
-    handler::{EventHandler, Keys, MapContext, QueueKey},
-    informer::{HandlerOptions, HandlerRegistration, InformerError, SharedInformer},
+    handler::{Enqueuer, EventHandler, HandlerContext, QueueKey},
+    informer::{DeltaSubscription, HandlerOptions, InformerError, SharedInformer},
     kind::Kind,
     metrics::OneController,
     observer::Observer,
@@ -86,7 +86,7 @@ pub(crate) struct Running<Q: QueueKey> {
 /// A watch with its informer, before its handler is added.
 struct Prepared<Q: QueueKey> {
     informer: SharedInformer,
-    enqueuer: Arc<Enqueuer<Q>>,
+    enqueuer: Arc<QueuedWatch<Q>>,
     options: HandlerOptions,
     declared: Option<Declaration>,
 }
@@ -94,32 +94,32 @@ struct Prepared<Q: QueueKey> {
 /// A watch with its handler. Dropping it removes the handler; the watch stops when its last user is gone.
 struct ActiveWatch<Q: QueueKey> {
     informer: SharedInformer,
-    enqueuer: Arc<Enqueuer<Q>>,
+    enqueuer: Arc<QueuedWatch<Q>>,
     options: HandlerOptions,
-    registration: HandlerRegistration,
+    subscription: DeltaSubscription,
     _declared: Option<Declaration>,
 }
 
 impl<Q: QueueKey> ActiveWatch<Q> {
     fn new(prepared: Prepared<Q>) -> Self {
         let Prepared { informer, enqueuer, options, declared } = prepared;
-        let registration = register(&informer, &enqueuer, options);
-        Self { informer, enqueuer, options, registration, _declared: declared }
+        let subscription = subscribe(&informer, &enqueuer, options);
+        Self { informer, enqueuer, options, subscription, _declared: declared }
     }
 
     /// Hands every object to the handler again, as at the start.
     fn renew(&mut self) {
-        self.registration = register(&self.informer, &self.enqueuer, self.options);
+        self.subscription = subscribe(&self.informer, &self.enqueuer, self.options);
     }
 }
 
-fn register<Q: QueueKey>(
+fn subscribe<Q: QueueKey>(
     informer: &SharedInformer,
-    enqueuer: &Arc<Enqueuer<Q>>,
+    enqueuer: &Arc<QueuedWatch<Q>>,
     options: HandlerOptions,
-) -> HandlerRegistration {
+) -> DeltaSubscription {
     let enqueuer = enqueuer.clone();
-    informer.add_handler(move |delta: &Delta| enqueuer.handle(delta), options)
+    informer.subscribe(move |delta: &Delta| enqueuer.handle(delta), options)
 }
 
 /// Removes a watch again unless it is kept.
@@ -207,7 +207,7 @@ impl<Q: QueueKey> Running<Q> {
             name: name.to_owned(),
             primary,
             reconcile,
-            barrier: WriteBarrier::new(settings.write_wait),
+            barrier: WriteBarrier::new(settings.write_barrier_timeout),
             hot_loops: HotLoops::new(settings.slow_hot_loops),
             identity: Identity::new(name, &manager.metrics),
             leader: settings.needs_leader.then(|| manager.leader.clone()),
@@ -264,7 +264,7 @@ impl<Q: QueueKey> Running<Q> {
         let handler = watch.handler(self.primary.as_ref()).ok_or_else(|| {
             Error::setup(format!(
                 "controller {:?} watches owned {}, but has no kind that could own objects; make it with `Controller::of`, or name \
-                 the owner with `Watch::owned::<..>().by::<..>()`",
+                 the owner with `Watch::owned(..).owner_kind(..)`",
                 self.name, watch.kind.resource.kind
             ))
         })?;
@@ -276,17 +276,17 @@ impl<Q: QueueKey> Running<Q> {
         {
             options.namespaces.clone_from(namespaces);
         }
-        let informer = place.informers.informer(&kind.resource, options).map_err(|e| match e {
+        let informer = place.informers.share(&kind.resource, options).map_err(|e| match e {
             InformerError::ShutDown => Error::stopped(),
             e => Error::setup(format!("controller {:?}: watching {}: {e}", self.name, kind.resource.kind)),
         })?;
         let declared = readable.then(|| Declaration::new(caches, name, &informer)).transpose()?;
-        let enqueuer = Arc::new(Enqueuer {
+        let enqueuer = Arc::new(QueuedWatch {
             queue: self.queue.clone(),
             handler,
             common: self.predicates.clone(),
             own: predicates,
-            cx: MapContext { caches: caches.clone() },
+            cx: HandlerContext { caches: caches.clone() },
         });
         Ok(Prepared { informer, enqueuer, options: HandlerOptions { resync }, declared })
     }
@@ -386,7 +386,7 @@ impl<Q: QueueKey> Running<Q> {
         let (synced, informer) = {
             let active = self.active.lock();
             let Some(watch) = active.get(&id) else { return Ok(()) };
-            (watch.registration.synced(), watch.informer.clone())
+            (watch.subscription.synced(), watch.informer.clone())
         };
         let mut synced = std::pin::pin!(synced);
         let kind = &informer.resource().kind;
@@ -431,7 +431,7 @@ impl<Q: QueueKey> Running<Q> {
         let cx = SourceContext {
             controller: self.name.clone(),
             queue: self.queue.clone(),
-            map: MapContext { caches: self.context.caches.clone() },
+            map: HandlerContext { caches: self.context.caches.clone() },
             supervisor: self.supervisor(),
             env: self.manager.env.clone(),
             unmapped_events: self.metrics.unmapped_events.clone(),
@@ -474,23 +474,23 @@ struct Advised {
 }
 
 /// Maps the changes of a watch to keys, and queues them.
-struct Enqueuer<Q: QueueKey> {
+struct QueuedWatch<Q: QueueKey> {
     queue: WorkQueue<Q>,
     handler: Arc<dyn EventHandler<Q>>,
     /// The predicates of all watches of the controller.
     common: Arc<Vec<Predicate>>,
     own: Vec<Predicate>,
-    cx: MapContext,
+    cx: HandlerContext,
 }
 
-impl<Q: QueueKey> Enqueuer<Q> {
+impl<Q: QueueKey> QueuedWatch<Q> {
     fn handle(&self, delta: &Delta) -> Result<(), BoxError> {
         if !self.common.iter().chain(&self.own).all(|predicate| predicate.matches(delta)) {
             return Ok(());
         }
         // A change goes before keys of which nothing changed.
         let priority = if delta.is_unchanged() { LOW_PRIORITY } else { 0 };
-        let mut keys = Keys::new(&self.queue, AddOptions::new().priority(priority));
+        let mut keys = Enqueuer::new(&self.queue, AddOptions::new().priority(priority));
         self.handler.handle(delta, &self.cx, &mut keys)
     }
 }

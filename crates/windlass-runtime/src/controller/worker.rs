@@ -36,7 +36,7 @@ impl<Q: QueueKey> Running<Q> {
     /// # Errors
     /// A source panicked, or all workers ended without a request to.
     pub(super) async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<()> {
-        let workers = self.settings.concurrency;
+        let workers = self.settings.max_concurrent_reconciles;
         self.metrics.max_concurrent.set(workers as i64);
         tracing::info!(controller = self.name, workers, "starting workers");
         let mut running = JoinSet::new();

@@ -25,7 +25,7 @@ use crate::{
     error::{Error, Result},
     events::Broadcaster,
     handler::QueueKey,
-    informer::{SharedInformer, SharedInformerFactory, WatchOptions},
+    informer::{CacheOptions, SharedInformer, SharedInformerFactory},
     kind::Object,
     metrics::Metrics,
     read_your_writes::WriteLog,
@@ -67,7 +67,7 @@ impl FakeCluster {
 
     pub(super) fn build(options: FakeClusterBuilder) -> Self {
         let FakeClusterBuilder { env, controller, collects_garbage, kinds, .. } = options;
-        let mut storage = Storage::new(SharedInformerFactory::with_seed(unused_client(), 0));
+        let mut storage = Storage::new(SharedInformerFactory::builder(unused_client()).seed(0).build());
         kinds.iter().for_each(|kind| storage.learn(kind));
         let state = State { storage, failures: Vec::new(), writes: Vec::new() };
         let server = Arc::new(Server { env, collects_garbage, state: Mutex::new(state) });
@@ -164,12 +164,12 @@ impl FakeCluster {
     pub fn webhooks(&self, webhooks: Webhooks) -> Result<Webhooks> {
         let caches = self.caches(Reader::Runnable("webhooks".to_owned()));
         for cache in reads_of(&webhooks) {
-            caches.declare(None, &self.informer_of(&cache.kind.resource, cache.options)?)?;
+            caches.declare(cache.name.as_deref(), &self.informer_of(&cache.kind.resource, cache.options)?)?;
         }
         Ok(webhooks.extension(WebhookCluster { client: self.client.clone(), caches: Arc::new(caches) }))
     }
 
-    fn informer_of(&self, resource: &ApiResource, options: WatchOptions) -> Result<SharedInformer> {
+    fn informer_of(&self, resource: &ApiResource, options: CacheOptions) -> Result<SharedInformer> {
         let mut state = self.server.state.lock();
         state.storage.learn(resource);
         state.storage.informer(resource, options)
@@ -257,7 +257,7 @@ impl UndeclaredCaches for Server {
     fn informer(&self, resource: &ApiResource) -> Result<SharedInformer> {
         let mut state = self.state.lock();
         state.storage.learn(resource);
-        state.storage.informer(resource, WatchOptions::default())
+        state.storage.informer(resource, CacheOptions::default())
     }
 
     fn resource_of_kind(&self, api_version: &str, kind: &str) -> ApiResource {

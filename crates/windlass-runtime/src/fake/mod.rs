@@ -14,7 +14,7 @@
 //!
 //! // The reconciler: each ConfigMap has a Secret of its name.
 //! async fn reconcile(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
-//!     let Some(parent) = cx.get_alive(&key)? else { return Ok(Action::done()) };
+//!     let Some(parent) = cx.get_not_terminating(&key)? else { return Ok(Action::done()) };
 //!     if cx.owned_by::<Secret>(&parent)?.is_empty() {
 //!         let secret = Secret { metadata: named(key.name()), ..Secret::default() };
 //!         cx.create(secret.controlled_by(parent.as_ref())?).await?;

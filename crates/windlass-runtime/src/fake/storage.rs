@@ -14,7 +14,7 @@ use super::{
 use crate::{
     client::path::GroupResource,
     error::{Error, Result},
-    informer::{SharedInformer, SharedInformerFactory, WatchOptions},
+    informer::{CacheOptions, SharedInformer, SharedInformerFactory},
     read_your_writes::Admission,
 };
 
@@ -121,10 +121,10 @@ impl Storage {
     }
 
     /// Returns a cache of a resource, which shows every change at once.
-    pub(super) fn informer(&self, resource: &ApiResource, options: WatchOptions) -> Result<SharedInformer> {
+    pub(super) fn informer(&self, resource: &ApiResource, options: CacheOptions) -> Result<SharedInformer> {
         let informer = self
             .informers
-            .informer(resource, options)
+            .share(resource, options)
             .map_err(|error| Error::setup(format!("{}: {error}", resource.kind)))?;
         if !informer.has_synced() {
             let resource = GroupResource::of(resource);

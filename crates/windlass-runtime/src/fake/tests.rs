@@ -8,15 +8,19 @@ use kube_client::{
     Api,
     api::{DeleteParams, ListParams, PostParams},
 };
-use kube_core::{ApiResource, DynamicObject, GroupVersionKind, ObjectMeta, ResourceExt, params::Patch};
+use kube_core::{
+    ApiResource, DynamicObject, GroupVersionKind, ObjectMeta, ResourceExt, metadata::PartialObjectMeta,
+    params::Patch,
+};
 use serde_json::json;
 
 use super::{Failure, FakeCluster, Verb};
 use crate::{
-    Action, Context, Controller, Error, ObjectKey, OperationResult, Result, Selector, StatusUpdate, Watch,
+    Action, Context, Controller, Error, KindRef, ObjectKey, OperationResult, Result, Selector, Watch,
     events::EventType,
     finalizer::{self, Finalize},
-    informer::{IndexFn, WatchOptions},
+    informer::{CacheOptions, IndexFn},
+    kind,
     owner::Owned,
 };
 
@@ -117,19 +121,19 @@ async fn the_status_is_written_apart() -> Result<()> {
     let cx: Context<Pod> = fake.context();
     let read = cx.get(&key("a"))?.expect("inserted");
     assert_eq!(read.metadata.generation, Some(1));
-    assert_eq!(cx.update_status(&read, running()).await?, StatusUpdate::Written);
+    assert_eq!(cx.update_status(&read, running()).await?, OperationResult::Updated);
     assert_eq!(cx.get(&key("a"))?.and_then(|pod| pod.status.clone()), Some(running()));
     let read = cx.get(&key("a"))?.expect("still there");
     assert_eq!(read.metadata.generation, Some(1), "a status is not counted");
-    assert_eq!(cx.update_status(&read, running()).await?, StatusUpdate::Unchanged);
+    assert_eq!(cx.update_status(&read, running()).await?, OperationResult::Unchanged);
     let patch = Patch::Merge(json!({ "spec": { "nodeName": "n" }, "status": { "phase": "Failed" } }));
     let patched: Pod = cx.patch(&key("a"), &patch).await?;
     assert_eq!((patched.status, patched.metadata.generation), (Some(running()), Some(2)));
     assert_eq!(fake.writes(), ["patch Pod/status default/a", "patch Pod default/a"]);
     fake.remove::<Pod>(&key("a"));
-    assert_eq!(cx.update_status(&read, PodStatus::default()).await?, StatusUpdate::Gone);
+    assert_eq!(cx.update_status(&read, PodStatus::default()).await?, OperationResult::Gone);
     fake.insert(pod("a"));
-    assert_eq!(cx.update_status(&read, PodStatus::default()).await?, StatusUpdate::Replaced);
+    assert_eq!(cx.update_status(&read, PodStatus::default()).await?, OperationResult::Replaced);
     Ok(())
 }
 
@@ -153,7 +157,7 @@ async fn finalizers_hold_a_deleted_object() -> Result<()> {
     assert_eq!(guarded(&cx).await?, "apply");
     fake.delete::<ConfigMap>(&key("a"));
     let held = fake.get::<ConfigMap>(&key("a")).expect("held by the finalizer");
-    assert!(held.metadata.deletion_timestamp.is_some() && cx.get_alive(&key("a"))?.is_none());
+    assert!(held.metadata.deletion_timestamp.is_some() && cx.get_not_terminating(&key("a"))?.is_none());
     let another =
         Patch::Merge(json!({ "metadata": { "finalizers": ["example.com/bucket", "example.com/b"] } }));
     let error = cx.patch::<ConfigMap, _>(&key("a"), &another).await.expect_err("it is being deleted");
@@ -276,7 +280,7 @@ async fn patches_and_apply_merge() -> Result<()> {
 #[tokio::test]
 async fn a_declared_controller_has_its_own_caches() -> Result<()> {
     let selector: Selector = "app=web".parse().map_err(Error::other)?;
-    let pods = WatchOptions::new()
+    let pods = CacheOptions::new()
         .namespaces(["default", "other"])
         .label_selector(selector)
         .index("node", IndexFn::field("spec.nodeName".parse().map_err(Error::other)?));
@@ -286,9 +290,12 @@ async fn a_declared_controller_has_its_own_caches() -> Result<()> {
         Ok::<_, Error>(Action::done())
     })
     .named("mapper")
-    .watches_metadata(ApiResource::erase::<Deployment>(&()), |_, _| Ok(Vec::new()))
-    .watch(Watch::owned::<Pod>().options(pods))
-    .watch(Watch::owned::<Pod>().named("b").options(WatchOptions::new().field_selector("metadata.name=b-0")));
+    .watch(Watch::reads_only(KindRef::dynamic(&ApiResource::erase::<Deployment>(&())).metadata()))
+    .watch(Watch::owned(kind::<Pod>()).options(pods))
+    .watch(
+        Watch::owned(kind::<Pod>().named("b"))
+            .options(CacheOptions::new().field_selector("metadata.name=b-0")),
+    );
     let fake = FakeCluster::new([config_map("a"), config_map("b")]);
     let cx: Context<ConfigMap> = fake.context_of(&controller)?;
     let mut web = Deployment { metadata: meta("web"), ..Deployment::default() };
@@ -296,14 +303,14 @@ async fn a_declared_controller_has_its_own_caches() -> Result<()> {
     web.metadata.name = Some("front".to_owned());
     cx.create(web).await?;
     fake.take_writes();
-    let deployments = cx.metadata_lister::<Deployment>()?.all()?;
+    let deployments = cx.lister::<PartialObjectMeta<Deployment>>()?.all()?;
     assert_eq!(deployments.names(), ["front", "web"]);
     fake.reconcile(&controller, key("a")).await?;
     fake.reconcile(&controller, key("b")).await?;
     assert_eq!(cx.controller(), "mapper");
     assert_eq!(fake.take_writes(), ["create Pod default/a-0", "create Pod default/b-0"]);
     assert!(cx.lister::<Pod>()?.all()?.is_empty(), "none has the label");
-    assert_eq!(cx.lister_named::<Pod>("b")?.all()?.names(), ["b-0"]);
+    assert_eq!(cx.lister_of(kind::<Pod>().named("b"))?.all()?.names(), ["b-0"]);
     let change = json!({ "metadata": { "labels": { "app": "web" } }, "spec": { "nodeName": "n" } });
     cx.patch::<Pod, _>(&key("a-0"), &Patch::Merge(change)).await?;
     assert_eq!(cx.lister::<Pod>()?.by_index("node", "n")?.names(), ["a-0"]);
@@ -330,10 +337,10 @@ async fn dynamic_kinds_need_no_declaration() -> Result<()> {
         backup.data["spec"]["keep"] = json!(2);
         Ok(())
     });
-    assert_eq!(upserted.await?.result, OperationResult::Created);
+    assert_eq!(upserted.await?.operation, OperationResult::Created);
     assert_eq!(fake.writes(), ["patch Backup/status default/a", "create Backup default/b"]);
     assert_eq!(fake.list_of(&resource).len(), 2);
-    assert!(cx.metadata_lister_dynamic(&resource)?.get(&key("b"))?.is_some());
+    assert!(cx.lister_of(KindRef::dynamic(&resource).metadata())?.get(&key("b"))?.is_some());
     Ok(())
 }
 
@@ -417,7 +424,7 @@ async fn apply_knows_the_owners_of_fields() -> Result<()> {
         map.data.get_or_insert_default().insert("y".to_owned(), "test".to_owned());
     });
     let wanted = map().data([("x", "ours"), ("y", "ours"), ("z", "ours"), ("same", "s")]);
-    let error = ours.apply(&wanted).without_force().await.expect_err("a conflict");
+    let error = ours.apply(&wanted).force(false).await.expect_err("a conflict");
     assert_eq!(
         error.to_string(),
         "applying ConfigMap default/a: .data.y is owned by \"test\", .data.x is owned by \"theirs\"; leave it to the owner, or \
@@ -438,7 +445,7 @@ async fn apply_knows_the_owners_of_fields() -> Result<()> {
     );
 
     assert_eq!(values(&*ours.apply(&wanted).await?), ["same=s", "x=ours", "y=ours", "z=ours"]);
-    assert!(!ours.apply(&wanted).await?.sent, "the same is not sent again");
+    assert!(!ours.apply(&wanted).await?.operation.is_written(), "the same is not sent again");
     let left = ours.apply(&map()).await?;
     assert_eq!(values(&left), ["same=s"], "what the other one owns as well stays, what it lost does not");
     theirs.apply(&map()).await?;
@@ -455,7 +462,7 @@ async fn items_of_lists_have_owners() -> Result<()> {
     let with = |name: &str, image: &str| pod("p", "default").containers([container(name).image(image)]);
     ours.apply(&with("main", "a")).await?;
     theirs.apply(&with("side", "b")).await?;
-    let error = theirs.apply(&with("main", "c")).without_force().await.expect_err("a conflict");
+    let error = theirs.apply(&with("main", "c")).force(false).await.expect_err("a conflict");
     assert_eq!(error.field_conflicts()[0].field, ".spec.containers[name=\"main\"].image");
     let applied = theirs.apply(&pod("p", "default")).await?;
     let names: Vec<_> =

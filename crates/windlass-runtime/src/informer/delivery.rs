@@ -1,4 +1,4 @@
-//! Delivers the changes of a watch to one handler, and retries those that the handler fails on.
+//! Delivers the changes of a watch to a handler, and retries the changes that the handler fails on.
 
 use std::{
     collections::BTreeMap,
@@ -15,31 +15,17 @@ use crate::{
     supervisor::{Fault, Supervisor},
 };
 
-/// Handles the changes of a watch, in order, one call at a time.
-///
-/// Any `Fn(&Delta)` and any `Fn(&Delta) -> Result<(), E>` is one. A handler should do little, usually add a key to a queue. It
-/// never delays the cache or another handler: one that falls behind by more than 1024 changes gets the latest state of each
-/// object instead of every state.
-///
-/// A change whose handling fails or panics is logged, counted, and retried with back-off (from 100 ms to 1 minute), unless a later
-/// change of the same object replaces it. Other objects' changes go on meanwhile. If the object has been deleted, a
-/// change that makes the handler panic is given up after some minutes.
-pub trait DeltaHandler: Send + Sync + 'static {
-    /// Handles one change.
-    ///
-    /// # Errors
-    /// The change could not be handled; it is retried.
-    fn handle(&self, delta: &Delta) -> Result<(), BoxError>;
-}
-
-/// What a handler closure may return: nothing, or a `Result<(), E>`.
+/// The return type of a handler function: nothing, or a `Result<(), E>`.
 pub trait HandlerResult {
-    /// Converts into the result of [`DeltaHandler::handle`].
+    /// Converts into a result.
     ///
     /// # Errors
-    /// The closure returned an error.
+    /// The function returned an error.
     fn into_result(self) -> Result<(), BoxError>;
 }
+
+/// A function that handles one change.
+pub(super) type Handler = Box<dyn Fn(&Delta) -> Result<(), BoxError> + Send + Sync>;
 
 impl HandlerResult for () {
     fn into_result(self) -> Result<(), BoxError> {
@@ -53,36 +39,26 @@ impl<E: Into<BoxError>> HandlerResult for Result<(), E> {
     }
 }
 
-impl<F, R> DeltaHandler for F
-where
-    F: Fn(&Delta) -> R + Send + Sync + 'static,
-    R: HandlerResult,
-{
-    fn handle(&self, delta: &Delta) -> Result<(), BoxError> {
-        self(delta).into_result()
-    }
-}
-
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LONGEST_RETRY: Duration = Duration::from_mins(1);
 
 /// The task that serves one handler.
 pub(super) struct Delivery {
-    pub(super) handler: Arc<dyn DeltaHandler>,
+    pub(super) handler: Handler,
     /// Names the handler in logs and metrics: `handler of pods`.
     pub(super) task: String,
     pub(super) supervisor: Supervisor,
     pub(super) resync: Option<Duration>,
 }
 
-/// What a wait for changes came to, besides changes that were delivered.
+/// The result of a wait for changes, besides delivered changes.
 enum Due {
     Nothing,
     Resync,
     Retry,
 }
 
-/// Changes of one object that the handler failed on, oldest first.
+/// Changes of an object that the handler failed on, oldest first.
 struct Failed {
     deltas: Vec<Delta>,
     due: Instant,
@@ -91,13 +67,13 @@ struct Failed {
     fault: Option<Fault>,
 }
 
-/// Changes that wait for a retry, by the key of their object.
+/// Changes that wait for a retry, by the key of the object.
 type Retries = BTreeMap<ObjectKey, Failed>;
 
 impl Delivery {
     /// Spawns the task, which ends with the subscription.
     ///
-    /// Panics of the handler are caught for each change. Should the task itself panic, it is restarted, and every object is
+    /// Panics of the handler are caught for each change. If the task panics, the task is restarted, and every object is
     /// delivered again in place of the changes that were lost.
     pub(super) fn spawn(self, subscription: Subscription, guard: Weak<SubscriptionGuard>) {
         let (supervisor, task) = (self.supervisor.clone(), self.task.clone());
@@ -119,7 +95,7 @@ impl Delivery {
     async fn run(&self, subscription: &mut Subscription, guard: &Weak<SubscriptionGuard>) {
         let period = self.resync.filter(|period| !period.is_zero());
         let mut ticks = period.and_then(|period| {
-            // A clock without so late an instant means no resync.
+            // If the clock has no instant that late, there is no resync.
             let mut ticks = interval_at(Instant::now().checked_add(period)?, period);
             // A handler that is slower than the period gets no burst of resyncs.
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -156,7 +132,7 @@ impl Delivery {
                     }
                 }
             }
-            // Tasks that this one woke on its thread run first.
+            // Yields so that tasks woken on this thread can run.
             tokio::task::yield_now().await;
         }
     }
@@ -188,11 +164,11 @@ impl Delivery {
         }
     }
 
-    /// Handles changes of one object, and keeps those from the first failure on.
+    /// Handles changes of an object, and keeps the changes from the first failure on.
     fn attempt(&self, deltas: &[Delta], pause: Duration, retries: &mut Retries) {
         for (place, delta) in deltas.iter().enumerate() {
             // The text of an error is user code, too.
-            let handle = || self.handler.handle(delta).map_err(|error| chain(error.as_ref()));
+            let handle = || (self.handler)(delta).map_err(|error| chain(error.as_ref()));
             let result = self.supervisor.call(&self.task, handle);
             if let Some(Ok(())) = result {
                 continue;
@@ -222,7 +198,7 @@ fn is_deletion(delta: &Delta) -> bool {
     matches!(delta, Delta::Deleted { .. })
 }
 
-/// The most objects that are retried before other changes get their turn.
+/// The limit of objects that are retried before new changes are delivered.
 const MOST_RETRIED: usize = 256;
 
 /// Adds a change to those of the same object that wait, merged with the last one where both say the same as one. An object that

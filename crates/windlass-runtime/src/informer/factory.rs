@@ -1,4 +1,4 @@
-//! Makes informers. Users with equal options share one.
+//! Makes informers. Users with equal options share an informer.
 
 use std::{
     collections::BTreeMap,
@@ -13,22 +13,39 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use windlass_cache::{InformerCore, InformerMetrics, Selector, SourceId};
 
 use super::{
-    WatchOptions,
+    CacheOptions, SharedInformerFactoryBuilder,
+    defaults::{InformerDefaults, InformerKey, key_of},
     driver::WatchSource,
     log::WatchLog,
     request::Collection,
     shared::{Listener, SharedInformer, SharedWatch},
     undecodable::UndecodableObjects,
 };
-use crate::{client::path::GroupResource, supervisor::Supervisor};
+use crate::{client::path::GroupResource, error::Error, kind_ref::IntoKind, supervisor::Supervisor};
 
-/// Makes informers: one watch for each kind and selector, however many users ask for it. Cheap to clone.
+/// Makes informers: one watch for each kind and selector, however many users ask for an informer. Cheap to clone.
 ///
-/// Watches begin with [`Self::start`]; those of informers that are made later begin at once.
+/// Watches begin with [`start`](Self::start); the watch of an informer that is made later begins at once.
+///
+/// There are two ways to ask for an informer. [`informer_for`](Self::informer_for) returns the informer with the options of the factory,
+/// which lives as long as the factory, as in client-go. [`informer`](Self::informer) takes options, and the watch ends with the last user.
 #[derive(Clone)]
 pub struct SharedInformerFactory {
     inner: Arc<Inner>,
+    kept: Arc<Kept>,
 }
+
+/// The informers that a factory keeps, and their options.
+struct Kept {
+    /// True if the factory may end the watches. The watches of a manager end with the manager.
+    owns_watches: bool,
+    defaults: InformerDefaults,
+    informers: Mutex<BTreeMap<InformerKey, SharedInformer>>,
+}
+
+/// The watches of one client, which several factories may share.
+#[derive(Clone)]
+pub(super) struct Watches(Arc<Inner>);
 
 struct Inner {
     client: Client,
@@ -116,47 +133,104 @@ pub enum InformerError {
     NotSynced {
         /// How long the call waited.
         limit: Duration,
-        /// The resources whose caches are not filled, with the last failure of their watches.
+        /// The resources with caches that are not filled, with the last failure of each watch.
         waiting: Vec<String>,
     },
 }
 
-impl SharedInformerFactory {
-    /// Makes a factory whose informers use this client.
-    pub fn new(client: Client) -> Self {
-        use std::hash::{BuildHasher, Hasher};
-        // A random seed: processes that lose the same server must not reconnect in step.
-        Self::with_seed(client, foldhash::fast::RandomState::default().build_hasher().finish())
-    }
-
-    /// As [`new`](Self::new), with jitter that is the same in every run with the same seed.
-    pub fn with_seed(client: Client, seed: u64) -> Self {
-        Self::supervised(client, seed, Supervisor::default())
-    }
-
-    /// As [`with_seed`](Self::with_seed), with the supervisor that restarts the watches and handlers.
-    pub(crate) fn supervised(client: Client, seed: u64, supervisor: Supervisor) -> Self {
-        Self {
-            inner: Arc::new(Inner {
-                client,
-                seed,
-                supervisor,
-                state: Mutex::default(),
-                tasks: TaskTracker::new(),
-                cancelled: CancellationToken::new(),
-                ended: Mutex::default(),
-            }),
+impl From<InformerError> for Error {
+    fn from(error: InformerError) -> Self {
+        match error {
+            InformerError::ShutDown => Self::stopped(),
+            error => Self::other(error),
         }
     }
+}
 
-    /// Returns the informer of a kind: the existing one with equal options, or a new one.
+impl Watches {
+    pub(super) fn new(client: Client, seed: u64, supervisor: Supervisor) -> Self {
+        Self(Arc::new(Inner {
+            client,
+            seed,
+            supervisor,
+            state: Mutex::default(),
+            tasks: TaskTracker::new(),
+            cancelled: CancellationToken::new(),
+        }))
+    }
+}
+
+impl SharedInformerFactory {
+    /// Makes a factory for all namespaces: client-go's `NewSharedInformerFactory`. A handler gets every object again once in each resync
+    /// period; zero means never.
+    pub fn new(client: Client, resync: Duration) -> Self {
+        Self::builder(client).resync(resync).build()
+    }
+
+    /// Begins a factory with options.
+    pub fn builder(client: Client) -> SharedInformerFactoryBuilder {
+        SharedInformerFactoryBuilder::new(client)
+    }
+
+    /// Begins a factory that uses the watches of an existing factory, such as the factory of a manager
+    /// ([`RunContext::informers`](crate::RunContext::informers)): a kind that both watch is watched once.
+    pub fn sharing(factory: &Self) -> SharedInformerFactoryBuilder {
+        SharedInformerFactoryBuilder::sharing(factory.clone())
+    }
+
+    pub(super) fn with(watches: Watches, owns_watches: bool, defaults: InformerDefaults) -> Self {
+        let kept = Kept { owns_watches, defaults, informers: Mutex::default() };
+        Self { inner: watches.0, kept: Arc::new(kept) }
+    }
+
+    pub(super) fn watches(&self) -> Watches {
+        Watches(self.inner.clone())
+    }
+
+    /// Makes a factory with the supervisor that restarts the watches and handlers.
+    pub(crate) fn supervised(client: Client, seed: u64, supervisor: Supervisor) -> Self {
+        Self::with(Watches::new(client, seed, supervisor), true, InformerDefaults::default())
+    }
+
+    /// Returns the informer of a [kind](crate::KindRef) with the options of the factory: client-go's `InformerFor`. The first call makes the
+    /// informer; the factory keeps the informer, and its event handlers, until the [shutdown](Self::shutdown).
+    ///
+    /// # Errors
+    /// The factory has been shut down, or another user of the same watch set an option differently.
+    pub fn informer_for<I: IntoKind>(&self, kind: I) -> Result<SharedInformer<I::Object>, InformerError> {
+        let kind = kind.into_kind();
+        let key = key_of(&kind);
+        let mut informers = self.kept.informers.lock();
+        if let Some(informer) = informers.get(&key) {
+            return Ok(informer.read_as());
+        }
+        let Kept { defaults, .. } = &*self.kept;
+        let options = CacheOptions { metadata_only: kind.metadata_only, ..defaults.options.clone() };
+        let informer = self.share(&kind.kind.resource, options)?.with_handlers(defaults.handlers_of(&key));
+        informers.insert(key, informer.clone());
+        Ok(informer.read_as())
+    }
+
+    /// Returns an informer of a [kind](crate::KindRef) with these options. Users with equal options share a watch, which ends with the last
+    /// user.
     ///
     /// # Errors
     /// Another user of the same watch set an option differently, or the factory has been shut down.
-    pub fn informer(
+    pub fn informer<I: IntoKind>(
+        &self,
+        kind: I,
+        options: CacheOptions,
+    ) -> Result<SharedInformer<I::Object>, InformerError> {
+        let kind = kind.into_kind();
+        let options = CacheOptions { metadata_only: kind.metadata_only, ..options };
+        Ok(self.share(&kind.kind.resource, options)?.read_as())
+    }
+
+    /// Returns the informer of a resource: the existing informer with equal options, or a new informer.
+    pub(crate) fn share(
         &self,
         resource: &ApiResource,
-        options: WatchOptions,
+        options: CacheOptions,
     ) -> Result<SharedInformer, InformerError> {
         let options = options.normalized();
         let key = WatchKey::new(resource, &options);
@@ -166,22 +240,22 @@ impl SharedInformerFactory {
         }
         if let Some(watch) = state.watches.get(&key).and_then(Weak::upgrade) {
             drop(state);
-            return share(SharedInformer { watch }, &options);
+            return share(SharedInformer::new(watch), &options);
         }
         state.made += 1;
         let seed = self.inner.seed.wrapping_add(state.made);
         let watch = Arc::new(self.inner.make_watch(resource, options, seed));
         let release = Release { factory: Arc::downgrade(&self.inner), key: key.clone() };
-        // The watch is new, so its release is not set yet.
+        // The release of a new watch is not set yet.
         let _ = watch.release.set(release);
         state.watches.insert(key, Arc::downgrade(&watch));
         if state.started {
             self.inner.start(&watch);
         }
-        Ok(SharedInformer { watch })
+        Ok(SharedInformer::new(watch))
     }
 
-    /// Starts the watches of all informers, and from now on those of new ones. Returns at once.
+    /// Starts the watches of all informers, and from now on the watches of new informers. Returns at once.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -195,7 +269,7 @@ impl SharedInformerFactory {
     /// Waits until the first lists of all informers have ended.
     ///
     /// # Errors
-    /// Some did not end in time. They go on; waiting again is possible.
+    /// A list did not end in time. The lists go on; waiting again is possible.
     pub async fn wait_for_cache_sync(&self, limit: Duration) -> Result<(), InformerError> {
         let informers = self.informers();
         let all = async {
@@ -207,7 +281,7 @@ impl SharedInformerFactory {
         in_time.map_err(|_| InformerError::NotSynced { limit, waiting: self.unsynced() })
     }
 
-    /// The resources whose first list has not ended, each with the last failure of its watch.
+    /// Returns the resources whose first list has not ended, each with the last failure of the watch.
     pub(crate) fn unsynced(&self) -> Vec<String> {
         self.informers().iter().filter(|informer| !informer.has_synced()).map(describe_unsynced).collect()
     }
@@ -225,8 +299,15 @@ impl SharedInformerFactory {
         self.informers().iter().filter_map(stale).collect()
     }
 
-    /// Ends all watches and waits until they have ended. The caches keep their objects.
+    /// Removes the informers that the factory keeps, with their event handlers. Ends all watches and waits until the watches have ended,
+    /// unless the factory [shares](Self::sharing) the watches. The caches keep their objects.
     pub async fn shutdown(&self) {
+        let kept = std::mem::take(&mut *self.kept.informers.lock());
+        kept.values().for_each(SharedInformer::remove_event_handlers);
+        drop(kept);
+        if !self.kept.owns_watches {
+            return;
+        }
         self.inner.cancelled.cancel();
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
@@ -240,7 +321,7 @@ impl SharedInformerFactory {
     /// Returns the informers that are in use.
     pub fn informers(&self) -> Vec<SharedInformer> {
         let watches = self.inner.state.lock().watches.values().filter_map(Weak::upgrade).collect::<Vec<_>>();
-        watches.into_iter().map(|watch| SharedInformer { watch }).collect()
+        watches.into_iter().map(SharedInformer::new).collect()
     }
 }
 
@@ -251,7 +332,7 @@ fn describe_unsynced(informer: &SharedInformer) -> String {
 }
 
 impl Inner {
-    fn make_watch(&self, resource: &ApiResource, options: WatchOptions, seed: u64) -> SharedWatch {
+    fn make_watch(&self, resource: &ApiResource, options: CacheOptions, seed: u64) -> SharedWatch {
         let core = InformerCore::new(options.informer_options());
         let (log, listeners) = (Arc::new(WatchLog::default()), Arc::<RwLock<Vec<Listener>>>::default());
         core.set_notice_handler({
@@ -260,7 +341,7 @@ impl Inner {
             let task = format!("notice listener of {plural}");
             Arc::new(move |source, notice| {
                 log.write(&plural, source, notice);
-                // Cloned: a listener may add another one.
+                // Cloned: a listener may add a listener.
                 let listeners = listeners.read().clone();
                 for listener in listeners {
                     supervisor.call(&task, || listener(notice));
@@ -297,7 +378,7 @@ impl Inner {
         }
     }
 
-    /// Starts the watches, unless they have been started.
+    /// Starts the watches, unless the watches have been started.
     fn start(&self, watch: &SharedWatch) {
         for source in std::mem::take(&mut *watch.sources.lock()) {
             let task = format!("watch of {}", watch.resource.plural);
@@ -310,7 +391,7 @@ impl Inner {
 }
 
 /// Adds a user to an existing watch.
-fn share(informer: SharedInformer, options: &WatchOptions) -> Result<SharedInformer, InformerError> {
+fn share(informer: SharedInformer, options: &CacheOptions) -> Result<SharedInformer, InformerError> {
     if let Some(option) = informer.options().conflict(options) {
         let plural = informer.resource().plural.clone();
         return Err(InformerError::Conflict { plural, option });
@@ -322,7 +403,7 @@ fn share(informer: SharedInformer, options: &WatchOptions) -> Result<SharedInfor
 }
 
 impl WatchKey {
-    fn new(resource: &ApiResource, options: &WatchOptions) -> Self {
+    fn new(resource: &ApiResource, options: &CacheOptions) -> Self {
         Self {
             api_version: resource.api_version.clone(),
             plural: resource.plural.clone(),

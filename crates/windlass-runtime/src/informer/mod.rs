@@ -1,25 +1,25 @@
-//! Shared caches: one watch per kind and selector in a process, any number of readers and handlers.
+//! Shared caches: a single watch per kind and selector in a process, any number of readers and handlers.
 //!
 //! The state machines are in `windlass-cache`; this module adds the requests, the clock and the tasks around them.
 //!
 //! ```no_run
-//! use kube_core::ApiResource;
-//! use windlass_runtime::{Delta, informer::{HandlerOptions, SharedInformerFactory, WatchOptions}};
-//! # async fn example(client: kube_client::Client) -> Result<(), Box<dyn std::error::Error>> {
-//! let factory = SharedInformerFactory::new(client);
-//! let pods = factory.informer(&ApiResource::erase::<k8s_openapi::api::core::v1::Pod>(&()), WatchOptions::default())?;
-//! let registration = pods.add_handler(
-//!     |delta: &Delta| match delta {
-//!         Delta::Added { object, .. } => println!("added {}", object.key()),
-//!         Delta::Updated { new, .. } => println!("updated {}", new.key()),
-//!         Delta::Deleted { last, .. } => println!("deleted {}", last.key()),
-//!     },
-//!     HandlerOptions::default(),
+//! use k8s_openapi::api::core::v1::Pod;
+//! use kube_core::ResourceExt as _;
+//! use std::time::Duration;
+//! use windlass_runtime::{informer::{ResourceEventHandlerFuncs, SharedInformerFactory}, kind};
+//! # async fn example(client: kube_client::Client) -> windlass_runtime::Result<()> {
+//! let factory = SharedInformerFactory::new(client, Duration::ZERO);
+//! let pods = factory.informer_for(kind::<Pod>())?;
+//! let registration = pods.add_event_handler(
+//!     ResourceEventHandlerFuncs::new()
+//!         .add_func(|pod: &std::sync::Arc<Pod>| println!("added {}", pod.name_any()))
+//!         .update_func(|_, pod| println!("updated {}", pod.name_any()))
+//!         .delete_func(|pod| println!("deleted {}", pod.name_any())),
 //! );
 //! factory.start();
-//! factory.wait_for_cache_sync(std::time::Duration::from_secs(30)).await?;
-//! println!("{} pods", pods.store().len());
-//! drop(registration);
+//! factory.wait_for_cache_sync(Duration::from_secs(30)).await?;
+//! println!("{} pods", pods.lister().all()?.len());
+//! pods.remove_event_handler(&registration);
 //! factory.shutdown().await;
 //! # Ok(())
 //! # }
@@ -30,12 +30,16 @@ mod request;
 
 mod delivery;
 mod driver;
-mod factory;
+mod event_handler;
 mod feed;
 mod log;
 mod metrics;
+mod registration;
 mod shared;
 mod undecodable;
+
+mod defaults;
+mod factory;
 
 #[cfg(test)]
 mod tests;
@@ -47,8 +51,11 @@ pub use windlass_cache::{
 
 pub(crate) use self::metrics::CacheMetrics;
 pub use self::{
-    delivery::{DeltaHandler, HandlerResult},
+    defaults::SharedInformerFactoryBuilder,
+    delivery::HandlerResult,
+    event_handler::{ResourceEventHandler, ResourceEventHandlerFuncs},
     factory::{InformerError, SharedInformerFactory},
-    options::WatchOptions,
-    shared::{HandlerOptions, HandlerRegistration, SharedInformer},
+    options::CacheOptions,
+    registration::{DeltaSubscription, ResourceEventHandlerRegistration},
+    shared::{HandlerOptions, SharedInformer},
 };

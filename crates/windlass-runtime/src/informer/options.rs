@@ -1,4 +1,4 @@
-//! What is watched of a kind, and how it is kept.
+//! Options of a cache.
 
 use kube_core::ApiResource;
 use windlass_cache::{
@@ -8,16 +8,16 @@ use windlass_cache::{
 
 use crate::{read_your_writes::Admission, resource_path::GroupResource};
 
-/// What is watched of a kind, and how it is kept.
+/// Options of the cache of a kind: the watched objects, and the form in which the cache keeps the objects.
 ///
-/// Users whose namespaces, selectors and `metadata_only` are equal share one watch. Their other options must then agree;
-/// those that are `None` agree with any.
+/// Users of a kind with equal namespaces and selectors share one watch. The other options of these users must agree; an option that is
+/// `None` agrees with any value.
 ///
 /// ```
-/// use windlass_runtime::informer::{IndexFn, WatchOptions};
+/// use windlass_runtime::informer::{IndexFn, CacheOptions};
 ///
-/// # fn example() -> Result<WatchOptions, Box<dyn std::error::Error>> {
-/// let options = WatchOptions::new()
+/// # fn example() -> Result<CacheOptions, Box<dyn std::error::Error>> {
+/// let options = CacheOptions::new()
 ///     .namespaces(["default", "kube-system"])
 ///     .label_selector("app=web".parse()?)
 ///     .index("node", IndexFn::field("spec.nodeName".parse()?));
@@ -26,18 +26,18 @@ use crate::{read_your_writes::Admission, resource_path::GroupResource};
 /// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct WatchOptions {
+pub struct CacheOptions {
     /// The namespaces to watch. Default: the manager's namespaces, or all.
     pub namespaces: Vec<String>,
     /// Watches only objects with matching labels.
     pub label_selector: Selector,
     /// Watches only objects with matching fields, in the server's syntax: `status.phase=Running,spec.nodeName!=x`.
     pub field_selector: Option<String>,
-    /// Watches only the objects' metadata.
-    pub metadata_only: bool,
-    /// Removes fields before they cost memory.
+    /// Watches only the objects' metadata. Follows from the kind.
+    pub(crate) metadata_only: bool,
+    /// The fields to remove before an object is stored.
     pub transform: Option<Transform>,
-    /// Keeps `metadata.managedFields`, which are dropped otherwise.
+    /// Keeps `metadata.managedFields`. Default: the field is dropped.
     pub keep_managed_fields: bool,
     /// How objects are kept. Default: [`Tier::Raw`].
     pub tier: Option<Tier>,
@@ -45,13 +45,13 @@ pub struct WatchOptions {
     pub memory_limit: Option<usize>,
     /// The approximate size, in bytes, that decoded objects of one type may take. Default: 16 MiB.
     pub decoded_bytes: Option<usize>,
-    /// Named indexes. An index that another user of the watch has added under the same name is kept.
+    /// Named indexes. If an earlier user of the watch has added an index under the same name, the earlier index is kept.
     pub indexes: Vec<(String, IndexFn)>,
-    /// Timeouts, page size and back-off of the watch. Its `resource` is filled in.
+    /// Timeouts, page size and back-off of the watch. The informer sets `resource`.
     pub reflector: Option<ReflectorConfig>,
 }
 
-impl WatchOptions {
+impl CacheOptions {
     /// Watches every object of a kind.
     pub fn new() -> Self {
         Self::default()
@@ -75,14 +75,8 @@ impl WatchOptions {
         self
     }
 
-    /// Watches only the objects' metadata.
-    pub fn metadata_only(mut self) -> Self {
-        self.metadata_only = true;
-        self
-    }
-
-    /// Removes fields before they cost memory. An object that was read without them must not be written back by
-    /// [`Context::update`](crate::Context::update), which would remove them on the server.
+    /// Removes fields before an object is stored. Do not write such an object back with [`Context::update`](crate::Context::update), which
+    /// would remove the fields on the server.
     pub fn transform(mut self, transform: Transform) -> Self {
         self.transform = Some(transform);
         self
@@ -124,7 +118,7 @@ impl WatchOptions {
         self
     }
 
-    /// Whether a cache with these options holds an object.
+    /// Returns whether a cache with these options holds an object.
     pub(crate) fn admits(&self, object: &RawObject) -> Admission {
         let namespaces = &self.namespaces;
         let namespace = object.namespace().unwrap_or_default();
@@ -146,7 +140,7 @@ impl WatchOptions {
         self
     }
 
-    /// Returns the name of the option on which two users of one watch do not agree.
+    /// Returns the name of the option on which two users of a watch do not agree.
     pub(super) fn conflict(&self, other: &Self) -> Option<&'static str> {
         fn differ<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {
             one.zip(other).is_some_and(|(one, other)| one != other)

@@ -5,7 +5,7 @@ use kube_client::client::Body;
 use kube_core::ApiResource;
 use windlass_cache::ListWatch;
 
-use super::WatchOptions;
+use super::CacheOptions;
 use crate::client::{NoRetry, path::collection_path};
 
 /// The part that all requests of one reflector share.
@@ -19,7 +19,7 @@ pub(super) struct Collection {
 
 impl Collection {
     /// The collection of a resource in one namespace, or in all.
-    pub(super) fn new(resource: &ApiResource, namespace: Option<&str>, options: &WatchOptions) -> Self {
+    pub(super) fn new(resource: &ApiResource, namespace: Option<&str>, options: &CacheOptions) -> Self {
         let selector = &options.label_selector;
         Self {
             path: collection_path(resource, namespace),

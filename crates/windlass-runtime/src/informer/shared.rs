@@ -1,7 +1,8 @@
-//! One watch of a kind, and those who share it.
+//! The watch of a kind, and the users who share the watch.
 
 use std::{
     collections::BTreeMap,
+    marker::PhantomData,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -11,15 +12,17 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use windlass_cache::{
-    IndexFn, InformerCore, InformerMetrics, Notice, ObjectKey, RawObject, SourceId, Store, SubscriptionGuard,
+    Delta, IndexFn, InformerCore, InformerMetrics, Notice, ObjectKey, RawObject, SourceId, Store,
 };
 
 use super::{
-    WatchOptions,
-    delivery::{Delivery, DeltaHandler},
+    CacheOptions,
+    delivery::{Delivery, HandlerResult},
     driver::WatchSource,
+    event_handler::{ResourceEventHandler, dispatch},
     factory::Release,
     log::{Failing, WatchLog},
+    registration::{DeltaSubscription, EventHandlers, ResourceEventHandlerRegistration},
     undecodable::UndecodableObjects,
 };
 use crate::{
@@ -30,19 +33,22 @@ use crate::{
 /// A callback for failures and other notices of a watch.
 pub(super) type Listener = Arc<dyn Fn(&Notice) + Send + Sync>;
 
-/// One watch of a kind with its cache. Cheap to clone.
+/// The watch of a kind, with its cache and event handlers. Cheap to clone. `K` is the type that objects are read as.
 ///
-/// The watch lives as long as a clone, a [`Store`] or [`Lister`](crate::Lister) of it, or a registered handler.
-#[derive(Clone)]
-pub struct SharedInformer {
+/// The watch lives as long as a clone, a [`Store`] or [`Lister`](crate::Lister) of the informer, or a [subscription](DeltaSubscription). Event handlers
+/// live as long as the informer and the clones of the informer.
+pub struct SharedInformer<K = RawObject> {
     pub(super) watch: Arc<SharedWatch>,
+    handlers: Arc<EventHandlers>,
+    handler_options: HandlerOptions,
+    object: PhantomData<fn() -> K>,
 }
 
-/// What all users of a watch hold. The last to drop it ends the watch.
+/// The part of an informer that all users of a watch hold. Dropping the last handle ends the watch.
 pub(super) struct SharedWatch {
     pub(super) core: InformerCore,
     pub(super) resource: ApiResource,
-    pub(super) options: WatchOptions,
+    pub(super) options: CacheOptions,
     /// The watches to start, one for each namespace.
     pub(super) sources: Mutex<Vec<WatchSource>>,
     /// The objects that do not decode, for each namespace.
@@ -52,7 +58,7 @@ pub(super) struct SharedWatch {
     pub(super) log: Arc<WatchLog>,
     pub(super) indexes: Mutex<BTreeMap<String, IndexFn>>,
     pub(super) supervisor: Supervisor,
-    /// Removes the watch from its factory when the last user is gone.
+    /// Removes the watch from the factory when the last user is gone.
     pub(super) release: OnceLock<Release>,
 }
 
@@ -66,6 +72,75 @@ impl Drop for SharedWatch {
 }
 
 impl SharedInformer {
+    pub(super) fn new(watch: Arc<SharedWatch>) -> Self {
+        Self {
+            watch,
+            handlers: Arc::default(),
+            handler_options: HandlerOptions::default(),
+            object: PhantomData,
+        }
+    }
+
+    /// Sets the options of event handlers that are added without options.
+    pub(super) fn with_handlers(self, handler_options: HandlerOptions) -> Self {
+        Self { handler_options, ..self }
+    }
+
+    pub(super) fn remove_event_handlers(&self) {
+        self.handlers.clear();
+    }
+}
+
+impl<K: DeserializeOwned + Send + Sync + 'static> SharedInformer<K> {
+    /// Returns a typed view of the cache. The view shows the changes that the watch has seen, without the unseen writes that a
+    /// [`Context`](crate::Context) adds.
+    pub fn lister(&self) -> Lister<K> {
+        Lister::new(Arc::new(KindCache::of_informer(self.read_as())))
+    }
+
+    /// Adds a handler, which runs in a task of its own. The handler gets every object as an addition, then every change. The resync period is
+    /// the period of the factory, if the factory [keeps](super::SharedInformerFactory::informer_for) the informer.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn add_event_handler(
+        &self,
+        handler: impl ResourceEventHandler<K>,
+    ) -> ResourceEventHandlerRegistration {
+        self.add_event_handler_with_options(handler, self.handler_options)
+    }
+
+    /// As [`add_event_handler`](Self::add_event_handler), with options: Go's `AddEventHandlerWithOptions` and
+    /// `AddEventHandlerWithResyncPeriod`.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn add_event_handler_with_options(
+        &self,
+        handler: impl ResourceEventHandler<K>,
+        options: HandlerOptions,
+    ) -> ResourceEventHandlerRegistration {
+        let decoder = self.store().decoder::<K>();
+        self.handlers.add(self.subscribe(move |delta: &Delta| dispatch(&handler, &decoder, delta), options))
+    }
+}
+
+impl<K> SharedInformer<K> {
+    /// Removes a handler of this informer.
+    pub fn remove_event_handler(&self, registration: &ResourceEventHandlerRegistration) {
+        self.handlers.remove(registration);
+    }
+
+    /// Changes the type that objects are read as. The watch and the handlers are the same.
+    pub fn read_as<T>(&self) -> SharedInformer<T> {
+        SharedInformer {
+            watch: self.watch.clone(),
+            handlers: self.handlers.clone(),
+            handler_options: self.handler_options,
+            object: PhantomData,
+        }
+    }
+
     /// Returns the objects. Clones of the store keep the watch alive.
     pub fn store(&self) -> Store {
         self.watch.core.store().with_guard(self.watch.clone())
@@ -77,11 +152,11 @@ impl SharedInformer {
     }
 
     /// Returns the options of the watch.
-    pub fn options(&self) -> &WatchOptions {
+    pub fn options(&self) -> &CacheOptions {
         &self.watch.options
     }
 
-    /// Whether the first list has ended.
+    /// Returns whether the first list has ended.
     pub fn has_synced(&self) -> bool {
         self.watch.core.has_synced()
     }
@@ -91,13 +166,13 @@ impl SharedInformer {
         self.watch.core.synced().await;
     }
 
-    /// The resource version up to which everything has been seen, in all namespaces. Zero before the first lists have ended.
-    pub fn high_water_mark(&self) -> u64 {
+    /// Returns the resource version up to which the watch has seen every change, in all namespaces. Zero before the first lists have ended.
+    pub fn last_sync_resource_version(&self) -> u64 {
         self.watch.core.high_water_mark()
     }
 
-    /// A receiver that changes whenever a watch has seen more. The store is at least as new as
-    /// [`high_water_mark`](Self::high_water_mark) says.
+    /// Returns a receiver that changes whenever a watch has seen more. The store is at least as new as
+    /// [`last_sync_resource_version`](Self::last_sync_resource_version).
     pub fn progress(&self) -> watch::Receiver<u64> {
         self.watch.core.progress()
     }
@@ -107,9 +182,9 @@ impl SharedInformer {
         self.watch.core.seen(resource_version).await;
     }
 
-    /// Adds a named index over all objects. Returns whether there was none of that name; an existing one is kept.
+    /// Adds a named index over all objects. Returns false if an index has the name already: the existing index is kept.
     pub fn add_index(&self, name: &str, function: IndexFn) -> bool {
-        // Nothing is locked here while the index function and the listeners run: they may call back.
+        // No lock is held while the index function and the listeners run: both may call back.
         let added = self.watch.core.add_index(name, function.clone());
         if added {
             self.watch.indexes.lock().insert(name.to_owned(), function);
@@ -117,31 +192,42 @@ impl SharedInformer {
         added
     }
 
-    /// Adds a handler, which runs in a task of its own. It gets every object as an initial
-    /// [`Delta::Added`](windlass_cache::Delta::Added), then every change.
+    /// Calls a function with every change, without decoding the objects. The function runs in a task of its own, gets every object as an
+    /// initial [`Delta::Added`], then every change, in order, one call at a time. The function may return nothing, or a `Result<(), E>`.
+    ///
+    /// The function should do little, usually add a key to a queue. A function that falls behind by more than 1024 changes gets the latest
+    /// state of each object instead of every state, and never delays the cache or the remaining handlers.
+    ///
+    /// A change on which the function fails or panics is logged, counted, and repeated with back-off (from 100 ms to 1 minute), unless a
+    /// later change of the same object replaces the change. Changes of other objects go on meanwhile. If the object has been deleted, a
+    /// change on which the function panics is given up after some minutes.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
-    pub fn add_handler(&self, handler: impl DeltaHandler, options: HandlerOptions) -> HandlerRegistration {
+    pub fn subscribe<R: HandlerResult>(
+        &self,
+        handler: impl Fn(&Delta) -> R + Send + Sync + 'static,
+        options: HandlerOptions,
+    ) -> DeltaSubscription {
         let (guard, subscription) = self.watch.core.subscribe();
         let guard = Arc::new(guard);
         let delivery = Delivery {
-            handler: Arc::new(handler),
+            handler: Box::new(move |delta| handler(delta).into_result()),
             task: format!("handler of {}", self.watch.resource.plural),
             supervisor: self.watch.supervisor.clone(),
             resync: options.resync,
         };
         delivery.spawn(subscription, Arc::downgrade(&guard));
-        HandlerRegistration { guard, _watch: self.watch.clone() }
+        DeltaSubscription { guard, _watch: self.watch.clone() }
     }
 
-    /// Adds a callback for failures of the watch and for objects that could not be read. It is called from the watch's task: it
-    /// must be quick, and may call back into the informer.
+    /// Adds a callback for failures of the watch and for objects that could not be read. The watch's task calls the callback, which must be
+    /// quick and may call back into the informer.
     pub fn on_notice(&self, listener: impl Fn(&Notice) + Send + Sync + 'static) {
         self.watch.listeners.write().push(Arc::new(listener));
     }
 
-    /// Returns the last failure of the watch, until it has recovered.
+    /// Returns the last failure of a watch that has not recovered yet.
     pub fn last_failure(&self) -> Option<String> {
         self.failing().map(|failing| failing.last)
     }
@@ -151,12 +237,12 @@ impl SharedInformer {
         self.watch.log.failing()
     }
 
-    /// Returns what the informer has counted, and how large the cache is.
+    /// Returns the counters of the informer and the size of the cache.
     pub fn metrics(&self) -> InformerMetrics {
         self.watch.core.metrics()
     }
 
-    /// Has the watch list its kind again, at growing intervals, as long as the cache holds this object.
+    /// Lists the kind again, at growing intervals, as long as the cache holds this object.
     pub(crate) fn report_undecodable(&self, object: &RawObject) {
         let source = self.source_of(object.namespace());
         if let Some(objects) = source.and_then(|source| self.watch.undecodable.get(usize::from(source.0))) {
@@ -164,8 +250,8 @@ impl SharedInformer {
         }
     }
 
-    /// Whether both are clones of one informer.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    /// Returns whether both are clones of the same informer.
+    pub(crate) fn is_same<T>(&self, other: &SharedInformer<T>) -> bool {
         Arc::ptr_eq(&self.watch, &other.watch)
     }
 
@@ -187,7 +273,7 @@ impl CacheView for SharedInformer {
     }
 
     fn high_water_mark(&self, namespace: Option<&str>) -> u64 {
-        // What no watch serves is never seen, so there is nothing to wait for.
+        // A change of a namespace without a watch is never seen: the write is not waited for.
         self.source_of(namespace).map_or(u64::MAX, |source| self.watch.core.high_water_mark_of(source))
     }
 
@@ -211,7 +297,13 @@ impl CacheView for SharedInformer {
     }
 }
 
-impl std::fmt::Debug for SharedInformer {
+impl<K> Clone for SharedInformer<K> {
+    fn clone(&self) -> Self {
+        self.read_as()
+    }
+}
+
+impl<K> std::fmt::Debug for SharedInformer<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SharedInformer")
             .field("resource", &self.watch.resource.plural)
@@ -223,52 +315,14 @@ impl std::fmt::Debug for SharedInformer {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct HandlerOptions {
-    /// How often every object is delivered again, as an update that changes nothing. Default: never.
+    /// The period after which every object is delivered again, as an update without a change. Default: never.
     pub resync: Option<Duration>,
 }
 
 impl HandlerOptions {
-    /// Delivers every object again this often, as an update that changes nothing. Zero turns it off.
+    /// Delivers every object again this often, as an update without a change. Zero means never.
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = Some(period);
         self
-    }
-}
-
-/// A guard for a registered handler. Dropping the last clone removes the handler.
-#[derive(Clone)]
-pub struct HandlerRegistration {
-    guard: Arc<SubscriptionGuard>,
-    _watch: Arc<SharedWatch>,
-}
-
-impl HandlerRegistration {
-    /// Whether the whole initial list has been delivered to the handler.
-    pub fn has_synced(&self) -> bool {
-        self.guard.has_synced()
-    }
-
-    /// Waits until the whole initial list has been delivered to the handler.
-    pub fn synced(&self) -> impl Future<Output = ()> + Send + 'static {
-        self.guard.synced()
-    }
-
-    /// Delivers every object again.
-    pub fn resync(&self) {
-        self.guard.resync();
-    }
-
-    /// The number of changes that wait for the handler.
-    pub fn backlog(&self) -> usize {
-        self.guard.backlog()
-    }
-
-    /// Removes the handler, if this is the last clone.
-    pub fn remove(self) {}
-}
-
-impl std::fmt::Debug for HandlerRegistration {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HandlerRegistration").field("has_synced", &self.has_synced()).finish_non_exhaustive()
     }
 }

@@ -37,7 +37,7 @@ use crate::{
 /// let manager = Manager::from_config(ConfigSource::default())
 ///     .cluster(Cluster::from_config("edge", ConfigSource { context: Some("edge".to_owned()), ..ConfigSource::default() }))
 ///     .controller(
-///         Controller::of::<ConfigMap>(reconcile).watch(Watch::primary::<ConfigMap>().in_cluster("edge")),
+///         Controller::of::<ConfigMap>(reconcile).watch(Watch::primary(kind::<ConfigMap>()).in_cluster("edge")),
 ///     );
 /// # drop(manager);
 /// ```

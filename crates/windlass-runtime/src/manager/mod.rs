@@ -29,7 +29,7 @@ use windlass_webhook::ServerDefaults;
 pub use self::{
     cluster::Cluster,
     declarations::{ElectionDeclaration, MetricsDeclaration},
-    run_context::{RunContext, ShownQueue},
+    run_context::{QueueMetricsGuard, RunContext},
     runnable::{Group, Runnable},
     secure_metrics::SecureMetrics,
 };
@@ -38,7 +38,7 @@ use crate::{
     client::{ClientBuilder, ConfigSource},
     controller::{self, AnyController, Controller},
     env::Env,
-    error::{BoxError, Error, Result},
+    error::{Error, Result},
     events::EventsApi,
     handler::QueueKey,
     health::{Check, Health},
@@ -72,10 +72,10 @@ pub use crate::{observer::Reconciled, shutdown::Shutdown, webhook_declaration::W
 /// }
 /// ```
 ///
-/// Most operators take their flags from the command line instead, with `Manager::from_args` of the crate `windlass`.
+/// Most operators take flags from the command line instead, with `Manager::from_args` of the crate `windlass`.
 ///
 /// The parts start in this order: metrics and health endpoints, webhooks, caches, runnables of every replica, warm-up; then,
-/// when this replica leads if a leader is elected, the controllers. They stop in the reverse order, within 30 s in all.
+/// when this replica leads if a leader is elected, the controllers. The parts stop in the reverse order, within 30 s in all.
 pub struct Manager {
     target: Target,
     env: Env,
@@ -97,7 +97,7 @@ pub struct Manager {
     needs: Vec<Permission>,
     runnables: Vec<Runnable>,
     crds: Vec<CustomResourceDefinition>,
-    /// Whether the program asks for the CRDs to be applied at the start, and whether a flag says otherwise.
+    /// `(program, flag)`: true if the CRDs are applied at the start. The flag overrides the program.
     applies_crds: (bool, Option<bool>),
     samples: Vec<String>,
     pub(crate) webhook_servers: Vec<WebhookServerDeclaration>,
@@ -113,21 +113,21 @@ enum Target {
 
 type RunHook = Box<dyn FnOnce(Manager) -> BoxFuture<'static, Result<()>> + Send>;
 
-/// What a controller of a manager declares. See [`Manager::controllers`].
+/// The declaration of a controller of a manager. See [`Manager::controllers`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ControllerDeclaration {
     /// The controller's name.
     pub name: String,
-    /// The kinds that it watches, in the order in which they were declared.
+    /// The watched kinds, in the order of declaration.
     pub watches: Vec<ApiResource>,
 }
 
 impl Manager {
     /// Creates a manager that uses `client`, without metrics and health endpoints and without leader election.
     ///
-    /// A client that [`ClientBuilder`] did not build is wrapped. Reads see the writes of the wrapped client, which is the
-    /// one that contexts return.
+    /// A client that [`ClientBuilder`] did not build is wrapped. Reads see the writes of the wrapped client, which
+    /// contexts return.
     pub fn new(client: Client) -> Self {
         Self::to(Target::Client(client))
     }
@@ -168,7 +168,7 @@ impl Manager {
         }
     }
 
-    /// Uses another client than the one, or the configuration, that the manager was created with.
+    /// Replaces the client, or the configuration, of the manager.
     pub fn client(mut self, client: Client) -> Self {
         self.target = Target::Client(client);
         self
@@ -189,18 +189,8 @@ impl Manager {
         self
     }
 
-    /// Adds a function that runs on every replica until the shutdown. An error ends the manager.
-    pub fn runnable<F, Fut, E>(self, name: impl Into<String>, run: F) -> Self
-    where
-        F: FnOnce(RunContext) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<(), E>> + Send + 'static,
-        E: Into<BoxError>,
-    {
-        self.add_runnable(Runnable::new(name, run))
-    }
-
-    /// Adds a runnable.
-    pub fn add_runnable(mut self, runnable: Runnable) -> Self {
+    /// Adds a runnable: a function that runs until the shutdown. An error of the function ends the manager.
+    pub fn runnable(mut self, runnable: Runnable) -> Self {
         self.runnables.push(runnable);
         self
     }
@@ -237,12 +227,12 @@ impl Manager {
         self
     }
 
-    /// Whether the manager applies the CRDs at the start.
+    /// Returns whether the manager applies the CRDs at the start.
     pub fn applies_crds(&self) -> bool {
         self.applies_crds.1.unwrap_or(self.applies_crds.0)
     }
 
-    /// Adds sample objects of this operator, as YAML documents. The command `dev` applies them; the manager does not.
+    /// Adds sample objects of this operator, as YAML documents. The command `dev` applies the objects; the manager does not.
     pub fn sample(mut self, yaml: impl Into<String>) -> Self {
         self.samples.push(yaml.into());
         self
@@ -253,7 +243,7 @@ impl Manager {
         &self.samples
     }
 
-    /// Returns what the controllers declare.
+    /// Returns the declarations of the controllers.
     pub fn controllers(&self) -> Vec<ControllerDeclaration> {
         self.controllers
             .iter()
@@ -264,8 +254,7 @@ impl Manager {
             .collect()
     }
 
-    /// Sets where [`webhooks`](Self::webhooks) that are added later listen and find their certificate, unless they say
-    /// otherwise.
+    /// Sets the address and the certificate of [`webhooks`](Self::webhooks) that are added later and set neither.
     pub fn webhook_defaults(mut self, defaults: ServerDefaults) -> Self {
         self.webhook_defaults = defaults;
         self
@@ -279,7 +268,7 @@ impl Manager {
 
     /// Adds a further cluster, which controllers watch with [`Watch::in_cluster`](crate::Watch::in_cluster).
     ///
-    /// The manager does not start if two clusters have the same name, or if the configuration of one cannot be loaded.
+    /// The manager does not start if two clusters have the same name, or if the configuration of a cluster cannot be loaded.
     pub fn cluster(mut self, cluster: Cluster) -> Self {
         self.clusters.push(cluster);
         self
@@ -340,13 +329,13 @@ impl Manager {
         self
     }
 
-    /// Adds a check to `/healthz`. It fails when the process should be restarted.
+    /// Adds a check to `/healthz`. The check should fail when the process must be restarted.
     pub fn healthz_check(self, name: impl Into<String>, check: impl Check) -> Self {
         self.health.add_live(name, check);
         self
     }
 
-    /// Adds a check to `/readyz`. It fails while the process should get no traffic.
+    /// Adds a check to `/readyz`. The check should fail while the process must get no traffic.
     ///
     /// Every manager has the checks `informer-sync`, which fails until all caches have been filled once, and `tasks`, which
     /// fails while a background task is down after a panic.
@@ -366,7 +355,7 @@ impl Manager {
 
     /// Sets how long a watch may fail before the readiness check `watches` fails; `None` turns the check off. Default: 5 minutes.
     ///
-    /// Meanwhile, the controllers read objects as they were when the watch last worked. A watch works again with the next event or
+    /// Meanwhile, the controllers read the objects of the time when the watch last worked. A watch works again with the next event or
     /// bookmark; API servers send a bookmark each minute. A kind that the server no longer has fails no check. A replica that is not ready gets no
     /// requests of webhooks: turn the check off if the webhooks do not depend on the caches.
     pub fn stale_watches_fail_readiness_after(mut self, limit: Option<Duration>) -> Self {
@@ -394,16 +383,20 @@ impl Manager {
         &self.metrics
     }
 
-    /// Returns a handle that adds and stops controllers and runnables while the manager runs.
+    /// Returns a handle that adds and stops controllers, runnables and health checks while the manager runs.
     pub fn handle(&self) -> ManagerHandle {
-        ManagerHandle { changes: self.changes.0.clone(), metrics: self.metrics.clone() }
+        ManagerHandle {
+            changes: self.changes.0.clone(),
+            metrics: self.metrics.clone(),
+            health: self.health.clone(),
+        }
     }
 
     /// Makes [`run`](Self::run) call `hook` instead of running the manager.
     ///
     /// This is how a command line adds commands: the hook can print the manager's [`crds`](Self::crds) and end, or run the
     /// manager that it gets.
-    pub fn on_run<F, Fut>(mut self, hook: F) -> Self
+    pub fn before_start<F, Fut>(mut self, hook: F) -> Self
     where
         F: FnOnce(Self) -> Fut + Send + 'static,
         Fut: Future<Output = Result<()>> + Send + 'static,
@@ -425,9 +418,9 @@ impl Manager {
         self.run_until(stop).await
     }
 
-    /// Runs until `stop` completes, then stops gracefully. Ignores [`on_run`](Self::on_run).
+    /// Runs until `stop` completes, then stops gracefully. Ignores [`before_start`](Self::before_start).
     pub async fn run_until(self, stop: impl Future<Output = ()> + Send) -> Result<()> {
-        // Boxed: it is large, and every program holds it.
+        // Boxed: the future is large, and every program holds the future.
         Box::pin(RunningManager::start_and_stop(self, stop)).await
     }
 
@@ -446,7 +439,7 @@ enum Change {
     Stop { name: String, stopped: oneshot::Sender<Result<()>> },
 }
 
-/// Adds and stops controllers and runnables while the manager runs. Cheap to clone.
+/// Adds and stops controllers, runnables and health checks while the manager runs. Cheap to clone.
 ///
 /// ```
 /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -454,7 +447,7 @@ enum Change {
 /// # async fn reconcile(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> { Ok(Action::done()) }
 /// async fn restart(manager: windlass_runtime::manager::ManagerHandle) -> Result<()> {
 ///     manager.stop("configmap").await?;
-///     manager.add_controller(Controller::of::<ConfigMap>(reconcile).concurrency(8)).await
+///     manager.add_controller(Controller::of::<ConfigMap>(reconcile).max_concurrent_reconciles(8)).await
 /// }
 /// ```
 #[derive(Clone)]
@@ -462,10 +455,39 @@ pub struct ManagerHandle {
     changes: mpsc::UnboundedSender<Change>,
     /// Tells the manager apart from others in the process.
     metrics: Metrics,
+    health: Health,
 }
 
 impl ManagerHandle {
-    /// Starts a runnable, at once or when its group starts.
+    /// Adds a check to `/healthz`, also while the manager runs. A check replaces an earlier check of the same name.
+    pub fn add_healthz_check(&self, name: impl Into<String>, check: impl Check) {
+        self.health.add_live(name, check);
+    }
+
+    /// Adds a check to `/readyz`, also while the manager runs. A check replaces an earlier check of the same name.
+    ///
+    /// ```
+    /// # use windlass_runtime::{Manager, manager::ManagerHandle};
+    /// fn wait_for_store(manager: &ManagerHandle) {
+    ///     manager.add_readyz_check("store", || async { std::fs::metadata("/var/lib/backups").map(drop) });
+    /// }
+    /// # let _ = wait_for_store;
+    /// ```
+    pub fn add_readyz_check(&self, name: impl Into<String>, check: impl Check) {
+        self.health.add_ready(name, check);
+    }
+
+    /// Removes the check of this name from `/healthz`. Returns whether there was a check.
+    pub fn remove_healthz_check(&self, name: &str) -> bool {
+        self.health.remove_live(name)
+    }
+
+    /// Removes the check of this name from `/readyz`. Returns whether there was a check.
+    pub fn remove_readyz_check(&self, name: &str) -> bool {
+        self.health.remove_ready(name)
+    }
+
+    /// Starts a runnable, at once or when the group of the runnable starts.
     ///
     /// # Errors
     ///
@@ -474,22 +496,22 @@ impl ManagerHandle {
         self.send(Change::AddRunnable(runnable))
     }
 
-    /// Adds a controller. It starts when its caches are filled and, unless it runs
-    /// [on every replica](Controller::without_leader_election), when this replica leads. Returns when it is accepted.
+    /// Adds a controller, and returns when the manager has accepted the controller. The controller starts when the caches are filled and, unless
+    /// the controller runs [on every replica](Controller::without_leader_election), when this replica leads.
     ///
     /// # Errors
     ///
-    /// The controller's name is taken or invalid, a watch of it contradicts one of another controller, or the manager has ended.
-    /// If the server has to be asked for the scope of a kind, what that shows later ends the manager, as for a controller that was there
-    /// from the start.
+    /// The controller's name is taken or invalid, a watch contradicts a watch of an earlier controller, or the manager has ended.
+    /// If the server has to be asked for the scope of a kind, a later failure ends the manager, as for a controller of the start.
     pub async fn add_controller<Q: QueueKey>(&self, controller: Controller<Q>) -> Result<()> {
         let (added, accepted) = oneshot::channel();
         self.send(Change::AddController(Box::new(controller), added))?;
         accepted.await.map_err(|_| Error::stopped())?
     }
 
-    /// Stops the controller or the runnables of this name, and returns when they have ended. A reconcile under way is completed first;
-    /// after the [graceful shutdown timeout](Manager::graceful_shutdown_timeout) it is aborted. Caches without other users are dropped.
+    /// Stops the controller or the runnables of this name, and returns at the end of the stop. A reconcile under way is completed first;
+    /// after the [graceful shutdown timeout](Manager::graceful_shutdown_timeout) the reconcile is aborted. Caches without further users are
+    /// dropped.
     ///
     /// A reconcile that stops its own controller does not wait: the call returns at once, and the controller ends after the reconcile.
     ///

@@ -4,9 +4,11 @@ use std::{hash::Hash, sync::Arc};
 
 use kube_client::Client;
 use prometheus_client::metrics::counter::Counter;
+use serde::de::DeserializeOwned;
 use windlass_workqueue::WorkQueue;
 
 use crate::{
+    api_reader::ApiReader,
     cache_declaration::CacheDeclaration,
     context::Caches,
     env::Env,
@@ -14,6 +16,7 @@ use crate::{
     events::{Broadcaster, Recorder},
     informer::SharedInformerFactory,
     kind::Object,
+    kind_ref::IntoKind,
     lister::Lister,
     metrics::Metrics,
     reader::Reader,
@@ -31,6 +34,8 @@ pub struct RunContext {
     pub(crate) recorder: Recorder,
     /// The caches that the runnable declares.
     pub(crate) caches: Arc<Caches>,
+    /// Shares the watches of the manager. Its shutdown ends only what the runnable added.
+    informers: SharedInformerFactory,
 }
 
 impl RunContext {
@@ -51,13 +56,14 @@ impl RunContext {
             Caches::new(Reader::Runnable(runnable.to_owned()), own.writes.clone(), Arc::new(reporter));
         for cache in reads {
             let informer = cache.informer(&own.informers, &own.namespaces)?;
-            caches.declare(None, &informer)?;
+            caches.declare(cache.name.as_deref(), &informer)?;
         }
         Ok(Self {
             state: state.clone(),
             shutdown,
             recorder: own.recorder.named(runnable),
             caches: Arc::new(caches),
+            informers: SharedInformerFactory::sharing(&own.informers).build(),
         })
     }
 
@@ -71,6 +77,17 @@ impl RunContext {
         self.caches.lister::<K>()
     }
 
+    /// As [`lister`](Self::lister), of any [kind](crate::KindRef).
+    ///
+    /// # Errors
+    /// The runnable does not declare the kind with [`Runnable::reads_of`](crate::Runnable::reads_of).
+    pub fn lister_of<I>(&self, kind: I) -> Result<Lister<I::Object>>
+    where
+        I: IntoKind<Object: DeserializeOwned + Send + Sync + 'static>,
+    {
+        self.caches.lister_of(&kind.into_kind())
+    }
+
     /// Returns the shutdown signal.
     pub fn shutdown(&self) -> &Shutdown {
         &self.shutdown
@@ -79,6 +96,11 @@ impl RunContext {
     /// Returns the manager's client.
     pub fn client(&self) -> &Client {
         &self.state.own.client
+    }
+
+    /// Returns a reader of the API server, for reads that no cache answers.
+    pub fn api_reader(&self) -> ApiReader {
+        ApiReader::new(self.client().clone())
     }
 
     /// Returns the recorder of events about objects. The component of the events is the name of the runnable, unless
@@ -92,9 +114,10 @@ impl RunContext {
         &self.state.own.events
     }
 
-    /// Returns the caches, which the controllers share.
+    /// Returns an informer factory that shares the watches of the manager. The informers and event handlers that are added with the
+    /// factory end with the runnable.
     pub fn informers(&self) -> &SharedInformerFactory {
-        &self.state.own.informers
+        &self.informers
     }
 
     /// Returns the client of a further [`Cluster`](super::Cluster).
@@ -110,15 +133,15 @@ impl RunContext {
         &self.state.metrics
     }
 
-    /// Shows the metrics of a work queue of your own beside those of the controllers, as `workqueue_*` with the queue's
-    /// [name](WorkQueue::name), until the returned guard is dropped. A queue replaces another one of its name.
-    pub fn show_queue<K>(&self, queue: &WorkQueue<K>) -> ShownQueue
+    /// Adds the metrics of a work queue of your own to the metrics of the controllers' queues, as `workqueue_*` with the queue's
+    /// [name](WorkQueue::name), until the returned guard is dropped. A queue replaces another queue of the same name.
+    pub fn register_queue_metrics<K>(&self, queue: &WorkQueue<K>) -> QueueMetricsGuard
     where
         K: Clone + Eq + Hash + Send + Sync + 'static,
     {
-        let (name, shown) = (queue.name().to_owned(), queue.clone());
-        self.state.queues.add(&name, move || shown.metrics());
-        ShownQueue { name, state: self.state.clone() }
+        let (name, queue) = (queue.name().to_owned(), queue.clone());
+        self.state.queues.add(&name, move || queue.metrics());
+        QueueMetricsGuard { name, state: self.state.clone() }
     }
 
     /// Returns the source of wall-clock time and randomness.
@@ -127,21 +150,21 @@ impl RunContext {
     }
 }
 
-/// A guard for a queue whose metrics are [shown](RunContext::show_queue). Dropping it hides them.
-#[must_use = "the metrics are shown until this is dropped"]
-pub struct ShownQueue {
+/// A guard of [registered](RunContext::register_queue_metrics) metrics of a queue. Dropping the guard removes the metrics.
+#[must_use = "dropping the guard removes the metrics"]
+pub struct QueueMetricsGuard {
     name: String,
     state: Arc<SharedState>,
 }
 
-impl Drop for ShownQueue {
+impl Drop for QueueMetricsGuard {
     fn drop(&mut self) {
         self.state.queues.remove(&self.name);
     }
 }
 
-impl std::fmt::Debug for ShownQueue {
+impl std::fmt::Debug for QueueMetricsGuard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("ShownQueue").field(&self.name).finish()
+        f.debug_tuple("QueueMetricsGuard").field(&self.name).finish()
     }
 }

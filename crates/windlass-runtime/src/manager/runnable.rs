@@ -1,4 +1,4 @@
-//! What a manager starts and stops, in groups.
+//! The parts that a manager starts and stops, in groups.
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -14,26 +14,27 @@ use super::RunContext;
 use crate::{
     cache_declaration::CacheDeclaration,
     error::BoxError,
-    informer::{SharedInformerFactory, WatchOptions},
+    informer::{CacheOptions, SharedInformerFactory},
     kind::Object,
+    kind_ref::{IntoKind, kind},
     permission::Permission,
     shared_state::SharedState,
     shutdown::Shutdown,
     supervisor::panic_message,
 };
 
-/// The time that an aborted task may take to end. A task can only be aborted when it awaits something.
+/// The time that an aborted task may take to end. A task can only be aborted at an await point.
 const ABORT_LIMIT: Duration = Duration::from_secs(1);
 
-/// How often the log says which caches a runnable waits for.
+/// The interval of log lines that name the caches a runnable waits for.
 const CACHE_REPORT: Duration = Duration::from_secs(10);
 
 /// When a runnable is started. Groups are started in this order and stopped in the reverse order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
-    /// Metrics and health endpoints, which report on everything else.
+    /// Metrics and health endpoints, which report on all other parts.
     Http,
-    /// Webhooks. They start before the caches, because a list may need a conversion webhook.
+    /// Webhooks. Webhooks start before the caches, because a list may need a conversion webhook.
     Webhooks,
     /// Everything else that runs on every replica.
     Others,
@@ -45,13 +46,13 @@ impl Group {
     pub(super) const ALL: [Self; 4] = [Self::Http, Self::Webhooks, Self::Others, Self::LeaderElected];
 }
 
-/// A part of an operator that runs until it is told to stop, or until it is done.
+/// A part of an operator that runs until the shutdown, or until the work is done.
 ///
 /// An error or a panic ends the manager.
 pub struct Runnable {
     pub(super) name: String,
     pub(super) group: Group,
-    /// The controller that it belongs to.
+    /// The controller that the runnable belongs to.
     pub(super) part_of: Option<String>,
     pub(super) needs_caches: bool,
     pub(super) needs: Vec<Permission>,
@@ -68,7 +69,7 @@ enum Run {
 type RunFuture = BoxFuture<'static, Result<(), BoxError>>;
 
 impl Runnable {
-    /// Wraps a function. It runs on every replica unless [`group`](Self::group) says otherwise.
+    /// Wraps a function. The function runs on every replica unless [`group`](Self::group) selects the leader.
     pub fn new<F, Fut, E>(name: impl Into<String>, run: F) -> Self
     where
         F: FnOnce(RunContext) -> Fut + Send + 'static,
@@ -132,13 +133,13 @@ impl Runnable {
         })
     }
 
-    /// Sets when it is started and stopped.
+    /// Sets when the runnable is started and stopped.
     pub fn group(mut self, group: Group) -> Self {
         self.group = group;
         self
     }
 
-    /// Starts it without waiting for caches.
+    /// Starts the runnable without waiting for caches.
     ///
     /// By default, a runnable of [`Group::Others`] or [`Group::LeaderElected`] starts when the first lists of all watches that there are
     /// have ended.
@@ -147,13 +148,13 @@ impl Runnable {
         self
     }
 
-    /// Declares a right that it needs, for [`Manager::permissions`](crate::Manager::permissions).
+    /// Declares a right that the runnable needs, for [`Manager::permissions`](crate::Manager::permissions).
     pub fn needs(mut self, permission: Permission) -> Self {
         self.needs.push(permission);
         self
     }
 
-    /// Declares a cache of a kind, which [`RunContext::lister`] reads, and the rights to list and watch the kind.
+    /// Declares a cache of a kind for [`RunContext::lister`], and the rights to list and watch the kind.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Node;
@@ -167,12 +168,13 @@ impl Runnable {
     /// # drop(count);
     /// ```
     pub fn reads<K: Object + Resource<DynamicType = ()>>(self) -> Self {
-        self.reads_with::<K>(WatchOptions::new())
+        self.reads_of(kind::<K>(), CacheOptions::new())
     }
 
-    /// As [`reads`](Self::reads), with namespaces, selectors, indexes and other options of the cache.
-    pub fn reads_with<K: Object + Resource<DynamicType = ()>>(self, options: WatchOptions) -> Self {
-        self.reads_cache(CacheDeclaration::of::<K>(options))
+    /// As [`reads`](Self::reads), of any [kind](crate::KindRef), with namespaces, selectors, indexes and other options of the cache.
+    /// [`RunContext::lister_of`] reads the cache.
+    pub fn reads_of(self, kind: impl IntoKind, options: CacheOptions) -> Self {
+        self.reads_cache(CacheDeclaration::new(kind, options))
     }
 
     pub(crate) fn reads_cache(mut self, cache: CacheDeclaration) -> Self {
@@ -180,25 +182,25 @@ impl Runnable {
         self
     }
 
-    /// Returns the declared rights, with those of the caches.
+    /// Returns the declared rights, with the rights of the caches.
     pub(super) fn permissions(&self) -> impl Iterator<Item = Permission> {
         let caches = self.reads.iter().flat_map(CacheDeclaration::permissions);
         self.needs.iter().cloned().chain(caches)
     }
 
-    /// Makes it part of a controller, with which it is stopped.
+    /// Makes the runnable part of a controller. Both are stopped together.
     pub(super) fn part_of(mut self, controller: &str) -> Self {
         self.part_of = Some(controller.to_owned());
         self.without_caches()
     }
 
-    /// The name by which it is stopped.
+    /// Returns the name by which the runnable is stopped.
     pub(super) fn part(&self) -> &str {
         self.part_of.as_deref().unwrap_or(&self.name)
     }
 }
 
-/// A runnable that ended before it was told to stop.
+/// A runnable that ended before the shutdown.
 pub(super) struct Ended {
     pub(super) group: Group,
     pub(super) task: Id,
@@ -227,7 +229,7 @@ struct Member {
 pub(super) struct StoppedGroup {
     /// The members that did not end by the deadline and were aborted.
     pub(super) aborted: Vec<String>,
-    /// Whether some of their code still runs: it blocks its thread, so it cannot be aborted.
+    /// True if a member still runs because the member blocks a thread and cannot be aborted.
     pub(super) still_running: bool,
 }
 
@@ -236,7 +238,7 @@ impl RunningGroup {
         Self { shutdown: Shutdown::new(), tasks: JoinSet::new(), members: BTreeMap::new(), ended }
     }
 
-    /// Starts a runnable. One that is stopped alone may take `grace` to end; then it is aborted.
+    /// Starts a runnable. A runnable that `ManagerHandle::stop` stops is aborted after `grace`.
     pub(super) fn start(&mut self, runnable: Runnable, state: &Arc<SharedState>, grace: Option<Duration>) {
         let part = runnable.part().to_owned();
         let Runnable { name, run, needs_caches, reads, group, .. } = runnable;
@@ -273,7 +275,7 @@ impl RunningGroup {
         self.members.insert(task.id(), Member { name, part, shutdown });
     }
 
-    /// Asks the members of one part to stop. Returns how many there are.
+    /// Asks the members of a part to stop. Returns the number of members.
     pub(super) fn stop_part(&mut self, part: &str) -> usize {
         let members = self.members.values().filter(|member| member.part == part);
         members.map(|member| member.shutdown.request()).count()
@@ -284,7 +286,7 @@ impl RunningGroup {
         self.members.remove(&task);
     }
 
-    /// Whether members of a part run.
+    /// Returns whether members of a part run.
     pub(super) fn runs(&self, part: &str) -> bool {
         self.members.values().any(|member| member.part == part)
     }
@@ -296,9 +298,9 @@ impl RunningGroup {
         }
     }
 
-    /// Asks all members to stop, waits for them, and aborts those that have not ended by the deadline.
+    /// Asks all members to stop, waits for the members, and aborts the members that have not ended by the deadline.
     ///
-    /// Returns when no task of the group runs any more, unless one blocks its thread.
+    /// Returns when no task of the group runs any more, unless a task blocks a thread.
     pub(super) async fn stop(&mut self, deadline: Option<Instant>) -> StoppedGroup {
         self.shutdown.request();
         match deadline {
@@ -341,7 +343,7 @@ fn ended_id(ended: Result<(Id, ()), JoinError>) -> Id {
     }
 }
 
-/// Runs a member. Returns `None` if it was asked alone to stop, and did not within `grace`.
+/// Runs a member. Returns `None` if only this member was asked to stop and did not stop within `grace`.
 async fn stopped_alone<F: Future>(
     mut run: std::pin::Pin<&mut F>,
     own: &Shutdown,

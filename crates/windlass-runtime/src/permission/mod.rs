@@ -37,7 +37,7 @@ pub use self::{
 };
 use crate::{
     events::EventsApi,
-    informer::WatchOptions,
+    informer::CacheOptions,
     kind::{Kind, Object},
 };
 
@@ -213,11 +213,11 @@ impl Permission {
     }
 
     /// The rights of a watch: `list` and `watch`. A server that streams lists is not asked to `list`.
-    pub(crate) fn of_watch(kind: &Kind, options: &WatchOptions) -> [Self; 2] {
+    pub(crate) fn of_watch(kind: &Kind, options: &CacheOptions) -> [Self; 2] {
         [Self::of_watched(kind, options, Verb::List).optional(), Self::of_watched(kind, options, Verb::Watch)]
     }
 
-    fn of_watched(kind: &Kind, options: &WatchOptions, verb: Verb) -> Self {
+    fn of_watched(kind: &Kind, options: &CacheOptions, verb: Verb) -> Self {
         let mut permission = Self::to_resource(&kind.resource, [verb]);
         if kind.namespaced == Some(false) {
             permission.scope = Scope::Cluster;

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{Access, Denial, Permission, Permissions, Verb};
 use crate::{
     Action, Context, Controller, Manager, ObjectKey, Result, Watch, events::EventsApi,
-    informer::WatchOptions, leader_election::LeaderElection, manager::Runnable,
+    informer::CacheOptions, kind, leader_election::LeaderElection, manager::Runnable,
 };
 
 async fn reconcile(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> {
@@ -77,14 +77,14 @@ async fn watches_events_and_the_lease_follow_from_the_manager() {
 async fn a_manager_of_some_namespaces_needs_roles_there() {
     let controller = Controller::of::<ConfigMap>(reconcile)
         .watches::<Node>(|_, _| Ok(Vec::new()))
-        .watch(Watch::owned::<Secret>().options(WatchOptions::new().namespaces(["vault"])))
+        .watch(Watch::owned(kind::<Secret>()).options(CacheOptions::new().namespaces(["vault"])))
         .needs(Permission::to::<Pod>([Verb::Get]).named("b").named("a").in_operator_namespace());
     let manager = manager()
         .controller(controller)
         .namespaces(["a", "b"])
         .events_api(EventsApi::EventsV1)
         .needs(Permission::to_url("/metrics", [Verb::Get]))
-        .add_runnable(
+        .runnable(
             Runnable::new("sync", |_| async { Ok::<_, crate::Error>(()) })
                 .needs(Permission::to::<Secret>([Verb::Get]).named("key").in_namespace("vault")),
         );
@@ -130,7 +130,7 @@ async fn kinds_outside_of_namespaces_are_in_the_cluster_role() {
         kind: "Any".to_owned(),
         plural: plural.to_owned(),
     };
-    let watch = |group, plural| Watch::dynamic(resource(group, plural), |_, _| Ok(Vec::new()));
+    let watch = |group, plural| Watch::reads_only(resource(group, plural));
     let controller = Controller::of::<ConfigMap>(reconcile)
         .watch(watch("storage.k8s.io", "storageclasses"))
         .watch(watch("example.com", "sites"))

@@ -11,7 +11,7 @@ use tokio::{sync::mpsc, time::sleep};
 use super::{Source, SourceContext};
 use crate::{
     error::{Error, Result},
-    handler::{MapContext, QueueKey},
+    handler::{HandlerContext, QueueKey},
 };
 
 /// The number of events that an [`EventSender`] holds until the controller takes them, as in controller-runtime.
@@ -57,7 +57,7 @@ pub struct EventStream<T, Q: QueueKey> {
 
 type EventPredicate<T> = Box<dyn Fn(&T) -> bool + Send + Sync>;
 
-type Mapper<T, Q> = Arc<dyn Fn(&T, &MapContext) -> Result<Vec<Q>> + Send + Sync>;
+type Mapper<T, Q> = Arc<dyn Fn(&T, &HandlerContext) -> Result<Vec<Q>> + Send + Sync>;
 
 impl<T: Send + Sync + 'static, Q: QueueKey> EventStream<T, Q> {
     /// Maps the events of a stream. If the stream panics, the controller and with it the manager end: a stream cannot be restarted.
@@ -67,14 +67,14 @@ impl<T: Send + Sync + 'static, Q: QueueKey> EventStream<T, Q> {
     /// to be mapped again, no new events are taken, and an event is given up after ten failures in about five seconds.
     pub fn new(
         events: impl Stream<Item = T> + Send + 'static,
-        mapper: impl Fn(&T, &MapContext) -> Result<Vec<Q>> + Send + Sync + 'static,
+        mapper: impl Fn(&T, &HandlerContext) -> Result<Vec<Q>> + Send + Sync + 'static,
     ) -> Self {
         Self { events: events.boxed(), mapper: Arc::new(mapper), predicates: Vec::new() }
     }
 
     /// Maps the events that are sent. 1024 events wait until the controller takes them; then a sender waits.
     pub fn channel(
-        mapper: impl Fn(&T, &MapContext) -> Result<Vec<Q>> + Send + Sync + 'static,
+        mapper: impl Fn(&T, &HandlerContext) -> Result<Vec<Q>> + Send + Sync + 'static,
     ) -> (EventSender<T>, Self) {
         let (sender, receiver) = mpsc::channel(CHANNEL);
         let events = stream::unfold(receiver, |mut receiver| async move {

@@ -23,7 +23,7 @@ pub use self::{
 };
 use crate::{
     env::Env,
-    handler::{MapContext, QueueKey},
+    handler::{HandlerContext, QueueKey},
     supervisor::Supervisor,
 };
 
@@ -39,7 +39,7 @@ pub struct Source<Q: QueueKey> {
 pub(crate) struct SourceContext<Q: QueueKey> {
     pub(crate) controller: String,
     pub(crate) queue: WorkQueue<Q>,
-    pub(crate) map: MapContext,
+    pub(crate) map: HandlerContext,
     pub(crate) supervisor: Supervisor,
     pub(crate) env: Env,
     /// Counts the events that are given up.

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep_until};
 use super::{Source, SourceContext, lengthened};
 use crate::{
     error::{BoxError, Result},
-    handler::{MapContext, QueueKey},
+    handler::{HandlerContext, QueueKey},
 };
 
 /// The shortest period.
@@ -37,16 +37,16 @@ pub struct Timer<Q: QueueKey> {
     keys: Keys<Q>,
 }
 
-type Keys<Q> = Arc<dyn Fn(&MapContext) -> std::result::Result<Vec<Q>, BoxError> + Send + Sync>;
+type Keys<Q> = Arc<dyn Fn(&HandlerContext) -> std::result::Result<Vec<Q>, BoxError> + Send + Sync>;
 
 impl<Q: QueueKey> Timer<Q> {
     /// Calls `keys` every `period`, and enqueues what it returns. An error is logged, and a panic logged and counted; the next tick comes
     /// in any case.
     pub fn every(
         period: Duration,
-        keys: impl Fn(&MapContext) -> Result<Vec<Q>> + Send + Sync + 'static,
+        keys: impl Fn(&HandlerContext) -> Result<Vec<Q>> + Send + Sync + 'static,
     ) -> Self {
-        let keys = Arc::new(move |cx: &MapContext| keys(cx).map_err(Into::into));
+        let keys = Arc::new(move |cx: &HandlerContext| keys(cx).map_err(Into::into));
         Self { period: period.max(SHORTEST), jitter: 0.0, keys }
     }
 

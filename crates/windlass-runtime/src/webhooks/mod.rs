@@ -67,7 +67,7 @@ impl Manager {
         };
         let runnable = needed.into_iter().fold(Runnable::new("webhooks", run), Runnable::needs);
         let runnable = reads.into_iter().fold(runnable, Runnable::reads_cache);
-        self.add_runnable(runnable.group(Group::Webhooks)).readyz_check("webhook", move || {
+        self.runnable(runnable.group(Group::Webhooks)).readyz_check("webhook", move || {
             let checked = match check.get() {
                 Some(check) => check(),
                 None => Err("webhook server has not been started yet".to_owned()),

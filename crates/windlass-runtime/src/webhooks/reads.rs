@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use kube_client::Client;
 use kube_core::Resource;
+use serde::de::DeserializeOwned;
 use windlass_webhook::{AdmissionContext, AdmissionWebhook, Denial, Webhooks};
 
 use crate::{
     cache_declaration::CacheDeclaration,
     context::Caches,
     error::{Error, Result},
-    informer::WatchOptions,
+    informer::CacheOptions,
     kind::Object,
+    kind_ref::{IntoKind, kind},
     lister::Lister,
     permission::Permission,
 };
@@ -22,12 +24,13 @@ pub trait AdmissionWebhookExt: Sized {
     /// watch the kind.
     #[must_use]
     fn reads<K: Object + Resource<DynamicType = ()>>(self) -> Self {
-        self.reads_with::<K>(WatchOptions::new())
+        self.reads_of(kind::<K>(), CacheOptions::new())
     }
 
-    /// As [`reads`](Self::reads), with namespaces, selectors, indexes and other options of the cache.
+    /// As [`reads`](Self::reads), of any [kind](crate::KindRef), with namespaces, selectors, indexes and other options of the cache.
+    /// [`AdmissionContext::lister_of`](AdmissionContextExt::lister_of) reads the cache.
     #[must_use]
-    fn reads_with<K: Object + Resource<DynamicType = ()>>(self, options: WatchOptions) -> Self;
+    fn reads_of(self, kind: impl IntoKind, options: CacheOptions) -> Self;
 
     /// Declares a right that requests of the [client](AdmissionContextExt::client) need.
     #[must_use]
@@ -35,8 +38,8 @@ pub trait AdmissionWebhookExt: Sized {
 }
 
 impl AdmissionWebhookExt for AdmissionWebhook {
-    fn reads_with<K: Object + Resource<DynamicType = ()>>(mut self, options: WatchOptions) -> Self {
-        declarations(&mut self).reads.push(CacheDeclaration::of::<K>(options));
+    fn reads_of(mut self, kind: impl IntoKind, options: CacheOptions) -> Self {
+        declarations(&mut self).reads.push(CacheDeclaration::new(kind, options));
         self
     }
 
@@ -86,6 +89,14 @@ pub trait AdmissionContextExt {
     /// The webhook does not declare the kind with [`reads`](AdmissionWebhookExt::reads), or no manager serves the webhook.
     fn lister<K: Object>(&self) -> impl Future<Output = Result<Lister<K>>> + Send;
 
+    /// As [`lister`](Self::lister), of any [kind](crate::KindRef).
+    ///
+    /// # Errors
+    /// The webhook does not declare the kind with [`reads_of`](AdmissionWebhookExt::reads_of), or no manager serves the webhook.
+    fn lister_of<I>(&self, kind: I) -> impl Future<Output = Result<Lister<I::Object>>> + Send
+    where
+        I: IntoKind<Object: DeserializeOwned + Send + Sync + 'static>;
+
     /// Returns the manager's client. Declare the rights of requests with [`needs`](AdmissionWebhookExt::needs).
     ///
     /// # Errors
@@ -98,6 +109,18 @@ impl AdmissionContextExt for AdmissionContext {
         let lister = cluster_of(self)?.caches.lister::<K>()?;
         lister.synced().await;
         Ok(lister)
+    }
+
+    fn lister_of<I>(&self, kind: I) -> impl Future<Output = Result<Lister<I::Object>>> + Send
+    where
+        I: IntoKind<Object: DeserializeOwned + Send + Sync + 'static>,
+    {
+        let kind = kind.into_kind();
+        async move {
+            let lister = cluster_of(self)?.caches.lister_of(&kind)?;
+            lister.synced().await;
+            Ok(lister)
+        }
     }
 
     fn client(&self) -> Result<&Client> {

@@ -26,7 +26,8 @@ use windlass_apply::{
     meta::v1::label_selector,
 };
 use windlass_runtime::{
-    Action, Context, Controller, Error, Manager, ObjectKey, ObjectKeyExt as _, Result, owner::Owned as _,
+    Action, Context, Controller, Error, Manager, ObjectKey, ObjectKeyExt as _, OperationResult, Result, kind,
+    owner::Owned as _,
 };
 use windlass_test::eventually;
 
@@ -106,7 +107,8 @@ async fn only_what_was_set_is_sent_and_owned() -> Result<()> {
     let writer = Writer::<Secret>::new(&server, "writer").await;
     let deployments: Api<Deployment> = Api::namespaced(server.client.clone(), &server.namespace);
     let created = writer.cx.apply(&web(&server, "web").label("old", "1")).await?;
-    assert!(created.sent && created.labels().contains_key("old"));
+    assert_eq!(created.operation, OperationResult::Created);
+    assert!(created.labels().contains_key("old"));
     writer.cx.apply(&web(&server, "web")).await?;
     let now = deployments.get("web").await?;
     assert!(!now.labels().contains_key("old"), "a field that is missing now is removed");
@@ -138,7 +140,7 @@ async fn a_conflict_names_the_owner_of_each_field() -> Result<()> {
 
     let ours = config_map("c", &server.namespace);
     let ours = ours.data([("a", "ours"), ("b", "ours"), ("c", "ours"), ("d", "ours"), ("same", "x")]);
-    let error = cx.apply(&ours).without_force().await.expect_err("a conflict");
+    let error = cx.apply(&ours).force(false).await.expect_err("a conflict");
     assert!(error.is_conflict() && error.is_field_conflict());
     let owners: Vec<_> = error
         .field_conflicts()
@@ -200,7 +202,7 @@ async fn two_writers_of_one_status_do_not_overwrite_each_other() -> Result<()> {
 
     let sent = certificates.applies();
     let again = certificates.cx.apply_status(&site().status(WebsiteStatus::apply())).await?;
-    assert!(!again.sent);
+    assert!(!again.operation.is_written());
     assert_eq!(certificates.applies(), sent, "the same status is not sent again");
     replicas.running.stop().await?;
     certificates.running.stop().await
@@ -230,11 +232,11 @@ async fn the_same_configuration_is_not_sent_again_unless_the_object_changed() ->
 
     // The watch does not show the object yet; the overlay does.
     writer.faults.hold_watches();
-    assert!(cx.apply(&web(&server, "web")).await?.sent);
-    assert!(!cx.apply(&web(&server, "web")).await?.sent, "before the watch has seen it");
+    assert!(cx.apply(&web(&server, "web")).await?.operation.is_written());
+    assert!(!cx.apply(&web(&server, "web")).await?.operation.is_written(), "before the watch has seen it");
     writer.faults.release_watches();
     let unchanged = cx.apply(&web(&server, "web")).await?;
-    assert!(!unchanged.sent);
+    assert!(!unchanged.operation.is_written());
     assert_eq!(
         unchanged.spec.as_ref().and_then(|spec| spec.replicas),
         Some(3),
@@ -247,18 +249,18 @@ async fn the_same_configuration_is_not_sent_again_unless_the_object_changed() ->
     deployments.patch_status("web", &PatchParams::default(), &status).await?;
     cached(cx, &key, |web| web.status.as_ref().is_some_and(|status| status.observed_generation == Some(1)))
         .await;
-    assert!(!cx.apply(&web(&server, "web")).await?.sent);
+    assert!(!cx.apply(&web(&server, "web")).await?.operation.is_written());
 
     // A change of a field is repaired.
     merge(json!({ "spec": { "replicas": 9 } })).await;
     cached(cx, &key, |web| web.spec.as_ref().and_then(|spec| spec.replicas) == Some(9)).await;
     let repaired = cx.apply(&web(&server, "web")).await?;
     assert_eq!(repaired.spec.as_ref().and_then(|spec| spec.replicas), Some(3));
-    assert!(repaired.sent && !cx.apply(&web(&server, "web")).await?.sent);
+    assert!(repaired.operation.is_written() && !cx.apply(&web(&server, "web")).await?.operation.is_written());
 
     // Another configuration is sent.
-    assert!(cx.apply(&web(&server, "web").replicas(4)).await?.sent);
-    assert!(cx.apply(&web(&server, "web")).await?.sent);
+    assert!(cx.apply(&web(&server, "web").replicas(4)).await?.operation.is_written());
+    assert!(cx.apply(&web(&server, "web")).await?.operation.is_written());
     assert_eq!(writer.applies(), 4);
 
     // An object that was replaced is another one.
@@ -277,7 +279,7 @@ async fn the_same_configuration_is_not_sent_again_unless_the_object_changed() ->
     eventually(SOON, gone).await;
     let new = deployments.create(&PostParams::default(), &copy).await?;
     cached(cx, &key, |web| web.uid() == new.uid()).await;
-    assert!(cx.apply(&web(&server, "web")).await?.sent);
+    assert!(cx.apply(&web(&server, "web")).await?.operation.is_written());
     writer.running.stop().await
 }
 
@@ -286,7 +288,14 @@ async fn a_kind_that_is_not_cached_is_always_sent() -> Result<()> {
     let server = TestServer::start().await;
     let writer = Writer::<Secret>::new(&server, "writer").await;
     for _ in 0..2 {
-        assert!(writer.cx.apply(&config_map("c", &server.namespace).data([("a", "1")])).await?.sent);
+        assert!(
+            writer
+                .cx
+                .apply(&config_map("c", &server.namespace).data([("a", "1")]))
+                .await?
+                .operation
+                .is_written()
+        );
     }
     assert_eq!(writer.applies(), 2);
     writer.running.stop().await
@@ -308,7 +317,11 @@ async fn typed_and_dynamic_kinds_in_several_namespaces() -> Result<()> {
             dynamic.data = json!({ "spec": { "replicas": 2 } });
             let dynamic = cx.apply(&dynamic.label("l", "m")).await?;
             assert_eq!(dynamic.labels()["l"], "m");
-            assert_eq!([typed.sent, map.sent, dynamic.sent], [round == 0; 3], "{namespace} {round}");
+            assert_eq!(
+                [typed.operation.is_written(), map.operation.is_written(), dynamic.operation.is_written()],
+                [round == 0; 3],
+                "{namespace} {round}"
+            );
             assert_eq!(typed.namespace().as_ref(), Some(namespace));
         }
     }
@@ -335,10 +348,10 @@ async fn subresources_are_applied() -> Result<()> {
     let deployments: Api<Deployment> = Api::namespaced(server.client.clone(), &server.namespace);
     deployments.patch("web", &PatchParams::apply("other"), &Patch::Apply(&web(&server, "web"))).await?;
     let two = scale("web", &server.namespace).spec(scale_spec().replicas(2));
-    let error = writer.cx.apply_subresource::<Deployment, _>("scale", &two).without_force().await;
+    let error = writer.cx.apply_subresource(kind::<Deployment>(), "scale", &two).force(false).await;
     let error = error.expect_err("another manager owns the replicas");
     assert_eq!(error.field_conflicts()[0].manager, "other");
-    let scaled = writer.cx.apply_subresource::<Deployment, _>("scale", &two).await?;
+    let scaled = writer.cx.apply_subresource(kind::<Deployment>(), "scale", &two).await?;
     assert_eq!(scaled.spec.as_ref().and_then(|spec| spec.replicas), Some(2));
     let now = deployments.get("web").await?;
     assert_eq!(now.spec.as_ref().and_then(|spec| spec.replicas), Some(2));

@@ -13,9 +13,10 @@ use kube_core::{
 use serde_json::json;
 use tokio::sync::mpsc;
 use windlass_runtime::{
-    Action, Context, Controller, Error, Manager, ObjectKey, ObjectKeyExt, Permission, Predicate, Result,
-    Verb, Watch,
-    informer::{IndexFn, WatchOptions},
+    Action, Context, Controller, Error, KindRef, Manager, ObjectKey, ObjectKeyExt, Permission, Predicate,
+    Result, Verb, Watch,
+    informer::{CacheOptions, IndexFn},
+    kind,
     owner::Owned,
 };
 use windlass_test::{TestCluster, eventually, stretched};
@@ -102,17 +103,16 @@ struct Case {
 }
 
 impl Case {
-    fn options(selected: Selected, access: Access) -> WatchOptions {
-        let options = WatchOptions::new().index(
+    fn options(selected: Selected) -> CacheOptions {
+        let options = CacheOptions::new().index(
             "app",
             IndexFn::new(|object| object.label("app").map(str::to_owned).into_iter().collect()),
         );
-        let options = match selected {
+        match selected {
             Selected::All => options,
             Selected::ByLabel => options.label_selector("app".parse().expect("a selector")),
             Selected::ByField => options.field_selector("metadata.name!=other"),
-        };
-        if access == Access::Metadata { options.metadata_only() } else { options }
+        }
     }
 
     /// The names and labels of namespace `a`, while no watch changes the cache.
@@ -134,13 +134,9 @@ impl Case {
         match self.access {
             Access::Typed => read_with(owner, &self.cx.lister::<Secret>().expect("declared")),
             Access::Metadata => {
-                let lister = self.cx.metadata_lister::<Secret>().expect("declared");
-                read_with::<PartialObjectMeta<Secret>>(owner, &lister)
+                read_with(owner, &self.cx.lister::<PartialObjectMeta<Secret>>().expect("declared"))
             }
-            Access::Dynamic => {
-                let lister = self.cx.lister_dynamic::<DynamicObject>(&self.resource).expect("declared");
-                read_with(owner, &lister)
-            }
+            Access::Dynamic => read_with(owner, &self.cx.lister_of(&self.resource).expect("declared")),
         }
     }
 
@@ -157,7 +153,7 @@ impl Case {
         let key = ObjectKey::namespaced("a", name);
         let patch = Patch::Merge(json!({ "metadata": { "labels": { "app": app } } }));
         if self.access == Access::Dynamic {
-            return self.cx.patch_dynamic::<DynamicObject, _>(&self.resource, &key, &patch).await.map(drop);
+            return self.cx.patch_of(&self.resource, &key, &patch).await.map(drop);
         }
         self.cx.patch::<Secret, _>(&key, &patch).await.map(drop)
     }
@@ -185,9 +181,9 @@ where
         lines
     };
     let agrees = |how: &str, agrees: bool| if agrees { Ok(()) } else { Err(format!("{how} disagrees")) };
-    let owned = lister.owned_by(owner.metadata.uid.as_deref().expect("a uid")).expect("decode");
+    let owned = lister.owned_by(owner).expect("decode");
     let lines = sorted(owned.iter().map(show).collect());
-    let controlled = lister.controlled_by(owner.metadata.uid.as_deref().expect("a uid")).expect("decode");
+    let controlled = lister.controlled_by(owner).expect("decode");
     agrees("controlled_by", sorted(controlled.iter().map(show).collect()) == lines)?;
     let listed = lister.namespace("a").all().expect("decode");
     agrees("namespace", sorted(listed.iter().map(show).collect()) == lines)?;
@@ -229,10 +225,13 @@ async fn check(namespaces: &[&str], selected: Selected, access: Access) -> Resul
     let owner = owners.create(&PostParams::default(), &owner).await?;
     let faults = Faults::before(cluster.client());
     let resource = ApiResource::erase::<Secret>(&());
-    let options = Case::options(selected, access);
+    let options = Case::options(selected);
     let (cx, running) = context(&cluster, &faults, namespaces, |controller| match access {
-        Access::Typed => controller.owns_with::<Secret>(|watch| watch.options(options)),
-        _ => controller.watch(Watch::owned_dynamic(resource.clone()).options(options)),
+        Access::Typed => controller.watch(Watch::owned(kind::<Secret>()).options(options)),
+        Access::Metadata => {
+            controller.watch(Watch::owned(kind::<PartialObjectMeta<Secret>>()).options(options))
+        }
+        Access::Dynamic => controller.watch(Watch::owned(&resource).options(options)),
     })
     .await;
     let case = Case { selected, access, cx, resource };
@@ -331,8 +330,8 @@ async fn a_quiet_namespace_keeps_no_ghost() {
     running.stop().await.expect("a graceful end");
 }
 
-fn tls() -> WatchOptions {
-    WatchOptions::new().label_selector("tls=true".parse().expect("a selector"))
+fn tls() -> CacheOptions {
+    CacheOptions::new().label_selector("tls=true".parse().expect("a selector"))
 }
 
 async fn nothing(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> {
@@ -344,7 +343,8 @@ async fn nothing(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> {
 async fn two_caches_of_one_kind_are_named_or_refused() {
     let cluster = TestCluster::start().await;
     create_namespaces(&cluster).await;
-    let narrow = || Watch::<ObjectKey>::mapped::<Secret>(|_, _| Ok(Vec::new())).options(tls());
+    let watch = |kind| Watch::<ObjectKey>::mapped(kind, |_: &Secret, _| Ok(Vec::new()));
+    let narrow = || watch(kind::<Secret>()).options(tls());
     for swapped in [false, true] {
         let controller = Controller::of::<ConfigMap>(nothing);
         let controller = if swapped {
@@ -356,7 +356,7 @@ async fn two_caches_of_one_kind_are_named_or_refused() {
             Manager::new(cluster.client()).controller(controller).run_until(std::future::pending()).await;
         let message = error.expect_err("ambiguous").to_string();
         assert!(message.contains("\"configmap\" watches Secret twice"), "{message}");
-        assert!(message.contains(".named(..)") && message.contains(".events_only()"), "{message}");
+        assert!(message.contains(".named(..)") && message.contains(".without_reads()"), "{message}");
     }
 
     let secrets: Api<Secret> = Api::namespaced(cluster.client(), "a");
@@ -367,18 +367,15 @@ async fn two_caches_of_one_kind_are_named_or_refused() {
     let faults = Faults::before(cluster.client());
     let (cx, running) = context(&cluster, &faults, &[], |controller| {
         controller
-            .watch(narrow().named("tls"))
-            .watch(
-                Watch::<ObjectKey>::mapped::<Secret>(|_, _| Ok(Vec::new()))
-                    .options(WatchOptions::new().namespaces(["b"]))
-                    .events_only(),
-            )
+            .watch(watch(kind::<Secret>().named("tls")).options(tls()))
+            .watch(watch(kind::<Secret>()).options(CacheOptions::new().namespaces(["b"])).without_reads())
             .owns::<Secret>()
     })
     .await;
     assert_eq!(cx.lister::<Secret>().expect("declared").all().expect("decode").names(), ["plain", "tls"]);
-    assert_eq!(cx.lister_named::<Secret>("tls").expect("declared").all().expect("decode").names(), ["tls"]);
-    let error = cx.lister_named::<Secret>("other").expect_err("no such watch").to_string();
+    let named = |name: &str| cx.lister_of(kind::<Secret>().named(name));
+    assert_eq!(named("tls").expect("declared").all().expect("decode").names(), ["tls"]);
+    let error = named("other").expect_err("no such watch").to_string();
     assert!(error.contains("named \"other\""), "{error}");
     running.stop().await.expect("a graceful end");
 }
@@ -397,17 +394,17 @@ async fn cluster_scoped_kinds_are_watched_under_a_namespace() {
     let faults = Faults::before(cluster.client());
     let resource = ApiResource::erase::<Node>(&());
     let declarations: [fn(Controller, ApiResource) -> Controller; 4] = [
-        |controller, resource| controller.watches_metadata(resource, |_, _| Ok(Vec::new())),
-        |controller, resource| controller.watch(Watch::dynamic(resource, |_, _| Ok(Vec::new()))),
+        |controller, resource| controller.watch(Watch::reads_only(KindRef::dynamic(&resource).metadata())),
+        |controller, resource| controller.watch(Watch::mapped_raw(resource, |_, _| Ok(Vec::new()))),
         |controller, resource| {
-            controller.watch(Watch::dynamic(resource, |_, _| Ok(Vec::new())).cluster_scoped())
+            controller.watch(Watch::reads_only(KindRef::dynamic(&resource).cluster_scoped()))
         },
         |controller, _| controller.watches::<Node>(|_, _| Ok(Vec::new())),
     ];
     for declare in declarations {
         let (cx, running) =
             context(&cluster, &faults, &["a"], |controller| declare(controller, resource.clone())).await;
-        let listed = cx.metadata_lister::<Node>().expect("declared").all().expect("decode");
+        let listed = cx.lister::<PartialObjectMeta<Node>>().expect("declared").all().expect("decode");
         assert_eq!(listed.names(), ["n"]);
         running.stop().await.expect("a graceful end");
     }
@@ -426,7 +423,7 @@ async fn a_dynamic_kind_is_reconciled() {
             let children = children.clone();
             async move {
                 let Some(parent) = cx.get(&key)? else { return Ok(Action::done()) };
-                let owned = cx.owned_by_dynamic::<DynamicObject>(&children, &parent)?;
+                let owned = cx.lister_of(&children)?.owned_by(&parent)?;
                 if owned.is_empty() {
                     let mut child = DynamicObject::new("child", &children);
                     child.metadata.namespace = parent.namespace();
@@ -438,8 +435,8 @@ async fn a_dynamic_kind_is_reconciled() {
             }
         }
     };
-    let controller = Controller::of_dynamic(parents, reconcile)
-        .watch(Watch::owned_dynamic(children))
+    let controller = Controller::of_kind(parents, reconcile)
+        .watch(Watch::owned(children))
         .needs(Permission::to::<Secret>([Verb::Create]))
         .needs(Permission::to::<ConfigMap>([Verb::Patch]))
         .named("dynamic");
@@ -482,12 +479,7 @@ async fn two_versions_of_a_kind_are_read_apart() {
             kind: "HorizontalPodAutoscaler".to_owned(),
             plural: "horizontalpodautoscalers".to_owned(),
         };
-        let found = cx
-            .lister_dynamic::<DynamicObject>(&resource)
-            .expect("declared")
-            .get(&key)
-            .expect("decodes")
-            .expect("there");
+        let found = cx.lister_of(&resource).expect("declared").get(&key).expect("decodes").expect("there");
         let types = found.types.clone().expect("types");
         assert_eq!(types.api_version, resource.api_version);
     }

@@ -14,6 +14,7 @@ use serde_json::json;
 use windlass_runtime::{
     Action, Context, Controller, Manager, ObjectKey, Result, Watch,
     client::in_process,
+    kind,
     manager::Cluster,
     permission::{Permission, Verb},
 };
@@ -30,7 +31,7 @@ async fn copy(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
         return Ok(Action::done());
     }
     let edge = cx.in_cluster("edge")?;
-    match (cx.get_alive(&key)?, edge.get_alive(&key)?) {
+    match (cx.get_not_terminating(&key)?, edge.get_not_terminating(&key)?) {
         (Some(original), None) => {
             let copy = ConfigMap { data: original.data.clone(), ..config_map(key.name()) };
             let copy = edge.create(copy).await?;
@@ -51,7 +52,7 @@ async fn copy(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
 
 fn controller() -> Controller {
     Controller::of::<ConfigMap>(copy)
-        .watch(Watch::primary::<ConfigMap>().in_cluster("edge"))
+        .watch(Watch::primary(kind::<ConfigMap>()).in_cluster("edge"))
         .needs(Permission::to::<ConfigMap>([Verb::Create, Verb::Update, Verb::Delete]).in_cluster("edge"))
 }
 
@@ -150,9 +151,9 @@ async fn a_write_is_awaited_in_its_own_cluster_only() {
             }
         };
         Controller::of::<ConfigMap>(reconcile)
-            .watch(Watch::primary::<ConfigMap>().in_cluster("edge"))
+            .watch(Watch::primary(kind::<ConfigMap>()).in_cluster("edge"))
             .needs(Permission::to::<ConfigMap>([Verb::Update]))
-            .read_your_writes_timeout(Duration::from_millis(500))
+            .write_barrier_timeout(Duration::from_millis(500))
     };
     create_config_map(&own.client(), "counter").await;
     let (here, there) = accounts(&own, &edge, controller()).await;
@@ -228,7 +229,7 @@ async fn names_of_clusters_are_checked() {
 #[tokio::test]
 async fn each_cluster_has_its_own_rights() {
     let own = TestCluster::start().await;
-    let controller = controller().watch(Watch::cache::<Secret>());
+    let controller = controller().watch(Watch::reads_only(kind::<Secret>()));
     let manager = Manager::new(own.client())
         .cluster(Cluster::new("edge", own.client()).namespaces(["sites"]))
         .controller(controller);

@@ -15,8 +15,8 @@ use kube_core::{ApiResource, Resource, ResourceExt};
 use parking_lot::Mutex;
 use serde_json::json;
 use windlass_runtime::{
-    Action, BoxError, Context, Controller, ControllerHandle, Error, Manager, ObjectKey, Permission,
-    Predicate, Reconciler, Result, Verb, Watch, informer::WatchOptions, owner::Owned,
+    Action, BoxError, Context, Controller, ControllerHandle, Error, KindRef, Manager, ObjectKey, Permission,
+    Predicate, Reconciler, Result, Verb, Watch, informer::CacheOptions, kind, owner::Owned, source::Source,
 };
 use windlass_test::{TestCluster, eventually};
 
@@ -313,7 +313,7 @@ async fn keys_are_worked_on_together_but_never_one_key_twice() {
                 Ok::<_, Infallible>(Action::requeue_after(Duration::from_millis(1)))
             }
         })
-        .concurrency(4)
+        .max_concurrent_reconciles(4)
     };
     let running = cluster.run_restricted(Manager::new(cluster.client()).controller(controller)).await;
     eventually(SOON, || async { if rounds.load(Ordering::SeqCst) > 100 { Ok(()) } else { Err("too few") } })
@@ -365,7 +365,8 @@ async fn watches_come_and_go_while_the_controller_runs() {
     handle.enqueue("early".to_owned());
     let running = cluster.run_restricted(Manager::new(client.clone()).controller(controller)).await;
     let resource = ApiResource::erase::<ConfigMap>(&());
-    let watch = Watch::metadata(resource, |object, _| Ok(vec![object.uid().to_owned()]));
+    let metadata = KindRef::dynamic(&resource).metadata();
+    let watch = Watch::mapped_raw(metadata, |object, _| Ok(vec![object.uid().to_owned()]));
     let id = handle.watch(watch).await.expect("added");
     let first = create_config_map(&client, "a").await.uid().expect("a uid");
     eventually(SOON, || async { if notes.lock().contains(&first) { Ok(()) } else { Err("not told") } }).await;
@@ -389,7 +390,7 @@ async fn keys_come_from_elsewhere_too() {
     let running = cluster
         .run_restricted(
             Manager::new(cluster.client())
-                .controller(Controller::of::<ConfigMap>(notes.clone()).external(keys)),
+                .controller(Controller::of::<ConfigMap>(notes.clone()).source(Source::keys(keys))),
         )
         .await;
     notes.eventually("default/x gone").await;
@@ -447,7 +448,7 @@ async fn a_kind_that_is_not_served_ends_the_manager_in_time_and_says_why() {
     resource.plural = "nosuchthings".to_owned();
     resource.kind = "NoSuchThing".to_owned();
     let controller = Controller::of::<ConfigMap>(Notes::default())
-        .watch(Watch::metadata(resource, |_, _| Ok(Vec::new())))
+        .watch(Watch::reads_only(KindRef::dynamic(&resource).metadata()))
         .cache_sync_timeout(Duration::from_millis(300));
     let error =
         run(Manager::new(cluster.client()).controller(controller)).ended().await.expect_err("it cannot work");
@@ -474,8 +475,8 @@ async fn a_watch_that_no_caller_waits_for_is_not_added() {
     let handle = controller.handle();
     let running = run(Manager::new(faults.client()).controller(controller));
     let pods = |selector: &str| {
-        let options = WatchOptions::new().label_selector(selector.parse().expect("a selector"));
-        Watch::mapped(|pod: &Secret, _| Ok(vec![pod.name_any()])).options(options)
+        let options = CacheOptions::new().label_selector(selector.parse().expect("a selector"));
+        Watch::mapped(kind::<Secret>(), |secret, _| Ok(vec![secret.name_any()])).options(options)
     };
     faults.hold_watches();
     let wait = tokio::time::timeout(Duration::from_millis(500), handle.watch(pods("a=b")));

@@ -95,7 +95,7 @@ fn operator(cluster: &TestCluster, crd: CustomResourceDefinition, version: &str)
     Manager::new(cluster.client())
         .crd(crd)
         .apply_crds()
-        .controller(Controller::of_dynamic(bar(version), reconcile))
+        .controller(Controller::of_kind(bar(version), reconcile))
 }
 
 /// Runs an operator with exactly its declared rights, until the operator is ready.

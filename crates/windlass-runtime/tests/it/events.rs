@@ -4,7 +4,7 @@ use k8s_openapi::api::{
 };
 use kube_client::{Api, api::ListParams};
 use windlass_runtime::{
-    Action, Context, Controller, Error, Manager, ObjectKey, RunContext, events::EventsApi,
+    Action, Context, Controller, Error, Manager, ObjectKey, RunContext, Runnable, events::EventsApi,
 };
 use windlass_test::{TestCluster, eventually};
 
@@ -62,11 +62,12 @@ async fn what_was_recorded_last_is_written_before_the_end() {
     let cluster = TestCluster::start().await;
     let client = cluster.client();
     let map = create_config_map(&client, "a").await;
-    let manager = Manager::new(client.clone()).runnable("once", move |cx: RunContext| async move {
-        cx.shutdown().requested().await;
-        cx.recorder().normal(&map, "Stopping", "the end is near");
-        Ok::<_, Error>(())
-    });
+    let manager =
+        Manager::new(client.clone()).runnable(Runnable::new("once", move |cx: RunContext| async move {
+            cx.shutdown().requested().await;
+            cx.recorder().normal(&map, "Stopping", "the end is near");
+            Ok::<_, Error>(())
+        }));
     let running = cluster.run_restricted(manager).await;
     tokio::task::yield_now().await;
     running.stop().await.expect("a graceful end");
@@ -94,8 +95,9 @@ async fn recorded_by(api: EventsApi) -> (Vec<Event>, Vec<SeriesEvent>) {
         cx.shutdown().requested().await;
         Ok::<_, Error>(())
     };
-    let running =
-        cluster.run_restricted(Manager::new(client.clone()).events_api(api).runnable("once", record)).await;
+    let running = cluster
+        .run_restricted(Manager::new(client.clone()).events_api(api).runnable(Runnable::new("once", record)))
+        .await;
     let events: Api<Event> = Api::default_namespaced(client.clone());
     eventually(SOON, || async {
         let listed = events.list(&ListParams::default()).await.map_err(|e| e.to_string())?;

@@ -230,7 +230,7 @@ impl Replica {
             }
         };
         let manager = Manager::new(client)
-            .add_runnable(Runnable::new("work", work).group(Group::LeaderElected))
+            .runnable(Runnable::new("work", work).group(Group::LeaderElected))
             .leader_election(LeaderElection::new("operator").namespace("default").identity(&name));
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let stopped = async {

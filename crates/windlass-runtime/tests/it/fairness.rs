@@ -3,7 +3,7 @@
 use std::{sync::mpsc, time::Duration};
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use windlass_runtime::{Action, Context, Controller, Error, Manager, ObjectKey};
+use windlass_runtime::{Action, Context, Controller, Error, Manager, ObjectKey, source::Source};
 use windlass_test::{TestCluster, stretched};
 
 use crate::fixture::{SOON, create_config_map};
@@ -47,7 +47,7 @@ fn a_key_stream_that_never_waits_starves_nothing() {
             let controller = Controller::keyed::<()>("fed", |_: u32, _: Context<()>| async {
                 Ok::<_, Error>(Action::done())
             })
-            .external(futures::stream::repeat(1));
+            .source(Source::keys(futures::stream::repeat(1)));
             let running = cluster.run_restricted(Manager::new(cluster.client()).controller(controller)).await;
             for _ in 0..20 {
                 tokio::time::sleep(Duration::from_millis(5)).await;

@@ -241,8 +241,7 @@ impl Subject {
             StatusPatchOfEverything => {
                 let patch = json!({ "spec": { "replicas": 9 }, "status": { "replicas": 4 } });
                 let patch = Patch::Merge(patch);
-                let patched: Result<DynamicObject> =
-                    self.cx.patch_subresource::<DynamicObject, _, _>(&key(), "status", &patch).await;
+                let patched: Result<DynamicObject> = self.cx.patch(&key(), &patch).status().await;
                 patched.map(done)
             }
             FinalizerGuard => {
@@ -369,7 +368,7 @@ async fn the_fake_answers_as_an_api_server() {
         ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Widget")),
     ] {
         let (tell, mut told) = mpsc::unbounded_channel();
-        let controller = Controller::of_dynamic(resource.clone(), move |_: ObjectKey, cx| {
+        let controller = Controller::of_kind(&resource, move |_: ObjectKey, cx| {
             let _ = tell.send(cx);
             async { Ok::<_, Error>(Action::done()) }
         });

@@ -96,9 +96,9 @@ async fn a_leader_that_loses_the_lease_follows_and_leads_again() {
     create_config_map(&cluster.client(), "first").await;
     let (faults, notes) = (Faults::before(cluster.client()), Notes::default());
     let manager = replica(faults.client(), "a", &notes)
-        .add_runnable(runnable("of the leader", Group::LeaderElected, &notes))
-        .add_runnable(runnable("of every replica", Group::Others, &notes))
-        .add_runnable(runnable("webhooks", Group::Webhooks, &notes));
+        .runnable(runnable("of the leader", Group::LeaderElected, &notes))
+        .runnable(runnable("of every replica", Group::Others, &notes))
+        .runnable(runnable("webhooks", Group::Webhooks, &notes));
     let (metrics, handle) = (manager.metrics().clone(), manager.handle());
     let running = run_restricted(&cluster, &faults, manager).await;
     notes.wait("a reconciles first", 1).await;
@@ -193,7 +193,7 @@ async fn a_controller_that_warms_up_is_stopped_on_a_follower() {
     create_config_map(&cluster.client(), "first").await;
     let (faults, notes) = (Faults::before(cluster.client()), Notes::default());
     let manager = Manager::new(faults.client())
-        .controller(noting("a", &notes).warm_up())
+        .controller(noting("a", &notes).enable_warmup())
         .leader_election(election("a"));
     let (metrics, handle) = (manager.metrics().clone(), manager.handle());
     let running = run(manager);
@@ -207,7 +207,7 @@ async fn a_controller_that_warms_up_is_stopped_on_a_follower() {
         backlog => Err(backlog.to_string()),
     };
     eventually(SOON, || async { unused() }).await;
-    handle.add_controller(noting("new", &notes).warm_up()).await.expect("the name is free");
+    handle.add_controller(noting("new", &notes).enable_warmup()).await.expect("the name is free");
     faults.heal();
     notes.wait("new reconciles first", 1).await;
     assert_eq!(notes.count("a reconciles first"), 1);
@@ -253,7 +253,7 @@ async fn a_runnable_of_the_leader_that_cannot_start_again_is_refused() {
     let cluster = TestCluster::start().await;
     let once =
         || Runnable::new("report", |_: RunContext| async { Ok::<_, Error>(()) }).group(Group::LeaderElected);
-    let manager = Manager::new(cluster.client()).add_runnable(once()).leader_election(election("a"));
+    let manager = Manager::new(cluster.client()).runnable(once()).leader_election(election("a"));
     let error = run(manager).ended().await.expect_err("refused");
     assert_eq!(
         error.to_string(),

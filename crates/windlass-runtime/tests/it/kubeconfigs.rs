@@ -22,7 +22,8 @@ use tokio::{
 };
 use windlass_runtime::{
     client::{ClientBuilder, ConfigSource, Protocol},
-    informer::{SharedInformer, SharedInformerFactory, WatchOptions},
+    informer::{CacheOptions, SharedInformer, SharedInformerFactory},
+    kind,
 };
 use windlass_test::{Identity, Listen, Listening, ServerCertificate, TestCluster, eventually};
 
@@ -110,20 +111,19 @@ async fn client(kubeconfig: &Path) -> Client {
 }
 
 /// Starts the watch of ConfigMaps.
-async fn watch(kubeconfig: &Path) -> (SharedInformerFactory, SharedInformer) {
-    let factory = SharedInformerFactory::new(client(kubeconfig).await);
-    let resource = ApiResource::erase::<ConfigMap>(&());
-    let informer = factory.informer(&resource, WatchOptions::default()).expect("an informer");
+async fn watch(kubeconfig: &Path) -> (SharedInformerFactory, SharedInformer<ConfigMap>) {
+    let factory = SharedInformerFactory::new(client(kubeconfig).await, Duration::ZERO);
+    let informer = factory.informer(kind::<ConfigMap>(), CacheOptions::default()).expect("an informer");
     factory.start();
     (factory, informer)
 }
 
 /// Waits until the watch fails, and returns why.
-async fn failure(informer: &SharedInformer) -> String {
+async fn failure(informer: &SharedInformer<ConfigMap>) -> String {
     eventually(SOON, || async { informer.last_failure().ok_or("it has not failed") }).await
 }
 
-async fn sees(informer: &SharedInformer, name: &str) {
+async fn sees(informer: &SharedInformer<ConfigMap>, name: &str) {
     let found = || async { expect_eq(informer.store().get_by_name(Some("default"), name).is_some(), true) };
     eventually(Duration::from_secs(60), found).await;
 }
@@ -251,18 +251,18 @@ async fn connections(protocol: Protocol) -> usize {
     let source = ConfigSource { kubeconfig: Some(kubeconfig), ..ConfigSource::default() };
     let config = source.load().await.expect("a configuration");
     let client = ClientBuilder::new(config).protocol(protocol).build().expect("a client");
-    let factory = SharedInformerFactory::new(client.clone());
+    let factory = SharedInformerFactory::new(client.clone(), Duration::ZERO);
     let kinds = [
         ApiResource::erase::<ConfigMap>(&()),
         ApiResource::erase::<Secret>(&()),
         ApiResource::erase::<Service>(&()),
     ];
-    let informers = kinds.map(|kind| factory.informer(&kind, WatchOptions::default()).expect("an informer"));
+    let informers = kinds.map(|kind| factory.informer(&kind, CacheOptions::default()).expect("an informer"));
     factory.start();
     let names: Vec<String> = (0..40).map(|n| format!("m{n}")).collect();
     futures::future::join_all(names.iter().map(|name| create_config_map(&client, name))).await;
     for name in &names {
-        sees(&informers[0], name).await;
+        sees(&informers[0].read_as(), name).await;
     }
     eventually(SOON, || async { expect_eq(informers.iter().all(SharedInformer::has_synced), true) }).await;
     tunnels.load(Ordering::SeqCst)

@@ -14,6 +14,7 @@ mod fault;
 mod finalizer;
 mod fixture;
 mod follower;
+mod kinds;
 mod kubeconfigs;
 mod leader_election;
 mod manager;

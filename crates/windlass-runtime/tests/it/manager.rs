@@ -51,10 +51,10 @@ async fn groups_stop_in_the_reverse_of_their_order() {
     let cluster = TestCluster::start().await;
     let notes = Arc::new(Mutex::new(Vec::new()));
     let manager = Manager::new(cluster.client())
-        .add_runnable(noted("leader", Group::LeaderElected, &notes))
-        .add_runnable(noted("other", Group::Others, &notes))
-        .add_runnable(noted("webhook", Group::Webhooks, &notes))
-        .add_runnable(noted("http", Group::Http, &notes));
+        .runnable(noted("leader", Group::LeaderElected, &notes))
+        .runnable(noted("other", Group::Others, &notes))
+        .runnable(noted("webhook", Group::Webhooks, &notes))
+        .runnable(noted("http", Group::Http, &notes));
     let handle = manager.handle();
     let running = cluster.run_restricted(manager).await;
     eventually(SOON, || async {
@@ -107,7 +107,7 @@ async fn stopping_takes_no_longer_than_it_may() {
         Ok::<_, Error>(())
     };
     let manager = Manager::new(cluster.client())
-        .runnable("stubborn", stubborn)
+        .runnable(Runnable::new("stubborn", stubborn))
         .graceful_shutdown_timeout(Some(Duration::from_millis(300)));
     let running = cluster.run_restricted(manager).await;
     tokio::task::yield_now().await;
@@ -147,12 +147,16 @@ async fn the_longest_times_mean_never() {
 async fn a_runnable_that_fails_or_panics_ends_the_manager() {
     let cluster = TestCluster::start().await;
     let fails = |_: RunContext| async { Err::<(), _>(BoxError::from("no luck")) };
-    let error =
-        run(Manager::new(cluster.client()).runnable("unlucky", fails)).ended().await.expect_err("it failed");
+    let error = run(Manager::new(cluster.client()).runnable(Runnable::new("unlucky", fails)))
+        .ended()
+        .await
+        .expect_err("it failed");
     assert_eq!(error.to_string(), "running unlucky: no luck");
     let panics = |_: RunContext| async { if true { panic!("on purpose") } else { Ok::<_, Error>(()) } };
-    let error =
-        run(Manager::new(cluster.client()).runnable("clumsy", panics)).ended().await.expect_err("it failed");
+    let error = run(Manager::new(cluster.client()).runnable(Runnable::new("clumsy", panics)))
+        .ended()
+        .await
+        .expect_err("it failed");
     assert_eq!(error.to_string(), "running clumsy: panicked: on purpose");
 }
 
@@ -165,7 +169,7 @@ async fn a_server_that_does_not_answer_does_not_delay_the_stop() {
     let manager = Manager::new(faults.client())
         .leader_election(LeaderElection::new("operator"))
         .controller(Controller::of::<ConfigMap>(idle))
-        .add_runnable(
+        .runnable(
             Runnable::new("recorder", |cx: RunContext| async move {
                 let _ = begun.send(());
                 cx.shutdown().requested().await;
@@ -192,7 +196,7 @@ async fn another_leads(cluster: &TestCluster) -> Running {
     });
     let manager = Manager::new(cluster.client())
         .leader_election(LeaderElection::new("operator"))
-        .add_runnable(leader.group(Group::LeaderElected));
+        .runnable(leader.group(Group::LeaderElected));
     let running = run_declared(cluster, manager).await;
     leads.await.expect("it leads");
     running
@@ -208,7 +212,7 @@ async fn a_warm_up_that_fails_ends_a_standby_replica() {
         faults.answer(Method::GET, "/configmaps", 403, "Forbidden", None);
     }
     let controller =
-        Controller::of::<ConfigMap>(idle).warm_up().cache_sync_timeout(Duration::from_millis(300));
+        Controller::of::<ConfigMap>(idle).enable_warmup().cache_sync_timeout(Duration::from_millis(300));
     let manager =
         Manager::new(faults.client()).leader_election(LeaderElection::new("operator")).controller(controller);
     let error = run(manager).ended().await.expect_err("the warm-up failed");
@@ -224,7 +228,7 @@ async fn a_warm_up_is_cancelled_by_the_stop() {
     faults.cut_off();
     let manager = Manager::new(faults.client())
         .leader_election(LeaderElection::new("operator"))
-        .controller(Controller::of::<ConfigMap>(idle).warm_up());
+        .controller(Controller::of::<ConfigMap>(idle).enable_warmup());
     let running = run_restricted(&cluster, &faults, manager).await;
     eventually(SOON, || async {
         let lists = faults.count(&Method::GET, "/configmaps");
@@ -289,11 +293,12 @@ async fn health_and_metrics_are_served() {
         .health_address(health)
         .metrics_address(metrics)
         .readyz_check("warm", check)
-        .runnable("lister", |cx: RunContext| async move {
+        .runnable(Runnable::new("lister", |cx: RunContext| async move {
             config_maps(cx.client()).list(&ListParams::default()).await?;
             let _ = list_ended.send(());
             Ok::<_, Error>(())
-        });
+        }));
+    let handle = manager.handle();
     let running = cluster.run_restricted(manager).await;
     listed.await.expect("listed");
     eventually(SOON, || async {
@@ -322,6 +327,14 @@ async fn health_and_metrics_are_served() {
                 .to_owned()
         )
     );
+    handle.add_readyz_check("late", || async { Err::<(), _>("not yet") });
+    handle.add_healthz_check("late", || async { Ok::<(), Error>(()) });
+    assert_eq!(get(health, "/readyz").await.expect("answers").0, 500);
+    assert_eq!(get(health, "/healthz/late").await.expect("answers").0, 200);
+    assert!(handle.remove_readyz_check("late") && handle.remove_healthz_check("late"));
+    assert!(!handle.remove_readyz_check("late"), "the check is gone");
+    assert_eq!(get(health, "/readyz").await.expect("answers").0, 200);
+    assert_eq!(get(health, "/healthz/late").await.expect("answers").0, 404);
     let (code, text) = get(metrics, "/metrics").await.expect("answers");
     assert_eq!(code, 200);
     for name in [
@@ -460,7 +473,7 @@ async fn a_restarted_worker_without_keys_is_ready() {
             async move { if first { Err(Error::other("not yet")) } else { Ok(Action::done()) } }
         })
         .rate_limiter(limiter)
-        .concurrency(2)
+        .max_concurrent_reconciles(2)
     };
     controller.handle().enqueue("a".to_owned());
     let health = free_address().await;

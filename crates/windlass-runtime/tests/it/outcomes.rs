@@ -17,7 +17,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use windlass_runtime::{
     Action, Context, Controller, Error, Manager, ObjectKey, OperationResult, Permission, RateLimiter, Result,
-    StatusUpdate, Verb,
+    Verb, source::Source,
 };
 use windlass_test::{TestCluster, eventually};
 
@@ -177,7 +177,7 @@ async fn a_stream_of_keys_that_panics_ends_the_manager() {
     let keys = futures::stream::once(async { panic!("no more keys") });
     let controller =
         Controller::keyed::<()>("fed", |_: String, _: Context<()>| async { Ok::<_, Error>(Action::done()) })
-            .external(keys);
+            .source(Source::keys(keys));
     let error =
         run(Manager::new(cluster.client()).controller(controller)).ended().await.expect_err("an error");
     assert!(error.to_string().contains("a source of controller \"fed\" panicked: no more keys"), "{error}");
@@ -220,7 +220,7 @@ async fn writes_say_what_they_did() {
         ("2", OperationResult::Unchanged),
     ] {
         let upserted = cx.create_or_update(secret("child"), set(value)).await.expect("written");
-        assert_eq!(upserted.result, result, "{value}");
+        assert_eq!(upserted.operation, result, "{value}");
         assert_eq!(upserted.object.annotations()["value"], value);
     }
 
@@ -228,17 +228,17 @@ async fn writes_say_what_they_did() {
     let namespace = namespaces.get("default").await.expect("there");
     let mut status = namespace.status.clone().unwrap_or_default();
     // No cache shows namespaces, and the object that was read may have been changed in place.
-    assert_eq!(cx.update_status_of(&namespace, &status).await.expect("written"), StatusUpdate::Written);
+    assert_eq!(cx.update_status(&namespace, &status).await.expect("written"), OperationResult::Updated);
     let condition =
         NamespaceCondition { type_: "Odd".to_owned(), status: "True".to_owned(), ..Default::default() };
     status.conditions = Some(vec![condition]);
-    assert_eq!(cx.update_status_of(&namespace, &status).await.expect("written"), StatusUpdate::Written);
+    assert_eq!(cx.update_status(&namespace, &status).await.expect("written"), OperationResult::Updated);
     let mut other = namespace.clone();
     other.metadata.uid = Some("another".to_owned());
     status.phase = None;
-    assert_eq!(cx.update_status_of(&other, &status).await.expect("no error"), StatusUpdate::Replaced);
+    assert_eq!(cx.update_status(&other, &status).await.expect("no error"), OperationResult::Replaced);
     other.metadata.name = Some("gone".to_owned());
-    assert_eq!(cx.update_status_of(&other, &status).await.expect("no error"), StatusUpdate::Gone);
+    assert_eq!(cx.update_status(&other, &status).await.expect("no error"), OperationResult::Gone);
     config_maps(&client).delete("a", &DeleteParams::default()).await.expect("deleted");
     drop(parent);
     running.stop().await.expect("a graceful end");

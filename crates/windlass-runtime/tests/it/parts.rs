@@ -111,11 +111,12 @@ async fn a_part_that_does_not_stop_is_ended_by_force() {
     let cluster = TestCluster::start().await;
     let begun = Arc::new(AtomicBool::new(false));
     let flag = begun.clone();
-    let manager = Manager::new(cluster.client()).runnable("stubborn", move |_: RunContext| async move {
-        flag.store(true, Ordering::SeqCst);
-        std::future::pending::<()>().await;
-        Ok::<_, Error>(())
-    });
+    let manager =
+        Manager::new(cluster.client()).runnable(Runnable::new("stubborn", move |_: RunContext| async move {
+            flag.store(true, Ordering::SeqCst);
+            std::future::pending::<()>().await;
+            Ok::<_, Error>(())
+        }));
     let handle = manager.handle();
     let running = cluster.run_restricted(manager).await;
     eventually(SOON, || async { if begun.load(Ordering::SeqCst) { Ok(()) } else { Err("not begun") } }).await;
@@ -130,7 +131,7 @@ async fn what_waits_for_leadership_is_stopped_too() {
     let election = |identity: &str| LeaderElection::new("operator").identity(identity);
     let leads = Arc::new(AtomicBool::new(false));
     let flag = leads.clone();
-    let leader = run(Manager::new(client.clone()).leader_election(election("one")).add_runnable(
+    let leader = run(Manager::new(client.clone()).leader_election(election("one")).runnable(
         Runnable::new("work", move |cx: RunContext| async move {
             flag.store(true, Ordering::SeqCst);
             cx.shutdown().requested().await;
@@ -142,7 +143,7 @@ async fn what_waits_for_leadership_is_stopped_too() {
     let notes = Arc::new(Mutex::new(Vec::new()));
     let standby = Manager::new(client.clone())
         .leader_election(election("two"))
-        .controller(noting("idle", &notes).warm_up());
+        .controller(noting("idle", &notes).enable_warmup());
     let handle = standby.handle();
     let running = cluster.run_restricted(standby).await;
     handle.stop("idle").await.expect("stopped");
@@ -172,18 +173,18 @@ async fn a_runnable_begins_when_the_caches_are_filled() {
         let (early, synced) = (early.clone(), synced.clone());
         Manager::new(faults.client())
             .controller(noting("maps", &Arc::default()))
-            .add_runnable(
+            .runnable(
                 Runnable::new("early", move |_: RunContext| async move {
                     early.store(true, Ordering::SeqCst);
                     Ok::<_, Error>(())
                 })
                 .without_caches(),
             )
-            .runnable("late", move |cx: RunContext| async move {
+            .runnable(Runnable::new("late", move |cx: RunContext| async move {
                 let filled = cx.informers().informers().iter().all(SharedInformer::has_synced);
                 synced.store(1 + usize::from(filled), Ordering::SeqCst);
                 Ok::<_, Error>(())
-            })
+            }))
     };
     let running = run_restricted(&cluster, &faults, manager).await;
     eventually(SOON, || async { if early.load(Ordering::SeqCst) { Ok(()) } else { Err("not begun") } }).await;
@@ -202,7 +203,7 @@ fn of_missing_kind(label: &'static str, notes: &Arc<Mutex<Vec<String>>>) -> Cont
         notes.lock().push(format!("{label}: {}", key.name()));
         async { Ok::<_, Error>(Action::done()) }
     })
-    .watch(Watch::dynamic(missing_kind(), |object, _| Ok(vec![object.key()])))
+    .watch(Watch::primary(missing_kind()))
 }
 
 async fn install_missing_kind(client: &Client) {
@@ -296,7 +297,7 @@ async fn controllers_that_can_work_do() {
     let unserved = Controller::keyed::<()>("unserved", |_: ObjectKey, _: Context<()>| async {
         Ok::<_, Error>(Action::done())
     })
-    .watch(Watch::dynamic(missing_kind(), |_, _| Ok(Vec::new())));
+    .watch(Watch::reads_only(missing_kind()));
     let manager = Manager::new(faults.client())
         .namespaces(["default"])
         .controller(unserved)

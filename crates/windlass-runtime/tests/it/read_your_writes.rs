@@ -30,9 +30,9 @@ use crate::{
 
 /// Keeps `data.count` secrets. From its first write on, the watches tell nothing.
 async fn keep(key: ObjectKey, cx: Context<ConfigMap>, faults: Faults) -> Result<Action> {
-    let Some(parent) = cx.get_alive(&key)? else { return Ok(Action::done()) };
+    let Some(parent) = cx.get_not_terminating(&key)? else { return Ok(Action::done()) };
     let wanted: usize = parent.data.as_ref().and_then(|data| data.get("count")?.parse().ok()).unwrap_or(0);
-    let secrets = cx.owned_by::<Secret>(&parent)?.alive();
+    let secrets = cx.owned_by::<Secret>(&parent)?.not_terminating();
     if secrets.len() != wanted {
         faults.hold_watches();
     }
@@ -66,7 +66,7 @@ async fn a_watch_that_lags_makes_nothing_twice() {
         })
         .owns::<Secret>()
         .needs(Permission::to::<Secret>([Verb::Create, Verb::Delete]))
-        .read_your_writes_timeout(Duration::from_millis(20))
+        .write_barrier_timeout(Duration::from_millis(20))
     };
     let handle = controller.handle();
     let manager = Manager::new(faults.client()).controller(controller);
@@ -176,7 +176,7 @@ async fn write_twice(hold: bool) -> (Vec<Instant>, u64) {
         })
         .owns::<Secret>()
         .needs(Permission::to::<Secret>([Verb::Create]))
-        .read_your_writes_timeout(Duration::from_millis(400))
+        .write_barrier_timeout(Duration::from_millis(400))
     };
     let manager = Manager::new(faults.client()).namespaces(["default"]).controller(controller);
     let metrics = manager.metrics().clone();
@@ -267,7 +267,7 @@ where
     })
     .owns::<Secret>()
     .needs(Permission::to::<Secret>([Verb::Create]))
-    .read_your_writes_timeout(Duration::from_millis(20))
+    .write_barrier_timeout(Duration::from_millis(20))
 }
 
 /// Runs the controller until a reconcile succeeded. Returns the number of creates, and the number of secrets.
@@ -348,7 +348,7 @@ async fn a_dropped_create_whose_answer_is_lost_is_not_repeated() {
         Err(Error::other("dropped"))
     })
     .needs(Permission::to::<Secret>([Verb::List]))
-    .read_your_writes_timeout(SOON);
+    .write_barrier_timeout(SOON);
     let release = async || {
         let asks = || faults.count(&Method::GET, "/secrets?limit=500") > 0;
         eventually(SOON, || async { if asks() { Ok(()) } else { Err("the server was not asked") } }).await;

@@ -1,15 +1,17 @@
 //! A server that is replaced by one without its data.
 
+use std::time::Duration;
+
 use futures::{FutureExt, stream};
 use http::{Request, Response};
 use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube_client::{Client, client::Body};
-use kube_core::ApiResource;
 use tokio::sync::watch;
 use windlass_runtime::{
     Action, BoxError, Context, Controller, Manager, ObjectKey, ObjectKeyExt, Result, client,
-    informer::{SharedInformerFactory, WatchOptions},
+    informer::{CacheOptions, SharedInformerFactory},
+    kind,
     permission::{Permission, Verb},
 };
 use windlass_test::{TestCluster, eventually, stretched};
@@ -56,9 +58,8 @@ async fn a_cache_follows_a_server_that_was_replaced_by_one_without_its_data() {
     create_config_map(&replacement.client(), "new").await;
 
     let switch = Switch(watch::Sender::new(original.client()));
-    let factory = SharedInformerFactory::new(switch.client());
-    let resource = ApiResource::erase::<ConfigMap>(&());
-    let informer = factory.informer(&resource, WatchOptions::default()).expect("an informer");
+    let factory = SharedInformerFactory::new(switch.client(), Duration::ZERO);
+    let informer = factory.informer(kind::<ConfigMap>(), CacheOptions::default()).expect("an informer");
     factory.start();
     factory.wait_for_cache_sync(stretched(SOON)).await.expect("a first list");
     let has = |name: &str| informer.store().get_by_name(Some("default"), name).is_some();
@@ -76,7 +77,7 @@ async fn a_cache_follows_a_server_that_was_replaced_by_one_without_its_data() {
 
 /// Keeps a Secret for each ConfigMap, the same for all of its kind.
 async fn keep_secret(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
-    if cx.get_alive(&key)?.is_some() {
+    if cx.get_not_terminating(&key)?.is_some() {
         cx.apply_object(&secret(key.name())).await?;
     }
     Ok(Action::done())

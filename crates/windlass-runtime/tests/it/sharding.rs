@@ -25,6 +25,7 @@ use tokio::{task::JoinHandle, time::Instant};
 use windlass_runtime::{
     Action, Context, Controller, Manager, ObjectKey, Result, Watch,
     env::Env,
+    kind,
     leader_election::{LeaderElection, Timing},
     manager::Cluster,
     sharding::Sharding,
@@ -155,7 +156,7 @@ impl World {
                 Ok(again)
             }
         });
-        controller.concurrency(8).sharded()
+        controller.max_concurrent_reconciles(8).sharded()
     }
 
     /// A replica that works on each of its keys again and again.
@@ -231,7 +232,8 @@ async fn the_keys_of_a_further_cluster_are_handed_over() -> Result<()> {
     let own = TestCluster::start().await;
     let edge = World::start().await;
     let replica = |name: &'static str, again: Action| {
-        let controller = edge.controller(name, again).watch(Watch::primary::<ConfigMap>().in_cluster("edge"));
+        let controller =
+            edge.controller(name, again).watch(Watch::primary(kind::<ConfigMap>()).in_cluster("edge"));
         let sharding = Sharding::new("shards").namespace("default").identity(name).timing(timing());
         run(Manager::new(own.client())
             .cluster(Cluster::new("edge", edge.client.clone()).namespaces([&edge.namespace]))

@@ -46,9 +46,9 @@ async fn a_reconcile_that_hangs_leaves_time_for_other_parts_to_end() {
     };
     let manager = Manager::new(cluster.client())
         .controller(controller)
-        .add_runnable(slow_to_end("flush", Group::Others, Duration::from_secs(4), &ended))
-        .add_runnable(slow_to_end("webhook", Group::Webhooks, Duration::from_secs(2), &ended))
-        .add_runnable(slow_to_end("scrape", Group::Http, Duration::from_secs(1), &ended));
+        .runnable(slow_to_end("flush", Group::Others, Duration::from_secs(4), &ended))
+        .runnable(slow_to_end("webhook", Group::Webhooks, Duration::from_secs(2), &ended))
+        .runnable(slow_to_end("scrape", Group::Http, Duration::from_secs(1), &ended));
     let running = cluster.run_restricted(manager).await;
     begun.notified().await;
     let asked = Instant::now();
@@ -96,7 +96,7 @@ async fn the_counters_of_a_watch_that_ends_stay() {
     create_config_map(&cluster.client(), "a").await;
     let idle = |name: &str, selector: &str| {
         let reconcile = |_: ObjectKey, _: Context<ConfigMap>| async { Ok::<_, Infallible>(Action::done()) };
-        let options = windlass_runtime::informer::WatchOptions::new()
+        let options = windlass_runtime::informer::CacheOptions::new()
             .label_selector(selector.parse().expect("a selector"));
         Controller::of::<ConfigMap>(reconcile).named(name).options(options)
     };

@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::mpsc;
 use windlass_runtime::{
-    Action, Context, Controller, Error, Manager, ObjectKey, Permission, Result, StatusUpdate, Verb,
-    informer::{Transform, WatchOptions},
+    Action, Context, Controller, Error, Manager, ObjectKey, OperationResult, Permission, Result, Verb, Watch,
+    informer::{CacheOptions, Transform},
+    kind,
 };
 use windlass_test::{TestCluster, stretched};
 
@@ -76,7 +77,7 @@ async fn a_status_that_was_changed_in_place_is_written() -> Result<()> {
     let (cx, running) = context::<Pod>(&faults).await;
     let mut changed = cx.create(pod("a")).await?;
     changed.status = Some(running_phase());
-    assert_eq!(cx.update_status(&changed, changed.status.clone()).await?, StatusUpdate::Written);
+    assert_eq!(cx.update_status(&changed, changed.status.clone()).await?, OperationResult::Updated);
     running.stop().await
 }
 
@@ -95,7 +96,7 @@ async fn a_status_is_not_written_over_a_newer_one() -> Result<()> {
     assert!(error.to_string().starts_with("writing the status of Pod default/a: "), "{error}");
     let reason = async || pods.get("a").await.map(|pod| pod.status.and_then(|status| status.reason));
     assert_eq!(reason().await?.as_deref(), Some("Theirs"));
-    assert_eq!(cx.update_status(&stale, running_phase()).force().await?, StatusUpdate::Written);
+    assert_eq!(cx.update_status(&stale, running_phase()).force().await?, OperationResult::Updated);
     assert_eq!(reason().await?, None);
     running.stop().await
 }
@@ -120,7 +121,7 @@ async fn a_reconcile_may_update_a_status_twice() {
     })
     .needs(Permission::to::<Pod>([Verb::Patch]).subresource("status"));
     let running = cluster.run_restricted(Manager::new(cluster.client()).controller(controller)).await;
-    assert_eq!(told.recv().await, Some((StatusUpdate::Written, StatusUpdate::Written)));
+    assert_eq!(told.recv().await, Some((OperationResult::Updated, OperationResult::Updated)));
     let reason = pods.get("a").await.expect("read").status.and_then(|status| status.reason);
     assert!(matches!(reason.as_deref(), Some("Begun" | "Done")), "{reason:?}");
     running.stop().await.expect("a graceful end");
@@ -203,6 +204,8 @@ async fn an_object_without_its_dropped_fields_is_not_written_back() {
     existing.data = Some([("k".to_owned(), k8s_openapi::ByteString(b"v".to_vec()))].into());
     secrets(&client).create(&PostParams::default(), &existing).await.expect("created");
     let (told, errors) = std::sync::mpsc::channel();
+    let transform = Transform::drop_fields(["data".parse().expect("a path")]);
+    let transform = transform.expect("not a field that every cache needs");
     let controller = Controller::of::<ConfigMap>(move |_: ObjectKey, cx: Context<ConfigMap>| {
         let told = told.clone();
         async move {
@@ -215,11 +218,7 @@ async fn an_object_without_its_dropped_fields_is_not_written_back() {
             Ok::<_, Error>(Action::done())
         }
     })
-    .owns_with::<Secret>(|watch| {
-        let data = "data".parse().expect("a path");
-        let transform = Transform::drop_fields([data]).expect("not a field that every cache needs");
-        watch.options(WatchOptions::new().transform(transform))
-    });
+    .watch(Watch::owned(kind::<Secret>()).options(CacheOptions::new().transform(transform)));
     let running = cluster.run_restricted(Manager::new(client.clone()).controller(controller)).await;
     let error = tokio::task::spawn_blocking(move || errors.recv_timeout(stretched(SOON)))
         .await

@@ -18,8 +18,8 @@ use kube_core::ObjectMeta;
 use serde_json::json;
 use tokio::sync::mpsc;
 use windlass_runtime::{
-    Action, Context, Controller, Error, Manager, ObjectKey, ObjectKeyExt, Permission, Result, Verb,
-    informer::WatchOptions, owner::Owned,
+    Action, Context, Controller, Error, Manager, ObjectKey, ObjectKeyExt, Permission, Result, Verb, Watch,
+    informer::CacheOptions, kind, owner::Owned,
 };
 use windlass_test::{TestCluster, eventually, stretched};
 
@@ -39,7 +39,7 @@ fn parent(cx: &Context<ConfigMap>, key: &ObjectKey) -> Result<Option<Arc<ConfigM
 }
 
 /// Writes to secrets that the watch with these options does not show, five times, without a pause.
-async fn write_outside(options: WatchOptions) {
+async fn write_outside(options: CacheOptions) {
     let cluster = TestCluster::start().await;
     let client = cluster.client();
     create_config_map(&client, "a").await;
@@ -61,9 +61,9 @@ async fn write_outside(options: WatchOptions) {
             Ok::<_, Error>(Action::requeue_after(Duration::ZERO))
         }
     })
-    .owns_with::<Secret>(move |watch| watch.options(options.clone()))
+    .watch(Watch::owned(kind::<Secret>()).options(options))
     .needs(Permission::to::<Secret>([Verb::Create, Verb::Patch, Verb::Delete]))
-    .read_your_writes_timeout(NEVER);
+    .write_barrier_timeout(NEVER);
     let manager = Manager::new(client).controller(controller);
     let metrics = manager.metrics().clone();
     let running = cluster.run_restricted(manager).await;
@@ -77,13 +77,13 @@ async fn write_outside(options: WatchOptions) {
 
 #[tokio::test]
 async fn a_write_outside_of_a_label_selector_is_not_waited_for() {
-    let tls = || WatchOptions::new().label_selector("tls=true".parse().expect("a selector"));
+    let tls = || CacheOptions::new().label_selector("tls=true".parse().expect("a selector"));
     write_outside(tls()).await;
 }
 
 #[tokio::test]
 async fn a_write_outside_of_a_field_selector_is_not_waited_for() {
-    write_outside(WatchOptions::new().field_selector("type=kubernetes.io/tls")).await;
+    write_outside(CacheOptions::new().field_selector("type=kubernetes.io/tls")).await;
 }
 
 /// A label of the object takes the object out of the selector, and the watch deletes the object from the cache.
@@ -94,6 +94,7 @@ async fn an_object_that_leaves_a_selector_is_waited_for() {
     create_config_map(&client, "a").await;
     let faults = Faults::before(client.clone());
     let (send, mut rounds) = mpsc::unbounded_channel();
+    let selected = CacheOptions::new().label_selector("tls=true".parse().expect("a selector"));
     let controller = {
         let faults = faults.clone();
         Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
@@ -112,11 +113,9 @@ async fn an_object_that_leaves_a_selector_is_waited_for() {
                 Ok::<_, Error>(Action::requeue_after(Duration::ZERO))
             }
         })
-        .owns_with::<Secret>(|watch| {
-            watch.options(WatchOptions::new().label_selector("tls=true".parse().expect("a selector")))
-        })
+        .watch(Watch::owned(kind::<Secret>()).options(selected))
         .needs(Permission::to::<Secret>([Verb::Patch]))
-        .read_your_writes_timeout(NEVER)
+        .write_barrier_timeout(NEVER)
     };
     let owner = config_maps(&client).get("a").await.expect("read");
     let mut owned = secret("s").controlled_by(&owner).expect("an owner");
@@ -179,7 +178,7 @@ async fn a_scale_is_a_write() {
             }
         })
         .needs(Permission::to::<Deployment>([Verb::Patch]).subresource("scale"))
-        .read_your_writes_timeout(NEVER)
+        .write_barrier_timeout(NEVER)
     };
     let running =
         run_restricted(&cluster, &faults, Manager::new(faults.client()).controller(controller)).await;
@@ -210,8 +209,8 @@ async fn an_uncertain_create_belongs_to_its_owner() {
     })
     .owns::<Secret>()
     .needs(Permission::to::<Secret>([Verb::Create]))
-    .concurrency(1)
-    .read_your_writes_timeout(NEVER);
+    .max_concurrent_reconciles(1)
+    .write_barrier_timeout(NEVER);
     let manager = Manager::new(faults.client()).controller(controller);
     let running = run_restricted(&cluster, &faults, manager).await;
     create_config_map(&client, "a").await;
@@ -271,8 +270,8 @@ async fn a_key_that_waits_leaves_the_worker_to_others() {
         })
         .owns::<Secret>()
         .needs(Permission::to::<Secret>([Verb::Create]))
-        .concurrency(1)
-        .read_your_writes_timeout(NEVER)
+        .max_concurrent_reconciles(1)
+        .write_barrier_timeout(NEVER)
     };
     let handle = controller.handle();
     let running =

@@ -162,3 +162,26 @@ fn a_file_that_the_user_deleted_stays_deleted() {
     assert!(outcome.writes.is_empty());
     let _: &Memory = &sandbox.disk;
 }
+
+#[test]
+fn an_old_name_is_renamed_in_a_scaffolded_file_and_reported_elsewhere() {
+    let path = "src/controllers/bar.rs";
+    let old = sandbox().disk.text(path).replace("// Mine: read", "// Your logic: read");
+    let old = old.replace("get_not_terminating", "get_alive");
+    assert!(old.contains("get_alive"), "{old}");
+    let mut sandbox = of_an_older_template(path, &old);
+    // The user has changed the line with the old name.
+    sandbox.disk.edit(path, "cx.get_alive(&key)?", "cx.get_alive(&key)?.filter(is_mine)");
+    sandbox
+        .disk
+        .files
+        .insert("src/backups.rs".into(), "fn f() {\n    c.owns_with::<Pod>(|w| w);\n}\n".into());
+    let outcome = Plan::update(&sandbox.project, &sandbox.project).run(&sandbox.disk).unwrap();
+    assert_eq!((&outcome.conflicts[..], &outcome.unmerged[..]), (&[][..], &[][..]));
+    let text = outcome.writes.text(path).unwrap();
+    assert!(text.contains("cx.get_not_terminating(&key)?.filter(is_mine)"), "{text}");
+    assert_eq!(
+        outcome.old_names,
+        ["src/backups.rs:2: `owns_with` is now `.watch(Watch::owned(kind::<C>())..)`"]
+    );
+}

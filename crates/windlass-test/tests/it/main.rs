@@ -16,7 +16,7 @@ use kube_client::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams}
 use kube_core::discovery::ApiResource;
 use serde_json::json;
 use tokio::sync::oneshot;
-use windlass_runtime::{Manager, RunContext};
+use windlass_runtime::{Manager, RunContext, Runnable};
 use windlass_test::{TestCluster, eventually};
 
 async fn create_config(cluster: &TestCluster, finalizers: &[&str]) {
@@ -42,7 +42,8 @@ fn definition(plural: &str, kind: &str) -> CustomResourceDefinition {
 
 /// A manager whose runnable fails with `error` at once.
 fn failing(cluster: &TestCluster, error: &'static str) -> Manager {
-    Manager::new(cluster.client()).runnable("broken", async move |_: RunContext| Err::<(), _>(error))
+    Manager::new(cluster.client())
+        .runnable(Runnable::new("broken", async move |_: RunContext| Err::<(), _>(error)))
 }
 
 #[tokio::test]
@@ -113,7 +114,7 @@ async fn a_manager_stops_gracefully() {
     let cluster = TestCluster::start().await;
     let stopped = Arc::new(AtomicBool::new(false));
     let (started, has_started) = oneshot::channel();
-    let manager = Manager::new(cluster.client()).runnable("witness", {
+    let manager = Manager::new(cluster.client()).runnable(Runnable::new("witness", {
         let stopped = Arc::clone(&stopped);
         async move |cx: RunContext| {
             let _ = started.send(());
@@ -121,7 +122,7 @@ async fn a_manager_stops_gracefully() {
             stopped.store(true, Ordering::Relaxed);
             Ok::<(), String>(())
         }
-    });
+    }));
     let running = cluster.run(manager);
     has_started.await.expect("started");
     assert!(!running.is_finished());

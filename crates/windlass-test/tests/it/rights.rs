@@ -17,7 +17,7 @@ use crate::create_config;
 
 /// Makes a Secret for each ConfigMap.
 async fn reconcile(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
-    let Some(config) = cx.get_alive(&key)? else { return Ok(Action::done()) };
+    let Some(config) = cx.get_not_terminating(&key)? else { return Ok(Action::done()) };
     let metadata =
         ObjectMeta { name: Some(config.name_any()), namespace: config.namespace(), ..ObjectMeta::default() };
     match cx.create(Secret { metadata, ..Secret::default() }).await {

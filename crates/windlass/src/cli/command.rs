@@ -77,7 +77,7 @@ fn from_line<A: Args>(version: Option<&'static str>) -> (Manager, A) {
     parsed.manager.init_logging();
     let verb = parsed.verb.unwrap_or(Verb::Run);
     let manager = Manager::with_args(parsed.manager);
-    (manager.on_run(move |manager| obey(verb, config_schema::<A>, manager)), parsed.own)
+    (manager.before_start(move |manager| obey(verb, config_schema::<A>, manager)), parsed.own)
 }
 
 /// A command of an operator.

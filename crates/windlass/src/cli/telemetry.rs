@@ -47,7 +47,7 @@ mod present {
             telemetry.run(move || metrics.render(), cx.shutdown().requested()).await;
             Ok::<_, Infallible>(())
         };
-        manager.add_runnable(Runnable::new("telemetry", run).group(Group::Http))
+        manager.runnable(Runnable::new("telemetry", run).group(Group::Http))
     }
 }
 

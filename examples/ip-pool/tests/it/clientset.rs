@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use ip_pool::{
     IPAddress,
-    client::{clientset::Clientset, informers::SharedInformerFactory},
+    client::{clientset::Clientset, informers::GroupInformers as _},
 };
 use parking_lot::Mutex;
-use windlass_client::{GetOptions, ResourceEventHandlerFuncs};
+use windlass_client::{GetOptions, ResourceEventHandlerFuncs, SharedInformerFactory};
 use windlass_test::{eventually, stretched};
 
 use crate::{SOON, claims::Fixture};

@@ -58,7 +58,7 @@ impl Fixture {
         let timeout = Duration::from_secs(2);
         let neutron = Some(NeutronConfig { timeout, ..NeutronConfig::noauth(self.stand_in.url()) });
         let options = Options { neutron, resync, ..Options::default() };
-        Manager::new(self.cluster.client()).add_runnable(runnable(options))
+        Manager::new(self.cluster.client()).runnable(runnable(options))
     }
 
     async fn run(&self) -> RestrictedManager {

@@ -9,7 +9,7 @@
 //! use windlass_client::{
 //!     ObjectKey, ObjectKeyExt as _, ResourceEventHandlerFuncs, Result, Selector,
 //! };
-//! use windlass_client::informers::SharedInformerFactory;
+//! use windlass_client::informers::{GroupInformers as _, SharedInformerFactory};
 //!
 //! # pub async fn example(client: windlass_client::Client) -> Result<()> {
 //! let factory = SharedInformerFactory::new(client, Duration::from_secs(30));
@@ -25,11 +25,9 @@
 //! # }
 //! ```
 
-use std::ops::Deref;
-use std::time::Duration;
-
 use crate::scheme::GroupVersionResource;
-use crate::{Client, DynamicObject, InformerFactory, Result, SharedIndexInformer};
+pub use crate::SharedInformerFactory;
+use crate::{DynamicObject, Result, SharedInformer};
 
 /// Informers of the group "" (core).
 #[cfg(feature = "core-v1")]
@@ -107,156 +105,186 @@ pub mod scheduling;
 #[cfg(feature = "storage-v1")]
 pub mod storage;
 
-/// Makes the informers of a program. All users of a kind share an informer. Cheap to clone.
-///
-/// A factory dereferences to [`InformerFactory`], which has `start`, `wait_for_cache_sync`, `shutdown` and
-/// the options.
-#[derive(Clone, Debug)]
-pub struct SharedInformerFactory {
-    factory: InformerFactory,
-}
-
-impl SharedInformerFactory {
-    /// Makes a factory. Handlers get every object again once in each resync period; zero means never.
-    ///
-    /// For options, convert a factory that [`InformerFactory::builder`] has made.
-    pub fn new(client: Client, resync: Duration) -> Self {
-        Self { factory: InformerFactory::new(client, resync) }
-    }
-
+/// The groups of these informers, as methods of a [`SharedInformerFactory`].
+pub trait GroupInformers {
     /// Returns the informers of the group "" (core).
     #[cfg(feature = "core-v1")]
-    pub fn core(&self) -> core::Interface {
-        core::Interface::new(self.factory.clone())
-    }
+    fn core(&self) -> core::Interface;
 
     /// Returns the informers of the group `admissionregistration.k8s.io`.
     #[cfg(feature = "admissionregistration-v1")]
-    pub fn admissionregistration(&self) -> admissionregistration::Interface {
-        admissionregistration::Interface::new(self.factory.clone())
-    }
+    fn admissionregistration(&self) -> admissionregistration::Interface;
 
     /// Returns the informers of the group `apiextensions.k8s.io`.
     #[cfg(feature = "apiextensions-v1")]
-    pub fn apiextensions(&self) -> apiextensions::Interface {
-        apiextensions::Interface::new(self.factory.clone())
-    }
+    fn apiextensions(&self) -> apiextensions::Interface;
 
     /// Returns the informers of the group `apiregistration.k8s.io`.
     #[cfg(feature = "apiregistration-v1")]
-    pub fn apiregistration(&self) -> apiregistration::Interface {
-        apiregistration::Interface::new(self.factory.clone())
-    }
+    fn apiregistration(&self) -> apiregistration::Interface;
 
     /// Returns the informers of the group `apps`.
     #[cfg(feature = "apps-v1")]
-    pub fn apps(&self) -> apps::Interface {
-        apps::Interface::new(self.factory.clone())
-    }
+    fn apps(&self) -> apps::Interface;
 
     /// Returns the informers of the group `autoscaling`.
     #[cfg(any(feature = "autoscaling-v1", feature = "autoscaling-v2"))]
-    pub fn autoscaling(&self) -> autoscaling::Interface {
-        autoscaling::Interface::new(self.factory.clone())
-    }
+    fn autoscaling(&self) -> autoscaling::Interface;
 
     /// Returns the informers of the group `batch`.
     #[cfg(feature = "batch-v1")]
-    pub fn batch(&self) -> batch::Interface {
-        batch::Interface::new(self.factory.clone())
-    }
+    fn batch(&self) -> batch::Interface;
 
     /// Returns the informers of the group `certificates.k8s.io`.
     #[cfg(feature = "certificates-v1")]
-    pub fn certificates(&self) -> certificates::Interface {
-        certificates::Interface::new(self.factory.clone())
-    }
+    fn certificates(&self) -> certificates::Interface;
 
     /// Returns the informers of the group `coordination.k8s.io`.
     #[cfg(feature = "coordination-v1")]
-    pub fn coordination(&self) -> coordination::Interface {
-        coordination::Interface::new(self.factory.clone())
-    }
+    fn coordination(&self) -> coordination::Interface;
 
     /// Returns the informers of the group `discovery.k8s.io`.
     #[cfg(feature = "discovery-v1")]
-    pub fn discovery(&self) -> discovery::Interface {
-        discovery::Interface::new(self.factory.clone())
-    }
+    fn discovery(&self) -> discovery::Interface;
 
     /// Returns the informers of the group `events.k8s.io`.
     #[cfg(feature = "events-v1")]
-    pub fn events(&self) -> events::Interface {
-        events::Interface::new(self.factory.clone())
-    }
+    fn events(&self) -> events::Interface;
 
     /// Returns the informers of the group `flowcontrol.apiserver.k8s.io`.
     #[cfg(feature = "flowcontrol-v1")]
-    pub fn flowcontrol(&self) -> flowcontrol::Interface {
-        flowcontrol::Interface::new(self.factory.clone())
-    }
+    fn flowcontrol(&self) -> flowcontrol::Interface;
 
     /// Returns the informers of the group `networking.k8s.io`.
     #[cfg(feature = "networking-v1")]
-    pub fn networking(&self) -> networking::Interface {
-        networking::Interface::new(self.factory.clone())
-    }
+    fn networking(&self) -> networking::Interface;
 
     /// Returns the informers of the group `node.k8s.io`.
     #[cfg(feature = "node-v1")]
-    pub fn node(&self) -> node::Interface {
-        node::Interface::new(self.factory.clone())
-    }
+    fn node(&self) -> node::Interface;
 
     /// Returns the informers of the group `policy`.
     #[cfg(feature = "policy-v1")]
-    pub fn policy(&self) -> policy::Interface {
-        policy::Interface::new(self.factory.clone())
-    }
+    fn policy(&self) -> policy::Interface;
 
     /// Returns the informers of the group `rbac.authorization.k8s.io`.
     #[cfg(feature = "rbac-v1")]
-    pub fn rbac(&self) -> rbac::Interface {
-        rbac::Interface::new(self.factory.clone())
-    }
+    fn rbac(&self) -> rbac::Interface;
 
     /// Returns the informers of the group `resource.k8s.io`.
     #[cfg(feature = "resource-v1")]
-    pub fn resource(&self) -> resource::Interface {
-        resource::Interface::new(self.factory.clone())
-    }
+    fn resource(&self) -> resource::Interface;
 
     /// Returns the informers of the group `scheduling.k8s.io`.
     #[cfg(feature = "scheduling-v1")]
-    pub fn scheduling(&self) -> scheduling::Interface {
-        scheduling::Interface::new(self.factory.clone())
-    }
+    fn scheduling(&self) -> scheduling::Interface;
 
     /// Returns the informers of the group `storage.k8s.io`.
     #[cfg(feature = "storage-v1")]
-    pub fn storage(&self) -> storage::Interface {
-        storage::Interface::new(self.factory.clone())
+    fn storage(&self) -> storage::Interface;
+}
+
+impl GroupInformers for SharedInformerFactory {
+    #[cfg(feature = "core-v1")]
+    fn core(&self) -> core::Interface {
+        core::Interface::new(self.clone())
     }
 
-    /// Returns the informer of a resource of these groups, with untyped objects.
-    ///
-    /// # Errors
-    /// The resource is unknown, or the factory has been shut down.
-    pub fn for_resource(&self, resource: &GroupVersionResource) -> Result<SharedIndexInformer<DynamicObject>> {
-        self.factory.for_resource(&crate::register::scheme(), resource)
+    #[cfg(feature = "admissionregistration-v1")]
+    fn admissionregistration(&self) -> admissionregistration::Interface {
+        admissionregistration::Interface::new(self.clone())
+    }
+
+    #[cfg(feature = "apiextensions-v1")]
+    fn apiextensions(&self) -> apiextensions::Interface {
+        apiextensions::Interface::new(self.clone())
+    }
+
+    #[cfg(feature = "apiregistration-v1")]
+    fn apiregistration(&self) -> apiregistration::Interface {
+        apiregistration::Interface::new(self.clone())
+    }
+
+    #[cfg(feature = "apps-v1")]
+    fn apps(&self) -> apps::Interface {
+        apps::Interface::new(self.clone())
+    }
+
+    #[cfg(any(feature = "autoscaling-v1", feature = "autoscaling-v2"))]
+    fn autoscaling(&self) -> autoscaling::Interface {
+        autoscaling::Interface::new(self.clone())
+    }
+
+    #[cfg(feature = "batch-v1")]
+    fn batch(&self) -> batch::Interface {
+        batch::Interface::new(self.clone())
+    }
+
+    #[cfg(feature = "certificates-v1")]
+    fn certificates(&self) -> certificates::Interface {
+        certificates::Interface::new(self.clone())
+    }
+
+    #[cfg(feature = "coordination-v1")]
+    fn coordination(&self) -> coordination::Interface {
+        coordination::Interface::new(self.clone())
+    }
+
+    #[cfg(feature = "discovery-v1")]
+    fn discovery(&self) -> discovery::Interface {
+        discovery::Interface::new(self.clone())
+    }
+
+    #[cfg(feature = "events-v1")]
+    fn events(&self) -> events::Interface {
+        events::Interface::new(self.clone())
+    }
+
+    #[cfg(feature = "flowcontrol-v1")]
+    fn flowcontrol(&self) -> flowcontrol::Interface {
+        flowcontrol::Interface::new(self.clone())
+    }
+
+    #[cfg(feature = "networking-v1")]
+    fn networking(&self) -> networking::Interface {
+        networking::Interface::new(self.clone())
+    }
+
+    #[cfg(feature = "node-v1")]
+    fn node(&self) -> node::Interface {
+        node::Interface::new(self.clone())
+    }
+
+    #[cfg(feature = "policy-v1")]
+    fn policy(&self) -> policy::Interface {
+        policy::Interface::new(self.clone())
+    }
+
+    #[cfg(feature = "rbac-v1")]
+    fn rbac(&self) -> rbac::Interface {
+        rbac::Interface::new(self.clone())
+    }
+
+    #[cfg(feature = "resource-v1")]
+    fn resource(&self) -> resource::Interface {
+        resource::Interface::new(self.clone())
+    }
+
+    #[cfg(feature = "scheduling-v1")]
+    fn scheduling(&self) -> scheduling::Interface {
+        scheduling::Interface::new(self.clone())
+    }
+
+    #[cfg(feature = "storage-v1")]
+    fn storage(&self) -> storage::Interface {
+        storage::Interface::new(self.clone())
     }
 }
 
-impl From<InformerFactory> for SharedInformerFactory {
-    fn from(factory: InformerFactory) -> Self {
-        Self { factory }
-    }
-}
-
-impl Deref for SharedInformerFactory {
-    type Target = InformerFactory;
-
-    fn deref(&self) -> &InformerFactory {
-        &self.factory
-    }
+/// Returns the informer of a resource of these groups, with objects of no particular type: `ForResource` in Go.
+///
+/// # Errors
+/// The resource is unknown, or the factory has been shut down.
+pub fn for_resource(factory: &SharedInformerFactory, resource: &GroupVersionResource) -> Result<SharedInformer<DynamicObject>> {
+    crate::informer_for_resource(factory, &crate::register::scheme(), resource)
 }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use windlass_cache::{Delta, FieldPath, IndexFn, ObjectKey, Transform};
 
 use self::server::{Asked, Server, server};
-use super::{DeltaHandler, HandlerOptions, InformerError, SharedInformerFactory, WatchOptions};
+use super::{CacheOptions, HandlerOptions, InformerError, SharedInformerFactory};
 use crate::{error::BoxError, supervisor::Supervisor};
 
 const SOON: Duration = Duration::from_secs(5);
@@ -29,8 +29,8 @@ impl Diary {
     }
 }
 
-impl DeltaHandler for Diary {
-    fn handle(&self, delta: &Delta) -> Result<(), BoxError> {
+impl Diary {
+    fn note_change(&self, delta: &Delta) {
         let name = delta.object().name();
         self.note(match delta {
             Delta::Added { initial, .. } => format!("+{name}{}", if *initial { "!" } else { "" }),
@@ -39,7 +39,11 @@ impl DeltaHandler for Diary {
             }
             Delta::Deleted { .. } => format!("-{name}"),
         });
-        Ok(())
+    }
+
+    fn handler(&self) -> impl Fn(&Delta) + Send + Sync + 'static {
+        let this = self.clone();
+        move |delta| this.note_change(delta)
     }
 }
 
@@ -49,7 +53,7 @@ fn pods() -> ApiResource {
 
 fn factory() -> (SharedInformerFactory, Server) {
     let (client, server) = server();
-    (SharedInformerFactory::with_seed(client, 1), server)
+    (SharedInformerFactory::builder(client).seed(1).build(), server)
 }
 
 async fn until(mut holds: impl FnMut() -> bool) {
@@ -64,25 +68,25 @@ async fn until(mut holds: impl FnMut() -> bool) {
 #[tokio::test(start_paused = true)]
 async fn users_of_one_watch_share_it_and_the_last_ends_it() {
     let (factory, mut server) = factory();
-    let first = factory.informer(&pods(), WatchOptions::default()).expect("an informer");
-    let second = factory.informer(&pods(), WatchOptions::default()).expect("the same informer");
+    let first = factory.share(&pods(), CacheOptions::default()).expect("an informer");
+    let second = factory.share(&pods(), CacheOptions::default()).expect("the same informer");
     let diary = Diary::default();
-    let registration = second.add_handler(diary.clone(), HandlerOptions::default());
+    let registration = second.subscribe(diary.handler(), HandlerOptions::default());
     assert!(!first.has_synced());
     factory.start();
     let watch = server.asked_for("/api/v1/pods?watch=true").await.answer_with(&["a", "b"]);
     factory.wait_for_cache_sync(SOON).await.expect("synced");
     registration.synced().await;
     assert_eq!(diary.lines(), ["+a!", "+b!"]);
-    assert_eq!(first.high_water_mark(), 100);
+    assert_eq!(first.last_sync_resource_version(), 100);
     watch.event("MODIFIED", "a", 101);
     first.seen(101).await;
     assert_eq!(second.store().namespace("n")[0].resource_version(), "101");
     until(|| diary.lines().len() == 3).await;
 
-    let lister = first.lister::<Pod>();
+    let lister = first.read_as::<Pod>().lister();
     drop((first, second));
-    registration.remove();
+    drop(registration);
     assert!(server.is_idle().await);
     assert_eq!(lister.all().expect("pods").len(), 2, "a lister keeps the watch alive");
     drop(lister);
@@ -96,9 +100,9 @@ async fn users_of_one_watch_share_it_and_the_last_ends_it() {
 async fn a_kind_is_listed_again_while_an_object_does_not_decode() {
     let (factory, mut server) = factory();
     let maps = ApiResource::erase::<ConfigMap>(&());
-    let informer = factory.informer(&maps, WatchOptions::default()).expect("an informer");
+    let informer = factory.share(&maps, CacheOptions::default()).expect("an informer");
     let diary = Diary::default();
-    let _registration = informer.add_handler(diary.clone(), HandlerOptions::default());
+    let _registration = informer.subscribe(diary.handler(), HandlerOptions::default());
     factory.start();
     let path = "/api/v1/configmaps?watch=true&allowWatchBookmarks=true&sendInitialEvents=true";
     let show = |asked: Asked, data: &str| {
@@ -110,7 +114,7 @@ async fn a_kind_is_listed_again_while_an_object_does_not_decode() {
     };
     let mut watch = show(server.asked_for(path).await, "5");
     factory.wait_for_cache_sync(SOON).await.expect("synced");
-    let lister = informer.lister::<ConfigMap>();
+    let lister = informer.read_as::<ConfigMap>().lister();
     let read = || lister.get(&ObjectKey::namespaced("n", "a"));
     assert!(read().expect_err("an integer is no map").is_decode());
     for delay in [5..6, 10..12, 20..23] {
@@ -134,28 +138,28 @@ async fn users_who_do_not_agree_are_told_when_they_ask() {
     let (factory, _server) = factory();
     let path: FieldPath = "spec.containers[*].env".parse().expect("a path");
     let slim =
-        WatchOptions { transform: Some(Transform::drop_fields([path]).expect("fine")), ..Default::default() };
-    let _slim = factory.informer(&pods(), slim.clone()).expect("an informer");
-    let error = factory.informer(&pods(), WatchOptions::default()).expect_err("another transform");
+        CacheOptions { transform: Some(Transform::drop_fields([path]).expect("fine")), ..Default::default() };
+    let _slim = factory.share(&pods(), slim.clone()).expect("an informer");
+    let error = factory.share(&pods(), CacheOptions::default()).expect_err("another transform");
     assert!(matches!(error, InformerError::Conflict { option: "transform", .. }), "{error}");
     let index = ("node".to_owned(), IndexFn::field("spec.nodeName".parse().expect("a path")));
-    let same = factory.informer(&pods(), WatchOptions { indexes: vec![index], ..slim }).expect("agrees");
+    let same = factory.share(&pods(), CacheOptions { indexes: vec![index], ..slim }).expect("agrees");
     assert!(same.store().by_index("node", "x").expect("an index").is_empty());
-    let elsewhere = WatchOptions { namespaces: vec!["n".to_owned()], ..Default::default() };
-    factory.informer(&pods(), elsewhere).expect("another watch");
+    let elsewhere = CacheOptions { namespaces: vec!["n".to_owned()], ..Default::default() };
+    factory.share(&pods(), elsewhere).expect("another watch");
 }
 
 #[tokio::test(start_paused = true)]
 async fn each_namespace_has_its_watch_and_wishes_are_in_the_request() {
     let (factory, mut server) = factory();
-    let options = WatchOptions {
+    let options = CacheOptions {
         namespaces: ["y", "x", "y"].map(str::to_owned).to_vec(),
         label_selector: "app in (a,b)".parse().expect("a selector"),
         field_selector: Some("status.phase=Running".to_owned()),
         metadata_only: true,
         ..Default::default()
     };
-    let informer = factory.informer(&pods(), options).expect("an informer");
+    let informer = factory.share(&pods(), options).expect("an informer");
     factory.start();
     let mut watches = Vec::new();
     for namespace in ["x", "y"] {
@@ -181,8 +185,8 @@ async fn each_namespace_has_its_watch_and_wishes_are_in_the_request() {
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_is_forbidden_slows_no_other() {
     let (factory, mut server) = factory();
-    let secrets = factory.informer(&ApiResource::erase::<Secret>(&()), WatchOptions::default()).expect("one");
-    let maps = factory.informer(&ApiResource::erase::<ConfigMap>(&()), WatchOptions::default()).expect("one");
+    let secrets = factory.share(&ApiResource::erase::<Secret>(&()), CacheOptions::default()).expect("one");
+    let maps = factory.share(&ApiResource::erase::<ConfigMap>(&()), CacheOptions::default()).expect("one");
     let failures = Diary::default();
     secrets.on_notice({
         let failures = failures.clone();
@@ -215,7 +219,7 @@ async fn a_kind_that_appears_later_is_watched_then() {
     let (factory, mut server) = factory();
     factory.start();
     let informer =
-        factory.informer(&pods(), WatchOptions::default()).expect("an informer, which starts at once");
+        factory.share(&pods(), CacheOptions::default()).expect("an informer, which starts at once");
     for _ in 0..3 {
         drop(server.asked().await.answer(404));
     }
@@ -223,15 +227,15 @@ async fn a_kind_that_appears_later_is_watched_then() {
     informer.synced().await;
     assert_eq!(informer.metrics().failures, 3);
     factory.shutdown().await;
-    assert!(matches!(factory.informer(&pods(), WatchOptions::default()), Err(InformerError::ShutDown)));
+    assert!(matches!(factory.share(&pods(), CacheOptions::default()), Err(InformerError::ShutDown)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_breaks_goes_on_and_one_that_expired_begins_anew() {
     let (factory, mut server) = factory();
-    let informer = factory.informer(&pods(), WatchOptions::default()).expect("an informer");
+    let informer = factory.share(&pods(), CacheOptions::default()).expect("an informer");
     let diary = Diary::default();
-    let _registration = informer.add_handler(diary.clone(), HandlerOptions::default());
+    let _registration = informer.subscribe(diary.handler(), HandlerOptions::default());
     factory.start();
     let watch = server.asked().await.answer_with(&["a", "b"]);
     watch.event("MODIFIED", "a", 107);
@@ -253,14 +257,14 @@ async fn a_watch_that_breaks_goes_on_and_one_that_expired_begins_anew() {
 #[tokio::test(start_paused = true)]
 async fn each_handler_has_its_own_resync() {
     let (factory, mut server) = factory();
-    let informer = factory.informer(&pods(), WatchOptions::default()).expect("an informer");
+    let informer = factory.share(&pods(), CacheOptions::default()).expect("an informer");
     factory.start();
     let _watch = server.asked().await.answer_with(&["a"]);
     informer.synced().await;
     let (still, often) = (Diary::default(), Diary::default());
-    let _still = informer.add_handler(still.clone(), HandlerOptions::default());
+    let _still = informer.subscribe(still.handler(), HandlerOptions::default());
     let _often =
-        informer.add_handler(often.clone(), HandlerOptions::default().resync(Duration::from_secs(30)));
+        informer.subscribe(often.handler(), HandlerOptions::default().resync(Duration::from_secs(30)));
     tokio::time::sleep(Duration::from_secs(65)).await;
     assert_eq!(still.lines(), ["+a!"]);
     assert_eq!(often.lines(), ["+a!", "a:1-1", "a:1-1"]);
@@ -273,7 +277,7 @@ async fn a_change_that_a_handler_fails_on_is_delivered_again() {
     let (client, mut server) = server();
     let supervisor = Supervisor::default();
     let factory = SharedInformerFactory::supervised(client, 1, supervisor.clone());
-    let informer = factory.informer(&pods(), WatchOptions::default()).expect("an informer");
+    let informer = factory.share(&pods(), CacheOptions::default()).expect("an informer");
     let diary = Diary::default();
     let attempts = Arc::new(Mutex::new(0));
     let handler = {
@@ -287,10 +291,11 @@ async fn a_change_that_a_handler_fails_on_is_delivered_again() {
                     return Err("the second attempt fails".into());
                 }
             }
-            diary.handle(delta)
+            diary.note_change(delta);
+            Ok(())
         }
     };
-    let _registration = informer.add_handler(handler, HandlerOptions::default());
+    let _registration = informer.subscribe(handler, HandlerOptions::default());
     factory.start();
     let watch = server.asked().await.answer_with(&["explosive", "a"]);
     until(|| diary.lines() == ["+a!"]).await;
@@ -306,7 +311,7 @@ async fn a_change_that_a_handler_fails_on_is_delivered_again() {
 #[tokio::test(start_paused = true)]
 async fn a_listener_may_panic_and_call_back() {
     let (factory, mut server) = factory();
-    let informer = factory.informer(&pods(), WatchOptions::default()).expect("an informer");
+    let informer = factory.share(&pods(), CacheOptions::default()).expect("an informer");
     informer.on_notice({
         let informer = informer.clone();
         move |_| {
@@ -330,7 +335,7 @@ async fn a_change_of_an_object_that_is_gone_is_given_up_in_the_end() {
     let (client, mut server) = server();
     let supervisor = Supervisor::default();
     let factory = SharedInformerFactory::supervised(client, 1, supervisor.clone());
-    let informer = factory.informer(&pods(), WatchOptions::default()).expect("an informer");
+    let informer = factory.share(&pods(), CacheOptions::default()).expect("an informer");
     let attempts = Arc::new(Mutex::new(0));
     let handler = {
         let attempts = attempts.clone();
@@ -339,7 +344,7 @@ async fn a_change_of_an_object_that_is_gone_is_given_up_in_the_end() {
             panic!("on purpose");
         }
     };
-    let _registration = informer.add_handler(handler, HandlerOptions::default());
+    let _registration = informer.subscribe(handler, HandlerOptions::default());
     factory.start();
     let watch = server.asked().await.answer_with(&["explosive"]);
     until(|| *attempts.lock() > 3).await;
@@ -359,7 +364,7 @@ async fn a_change_of_an_object_that_is_gone_is_given_up_in_the_end() {
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_recovers_learns_that_what_it_knew_is_gone() {
     let (factory, mut server) = factory();
-    let informer = factory.informer(&pods(), WatchOptions::default()).expect("an informer");
+    let informer = factory.share(&pods(), CacheOptions::default()).expect("an informer");
     let (diary, broken) = (Diary::default(), Arc::new(Mutex::new(false)));
     let handler = {
         let (diary, broken) = (diary.clone(), broken.clone());
@@ -368,10 +373,11 @@ async fn a_handler_that_recovers_learns_that_what_it_knew_is_gone() {
                 return Err("broken".into());
             }
             diary.note(format!("{} {}", delta.object().resource_version(), delta.states().count()));
-            diary.handle(delta)
+            diary.note_change(delta);
+            Ok(())
         }
     };
-    let _registration = informer.add_handler(handler, HandlerOptions::default());
+    let _registration = informer.subscribe(handler, HandlerOptions::default());
     factory.start();
     let watch = server.asked().await.answer_with(&["a"]);
     until(|| diary.lines().len() == 2).await;
@@ -408,7 +414,7 @@ async fn an_error_that_panics_when_it_is_printed_ends_no_handler() {
     }
     impl std::error::Error for Unprintable {}
     let (factory, mut server) = factory();
-    let informer = factory.informer(&pods(), WatchOptions::default()).expect("an informer");
+    let informer = factory.share(&pods(), CacheOptions::default()).expect("an informer");
     let diary = Diary::default();
     let handler = {
         let diary = diary.clone();
@@ -417,10 +423,11 @@ async fn an_error_that_panics_when_it_is_printed_ends_no_handler() {
                 diary.note("fails".to_owned());
                 return Err(Box::new(Unprintable));
             }
-            diary.handle(delta)
+            diary.note_change(delta);
+            Ok(())
         }
     };
-    let _registration = informer.add_handler(handler, HandlerOptions::default());
+    let _registration = informer.subscribe(handler, HandlerOptions::default());
     factory.start();
     let _watch = server.asked().await.answer_with(&["a", "b"]);
     until(|| diary.lines() == ["fails", "+b!", "+a!"]).await;
@@ -435,7 +442,7 @@ fn a_listener_may_add_an_index() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let (factory, mut server) = factory();
-            let informer = factory.informer(&pods(), WatchOptions::default()).expect("an informer");
+            let informer = factory.share(&pods(), CacheOptions::default()).expect("an informer");
             informer.on_notice({
                 let informer = informer.clone();
                 move |_| {

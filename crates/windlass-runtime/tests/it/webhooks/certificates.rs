@@ -204,7 +204,7 @@ async fn the_rights_of_self_issued_certificates_are_declared() {
         WebhookServer::new(super::bars::webhooks()).self_issued(SelfIssued::for_service("ops", "hooks"));
     let permissions = Manager::new(cluster.client())
         .webhooks(server)
-        .add_runnable(StorageMigration::of("bars.example.com").runnable())
+        .runnable(StorageMigration::of("bars.example.com").runnable())
         .permissions();
     let shown = |rules: Vec<PolicyRule>| {
         let rules =

@@ -109,7 +109,7 @@ async fn a_runnable_reads_the_cache_that_it_declares() {
         cx.shutdown().requested().await;
         Ok::<_, Error>(())
     });
-    let manager = Manager::new(cluster.client()).add_runnable(count.reads::<Namespace>());
+    let manager = Manager::new(cluster.client()).runnable(count.reads::<Namespace>());
     let account = cluster.restricted_account(&manager).await;
     let running = run(manager.client(account.client()));
     let names = told.await.expect("the runnable has started");

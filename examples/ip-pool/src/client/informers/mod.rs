@@ -7,7 +7,7 @@
 //! use windlass_client::{
 //!     ObjectKey, ObjectKeyExt as _, ResourceEventHandlerFuncs, Result, Selector,
 //! };
-//! use ip_pool::client::informers::SharedInformerFactory;
+//! use ip_pool::client::informers::{GroupInformers as _, SharedInformerFactory};
 //!
 //! # pub async fn example(client: windlass_client::Client) -> Result<()> {
 //! let factory = SharedInformerFactory::new(client, Duration::from_secs(30));
@@ -22,56 +22,29 @@
 //! # Ok(()) }
 //! ```
 
-use std::ops::Deref;
-use std::time::Duration;
-
 use windlass_client::scheme::GroupVersionResource;
-use windlass_client::{Client, DynamicObject, InformerFactory, Result, SharedIndexInformer};
+pub use windlass_client::SharedInformerFactory;
+use windlass_client::{DynamicObject, Result, SharedInformer};
 
 /// Informers of the group `tsi.tiduyun.com`.
 pub mod tsi;
 
-/// Makes the informers of a program. All users of a kind share an informer. Cheap to clone.
-///
-/// A factory dereferences to [`InformerFactory`], which has `start`, `wait_for_cache_sync`, `shutdown` and
-/// the options.
-#[derive(Clone, Debug)]
-pub struct SharedInformerFactory {
-    factory: InformerFactory,
-}
-
-impl SharedInformerFactory {
-    /// Makes a factory. Handlers get every object again once in each resync period; zero means never.
-    ///
-    /// For options, convert a factory that [`InformerFactory::builder`] has made.
-    pub fn new(client: Client, resync: Duration) -> Self {
-        Self { factory: InformerFactory::new(client, resync) }
-    }
-
+/// The groups of these informers, as methods of a [`SharedInformerFactory`].
+pub trait GroupInformers {
     /// Returns the informers of the group `tsi.tiduyun.com`.
-    pub fn tsi(&self) -> tsi::Interface {
-        tsi::Interface::new(self.factory.clone())
-    }
+    fn tsi(&self) -> tsi::Interface;
+}
 
-    /// Returns the informer of a resource of these groups, with untyped objects.
-    ///
-    /// # Errors
-    /// The resource is unknown, or the factory has been shut down.
-    pub fn for_resource(&self, resource: &GroupVersionResource) -> Result<SharedIndexInformer<DynamicObject>> {
-        self.factory.for_resource(&crate::client::register::scheme(), resource)
+impl GroupInformers for SharedInformerFactory {
+    fn tsi(&self) -> tsi::Interface {
+        tsi::Interface::new(self.clone())
     }
 }
 
-impl From<InformerFactory> for SharedInformerFactory {
-    fn from(factory: InformerFactory) -> Self {
-        Self { factory }
-    }
-}
-
-impl Deref for SharedInformerFactory {
-    type Target = InformerFactory;
-
-    fn deref(&self) -> &InformerFactory {
-        &self.factory
-    }
+/// Returns the informer of a resource of these groups, with objects of no particular type: `ForResource` in Go.
+///
+/// # Errors
+/// The resource is unknown, or the factory has been shut down.
+pub fn for_resource(factory: &SharedInformerFactory, resource: &GroupVersionResource) -> Result<SharedInformer<DynamicObject>> {
+    windlass_client::informer_for_resource(factory, &crate::client::register::scheme(), resource)
 }

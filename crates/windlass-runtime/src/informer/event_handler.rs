@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use windlass_runtime::{Delta, Error, ObjectKey, informer::Decoder};
+use windlass_cache::{Decoder, Delta, ObjectKey};
+
+use crate::error::Error;
 
 /// Handles the changes of the objects of a kind, in order, one call at a time. A handler should be short, and
 /// only add a key to a queue.
@@ -37,7 +39,7 @@ type Update<K> = Box<dyn Fn(&Arc<K>, &Arc<K>) + Send + Sync>;
 /// # use std::sync::Arc;
 /// use k8s_openapi::api::core::v1::Pod;
 /// use kube_core::ResourceExt as _;
-/// use windlass_client::ResourceEventHandlerFuncs;
+/// use windlass_runtime::informer::ResourceEventHandlerFuncs;
 ///
 /// let handler = ResourceEventHandlerFuncs::<Pod>::new()
 ///     .add_func(|pod| println!("added {}", pod.name_any()))

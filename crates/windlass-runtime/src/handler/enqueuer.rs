@@ -6,14 +6,14 @@ use windlass_workqueue::{AddOptions, Equivalent, WorkQueue};
 
 use super::QueueKey;
 
-/// With more keys than this a lookup in a set is cheaper than a comparison with each of them.
+/// The number of keys above which a lookup in a set is cheaper than a comparison with each key.
 const FEW: usize = 8;
 
-/// Queues the keys of one event: each key once, in the order in which they are added.
-pub struct Keys<'q, Q: QueueKey> {
+/// Queues the keys of an event: each key once, in the order of the calls.
+pub struct Enqueuer<'q, Q: QueueKey> {
     queue: &'q WorkQueue<Q>,
     options: AddOptions,
-    /// The first key. Most events have no other, and then nothing is allocated.
+    /// The first key. Most events have a single key, which allocates nothing.
     first: Option<Q>,
     /// The keys after the first, as long as there are at most [`FEW`] keys in all.
     few: Vec<Q>,
@@ -21,12 +21,12 @@ pub struct Keys<'q, Q: QueueKey> {
     many: HashSet<Q>,
 }
 
-impl<'q, Q: QueueKey> Keys<'q, Q> {
+impl<'q, Q: QueueKey> Enqueuer<'q, Q> {
     pub(crate) fn new(queue: &'q WorkQueue<Q>, options: AddOptions) -> Self {
         Self { queue, options, first: None, few: Vec::new(), many: HashSet::new() }
     }
 
-    /// Queues `key`, unless it has been added before.
+    /// Queues `key`, unless `key` has been added before.
     pub fn add(&mut self, key: Q) {
         if self.is_new(&key) {
             self.remember(key.clone());
@@ -34,8 +34,8 @@ impl<'q, Q: QueueKey> Keys<'q, Q> {
         }
     }
 
-    /// Queues the key that `key` equals, unless it has been added before. The key is made only if the queue does not
-    /// know it.
+    /// Queues the key that `key` equals, unless the key has been added before. The key is made only if the queue does not
+    /// have the key.
     pub(crate) fn add_ref<R>(&mut self, key: &R)
     where
         R: Hash + Equivalent<Q>,
@@ -74,7 +74,7 @@ impl<'q, Q: QueueKey> Keys<'q, Q> {
     }
 }
 
-impl<Q: QueueKey> std::fmt::Debug for Keys<'_, Q> {
+impl<Q: QueueKey> std::fmt::Debug for Enqueuer<'_, Q> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let added = self.first_few().chain(&self.many);
         f.debug_set().entries(added.map(ToString::to_string)).finish()
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::namespaced_name::NamespacedName;
 
-    /// Takes all keys that are ready, in order, and finishes them.
+    /// Takes all ready keys, in order, and finishes the keys.
     fn work_off<Q: QueueKey>(queue: &WorkQueue<Q>) -> Vec<Q> {
         std::iter::from_fn(|| queue.try_get().map(|item| item.key().clone())).collect()
     }
@@ -97,13 +97,13 @@ mod tests {
     fn each_key_is_queued_once_and_in_order_however_many_there_are() {
         for count in [0, 1, 2, 7, 8, 9, 10, 1000] {
             let queue = WorkQueue::new("test");
-            let mut keys = Keys::new(&queue, AddOptions::new());
+            let mut keys = Enqueuer::new(&queue, AddOptions::new());
             let mut queued = Vec::new();
             // 611 has no divisor in common with any count: every number, in no order.
             let numbers: Vec<u32> = (0..count).map(|n| n * 611 % count).collect();
             for (nth, &number) in numbers.iter().enumerate() {
                 keys.add(number);
-                // Also when a worker has already taken and finished it.
+                // Also when a worker has already taken and finished the key.
                 if nth % 3 == 0 {
                     queued.extend(work_off(&queue));
                 }
@@ -120,7 +120,7 @@ mod tests {
     fn a_key_and_its_parts_are_one_key() {
         for count in [1, 7, 8, 9, 20] {
             let queue: WorkQueue<ObjectKey> = WorkQueue::new("test");
-            let mut keys = Keys::new(&queue, AddOptions::new());
+            let mut keys = Enqueuer::new(&queue, AddOptions::new());
             let names: Vec<String> = (0..count).map(|n| format!("web-{n}")).collect();
             let mut queued = Vec::new();
             for (nth, name) in names.iter().enumerate() {
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn keys_are_queued_with_the_options_of_the_event() {
         let queue = WorkQueue::new("test");
-        let mut keys = Keys::new(&queue, AddOptions::new().priority(-100));
+        let mut keys = Enqueuer::new(&queue, AddOptions::new().priority(-100));
         keys.add(1);
         assert_eq!(queue.try_get().map(|item| item.priority()), Some(-100));
     }

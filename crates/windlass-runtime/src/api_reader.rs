@@ -1,0 +1,168 @@
+//! Reads from the API server.
+
+use http::{Request, header};
+use kube_client::{Client, client::Body};
+use kube_core::{ListMeta, Resource};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use windlass_cache::{ObjectKey, Selector};
+
+use crate::{
+    client::{path::collection_path, request},
+    error::{Error, Result},
+    kind::Object,
+    kind_ref::{IntoKind, KindRef, kind},
+};
+
+/// The number of objects of one page of a list.
+const PAGE: &str = "500";
+
+/// Reads from the API server instead of a cache: controller-runtime's `APIReader`. Cheap to clone.
+///
+/// A read sends a request, and returns the state of the server at the time of the request. Most reads belong to a cache
+/// ([`Context::lister`](crate::Context::lister)); an `ApiReader` is for a kind that is read seldom, and for a decision that must not rest on
+/// an old state. The controller declares the rights with [`needs`](crate::Controller::needs): `get`, and `list` for lists.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+/// use windlass_runtime::{Action, Context, Controller, ObjectKey, Permission, Result, Verb};
+///
+/// async fn reconcile(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
+///     let password = cx.api_reader().get::<Secret>(&key).await?;
+///     tracing::info!(there = password.is_some());
+///     Ok(Action::done())
+/// }
+///
+/// let controller = Controller::of::<ConfigMap>(reconcile).needs(Permission::to::<Secret>([Verb::Get]));
+/// # let _ = controller;
+/// ```
+#[derive(Clone)]
+pub struct ApiReader {
+    client: Client,
+}
+
+impl ApiReader {
+    /// Makes a reader that sends requests with `client`.
+    pub fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// Returns the object under a key, or `None` if the server has no such object.
+    ///
+    /// # Errors
+    /// The server refused the request, the server does not serve the kind, or the object does not decode.
+    pub async fn get<K>(&self, key: &ObjectKey) -> Result<Option<K>>
+    where
+        K: Object + Resource<DynamicType = ()>,
+    {
+        self.get_of(kind::<K>(), key).await
+    }
+
+    /// As [`get`](Self::get), of any [kind](KindRef).
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub async fn get_of<I>(&self, kind: I, key: &ObjectKey) -> Result<Option<I::Object>>
+    where
+        I: IntoKind<Object: DeserializeOwned>,
+    {
+        let kind = kind.into_kind();
+        let path = format!("{}/{}", collection_path(kind.resource(), key.namespace()), key.name());
+        match self.read(path, accept(&kind, "PartialObjectMetadata")).await {
+            Ok(object) => decode(&kind, object).map(Some),
+            Err(error) if names_object(&error, key.name()) => Ok(None),
+            Err(error) => Err(error.while_doing(format_args!("reading {} {key}", kind.resource().kind))),
+        }
+    }
+
+    /// Returns the objects with matching labels, of one namespace or of all. Large collections are read in pages.
+    ///
+    /// # Errors
+    /// The server refused a request, or an object does not decode.
+    pub async fn list<K>(&self, namespace: Option<&str>, selector: &Selector) -> Result<Vec<K>>
+    where
+        K: Object + Resource<DynamicType = ()>,
+    {
+        self.list_of(kind::<K>(), namespace, selector).await
+    }
+
+    /// As [`list`](Self::list), of any [kind](KindRef).
+    ///
+    /// # Errors
+    /// As [`list`](Self::list).
+    pub async fn list_of<I>(
+        &self,
+        kind: I,
+        namespace: Option<&str>,
+        selector: &Selector,
+    ) -> Result<Vec<I::Object>>
+    where
+        I: IntoKind<Object: DeserializeOwned>,
+    {
+        let kind = kind.into_kind();
+        let collection = collection_path(kind.resource(), namespace);
+        let (mut objects, mut token) = (Vec::new(), None::<String>);
+        loop {
+            let mut query = form_urlencoded::Serializer::new(String::new());
+            query.append_pair("limit", PAGE);
+            if !selector.is_everything() {
+                query.append_pair("labelSelector", &selector.to_string());
+            }
+            query.extend_pairs(token.iter().map(|token| ("continue", token)));
+            let path = format!("{collection}?{}", query.finish());
+            let page = self.read::<Page>(path, accept(&kind, "PartialObjectMetadataList")).await;
+            let page =
+                page.map_err(|error| error.while_doing(format_args!("listing {}", kind.resource().plural)))?;
+            for object in page.items {
+                objects.push(decode(&kind, object)?);
+            }
+            token = page.metadata.continue_.filter(|token| !token.is_empty());
+            if token.is_none() {
+                return Ok(objects);
+            }
+        }
+    }
+
+    async fn read<T: DeserializeOwned>(&self, path: String, accept: String) -> Result<T> {
+        let request = Request::get(path).header(header::ACCEPT, accept);
+        let request = request.body(Body::empty()).map_err(Error::other)?;
+        request::decode(&request::send(&self.client, request).await?)
+    }
+}
+
+/// A page of a list.
+#[derive(Deserialize)]
+struct Page {
+    #[serde(default)]
+    metadata: ListMeta,
+    items: Vec<Value>,
+}
+
+/// Returns the accepted media types: `metadata_kind` for a kind of which only the metadata is read.
+fn accept<K>(kind: &KindRef<K>, metadata_kind: &str) -> String {
+    match kind.metadata_only {
+        true => format!("application/json;as={metadata_kind};g=meta.k8s.io;v=v1,application/json"),
+        false => "application/json".to_owned(),
+    }
+}
+
+/// Decodes an object. An item of a list names neither API version nor kind.
+fn decode<K: DeserializeOwned>(kind: &KindRef<K>, mut object: Value) -> Result<K> {
+    if !kind.metadata_only && object.get("kind").is_none() {
+        object["apiVersion"] = json!(kind.resource().api_version);
+        object["kind"] = json!(kind.resource().kind);
+    }
+    serde_json::from_value(object).map_err(|cause| Error::undecodable_answer(&cause))
+}
+
+/// Whether the server did not find the object, and not the resource.
+fn names_object(error: &Error, name: &str) -> bool {
+    let details = error.status().and_then(|status| status.details.as_ref());
+    error.is_not_found() && details.is_some_and(|details| details.name == name)
+}
+
+impl std::fmt::Debug for ApiReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApiReader").finish_non_exhaustive()
+    }
+}

@@ -4,8 +4,9 @@ use jiff::Timestamp;
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-/// Sets a condition in a list, as the API conventions require: `lastTransitionTime` changes only with the status, and there is one
-/// condition of each type: others of the same type, which another writer has added, are removed. Returns whether anything changed.
+/// Sets a condition in a list, as the API conventions require: `lastTransitionTime` changes only with the
+/// status, and there is one condition of each type. Further conditions of the same type, from another writer,
+/// are removed. Returns whether the list has changed.
 ///
 /// ```
 /// use windlass_runtime::conditions::{self, Condition};
@@ -54,7 +55,7 @@ pub fn set(conditions: &mut Vec<Condition>, wanted: NewCondition, now: Timestamp
     }
 }
 
-/// Whether the list has a condition of this type with status `True`.
+/// Returns whether the list has a condition of this type with status `True`.
 pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
     conditions.iter().any(|condition| condition.type_ == type_ && condition.status == "True")
 }

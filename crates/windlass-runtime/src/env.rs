@@ -1,4 +1,4 @@
-//! Wall clock and randomness are passed in, so that two runs with the same seed produce the same trace.
+//! Wall clock and randomness are parameters: two runs with the same seed produce the same trace.
 
 use std::{fmt, sync::Arc};
 
@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 
 /// The source of wall-clock time and randomness for the runtime.
 ///
-/// Durations are measured with tokio's clock, which tests can pause; the wall clock is only written into objects. Clones
-/// share one sequence of random numbers.
+/// Durations are measured with tokio's clock, which tests can pause; the wall clock is only written into
+/// objects. Clones share a sequence of random numbers.
 ///
 /// Random numbers, fractions and UUIDs spread load and tell names apart. The generator is fast, and its next numbers can be computed from
 /// earlier numbers. [`secret`](Self::secret) makes passwords and tokens.
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 pub struct Env {
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     random: Arc<Mutex<fastrand::Rng>>,
-    /// Whether secrets, too, follow from the seed.
+    /// True if secrets, too, follow from the seed.
     repeatable: bool,
 }
 
@@ -30,7 +30,7 @@ impl Env {
     /// Uses the system clock, a seed from the operating system's entropy, and that entropy for every secret.
     pub fn system() -> Self {
         let mut seed = [0; 8];
-        // Without entropy, the generator still needs a seed: secrets do not come from it.
+        // Without entropy, the generator still needs a seed: secrets do not come from the generator.
         let random = match SystemRandom::new().fill(&mut seed) {
             Ok(()) => fastrand::Rng::with_seed(u64::from_le_bytes(seed)),
             Err(_) => fastrand::Rng::new(),
@@ -62,8 +62,8 @@ impl Env {
     /// Returns a new password or token: `length` characters out of `A-Z`, `a-z` and `0-9`, each with 5.95 bits of entropy. A secret of
     /// 22 characters has more than 128 bits.
     ///
-    /// Every call reads the entropy of the operating system. In a test, whose environment has a fixed [seed](Self::new), equal seeds
-    /// make equal secrets.
+    /// Every call reads the entropy of the operating system. In a test with a fixed [seed](Self::new), equal
+    /// seeds make equal secrets.
     ///
     /// ```
     /// # fn example(env: &windlass_runtime::env::Env) -> windlass_runtime::Result<()> {
@@ -78,7 +78,7 @@ impl Env {
     pub fn secret(&self, length: usize) -> Result<String> {
         let mut secret = String::with_capacity(length);
         let mut bytes = [0; 64];
-        // Bytes beyond the last multiple of the alphabet's size would make some characters more likely than others.
+        // Bytes beyond the last multiple of the alphabet's size would favour some characters.
         let fair = u8::MAX - u8::MAX % ALPHABET.len() as u8;
         while secret.len() < length {
             self.fill(&mut bytes)?;
@@ -135,7 +135,7 @@ pub(crate) fn host_name() -> String {
     first_name(&[&variable, &file, &system_name])
 }
 
-/// Returns the first name that is not blank, without its line end.
+/// Returns the first name that is not blank, without the line end.
 fn first_name(sources: &[&dyn Fn() -> Option<String>]) -> String {
     let names = sources.iter().filter_map(|source| source()).map(|name| name.trim().to_owned());
     let mut names = names.filter(|name| !name.is_empty());

@@ -1,4 +1,4 @@
-//! A right to work that ends by itself unless it is prolonged.
+//! A right to work that ends at a deadline unless prolonged.
 
 use std::{
     future::poll_fn,
@@ -12,10 +12,11 @@ use std::{
 
 use tokio::time::Instant;
 
-/// A right to work that ends at a deadline unless it is prolonged. Clones share it.
+/// A right to work that ends at a deadline unless prolonged. Clones share the right.
 ///
-/// A task that waits for a timer or a message notices a loss late if its process was suspended: another task may run first. Work that
-/// polls [`ended`](Self::ended) first looks at the clock each time before it runs, so it does nothing after the deadline.
+/// A task that waits for a timer or a message notices a loss late if the process was suspended, because
+/// another task may run first. Work that polls [`ended`](Self::ended) first looks at the clock before each
+/// step, and therefore does nothing after the deadline.
 #[derive(Clone)]
 pub(crate) struct Fence(Arc<Inner>);
 
@@ -53,7 +54,8 @@ impl Fence {
         }
     }
 
-    /// Completes if the right has ended when it is polled. It wakes no one: poll it before the work, whenever that is polled.
+    /// Completes if the right has ended at the time of the poll. Registers no waker: poll the future right
+    /// before each poll of the work.
     pub(crate) async fn ended(&self) {
         poll_fn(|_| if self.is_open() { Poll::Pending } else { Poll::Ready(()) }).await;
     }

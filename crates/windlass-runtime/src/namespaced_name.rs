@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use windlass_cache::ObjectKey;
 use windlass_workqueue::Equivalent;
 
-/// A borrowed [`ObjectKey`]: most events concern keys that the queue knows, so that none needs to be allocated.
+/// A borrowed [`ObjectKey`]: most events concern keys that the queue knows, and need no allocation.
 pub(crate) struct NamespacedName<'a> {
     namespace: Option<&'a str>,
     name: &'a str,

@@ -9,7 +9,7 @@ pub struct Reconciled<'a> {
     pub controller: &'a str,
     /// The key that was reconciled.
     pub key: &'a dyn fmt::Display,
-    /// The error with its causes, if the reconcile failed: the text that the log has.
+    /// The error of a failed reconcile with all causes, as in the log.
     pub error: Option<&'a str>,
 }
 

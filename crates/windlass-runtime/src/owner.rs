@@ -1,4 +1,4 @@
-//! Owner references: which object controls another, and which objects are deleted with their owners.
+//! Owner references: the controller of an object, and the owners that an object is deleted with.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_core::{Resource, ResourceExt};
@@ -10,8 +10,9 @@ use crate::{
 
 /// Sets and reads the owners of an object.
 pub trait Owned: Resource + Sized {
-    /// Makes `owner` the controller of this object: [`owned_by`](crate::Context::owned_by) finds the object, a change of it enqueues
-    /// its owner, and it is deleted with its owner.
+    /// Makes `owner` the controller of this object: [`owned_by`](crate::Context::owned_by) finds the object,
+    /// a change of the object enqueues the owner, and the garbage collector deletes the object with the
+    /// owner.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::{ConfigMap, Pod};
@@ -23,8 +24,8 @@ pub trait Owned: Resource + Sized {
     /// ```
     ///
     /// # Errors
-    /// Another owner controls the object already; `owner` was not read from the server and so has no uid; or the two are in different
-    /// namespaces, so that the garbage collector would delete the object.
+    /// Another owner controls the object already; `owner` was not read from the server and has no uid; or the
+    /// two are in different namespaces, and the garbage collector would delete the object.
     fn controlled_by<O, Form>(mut self, owner: &O) -> Result<Self>
     where
         O: AsObject<Form, Object: Object>,
@@ -41,7 +42,8 @@ pub trait Owned: Resource + Sized {
     where
         O: AsObject<Form, Object: Object>;
 
-    /// Makes `owner` one of the owners of this object, which is deleted when all of them are gone.
+    /// Makes `owner` a further owner of this object. The garbage collector deletes the object when all owners
+    /// are gone.
     ///
     /// # Errors
     /// `owner` has no uid, or the two are in different namespaces.
@@ -49,7 +51,7 @@ pub trait Owned: Resource + Sized {
     where
         O: AsObject<Form, Object: Object>;
 
-    /// Whether the object with this uid is an owner of this one.
+    /// Returns whether the object with this uid is an owner of this object.
     fn is_owned_by(&self, uid: &str) -> bool;
 
     /// Returns the reference to the owner that controls this object.
@@ -120,7 +122,7 @@ fn reference_to<O: Object>(owner: &O, owned: &impl Resource) -> Result<OwnerRefe
     })
 }
 
-/// Adds a reference, or replaces the one to the same object.
+/// Adds a reference, or replaces the reference to the same object.
 fn put(object: &mut impl Resource, reference: OwnerReference) {
     let references = object.owner_references_mut();
     match references.iter_mut().find(|known| known.uid == reference.uid) {

@@ -31,7 +31,7 @@ pub(crate) struct ConnectedCluster {
 
 /// The state that the controllers and the other parts of an operator share.
 pub(crate) struct SharedState {
-    /// The cluster of Leases, declared rights, and watches that name no other one.
+    /// The cluster of Leases, declared rights, and watches that name no other cluster.
     pub(crate) own: ClusterState,
     further: BTreeMap<String, ClusterState>,
     pub(crate) metrics: Metrics,
@@ -93,7 +93,7 @@ impl SharedState {
         self.further.iter().map(|(name, cluster)| (name.as_str(), cluster))
     }
 
-    /// Returns the clusters: the manager's own, which has no name, and then the further ones by name.
+    /// Returns the clusters: the manager's own cluster without a name, then the further clusters by name.
     pub(crate) fn clusters(&self) -> impl Iterator<Item = (Option<&str>, &ClusterState)> {
         std::iter::once((None, &self.own)).chain(self.further().map(|(name, cluster)| (Some(name), cluster)))
     }
@@ -113,7 +113,8 @@ impl SharedState {
         self.clusters().map(|(_, cluster)| cluster.informers.clone()).collect()
     }
 
-    /// Returns the kinds whose first list has not ended, with the reason if it is known; those of further clusters with its name.
+    /// Returns the kinds with an unfinished first list, with the reason if known; kinds of further clusters
+    /// with the cluster's name.
     pub(crate) fn unsynced(&self) -> Vec<String> {
         self.of_all_caches(SharedInformerFactory::unsynced)
     }
@@ -123,7 +124,8 @@ impl SharedState {
         self.of_all_caches(|informers| informers.stale(limit))
     }
 
-    /// Returns descriptions of the caches of all clusters; those of further clusters with the name of the cluster.
+    /// Returns descriptions of the caches of all clusters; caches of further clusters with the cluster's
+    /// name.
     fn of_all_caches(&self, describe: impl Fn(&SharedInformerFactory) -> Vec<String>) -> Vec<String> {
         let of_cluster = |(cluster, state): (Option<&str>, &ClusterState)| {
             let suffix = cluster.map(|cluster| format!(" in cluster {cluster}")).unwrap_or_default();

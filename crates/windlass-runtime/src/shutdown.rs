@@ -9,7 +9,7 @@ use tokio_util::{
 #[derive(Clone, Debug)]
 pub struct Shutdown {
     token: CancellationToken,
-    /// Tasks that the manager waits for beside the runnables that spawned them.
+    /// Tasks that the manager waits for, besides the runnables that spawned the tasks.
     tracker: TaskTracker,
 }
 
@@ -23,7 +23,7 @@ impl Shutdown {
         self.token.cancelled().await;
     }
 
-    /// Whether the shutdown is requested.
+    /// Returns whether the shutdown is requested.
     pub fn is_requested(&self) -> bool {
         self.token.is_cancelled()
     }
@@ -32,7 +32,7 @@ impl Shutdown {
         &self.token
     }
 
-    /// A signal that is requested with this one, or alone.
+    /// Returns a signal that is requested with this signal, or alone.
     pub(crate) fn child(&self) -> Self {
         Self { token: self.token.child_token(), tracker: self.tracker.clone() }
     }

@@ -1,7 +1,8 @@
-//! Tasks that are restarted when they panic, and what is down meanwhile.
+//! Tasks that are restarted after a panic, and the tasks that are down.
 //!
-//! Every background task of the runtime runs under a [`Supervisor`]: a panic is logged, counted, and followed by a restart
-//! with back-off. Until the restarted task works again, [`Supervisor::down`] names it and readiness fails.
+//! Every background task of the runtime runs under a [`Supervisor`]: a panic is logged, counted, and followed
+//! by a restart with back-off. Until the restarted task works again, [`Supervisor::down`] names the task and
+//! readiness fails.
 
 use std::{
     any::Any,
@@ -21,13 +22,13 @@ use prometheus_client::{
 use tokio::{task::JoinHandle, time::sleep};
 use tokio_util::sync::CancellationToken;
 
-/// The pause before the first restart; it doubles with each panic in a row.
+/// The pause before the first restart; doubles with each panic in a row.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
 /// The longest pause before a restart.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Supervises the background tasks of one manager or informer factory. Cheap to clone.
+/// Supervises the background tasks of a manager or informer factory. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Supervisor {
     inner: Arc<Inner>,
@@ -45,18 +46,18 @@ struct TaskLabel {
     task: String,
 }
 
-/// Marks a task as down until it is dropped.
+/// Marks a task as down until dropped.
 pub(crate) struct Fault {
     inner: Arc<Inner>,
     task: String,
 }
 
-/// Lets a restarted task report that it works again. Cheap to clone.
+/// Lets a restarted task report a success. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Recovery(Arc<Mutex<Option<Fault>>>);
 
 impl Recovery {
-    /// Whether the task counts as down.
+    /// Returns whether the task counts as down.
     pub(crate) fn is_pending(&self) -> bool {
         self.0.lock().is_some()
     }
@@ -68,9 +69,9 @@ impl Recovery {
 }
 
 impl Supervisor {
-    /// Spawns a task that is restarted when it panics. It ends when the future that `start` returns completes.
+    /// Spawns a task that is restarted after a panic. The task ends when the future of `start` completes.
     ///
-    /// A restarted task counts as down until it calls [`Recovery::complete`].
+    /// A restarted task counts as down until the task calls [`Recovery::complete`].
     pub(crate) fn spawn<F, Fut>(&self, task: impl Into<String>, start: F) -> JoinHandle<()>
     where
         F: FnMut(Recovery) -> Fut + Send + 'static,
@@ -79,7 +80,7 @@ impl Supervisor {
         tokio::spawn(self.clone().supervise(task.into(), CancellationToken::new(), start))
     }
 
-    /// As [`spawn`](Self::spawn), in the caller's task. Nothing is restarted once `stopping` is cancelled.
+    /// Like [`spawn`](Self::spawn), in the caller's task. No task is restarted after `stopping` is cancelled.
     pub(crate) async fn supervise<F, Fut>(self, task: String, stopping: CancellationToken, mut start: F)
     where
         F: FnMut(Recovery) -> Fut,

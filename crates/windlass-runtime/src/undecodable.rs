@@ -1,4 +1,4 @@
-//! Reports objects that do not decode into the type they are read as.
+//! Reports objects that do not decode into the requested type.
 
 use hashbrown::HashMap;
 use k8s_openapi::api::core::v1::ObjectReference;

@@ -12,16 +12,16 @@ use crate::error::{Error, Result, chain};
 
 /// Where to find the cluster. The fields are kubectl's flags.
 ///
-/// The first of these that exists is used: the file `kubeconfig`; the files of the environment variable `KUBECONFIG`, merged
-/// as kubectl merges them; if only `master` is set, that address without credentials; the pod's service account;
-/// `~/.kube/config`.
+/// The first existing source is used: the file `kubeconfig`; the files of the environment variable
+/// `KUBECONFIG`, merged as kubectl merges files; if only `master` is set, that address without credentials;
+/// the pod's service account; `~/.kube/config`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigSource {
-    /// `--kubeconfig`: a file that is read instead of those of `KUBECONFIG`.
+    /// `--kubeconfig`: a file that replaces the files of `KUBECONFIG`.
     pub kubeconfig: Option<PathBuf>,
-    /// `--context`: the context to use instead of the file's current one.
+    /// `--context`: the context to use instead of the file's current context.
     pub context: Option<String>,
-    /// `--master`: the address of the API server. It overrides the kubeconfig.
+    /// `--master`: the address of the API server. The address overrides the kubeconfig.
     pub master: Option<String>,
 }
 
@@ -30,7 +30,7 @@ impl ConfigSource {
     ///
     /// # Errors
     ///
-    /// A file cannot be read, or nothing names a cluster. The message lists what was tried.
+    /// A file cannot be read, or no source names a cluster. The message lists the sources.
     pub async fn load(&self) -> Result<kube_client::Config> {
         self.load_in(&|name| std::env::var_os(name)).await
     }
@@ -95,7 +95,7 @@ impl ConfigSource {
     }
 }
 
-/// Returns the file of the cluster's certificate authority, which the client reads again when the file changes.
+/// Returns the file of the cluster's certificate authority. The client reads the file again after a change.
 fn authority_file(file: &Kubeconfig, context: Option<&String>) -> Option<PathBuf> {
     let name = context.or(file.current_context.as_ref())?;
     let context = file.contexts.iter().find(|context| context.name == *name)?.context.as_ref()?;

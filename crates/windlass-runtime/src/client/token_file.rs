@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 /// How long a token is used before the file is read again, as client-go: 10 s less than a minute.
 const MAX_AGE: Duration = Duration::from_secs(50);
 
-/// A token that is read again when it is old, and when the server refused it.
+/// A token that is read again when old, and after a refusal by the server.
 pub(super) struct TokenFile {
     path: PathBuf,
     last: Mutex<Token>,
@@ -30,11 +30,11 @@ struct Token {
 }
 
 impl TokenFile {
-    /// Takes the token file out of a configuration, if requests are to use it. As with kubectl, it goes before a token in the
-    /// kubeconfig itself, which is used if the file cannot be read.
+    /// Takes the token file out of a configuration that uses a token file. As with kubectl, the file
+    /// overrides a token in the kubeconfig; the token in the kubeconfig is used if the file cannot be read.
     ///
     /// # Errors
-    /// The file cannot be read, or has no token, and the configuration has no other one.
+    /// The file cannot be read, or has no token, and the configuration has no other token.
     pub(super) fn take(auth: &mut AuthInfo) -> Result<Option<Self>> {
         if auth.auth_provider.is_some() || auth.username.is_some() {
             return Ok(None);

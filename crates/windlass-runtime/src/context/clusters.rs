@@ -1,4 +1,4 @@
-//! The contexts of one controller in several clusters.
+//! The contexts of a controller in several clusters.
 
 use std::{
     collections::BTreeMap,
@@ -8,8 +8,8 @@ use std::{
 use super::{Context, ControllerContext};
 use crate::error::{Error, Result};
 
-/// The contexts of a controller by the name of their cluster; the manager's own cluster has none. Each of the contexts has this map, so
-/// that the map does not keep them alive.
+/// The contexts of a controller by the name of the cluster. The manager's own cluster has no name. Each
+/// context has this map; the map holds weak references, and therefore keeps no context alive.
 #[derive(Clone, Default)]
 pub(crate) struct Clusters(Arc<OnceLock<BTreeMap<Option<String>, Weak<ControllerContext>>>>);
 
@@ -33,7 +33,7 @@ impl<K> Context<K> {
     /// controller declares [there](crate::Watch::in_cluster), and writes and events go there.
     ///
     /// # Errors
-    /// The manager has no cluster of this name, or it has ended.
+    /// The manager has no cluster of this name, or the context of the cluster has ended.
     pub fn in_cluster(&self, name: &str) -> Result<Self> {
         self.sibling(Some(name)).ok_or_else(|| {
             Error::setup(format!(
@@ -51,7 +51,7 @@ impl<K> Context<K> {
         self.sibling(None).unwrap_or_else(|| Ok(self.clone()))
     }
 
-    /// The context in another cluster; `None` if there is no such cluster.
+    /// Returns the context in another cluster; `None` for an unknown cluster.
     fn sibling(&self, name: Option<&str>) -> Option<Result<Self>> {
         let context = self.shared.clusters.find(name)?;
         Some(context.upgrade().map(Self::new).ok_or_else(Error::stopped))

@@ -12,13 +12,14 @@ pub(super) struct Preconditions {
 }
 
 impl Preconditions {
-    /// The fields of `metadata`, or of the preconditions of a deletion, and the values that they must have.
+    /// Returns the fields of `metadata`, or of the preconditions of a deletion, and the required values.
     fn fields(&self) -> impl Iterator<Item = (&'static str, &String)> {
         let fields = [("uid", &self.uid), ("resourceVersion", &self.resource_version)];
         fields.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)))
     }
 
-    /// Adds the conditions to the metadata of an object or a merge patch, which the server compares with the stored object.
+    /// Adds the conditions to the metadata of an object or a merge patch. The server compares the metadata
+    /// with the stored object.
     pub(super) fn put_into(&self, body: &mut Value) {
         for (name, value) in self.fields() {
             body["metadata"][name] = json!(value);
@@ -46,7 +47,7 @@ impl Preconditions {
                 "the object has changed, or a test of the patch failed: {error}"
             ));
         }
-        // The server takes another uid for a change of it.
+        // The server treats another uid as a change of the uid.
         let causes = error.status().and_then(|status| status.details.as_ref());
         let is_about_uid =
             causes.is_some_and(|details| details.causes.iter().any(|cause| cause.field == "metadata.uid"));

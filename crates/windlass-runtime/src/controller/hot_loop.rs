@@ -13,7 +13,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 /// The least time between two reconciles of a key in a hot loop.
 const SLOWED: Duration = Duration::from_millis(500);
 
-/// The least number of keys at which idle ones are swept out.
+/// The number of keys from which idle keys are removed.
 const SWEEP: usize = 256;
 
 /// Remembers when keys were reconciled with a write.
@@ -47,7 +47,7 @@ struct Recent {
 }
 
 impl Recent {
-    /// How long the key has to wait. Zero if it is in no hot loop.
+    /// Returns the time that the key has to wait. Zero for a key without a hot loop.
     fn wait(&self, now: Instant) -> Duration {
         match (self.writes.front(), self.writes.back()) {
             (Some(first), Some(last)) if self.writes.len() == LIMIT && now - *first < WINDOW => {
@@ -58,7 +58,7 @@ impl Recent {
     }
 }
 
-/// Whether a key is reconciled now.
+/// The pace of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
     /// Reconcile it.

@@ -1,4 +1,4 @@
-//! The outcomes of a reconcile, and what follows from each.
+//! The outcomes of a reconcile, and the consequences of each outcome.
 
 use std::{any::Any, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::{
     supervisor::panic_message,
 };
 
-/// So many failures in a row make a conflict a warning.
+/// The number of failures in a row at which a conflict becomes a warning.
 const CONFLICTS_TO_REPORT: u32 = 10;
 
 /// The outcome of a reconcile.
@@ -76,7 +76,7 @@ impl Outcome {
             }
             Self::RequeueAfter { after, priority } => {
                 metrics.requeue_after.inc();
-                // A success ends the row of failures: the next one starts at the shortest delay.
+                // A success resets the failures: the next failure has the shortest delay.
                 item.forget();
                 item.requeue(again.priority(priority.unwrap_or(item.priority())).after(after));
                 tracing::debug!(?after, "reconciled, to be requeued");
@@ -97,7 +97,8 @@ impl Outcome {
                 metrics.requeue.inc();
                 metrics.conflicts.inc();
                 item.requeue(again.rate_limited());
-                // Another writer was first: the next reconcile reads what it wrote. Many in a row are worth a look.
+                // Another writer was first: the next reconcile reads that write. Many conflicts in a row are
+                // worth a look.
                 let (error, failures) = (chain(error.as_ref()), item.num_requeues());
                 if failures.is_multiple_of(CONFLICTS_TO_REPORT) {
                     tracing::warn!(error, failures, "conflict after conflict, requeued");

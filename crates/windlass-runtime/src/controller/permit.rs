@@ -13,8 +13,8 @@ impl Permit {
         Self { leader, shard }
     }
 
-    /// Completes when the reconcile must end. Polled before the reconcile each time, it keeps the reconcile from running on after the right
-    /// has ended.
+    /// Completes when the reconcile must end. Poll this future before each poll of the reconcile, so that the
+    /// reconcile does not run on after the right has ended.
     pub(super) async fn revoked(&mut self) {
         match (&self.leader, &mut self.shard) {
             (None, None) => std::future::pending().await,

@@ -4,16 +4,17 @@ use super::Controller;
 use crate::{handler::QueueKey, permission::Permission};
 
 impl<Q: QueueKey> Controller<Q> {
-    /// Declares a right that the reconciler needs besides those to list and watch what the controller watches: its writes, mostly.
+    /// Declares a right of the reconciler, usually for writes. The rights to list and watch the watched kinds
+    /// need no declaration.
     ///
-    /// Declared rights become the rules of [`Manager::permissions`](crate::Manager::permissions), and say in an error message what to do
-    /// when the server denies a request.
+    /// Declared rights become the rules of [`Manager::permissions`](crate::Manager::permissions), and an
+    /// error message about a denied request names the missing declaration.
     pub fn needs(mut self, permission: Permission) -> Self {
         self.needs.push(permission);
         self
     }
 
-    /// The declared rights: those of the watches, and the others.
+    /// Returns the declared rights, and the rights of the watches.
     pub(crate) fn permissions(&self) -> Vec<Permission> {
         let watches = self.declared_watches().flat_map(|watch| {
             Permission::of_watch(&watch.kind, &watch.options)

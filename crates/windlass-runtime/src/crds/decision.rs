@@ -1,4 +1,4 @@
-//! Whether an operator applies its own CRD over the CRD in the cluster.
+//! The decision to apply an operator's own CRD over the CRD in the cluster.
 
 use std::{cmp::Ordering, collections::BTreeSet, slice::from_ref};
 
@@ -12,9 +12,10 @@ pub(super) enum Decision {
     Create,
     /// The own CRD only adds to the live CRD.
     Update,
-    /// The live CRD has everything that the own CRD has. Has the changes that would take something away.
+    /// The live CRD has everything that the own CRD has. Holds the changes that would remove something.
     Keep(Vec<BreakingChange>),
-    /// Each CRD has something that the other lacks: applying the own CRD would break clients or stored objects.
+    /// Each CRD has a part that the other CRD lacks: applying the own CRD would break clients or stored
+    /// objects.
     Refuse(Vec<BreakingChange>),
 }
 
@@ -32,8 +33,8 @@ impl Decision {
     }
 }
 
-/// Compares what no client depends on: columns, categories, and the version that is stored. Returns `Less` if `own` only adds to `live`, and
-/// `None` if each has something that the other lacks.
+/// Compares the parts that no client depends on: columns, categories, and the storage version. Returns `Less`
+/// if `own` only adds to `live`, and `None` if each CRD has a part that the other CRD lacks.
 fn details(live: &Value, own: &Value) -> Option<Ordering> {
     let lists = sets(&details_of(live), &details_of(own))?;
     let stored = match (stored_version(live), stored_version(own)) {
@@ -57,7 +58,7 @@ fn sets<T: Ord>(one: &BTreeSet<T>, other: &BTreeSet<T>) -> Option<Ordering> {
     }
 }
 
-/// Returns the categories and the columns of a CRD, each with its version.
+/// Returns the categories and the columns of a CRD, with the version of each.
 fn details_of(crd: &Value) -> BTreeSet<(&str, &str)> {
     let names = items(&crd["spec"]["names"]["categories"]).map(|category| ("", text(category)));
     let columns = items(&crd["spec"]["versions"]).flat_map(|version| {

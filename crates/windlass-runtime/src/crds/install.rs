@@ -1,4 +1,5 @@
-//! Installs CRDs as `kubectl apply --server-side` does, so that kubectl and the commands take turns without conflicts.
+//! Installs CRDs like `kubectl apply --server-side`: kubectl and the commands can take turns without
+//! conflicts.
 
 use std::time::Duration;
 
@@ -17,13 +18,13 @@ use crate::error::{Error, Result};
 /// The field manager of `kubectl apply --server-side`: a later apply with kubectl finds no fields of another manager.
 pub const FIELD_MANAGER: &str = "kubectl";
 
-/// The field managers of earlier releases. Their fields are handed over to [`FIELD_MANAGER`].
+/// The field managers of earlier releases. The fields are handed over to [`FIELD_MANAGER`].
 const EARLIER_MANAGERS: [&str; 2] = ["windlass-dev", "windlass-webhooks"];
 
 /// The limit for the server to serve a new CRD.
 const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
 
-/// Applies the derived CRDs of an operator, as [`install_definitions`] does. The versions of a kind are
+/// Applies the derived CRDs of an operator, like [`install_definitions`]. The versions of a kind are
 /// [merged](windlass_codegen::cluster_definitions) into one CRD.
 ///
 /// # Errors
@@ -32,12 +33,13 @@ pub async fn install_crds(client: &Client, crds: &[CustomResourceDefinition]) ->
     install_definitions(client, &windlass_codegen::cluster_definitions(crds).map_err(Error::other)?).await
 }
 
-/// Applies CRDs by server-side apply, waits until the server serves their resources, and returns the names of the CRDs. Objects of CRDs
-/// that exist already are kept.
+/// Applies CRDs by server-side apply, waits until the server serves the resources, and returns the names of
+/// the CRDs. Objects of existing CRDs are kept.
 ///
-/// The field manager is the field manager of `kubectl apply --server-side`. Labels and annotations that kubectl applied stay. A
-/// conversion webhook stays, too, while a kind has several versions: without the webhook, fields of stored objects would be lost. A
-/// definition with a conversion of its own replaces a webhook behind a service, but not a webhook at a URL, where `windlass run` serves.
+/// The field manager is the field manager of `kubectl apply --server-side`. Labels and annotations that
+/// kubectl applied stay. A conversion webhook stays, too, while a kind has several versions: without the
+/// webhook, fields of stored objects would be lost. A definition with a conversion replaces a webhook behind
+/// a service, but not a webhook at a URL, where `windlass run` serves.
 ///
 /// # Errors
 /// The server refused a CRD, or did not serve it within 30 s.
@@ -94,7 +96,7 @@ pub async fn set_conversion(
     Ok(true)
 }
 
-/// The CRDs of a cluster, as JSON: a schema is sent back as the server has written it.
+/// Returns the CRDs of a cluster, as JSON: a schema is sent back unchanged.
 pub(super) fn definitions(client: &Client) -> Api<DynamicObject> {
     Api::all_with(client.clone(), &ApiResource::erase::<CustomResourceDefinition>(&()))
 }

@@ -22,7 +22,8 @@ pub(super) fn keep_metadata(live: &Value, crd: &mut Value) {
     }
 }
 
-/// Copies the conversion webhook of the live CRD, unless `crd` has one version, or names another service.
+/// Copies the conversion webhook of the live CRD, unless `crd` has a single version, or names another
+/// service.
 pub(super) fn keep_conversion(live: &Value, crd: &mut Value) {
     let (before, now) = (&live["spec"]["conversion"], &crd["spec"]["conversion"]);
     let has_versions = crd["spec"]["versions"].as_array().is_some_and(|versions| versions.len() > 1);
@@ -34,7 +35,7 @@ pub(super) fn keep_conversion(live: &Value, crd: &mut Value) {
     }
 }
 
-/// Whether two references name one service. The server adds the default port.
+/// Returns whether two references name the same service. The server adds the default port.
 fn same_service(one: &Value, other: &Value) -> bool {
     ["namespace", "name", "path"].into_iter().all(|member| one[member] == other[member])
 }

@@ -1,4 +1,5 @@
-//! CustomResourceDefinitions of an operator: installed by a command, or [applied by the operator](crate::Manager::apply_crds) at its start.
+//! CustomResourceDefinitions of an operator: installed by a command, or [applied by the
+//! operator](crate::Manager::apply_crds) at the start.
 
 mod conversion;
 mod decision;

@@ -6,22 +6,24 @@ use kube_core::response::{Status, StatusCause};
 
 use super::Error;
 
-/// A field that another field manager owns, and that a server-side apply without force would change.
+/// A field of another field manager that a server-side apply without force would change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FieldConflict {
     /// The path of the field, such as `.spec.replicas`.
     pub field: String,
-    /// The name of the field manager that owns it.
+    /// The name of the owning field manager.
     pub manager: String,
-    /// The subresource by which the manager wrote it.
+    /// The subresource of the manager's write.
     pub subresource: Option<String>,
-    /// Whether the manager owns the field by an apply. If not, it wrote it by an update or another patch.
+    /// True if the manager owns the field by an apply. Otherwise, the manager set the field by an update or a
+    /// non-apply patch.
     pub applied: bool,
 }
 
 impl Error {
-    /// Returns the fields that made a server-side apply without force fail, with their owners. Empty for any other error.
+    /// Returns the fields that made a server-side apply without force fail, with the owners. Empty for any
+    /// other error.
     ///
     /// ```
     /// # use windlass_runtime::Error;
@@ -33,8 +35,8 @@ impl Error {
         self.status().map(field_conflicts).unwrap_or_default()
     }
 
-    /// Whether a server-side apply failed because another manager owns a field. Another attempt fails in the same way, unless it is
-    /// forced.
+    /// Returns whether a server-side apply failed because another manager owns a field. A retry without force
+    /// fails in the same way.
     pub fn is_field_conflict(&self) -> bool {
         self.is_conflict() && !self.field_conflicts().is_empty()
     }

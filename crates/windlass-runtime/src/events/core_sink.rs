@@ -1,4 +1,4 @@
-//! Writes events of the API core/v1, one after the other.
+//! Writes events of the API core/v1 in sequence.
 
 use k8s_openapi::{
     api::core::v1::{Event, EventSource},

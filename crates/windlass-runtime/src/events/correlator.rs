@@ -1,7 +1,7 @@
-//! Decides which events are written, and how: client-go's correlator, as a state machine without a clock.
+//! Decides if and how events are written: client-go's correlator, as a state machine without a clock.
 //!
-//! Three steps: a spam filter per object, aggregation of events that differ only in their note, and counting of equal events,
-//! which update the first one.
+//! Three steps: a spam filter per object, aggregation of events that differ only in the note, and counting of
+//! equal events. A repeated event updates the first event.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,13 +17,13 @@ use super::RecordedEvent;
 pub(super) struct Limits {
     /// The number of objects and of events that are remembered.
     pub(super) remembered: usize,
-    /// The number of events that one object may have in a burst.
+    /// The number of events that an object may have in a burst.
     pub(super) burst: u32,
-    /// The time after which an object may have one event more.
+    /// The time after which an object may have another event.
     pub(super) refill: Duration,
-    /// Events of one reason are combined from this number of different notes on.
+    /// The number of different notes from which events of a reason are combined.
     pub(super) similar: usize,
-    /// Notes count as different events of one series while no more than this time passes between two of them.
+    /// The longest time between two events with different notes in a series.
     pub(super) similar_within: Duration,
 }
 
@@ -39,7 +39,7 @@ impl Default for Limits {
     }
 }
 
-/// The correlator's decision for one event.
+/// The correlator's decision about an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     /// Drop it: the object has too many events.
@@ -83,7 +83,7 @@ impl Correlator {
         }
     }
 
-    /// Decides what to do with an event.
+    /// Decides about an event.
     pub(super) fn correlate(&mut self, event: &RecordedEvent, now: Timestamp) -> Decision {
         let (key, note) = self.aggregate(event, now);
         if !self.take_token(event, now) {
@@ -123,7 +123,7 @@ impl Correlator {
         similar.notes.insert(event.note.clone());
         let many = similar.notes.len() >= self.limits.similar;
         if many {
-            // Only the number of notes matters, so the set need not grow.
+            // Only the number of notes matters: the set need not grow.
             similar.notes.pop_first();
         }
         self.similar.put(group.clone(), similar);

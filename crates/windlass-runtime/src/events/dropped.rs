@@ -13,7 +13,7 @@ pub(super) enum DropCause {
     QueueFull,
     /// The object had too many events of this component.
     RateLimited,
-    /// The API server rejected it.
+    /// The API server rejected the event.
     Rejected,
     /// The API server did not answer any attempt.
     Unreachable,
@@ -56,7 +56,7 @@ impl DroppedEvents {
 
     pub(super) fn register(&self, registry: &mut Registry) {
         for cause in DropCause::ALL {
-            // The series exist from the start, so that a rate over them has no gap.
+            // The series exist from the start: a rate over the series has no gap.
             drop(self.by_cause.get_or_create(&cause.label()));
         }
         registry.register(

@@ -1,7 +1,7 @@
-//! Events: what `kubectl describe` shows below an object.
+//! Events: the lines that `kubectl describe` shows below an object.
 //!
-//! A manager records events through the API server; controllers get a [`Recorder`] from their context. A program without a
-//! manager sets up a [`Broadcaster`], as with client-go's `record.EventBroadcaster`:
+//! A manager records events through the API server; controllers get a [`Recorder`] from their context. A
+//! program without a manager sets up a [`Broadcaster`], like client-go's `record.EventBroadcaster`:
 //!
 //! ```no_run
 //! # use k8s_openapi::api::core::v1::Pod;
@@ -46,7 +46,7 @@ pub use self::{
 pub enum EventType {
     /// Information only.
     Normal,
-    /// Something may need attention.
+    /// The object may need attention.
     Warning,
 }
 
@@ -59,18 +59,20 @@ impl fmt::Display for EventType {
     }
 }
 
-/// The API by which events are written. Whichever it is, the server shows the Events by both.
+/// The API for writing events. With either API, the server shows the Events by both APIs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EventsApi {
-    /// core/v1: equal events are counted, similar ones combined, and those of one object rate-limited, as by client-go's `tools/record`.
+    /// core/v1: equal events are counted, similar events combined, and events of an object rate-limited, like
+    /// client-go's `tools/record`.
     #[default]
     CoreV1,
-    /// events.k8s.io/v1: repeated events become a series, as by client-go's `tools/events`. Events whose notes differ are repeated ones too: the
-    /// first note stays. Writing them needs RBAC permission for the API group `events.k8s.io`.
+    /// events.k8s.io/v1: repeated events become a series, like client-go's `tools/events`. Events with
+    /// different notes count as repeated, too: the first note stays. Needs RBAC permission for the API group
+    /// `events.k8s.io`.
     EventsV1,
 }
 
-/// An event as a recorder reported it, before correlation.
+/// A recorded event, before the correlation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RecordedEvent {
     pub(crate) component: Arc<str>,
@@ -89,7 +91,7 @@ impl RecordedEvent {
         self.regarding.namespace.as_deref().filter(|namespace| !namespace.is_empty()).unwrap_or("default")
     }
 
-    /// The annotations of the Event, if it has any.
+    /// Returns the annotations of the Event; `None` without annotations.
     fn annotations(&self) -> Option<BTreeMap<String, String>> {
         Some(self.annotations.clone()).filter(|annotations| !annotations.is_empty())
     }
@@ -108,7 +110,7 @@ impl RecordedEvent {
         format!("{}\u{1f}{}", self.component, reference_key(&self.regarding))
     }
 
-    /// Identifies events that differ only in their note.
+    /// Identifies events that differ only in the note.
     fn group_key(&self) -> String {
         format!("{}\u{1f}{}\u{1f}{}", self.object_key(), self.kind, self.reason)
     }
@@ -119,7 +121,7 @@ impl RecordedEvent {
         format!("{}\u{1f}{field}\u{1f}{}", self.group_key(), self.note)
     }
 
-    /// Identifies events of events.k8s.io/v1 that are one series.
+    /// Identifies the events of a series of events.k8s.io/v1.
     fn series_key(&self) -> String {
         let field = self.regarding.field_path.as_deref().unwrap_or_default();
         let related = self.related.as_ref().map(reference_key).unwrap_or_default();
@@ -128,7 +130,7 @@ impl RecordedEvent {
     }
 }
 
-/// Identifies an object, whatever its resource version is.
+/// Identifies an object, regardless of the resource version.
 fn reference_key(object: &ObjectReference) -> String {
     let parts = [&object.kind, &object.namespace, &object.name, &object.uid, &object.api_version];
     parts.map(|part| part.as_deref().unwrap_or_default()).join("\u{1f}")

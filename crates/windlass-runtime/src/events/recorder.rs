@@ -9,9 +9,9 @@ use crate::kind::{AsObject, Object};
 
 /// Records events about objects. Cheap to clone.
 ///
-/// Recording never blocks: events are written in the background, and an event is dropped (and counted) when too many are
-/// queued. As in client-go, equal events are counted instead of written again, and with the API core/v1 similar events are combined, and
-/// events of one object are rate-limited.
+/// Recording never blocks: events are written in the background, and an event is dropped (and counted) when
+/// too many are queued. As in client-go, equal events are counted instead of written again, and with the API
+/// core/v1, similar events are combined, and events of an object are rate-limited.
 #[derive(Clone)]
 pub struct Recorder {
     component: Arc<str>,
@@ -46,8 +46,8 @@ impl Recorder {
 
     /// Records an event about the object that `regarding` names.
     ///
-    /// `reason` is one word in upper camel case, for programs; `note` is a sentence, for people. Does nothing after the
-    /// broadcaster has shut down.
+    /// `reason` is a word in upper camel case, for programs; `note` is a sentence, for people. After the
+    /// shut-down of the broadcaster, the event is dropped.
     pub fn event(&self, kind: EventType, regarding: ObjectReference, reason: &str, note: impl Into<String>) {
         self.about_reference(regarding).record(kind, reason, note);
     }
@@ -92,7 +92,7 @@ pub struct EventBuilder<'a> {
 }
 
 impl EventBuilder<'_> {
-    /// Names a second object that the event is about: the node on which a pod was placed.
+    /// Names a related object, for example the node on which a pod was placed.
     pub fn related<O, Form>(self, object: &O) -> Self
     where
         O: AsObject<Form, Object: Object>,
@@ -106,26 +106,28 @@ impl EventBuilder<'_> {
         self
     }
 
-    /// Says what was done or failed, in one word in upper camel case: `Binding`, where the reason is `FailedScheduling`.
+    /// Names the action, a word in upper camel case: `Binding`, for the reason `FailedScheduling`.
     ///
-    /// Default: none; Events of `events.k8s.io/v1`, which must have an action, repeat the reason.
+    /// Default: no action. Events of `events.k8s.io/v1` must have an action, and repeat the reason.
     pub fn action(mut self, action: impl Into<String>) -> Self {
         self.action = Some(action.into());
         self
     }
 
-    /// Adds an annotation to the Event. Of equal events, those of the first one are kept.
+    /// Adds an annotation to the Event. Among equal events, the annotations of the first event are kept.
     pub fn annotation(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.annotations.insert(key.into(), value.into());
         self
     }
 
-    /// Records the event, of type `Normal`. `reason` is one word in upper camel case, for programs; `note` is a sentence, for people.
+    /// Records the event, of type `Normal`. `reason` is a word in upper camel case, for programs; `note` is a
+    /// sentence, for people.
     pub fn normal(self, reason: &str, note: impl Into<String>) {
         self.record(EventType::Normal, reason, note);
     }
 
-    /// Records the event, of type `Warning`. `reason` is one word in upper camel case, for programs; `note` is a sentence, for people.
+    /// Records the event, of type `Warning`. `reason` is a word in upper camel case, for programs; `note` is
+    /// a sentence, for people.
     pub fn warning(self, reason: &str, note: impl Into<String>) {
         self.record(EventType::Warning, reason, note);
     }

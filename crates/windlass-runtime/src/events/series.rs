@@ -1,8 +1,9 @@
-//! Decides which events of events.k8s.io/v1 are written: client-go's event series, as a state machine without a clock.
+//! Decides which events of events.k8s.io/v1 are written: client-go's event series, as a state machine without
+//! a clock.
 //!
-//! The first event of its sort is created. The second one makes it a series, which is written; the following ones are only counted.
-//! A series is written again every 30 minutes, so that the API server does not delete its Event, and a last time when nothing was
-//! added for 6 minutes, with which it ends.
+//! The first event of a series key creates an Event. The second event makes the Event a series, and the
+//! series is written; further events are only counted. A series is written again every 30 minutes, so that
+//! the API server does not delete the Event, and ends with a last write after 6 minutes without an event.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,16 +11,18 @@ use jiff::Timestamp;
 
 use super::RecordedEvent;
 
-/// An event is forgotten, and a series ended, when nothing was added for this time. Series are looked through as often.
+/// The time without an event after which an event is forgotten, or a series ends. Series are checked at this
+/// interval.
 pub(super) const FINISH: Duration = Duration::from_mins(6);
 
-/// How often the Events of series are written, even if they go on.
+/// The interval at which the Events of continuing series are written.
 pub(super) const REFRESH: Duration = Duration::from_mins(30);
 
 /// The number of different events that are remembered. client-go has no limit.
 const REMEMBERED: usize = 4096;
 
-/// What a tracked event is known by. client-go calls equal ones isomorphic; the note is no part of it.
+/// The key of a tracked event. client-go calls events with equal keys isomorphic; the note is not a part of
+/// the key.
 type SeriesKey = String;
 
 /// Remembers the events of the last minutes.
@@ -43,7 +46,7 @@ struct Tracked {
 pub(super) enum SeriesWrite {
     /// Create an Event without a series.
     Create { name: String, event: RecordedEvent, time: Timestamp },
-    /// Set the series of an Event; create it with the series if it is gone.
+    /// Set the series of an Event. If the Event is gone, create an Event with the series.
     Series { name: String, event: RecordedEvent, time: Timestamp, count: i32, last: Timestamp },
 }
 
@@ -64,7 +67,7 @@ impl Tracked {
 }
 
 impl SeriesTracker {
-    /// Takes an event, and returns what is to be written. `name` is a name for an Event, used if one is created.
+    /// Takes an event, and returns the writes. `name` is the name for a created Event.
     pub(super) fn record(&mut self, event: RecordedEvent, name: String, now: Timestamp) -> Vec<SeriesWrite> {
         self.looked_through.get_or_insert(now);
         let key = event.series_key();
@@ -95,7 +98,7 @@ impl SeriesTracker {
         (!self.tracked.is_empty()).then(|| FINISH.saturating_sub(since))
     }
 
-    /// Ends what has not been repeated, refreshes the other series when it is time, and returns what is to be written.
+    /// Ends series without new events, refreshes the other series when due, and returns the writes.
     pub(super) fn look_through(&mut self, now: Timestamp) -> Vec<SeriesWrite> {
         self.looked_through = Some(now);
         let refresh = elapsed(*self.refreshed.get_or_insert(now), now) >= REFRESH;
@@ -113,7 +116,7 @@ impl SeriesTracker {
         writes
     }
 
-    /// Ends all series, and returns what is to be written.
+    /// Ends all series, and returns the writes.
     pub(super) fn finish(&mut self) -> Vec<SeriesWrite> {
         let tracked = std::mem::take(&mut self.tracked);
         // The second event of a series is written at once.

@@ -1,4 +1,4 @@
-//! Writes events of the API events.k8s.io/v1, one after the other.
+//! Writes events of the API events.k8s.io/v1 in sequence.
 
 use jiff::Timestamp;
 use k8s_openapi::{

@@ -40,7 +40,7 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds)
 }
 
-/// Describes the decision for one event. An event chosen for writing counts as written.
+/// Describes the decision about an event. An event chosen for writing counts as written.
 fn tell(correlator: &mut Correlator, seconds: i64, event: &RecordedEvent) -> String {
     match correlator.correlate(event, at(seconds)) {
         Decision::Drop => "drop".to_owned(),
@@ -121,7 +121,7 @@ fn memory_is_bounded() {
     assert_eq!(tell(&mut correlator, 1, &event("c", "Created", "x")), "event-0 x2 x");
 }
 
-/// Describes what a tracker asks for.
+/// Describes the writes of a tracker.
 fn lines(writes: Vec<SeriesWrite>) -> Vec<String> {
     let line = |write| match write {
         SeriesWrite::Create { name, event, .. } => format!("create {name} {}", event.note),
@@ -196,7 +196,7 @@ fn the_name_of_an_event_is_a_valid_name() {
     assert_eq!(long.event_name(at(1), 7), "unknown.3b9aca000007");
 }
 
-/// A client whose server keeps what it is sent and answers with an empty object.
+/// Returns a client with a server that keeps requests and answers with an empty object.
 fn keeping_client() -> (Client, Arc<Mutex<Vec<String>>>) {
     let bodies = Arc::new(Mutex::new(Vec::new()));
     let kept = bodies.clone();
@@ -300,7 +300,7 @@ async fn events_are_dropped_and_counted_when_too_many_wait() {
     assert_eq!(broadcaster.dropped(DropCause::QueueFull), 5);
 }
 
-/// A layer of the log, for one, may record an event while an event is logged.
+/// A layer of the log, for example, may record an event while an event is logged.
 #[test]
 fn a_callback_may_record_an_event() {
     let broadcaster = Broadcaster::new();

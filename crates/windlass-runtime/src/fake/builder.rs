@@ -47,7 +47,7 @@ impl FakeClusterBuilder {
         self
     }
 
-    /// Registers a kind. Needed only for a kind whose plural is irregular and whose objects are dynamic.
+    /// Registers a kind. Needed only for dynamic objects of a kind with an irregular plural.
     pub fn kind<K: Object + Resource<DynamicType = ()>>(self) -> Self {
         self.kind_of(ApiResource::erase::<K>(&()))
     }
@@ -58,20 +58,22 @@ impl FakeClusterBuilder {
         self
     }
 
-    /// Sets clock and randomness, of which uids, generated names and timestamps are made. Default: a fixed seed, and a clock that
-    /// stands at 2026-01-01T00:00:00Z.
+    /// Sets clock and randomness, the source of uids, generated names and timestamps. Default: a fixed seed,
+    /// and a clock that stands at 2026-01-01T00:00:00Z.
     pub fn env(mut self, env: Env) -> Self {
         self.env = env;
         self
     }
 
-    /// Sets the name of the controller, which is the field manager of its writes. Default: the kind in lower case.
+    /// Sets the name of the controller: the field manager of the controller's writes. Default: the kind in
+    /// lower case.
     pub fn controller_name(mut self, name: impl Into<String>) -> Self {
         self.controller = Some(name.into());
         self
     }
 
-    /// Deletes the dependents of an object together with it, as the garbage collector of a cluster does later. Default: they stay.
+    /// Deletes the dependents of an object together with the object. In a cluster, the garbage collector
+    /// deletes dependents later. Default: dependents stay.
     pub fn collect_garbage(mut self) -> Self {
         self.collects_garbage = true;
         self

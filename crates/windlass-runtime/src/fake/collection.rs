@@ -1,4 +1,4 @@
-//! Collections: what a list, or a deletion of many objects, selects.
+//! Collections: the objects that a list, or a deletion of many objects, selects.
 
 use kube_core::ApiResource;
 use serde_json::{Value, json};

@@ -6,9 +6,9 @@ use k8s_openapi::api::core::v1::ObjectReference;
 
 use crate::events::{EventType, RecordedEvent};
 
-/// An Event as a reconciler recorded it, before equal ones are counted together.
+/// A recorded Event, before equal events are counted together.
 ///
-/// Can be compared to its line: `Warning BackOff Pod default/a-0: the container exits`.
+/// Can be compared with the text of the Event: `Warning BackOff Pod default/a-0: the container exits`.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Event {
@@ -22,7 +22,7 @@ pub struct Event {
     pub regarding: ObjectReference,
     /// A second object that the Event is about.
     pub related: Option<ObjectReference>,
-    /// What was done or failed, in upper camel case.
+    /// The action, in upper camel case.
     pub action: Option<String>,
     /// The controller that recorded the Event.
     pub component: String,

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{client::path::GroupResource, kind::Object};
 
-/// A failure, and the requests that fail with it: all writes, unless narrowed by verb, kind, name or subresource.
+/// A failure, and the failing requests: all writes, unless narrowed by verb, kind, name or subresource.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
@@ -53,7 +53,7 @@ impl Failure {
         Self::new(Answer::AlreadyExists)
     }
 
-    /// 409: the object was written since it was read.
+    /// 409: the object has changed since the read.
     pub fn conflict() -> Self {
         Self::new(Answer::Conflict)
     }
@@ -63,7 +63,7 @@ impl Failure {
         Self::new(Answer::Forbidden)
     }
 
-    /// 422: the object breaks a rule. The fake itself validates nothing.
+    /// 422: the object breaks a rule. The fake does not validate objects.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::status(422, "Invalid", message)
     }
@@ -73,7 +73,7 @@ impl Failure {
         Self::status(429, "TooManyRequests", "too many requests, please try again later")
     }
 
-    /// 500: the server has an error of its own.
+    /// 500: an internal error of the server.
     pub fn server_error() -> Self {
         Self::status(500, "InternalError", "Internal error occurred: injected by the test")
     }
@@ -115,7 +115,7 @@ impl Failure {
         self.on(Verb::Update).on_kind::<K>()
     }
 
-    /// Fails only patches of objects of kind `K`, which include [`update_status`](crate::Context::update_status).
+    /// Fails only patches of objects of kind `K`, including [`update_status`](crate::Context::update_status).
     pub fn on_patch<K: Object + Resource<DynamicType = ()>>(self) -> Self {
         self.on(Verb::Patch).on_kind::<K>()
     }
@@ -130,7 +130,7 @@ impl Failure {
         self.on(Verb::Delete).on_kind::<K>()
     }
 
-    /// Fails only requests for objects of this name. An object whose name the server generates has none yet.
+    /// Fails only requests for objects of this name. An object with a generated name has no name yet.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self

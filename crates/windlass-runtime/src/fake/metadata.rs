@@ -13,7 +13,7 @@ const SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 /// The longest name that is generated.
 const LONGEST_GENERATED: usize = 63;
 
-/// Returns a field of `metadata` as text, which is empty if the field is absent.
+/// Returns a field of `metadata` as text; empty for a missing field.
 pub(super) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"][field].as_str().unwrap_or_default()
 }
@@ -36,10 +36,10 @@ pub(super) fn owners(object: &Value) -> impl Iterator<Item = &str> {
     references.into_iter().flatten().filter_map(|owner| owner["uid"].as_str())
 }
 
-/// Returns `metadata`, which is added if the object has none.
+/// Returns `metadata`. Adds missing metadata.
 ///
 /// # Errors
-/// The object, or its `metadata`, is no JSON object.
+/// The object, or `metadata`, is not a JSON object.
 pub(super) fn of_mut(object: &mut Value) -> StatusResult<&mut Map<String, Value>> {
     let object = object.as_object_mut().ok_or_else(|| bad_request("the object is no JSON object"))?;
     let metadata = object.entry("metadata").or_insert_with(|| json!({}));
@@ -49,7 +49,7 @@ pub(super) fn of_mut(object: &mut Value) -> StatusResult<&mut Map<String, Value>
     metadata.as_object_mut().ok_or_else(|| bad_request("metadata is no JSON object"))
 }
 
-/// Sets a field of `metadata`; null removes it.
+/// Sets a field of `metadata`; null removes the field.
 pub(super) fn set(object: &mut Value, field: &str, value: impl Into<Value>) -> StatusResult<()> {
     let (metadata, value) = (of_mut(object)?, value.into());
     if value.is_null() {
@@ -70,7 +70,7 @@ pub(super) fn begin(object: &mut Value, env: &Env) -> StatusResult<()> {
     set(object, "generation", first_generation(object))
 }
 
-/// Sets the fields that the server assigns, where an object that the test inserts leaves them out.
+/// Sets the fields that the server assigns, if an object that the test inserts lacks the fields.
 pub(super) fn complete(object: &mut Value, env: &Env) -> StatusResult<()> {
     set(object, "managedFields", Value::Null)?;
     if text(object, "uid").is_empty() {
@@ -106,12 +106,12 @@ pub(super) fn keep(new: &mut Value, old: &Value) -> StatusResult<()> {
     Ok(())
 }
 
-/// Returns the generation of a new object: 1 if it has a `spec`, else none.
+/// Returns the generation of a new object: 1 for an object with a `spec`, else none.
 fn first_generation(object: &Value) -> Value {
     if object["spec"].is_null() { Value::Null } else { json!(1) }
 }
 
-/// Increments the generation of an object that has one.
+/// Increments the generation of an object with a generation.
 pub(super) fn next_generation(object: &mut Value) -> StatusResult<()> {
     match object["metadata"]["generation"].as_i64() {
         Some(generation) => set(object, "generation", generation + 1),

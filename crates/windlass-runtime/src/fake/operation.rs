@@ -35,20 +35,20 @@ pub(super) struct Operation<'a> {
     /// The field manager of the write.
     pub(super) manager: &'a Manager,
     pub(super) dry_run: bool,
-    /// Whether the dependents of an object go with it.
+    /// True if the dependents of an object are deleted with the object.
     pub(super) collects_garbage: bool,
 }
 
 /// The end of a deletion.
 pub(super) enum Deletion {
-    /// The object is gone; this was its last state.
+    /// The object is gone; the value is the last state.
     Gone(Value),
     /// Finalizers hold the object.
     Held(Value),
 }
 
 impl Operation<'_> {
-    /// Creates an object. Its status is dropped.
+    /// Creates an object. The status is dropped.
     pub(super) fn create(&mut self, namespace: Option<&str>, object: &Value) -> StatusResult<Value> {
         let mut object = without_nulls(object.clone());
         Self::expect_namespace(namespace, &mut object)?;
@@ -85,7 +85,7 @@ impl Operation<'_> {
         Err(status::already_exists(self.resource, metadata::text(&object, "name")))
     }
 
-    /// Replaces a part of an object. Removes the object if it is being deleted and nothing holds it any longer.
+    /// Replaces a part of an object. Removes a terminating object without finalizers.
     pub(super) fn replace(&mut self, key: &ObjectKey, part: Part, object: &Value) -> StatusResult<Value> {
         let old = self.current(key)?;
         let mut new = without_nulls(object.clone());
@@ -115,7 +115,7 @@ impl Operation<'_> {
         Ok(self.storage.put(self.resource, new, self.manager))
     }
 
-    /// Deletes an object, or marks it as being deleted if finalizers hold it.
+    /// Deletes an object, or marks an object with finalizers as terminating.
     pub(super) fn delete(&mut self, key: &ObjectKey, options: &Value) -> StatusResult<Deletion> {
         let mut object = self.current(key)?;
         self.expect_preconditions(&object, &options["preconditions"])?;
@@ -135,7 +135,7 @@ impl Operation<'_> {
         Ok(Deletion::Held(object))
     }
 
-    /// Removes an object at once, whatever holds it.
+    /// Removes an object at once, regardless of finalizers.
     pub(super) fn remove(&mut self, key: &ObjectKey, options: &Value) -> Option<Value> {
         let last = self.storage.remove(self.resource, key)?;
         if self.collects_garbage && options["propagationPolicy"] != "Orphan" {
@@ -165,7 +165,7 @@ impl Operation<'_> {
         object.ok_or_else(|| status::not_found(self.resource, key.name()))
     }
 
-    /// Adds `apiVersion` and `kind` where the client left them out.
+    /// Adds missing `apiVersion` and `kind`.
     fn set_types(&self, object: &mut Value) {
         let kind = self.storage.kind_of(self.resource);
         let Some(fields) = object.as_object_mut() else { return };
@@ -199,7 +199,7 @@ impl Operation<'_> {
         )))
     }
 
-    /// Refuses an object whose uid or resource version is not the current one.
+    /// Refuses an object with another uid or resource version than the current object.
     fn expect_version(&self, old: &Value, new: &Value) -> StatusResult<()> {
         let name = metadata::text(old, "name");
         let (wanted, found) = (metadata::text(new, "uid"), metadata::text(old, "uid"));
@@ -253,7 +253,7 @@ impl Operation<'_> {
     }
 }
 
-/// Returns the new object, with the parts of the old one that the write does not change.
+/// Returns the new object, with the parts of the old object that the write does not change.
 fn take_part(part: Part, old: &Value, new: Value) -> Value {
     let (mut result, field, value) = match part {
         Part::Everything => return new,
@@ -278,20 +278,20 @@ fn take_part(part: Part, old: &Value, new: Value) -> Value {
     result
 }
 
-/// Returns the fields whose changes the generation counts.
+/// Returns the fields that the generation counts.
 fn content(object: &Value) -> Vec<(&String, &Value)> {
     let fields = object.as_object().into_iter().flatten();
     fields.filter(|(name, _)| !matches!(name.as_str(), "metadata" | "status")).collect()
 }
 
-/// Whether finalizers hold an object that is deleted.
+/// Returns whether finalizers hold an object that is deleted.
 fn is_held(resource: &GroupResource, object: &Value) -> bool {
     let is_namespace = resource.group.is_empty() && resource.resource == "namespaces";
     metadata::finalizers(object).next().is_some()
         || (is_namespace && object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty()))
 }
 
-/// Whether a resource is defined by a CRD, as far as its group tells.
+/// Returns whether a CRD defines a resource, judged by the group.
 pub(super) fn is_custom(resource: &GroupResource) -> bool {
     resource.group.contains('.') && !resource.group.ends_with(".k8s.io")
 }

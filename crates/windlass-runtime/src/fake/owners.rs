@@ -1,4 +1,4 @@
-//! Which field manager owns which field of an object.
+//! The owner of each field of an object.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,24 +7,24 @@ use serde_json::Value;
 
 use super::{patch::list_key, status::failure};
 
-/// The path of a field, as the server prints it: `.spec.containers[name="main"].image`.
+/// The path of a field, in the server's form: `.spec.containers[name="main"].image`.
 pub(super) type FieldPath = Vec<Step>;
 
 /// A step of a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Step {
     Member(String),
-    /// The item of a list whose member of this name has this value.
+    /// The item of a list with this value in the member of this name.
     Item(&'static str, String),
 }
 
-/// The field managers of one object.
+/// The field managers of an object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Owners {
     managers: BTreeMap<Manager, BTreeSet<FieldPath>>,
 }
 
-/// A field manager. One that applies and one of the same name that updates are two.
+/// A field manager. An Apply manager and an Update manager of the same name are distinct.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Manager {
     pub(super) name: String,
@@ -47,11 +47,11 @@ const IDENTITY: [&str; 10] = [
 ];
 
 impl Owners {
-    /// Makes the fields of a configuration those of a manager. Returns the fields that it applied before, leaves out now and does not
-    /// share with another.
+    /// Makes a manager the owner of the fields of a configuration. Returns the fields that the manager
+    /// applied before, leaves out now and does not share with another manager.
     ///
     /// # Errors
-    /// Without force: another manager owns a field and has another value for it.
+    /// Without force: another manager owns a field with another value.
     pub(super) fn apply(
         &mut self,
         manager: &Manager,
@@ -83,7 +83,7 @@ impl Owners {
         Ok(before.into_iter().filter(|path| !wanted.contains(path) && !of_others(path)).collect())
     }
 
-    /// Gives the fields that a write changed to its manager, and forgets those that are gone.
+    /// Makes a manager the owner of the fields that a write changed, and forgets removed fields.
     pub(super) fn written(&mut self, manager: &Manager, old: &Value, new: &Value) {
         let (old, new) = (leaves(old), leaves(new));
         let changed: BTreeSet<FieldPath> = new
@@ -102,7 +102,7 @@ impl Owners {
 }
 
 impl Manager {
-    /// Whether the manager's requests can change a field.
+    /// Returns whether the manager's requests can change a field.
     fn may_write(&self, path: &FieldPath) -> bool {
         let is_status = matches!(path.first(), Some(Step::Member(name)) if name == "status");
         match self.subresource.as_deref() {
@@ -127,7 +127,7 @@ impl Step {
     }
 }
 
-/// Removes a field, and what is empty without it.
+/// Removes a field, and parents that are empty without the field.
 pub(super) fn remove(object: &mut Value, path: &[Step]) {
     let Some((step, rest)) = path.split_first() else { return };
     match (step, object) {
@@ -153,7 +153,7 @@ fn is_empty(value: &Value) -> bool {
     value.as_object().is_some_and(serde_json::Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
 }
 
-/// The fields of an object that can be owned, with their values.
+/// Returns the fields of an object that can be owned, with values.
 fn leaves(object: &Value) -> BTreeMap<FieldPath, &Value> {
     let mut found = BTreeMap::new();
     let mut path = Vec::new();
@@ -203,7 +203,7 @@ fn walk<'v>(value: &'v Value, path: &mut FieldPath, found: &mut BTreeMap<FieldPa
     }
 }
 
-/// The value of a list key, as the server prints it.
+/// Returns the value of a list key, in the server's form.
 fn text(value: &Value) -> String {
     value.to_string()
 }

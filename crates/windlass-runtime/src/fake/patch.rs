@@ -1,4 +1,4 @@
-//! Patches of objects, without their schemas.
+//! Patches of objects, without schemas.
 
 use json_patch::{AddOperation, PatchOperation};
 use serde_json::{Map, Value};
@@ -8,8 +8,8 @@ use super::{
     status::{StatusResult, bad_request, unprocessable},
 };
 
-/// The fields by which the items of a list are told apart, in a strategic merge patch and in server-side apply. The real server
-/// finds them in the schema.
+/// The key fields of list items, in a strategic merge patch and in server-side apply. The real server reads
+/// the key fields from the schema.
 const LIST_KEYS: [&str; 5] = ["name", "type", "uid", "mountPath", "containerPort"];
 
 /// How lists are patched.

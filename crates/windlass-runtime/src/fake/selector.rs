@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::status::{StatusResult, bad_request};
 
-/// A field selector. Unlike the real server, which knows a few fields of each kind, it reads any field.
+/// A field selector. Unlike the real server, which knows a few fields of each kind, the fake reads any field.
 #[derive(Debug, Default)]
 pub(super) struct FieldSelector(Vec<Requirement>);
 

@@ -1,4 +1,4 @@
-//! The fake API server: from a request to its answer.
+//! The fake API server: from a request to the response.
 
 use std::{convert::Infallible, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! The failures of the fake API server, as the real one words them.
+//! The failures of the fake API server, in the words of the real server.
 
 use kube_core::response::{Status, StatusDetails};
 use serde_json::Value;
@@ -13,7 +13,7 @@ pub(super) fn failure(code: u16, reason: &str, message: impl AsRef<str>) -> Box<
     Status::failure(message.as_ref(), reason).with_code(code).boxed()
 }
 
-/// Makes a failure of a request for one object, or for a resource if `name` is empty.
+/// Makes a failure of a request for an object, or for a resource if `name` is empty.
 pub(super) fn failure_of(
     code: u16,
     reason: &str,
@@ -59,7 +59,7 @@ pub(super) fn conflict(resource: &GroupResource, name: &str, why: &str) -> Box<S
     failure_of(409, "Conflict", message, resource, name)
 }
 
-/// 409: the object was written since the client read it.
+/// 409: the object has changed since the client's read.
 pub(super) fn modified(resource: &GroupResource, name: &str) -> Box<Status> {
     conflict(
         resource,
@@ -68,7 +68,7 @@ pub(super) fn modified(resource: &GroupResource, name: &str) -> Box<Status> {
     )
 }
 
-/// 409: the object is not the one that the client read.
+/// 409: the uid differs from the uid of the client's object.
 pub(super) fn uid_precondition(
     resource: &GroupResource,
     name: &str,
@@ -92,12 +92,12 @@ pub(super) fn bad_request(message: impl AsRef<str>) -> Box<Status> {
     failure(400, "BadRequest", message)
 }
 
-/// 422: a patch does not fit the object. There are no details, by which clients tell this failure from an invalid object.
+/// 422: a patch does not fit the object. Unlike the status of an invalid object, this status has no details.
 pub(super) fn unprocessable(message: impl AsRef<str>) -> Box<Status> {
     failure(422, "Invalid", message)
 }
 
-/// 422: the object breaks a rule. The details name its kind, not its resource.
+/// 422: the object breaks a rule. The details name the kind, not the resource.
 pub(super) fn invalid(resource: &GroupResource, kind: &str, name: &str, why: &str) -> Box<Status> {
     let qualified =
         if resource.group.is_empty() { kind.to_owned() } else { format!("{kind}.{}", resource.group) };
@@ -121,7 +121,7 @@ pub(super) fn unsupported_media_type(media_type: &str) -> Box<Status> {
     )
 }
 
-/// Converts a `Status` to JSON, with the `kind` by which clients recognise it.
+/// Converts a `Status` to JSON, with the `kind` that clients look for.
 pub(super) fn status_object(status: &Status) -> Value {
     let mut object = serde_json::to_value(status).unwrap_or_default();
     object["kind"] = "Status".into();

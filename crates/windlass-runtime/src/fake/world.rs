@@ -1,4 +1,4 @@
-//! Changes that the test makes, and what it reads: the world outside of the reconciler.
+//! Changes and reads of the test: the world outside of the reconciler.
 
 use kube_core::{ApiResource, DynamicObject, Resource};
 use parking_lot::MutexGuard;
@@ -35,7 +35,7 @@ impl FakeCluster {
         object.map(|object| decode(resource, object))
     }
 
-    /// Returns the objects of kind `K`, in the order of their keys.
+    /// Returns the objects of kind `K`, sorted by key.
     ///
     /// # Panics
     /// If an object does not decode.
@@ -58,9 +58,10 @@ impl FakeCluster {
         objects.into_iter().map(|object| decode(resource, object)).collect()
     }
 
-    /// Puts an object into the cluster, in place of the one of its name if there is one. Returns it as it is stored.
+    /// Puts an object into the cluster, and replaces an object of the same name. Returns the stored object.
     ///
-    /// Unlike a create, it keeps the status, and the uid, creation time, generation and deletion time of the object if they are set.
+    /// Unlike a create, an insert keeps the status, and a given uid, creation time, generation and deletion
+    /// time.
     ///
     /// # Panics
     /// If the object has no name, does not serialize, or is dynamic and names no kind.
@@ -81,7 +82,7 @@ impl FakeCluster {
         decode(&resource, stored)
     }
 
-    /// Changes an object, its status included. Returns it as it is stored.
+    /// Changes an object, including the status. Returns the stored object.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;
@@ -95,7 +96,7 @@ impl FakeCluster {
     /// ```
     ///
     /// # Panics
-    /// If there is no such object, or it does not decode.
+    /// There is no such object, or the object does not decode.
     #[track_caller]
     pub fn update<K>(&self, key: &ObjectKey, change: impl FnOnce(&mut K)) -> K
     where
@@ -112,7 +113,7 @@ impl FakeCluster {
         }
     }
 
-    /// Deletes an object as `kubectl delete` does: if finalizers hold it, it stays and gets a deletion time.
+    /// Deletes an object like `kubectl delete`: an object with finalizers stays, with a deletion time.
     ///
     /// # Panics
     /// If there is no such object.
@@ -126,7 +127,8 @@ impl FakeCluster {
         }
     }
 
-    /// Removes an object at once, whatever its finalizers. Returns its last state, or `None` if there is none.
+    /// Removes an object at once, regardless of finalizers. Returns the last state, or `None` for a missing
+    /// object.
     ///
     /// # Panics
     /// If the object does not decode.
@@ -156,7 +158,7 @@ impl FakeCluster {
     }
 }
 
-/// The field manager of what the test writes.
+/// Returns the field manager of the test's writes.
 fn test() -> Manager {
     Manager { name: "test".to_owned(), subresource: None, applies: false }
 }

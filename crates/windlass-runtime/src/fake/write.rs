@@ -10,7 +10,7 @@ use windlass_cache::ObjectKey;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Verb {
-    /// Read of one object.
+    /// Read of an object.
     Get,
     /// Read of a collection.
     List,
@@ -22,14 +22,14 @@ pub enum Verb {
     Patch,
     /// Server-side apply.
     Apply,
-    /// Deletion of one object.
+    /// Deletion of an object.
     Delete,
     /// Deletion of a collection.
     DeleteCollection,
 }
 
 impl Verb {
-    /// Whether the verb changes objects.
+    /// Returns whether the verb changes objects.
     pub fn is_write(self) -> bool {
         !matches!(self, Self::Get | Self::List)
     }
@@ -50,7 +50,8 @@ impl fmt::Display for Verb {
     }
 }
 
-/// A write that succeeded, dry runs excluded. `Debug` and `Display` print one line, to which a write can be compared.
+/// A successful write, dry runs excluded. `Debug` and `Display` print a line; a write can be compared with
+/// such a line.
 ///
 /// ```
 /// use windlass_runtime::fake::Write;
@@ -64,9 +65,10 @@ impl fmt::Display for Verb {
 pub struct Write {
     /// The verb.
     pub verb: Verb,
-    /// The resource. Its kind is the plural if the fake was never told the kind.
+    /// The resource. The kind is the plural if the fake does not know the kind.
     pub resource: ApiResource,
-    /// The key of the object, with its generated name if it has one. The name is empty for a collection.
+    /// The key of the object, with a generated name if the server generated the name. The name is empty for a
+    /// collection.
     pub key: ObjectKey,
     /// The subresource, such as `status`.
     pub subresource: Option<String>,

@@ -25,7 +25,7 @@ impl SharedInformer {
         }
     }
 
-    /// Shows a change of one object, at a resource version.
+    /// Shows a change of an object, at a resource version.
     pub(crate) fn update(&self, object: &[u8], exists: bool, revision: u64) {
         let mut scanner = self.scanner();
         for source in self.sources() {

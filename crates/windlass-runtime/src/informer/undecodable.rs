@@ -1,4 +1,4 @@
-//! The objects of a watch that do not decode, and when they are listed again.
+//! The objects of a watch that do not decode, and the time of the next list.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,11 +13,11 @@ use windlass_cache::{ObjectKey, RawObject, Store};
 const FIRST_DELAY: Duration = Duration::from_secs(5);
 /// Each delay is twice the previous delay, up to this limit.
 const MAX_DELAY: Duration = Duration::from_mins(10);
-/// The most objects that are remembered. A list shows all objects, so a sample is enough.
+/// The largest number of remembered objects. A list shows all objects: a sample is enough.
 const MOST_OBJECTS: usize = 64;
 
-/// The objects of a watch that do not decode. As long as the cache holds such an object, the watch lists its kind again, at growing
-/// intervals.
+/// The objects of a watch that do not decode. As long as the cache holds such an object, the watch lists the
+/// kind again, at growing intervals.
 ///
 /// The server may serve a stored object with other content later, as after the conversion of a CRD was registered. The resource
 /// version of the object then stays the same, and the server sends no event.
@@ -63,7 +63,7 @@ impl UndecodableObjects {
 }
 
 impl Schedule {
-    /// Adds an object. Returns whether the object is the first, so that a list is now scheduled.
+    /// Adds an object. Returns whether the object is the first: a list is then scheduled.
     fn add(&mut self, object: &RawObject, now: Instant) -> bool {
         let key = object.key();
         if self.objects.len() < MOST_OBJECTS || self.objects.contains_key(&key) {
@@ -83,7 +83,8 @@ impl Schedule {
         self.next = Some(now + self.delay);
     }
 
-    /// Forgets the objects that the store does not hold any more. Returns whether the others must be listed now.
+    /// Forgets the objects that the store no longer holds. Returns whether a list of the remaining objects is
+    /// due.
     fn take_due(&mut self, store: &Store, now: Instant) -> bool {
         let is_held = |key: &ObjectKey, object: &RawObject| {
             store.get(key).is_some_and(|held| held.is_same(object) || held.has_same_content(object))

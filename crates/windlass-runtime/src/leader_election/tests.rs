@@ -1,4 +1,5 @@
-//! Elections as scripts: candidates take turns on one Lease, and a transcript says what each did.
+//! Elections as scripts: candidates take turns on a Lease, and a transcript has the actions of each
+//! candidate.
 
 use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
@@ -7,7 +8,7 @@ use jiff::Timestamp;
 
 use super::elector::{Elector, Moment, Reading, Record, Step, Timing};
 
-/// The Lease as a server has it, and the candidates.
+/// The Lease in the server, and the candidates.
 struct Scenario {
     lease: Option<(Record, u64)>,
     candidates: BTreeMap<String, Candidate>,
@@ -17,11 +18,11 @@ struct Scenario {
 
 struct Candidate {
     elector: Elector,
-    /// The version of the Lease that it read or wrote last.
+    /// The version of the Lease that the candidate read or wrote last.
     version: u64,
-    /// Whether its requests fail.
+    /// True if the candidate's requests fail.
     cut_off: bool,
-    /// Its clock's error.
+    /// The error of the candidate's clock.
     clock_skew: i64,
 }
 
@@ -47,7 +48,7 @@ impl Scenario {
         self
     }
 
-    /// Lets a candidate do what it wants to do until it waits.
+    /// Runs a candidate until the candidate waits.
     fn run(&mut self, name: &str) -> &mut Self {
         let candidate = self.candidates.get_mut(name).unwrap();
         let now = Moment {
@@ -141,7 +142,7 @@ fn a_dead_leader_is_replaced_when_its_lease_is_over() {
     let mut s = Scenario::of(&["a", "b"]);
     s.at(0.0).run("a");
     s.at(1.0).run("b");
-    // a is dead from here; b saw its lease at 1.
+    // a is dead from here; b saw the lease at 1.
     s.at(15.9).run("b");
     s.at(17.9).run("b");
     s.expect(expect![[r#"
@@ -158,7 +159,8 @@ fn whenever_a_leader_dies_another_leads_within_16_seconds_and_reads_little_befor
         let dies = 30.0 + f64::from(tenth) / 10.0;
         let (mut leader, mut waiting) =
             (Elector::new("a", Timing::default()), Elector::new("b", Timing::default()));
-        // Both act each hundredth of a second, if it is their time. The leader's renewals come at any phase of the reads.
+        // Both candidates act each hundredth of a second, when due. The leader's renewals come at any phase
+        // of the reads.
         let (mut lease, mut reads) = (None::<Record>, 0_u32);
         let mut turn = |elector: &mut Elector, hundredth: u32| {
             let elapsed = Duration::from_millis(u64::from(hundredth) * 10);
@@ -270,7 +272,7 @@ fn a_released_lease_is_taken_at_once() {
 fn a_leader_whose_lease_was_taken_stops_at_its_next_renewal() {
     let mut s = Scenario::of(&["a", "b"]);
     s.at(0.0).run("a");
-    // Another client takes it by force: another holder, another version.
+    // Another client takes the Lease by force: a new holder and a new version.
     s.lease = Some((
         Record { holder: "thief".into(), lease_duration: Duration::from_secs(15), ..Record::default() },
         99,
@@ -327,7 +329,7 @@ fn a_leader_with_a_clock_in_the_past_is_replaced_after_a_lease_duration_like_any
     let mut s = Scenario::of(&["a", "b"]);
     s.skew("a", -86_400);
     s.at(0.0).run("a").run("b");
-    // a is dead from here. Its renewTime is a day old, and was so from the beginning.
+    // a is dead from here. The renewTime is a day old, and was so from the beginning.
     s.at(2.0).run("b");
     s.at(14.9).run("b");
     s.at(16.9).run("b");
@@ -369,7 +371,7 @@ fn a_leader_that_was_suspended_for_longer_than_its_deadline_stops_though_the_lea
     "#]]);
 }
 
-/// A candidate that is suspended while it waits for the reply to a write.
+/// Returns the result of a candidate that is suspended while waiting for the reply to a write.
 fn suspended_during_a_write(begun_as_leader: bool, seconds: f64) -> (bool, Step) {
     let mut elector = Elector::new("a", Timing::default());
     let at = |seconds: f64| Moment { elapsed: Duration::from_secs_f64(seconds), time: Timestamp::UNIX_EPOCH };
@@ -388,7 +390,7 @@ fn suspended_during_a_write(begun_as_leader: bool, seconds: f64) -> (bool, Step)
 
 #[test]
 fn the_reply_to_a_write_counts_from_when_the_write_was_sent() {
-    // The server may have written the Lease at once: then others count from there.
+    // The server may have written the Lease at once: other candidates count from that time.
     let (leads, step) = suspended_during_a_write(true, 9.5);
     assert!(leads);
     assert_eq!(step, Step::WaitUntil(Duration::from_secs(12)), "two seconds would be too long");
@@ -411,7 +413,8 @@ fn the_times_in_the_lease_are_client_gos() {
     assert_eq!((lease(&s).acquired, lease(&s).renewed, lease(&s).transitions), (time(18), time(18), 1));
     assert_eq!(lease(&s).lease_duration, Duration::from_secs(15));
     s.release("b");
-    // A released Lease lasts a second and has no holder; the transition is counted when it is taken.
+    // A released Lease lasts a second and has no holder; the transition is counted when a candidate takes the
+    // Lease.
     assert_eq!((lease(&s).holder.as_str(), lease(&s).lease_duration), ("", Duration::from_secs(1)));
     assert_eq!(lease(&s).transitions, 1);
 }

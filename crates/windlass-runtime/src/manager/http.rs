@@ -38,7 +38,7 @@ use crate::{
 /// The time that requests in progress may take when the server stops.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
-/// The requests that a client may have open on one connection.
+/// The number of requests that a client may have open on a connection.
 const STREAMS: u32 = 32;
 
 /// The longest TLS handshake.
@@ -51,7 +51,7 @@ pub(super) trait Endpoint: Send + Sync + 'static {
 
 pub(super) struct MetricsEndpoint {
     pub(super) metrics: Metrics,
-    /// Who may read them; `None` for everyone.
+    /// The check of readers; `None` for public metrics.
     pub(super) access: Option<MetricsAccess>,
 }
 
@@ -91,7 +91,8 @@ impl Endpoint for HealthEndpoints {
     }
 }
 
-/// Whether a client asks for OpenMetrics. Without that it gets the text format that everything reads.
+/// Returns whether a client asks for OpenMetrics. Other clients get the text format that every reader
+/// understands.
 fn accepts_open_metrics(headers: &HeaderMap) -> bool {
     let ranges = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     ranges.flat_map(|value| value.split(',')).any(|range| {
@@ -114,8 +115,8 @@ fn text(code: StatusCode, content_type: &'static str, body: impl Into<String>) -
     response
 }
 
-/// Listens at once, so that an address in use fails the start, and returns a runnable that serves: over HTTPS, if there is a
-/// configuration of TLS.
+/// Listens at once, because an address in use must fail the start. Returns a runnable that serves, over HTTPS
+/// if there is a TLS configuration.
 pub(super) fn serve(
     name: &str,
     address: SocketAddr,
@@ -150,7 +151,7 @@ pub(super) fn serve(
     Ok(Runnable::new(name, run).group(Group::Http))
 }
 
-/// Serves one connection.
+/// Serves a connection.
 async fn serve_connection(
     stream: TcpStream,
     tls: Option<TlsAcceptor>,

@@ -11,7 +11,8 @@ use tokio::net::TcpListener;
 /// The number of connections that wait to be accepted at most.
 const BACKLOG: i32 = 1024;
 
-/// Listens on an address. `[::]` means all addresses, of IPv4 too; where the system has no IPv6, those of IPv4 only.
+/// Listens on an address. `[::]` means all addresses, including IPv4; on systems without IPv6, all IPv4
+/// addresses.
 pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let error = match bind(address) {
         Ok(listener) => return Ok(listener),

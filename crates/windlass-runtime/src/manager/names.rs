@@ -1,4 +1,4 @@
-//! The names of controllers, and which of them run.
+//! The names of controllers, and the selection of running controllers.
 
 use std::collections::BTreeSet;
 
@@ -29,13 +29,13 @@ impl ControllerNames {
         self.0.contains(name)
     }
 
-    /// Removes the name of a controller that has ended. Returns whether there was one.
+    /// Removes the name of an ended controller. Returns whether the name was known.
     pub(super) fn remove(&mut self, name: &str) -> bool {
         self.0.remove(name)
     }
 }
 
-/// Whether a text is a non-empty label value.
+/// Returns whether a text is a non-empty label value.
 fn is_label_value(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let bytes = text.as_bytes();
@@ -45,7 +45,7 @@ fn is_label_value(text: &str) -> bool {
         && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
 }
 
-/// Which controllers run: the flag `--controllers` of kube-controller-manager.
+/// The selection of running controllers: the flag `--controllers` of kube-controller-manager.
 #[derive(Clone, Debug)]
 pub(super) struct Selection(Vec<String>);
 
@@ -54,7 +54,7 @@ impl Selection {
         Self(patterns.into_iter().map(Into::into).filter(|pattern: &String| !pattern.is_empty()).collect())
     }
 
-    /// Whether a controller runs. An empty selection has all.
+    /// Returns whether a controller runs. An empty selection has all.
     pub(super) fn has(&self, name: &str) -> bool {
         let own = self.0.iter().find_map(|pattern| match pattern.strip_prefix('-') {
             Some(excluded) => (excluded == name).then_some(false),
@@ -63,7 +63,7 @@ impl Selection {
         own.unwrap_or_else(|| self.0.is_empty() || self.0.iter().any(|pattern| pattern == "*"))
     }
 
-    /// Returns a warning if none of these controllers run.
+    /// Returns a warning if no controller runs.
     pub(super) fn warning(&self, names: &[&str]) -> Option<String> {
         if names.is_empty() || names.iter().any(|name| self.has(name)) {
             return None;

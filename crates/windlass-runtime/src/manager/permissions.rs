@@ -1,4 +1,4 @@
-//! The rights that a manager and its parts need.
+//! The rights of a manager and the manager's parts.
 
 use super::Manager;
 use crate::permission::{Permission, Permissions};
@@ -10,9 +10,9 @@ impl Manager {
         self
     }
 
-    /// Returns the rights that the operator needs: those of its controllers and runnables, of events, and of leader election.
+    /// Returns the rights that the operator needs: for controllers, runnables, events, and leader election.
     ///
-    /// Settings that change them, such as [`namespaces`](Self::namespaces), come before.
+    /// Call setters that change rights, such as [`namespaces`](Self::namespaces), before this method.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -29,8 +29,8 @@ impl Manager {
         all(self)
     }
 
-    /// Returns the rights that the operator needs in a further [`cluster`](Self::cluster): those of the watches and the declared
-    /// permissions that name it, and of events.
+    /// Returns the rights that the operator needs in a further [`cluster`](Self::cluster): for watches and
+    /// declared permissions of that cluster, and for events.
     pub fn permissions_in(&self, cluster: &str) -> Permissions {
         let mut needed = of_parts(self, Some(cluster));
         let events = event_permissions(self, needed.iter().map(|(_, permission)| permission));
@@ -67,7 +67,7 @@ fn of_parts<'a>(manager: &'a Manager, cluster: Option<&str>) -> Vec<(&'a str, Pe
         .collect()
 }
 
-/// Collects the rights of all parts of a manager in its own cluster.
+/// Collects the rights of all parts of a manager in the manager's own cluster.
 fn all(manager: &Manager) -> Permissions {
     let mut needed = of_parts(manager, None);
     let events = event_permissions(manager, needed.iter().map(|(_, permission)| permission));
@@ -100,7 +100,7 @@ fn event_permissions<'a>(manager: &Manager, needed: impl Iterator<Item = &'a Per
     let mut all = vec![events.clone()];
     for permission in needed {
         if permission.is_cluster_wide() {
-            // Events about objects in no namespace are in this one.
+            // Events about cluster-scoped objects are in this namespace.
             all.push(events.clone().in_namespace("default"));
         }
         all.extend(

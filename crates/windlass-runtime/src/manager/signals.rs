@@ -4,7 +4,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::{Error, Result};
 
-/// Completes at the first signal. A second one exits the process with status 1.
+/// Completes at the first signal. A second signal exits the process with status 1.
 pub(super) fn first_signal() -> Result<impl Future<Output = ()>> {
     let listen = |kind| signal(kind).map_err(|e| Error::setup(format!("cannot listen for signals: {e}")));
     let mut terminate = listen(SignalKind::terminate())?;

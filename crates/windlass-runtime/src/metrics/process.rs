@@ -22,11 +22,11 @@ mod linux {
 
     use crate::metrics::encode_one;
 
-    /// Reads `/proc` at each scrape. What cannot be read is left out.
+    /// Reads `/proc` at each scrape. Values that cannot be read are left out.
     #[derive(Debug)]
     pub(super) struct ProcessMetrics;
 
-    /// The fields of `/proc/self/stat` that are needed, in its units.
+    /// The needed fields of `/proc/self/stat`, in the kernel's units.
     #[derive(Debug, PartialEq, Eq)]
     pub(super) struct Stat {
         cpu_ticks: u64,
@@ -57,7 +57,8 @@ mod linux {
         line.split_ascii_whitespace().next()?.parse().ok()
     }
 
-    /// The bytes received and sent over IP in the network namespace, from `/proc/self/net/netstat`: a line of names, then one of values.
+    /// The bytes received and sent over IP in the network namespace, from `/proc/self/net/netstat`: a line of
+    /// names, then a line of values.
     pub(super) fn network(netstat: &str) -> Option<(u64, u64)> {
         let mut lines = netstat.lines().filter_map(|line| line.strip_prefix("IpExt: "));
         let (names, values) = (lines.next()?.split(' '), lines.next()?.split(' '));
@@ -66,7 +67,7 @@ mod linux {
         Some((field("InOctets")?, field("OutOctets")?))
     }
 
-    /// The time at which the system was started, in seconds since 1970, as `/proc/stat` has it.
+    /// Returns the time at which the system was started, in seconds since 1970, from `/proc/stat`.
     fn boot_time(stat: &str) -> Option<u64> {
         stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()
     }
@@ -110,7 +111,7 @@ mod linux {
                     encoder,
                     "process_open_fds",
                     "Number of open file descriptors",
-                    // One of them is the directory itself.
+                    // One entry is the directory itself.
                     &ConstGauge::new(open.count().saturating_sub(1) as i64),
                 )?;
             }
@@ -127,7 +128,7 @@ mod linux {
                     encoder,
                     "process_virtual_memory_max_bytes",
                     "Maximum amount of virtual memory available in bytes",
-                    // Without a limit, the largest number, as Go's client has it.
+                    // Without a limit, the largest number, like Go's client.
                     &ConstGauge::new(limit(&limits, "Max address space").unwrap_or(u64::MAX) as f64),
                 )?;
             }

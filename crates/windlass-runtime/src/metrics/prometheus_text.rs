@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// Converts OpenMetrics text as `prometheus_client` writes it.
+/// Converts the OpenMetrics text of `prometheus_client`.
 ///
 /// The formats differ in the names of counters in comments, in types, units, exemplars and the end marker.
 pub(super) fn from_open_metrics(text: &str) -> String {
@@ -16,7 +16,7 @@ pub(super) fn from_open_metrics(text: &str) -> String {
         };
         let mut words = comment.splitn(3, ' ');
         match (words.next(), words.next(), words.next()) {
-            // Written with the type, which decides the name.
+            // Written together with the type, because the type decides the name.
             (Some("HELP"), Some(name), text) => help = Some((name, text.unwrap_or_default())),
             (Some("TYPE"), Some(name), Some(kind)) => {
                 let (suffix, kind) = match kind {

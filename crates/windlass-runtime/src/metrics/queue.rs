@@ -36,7 +36,7 @@ struct DepthLabel {
     priority: String,
 }
 
-/// The number of priorities with a label of their own, as in controller-runtime.
+/// The number of priorities with a separate label, as in controller-runtime.
 const PRIORITIES: usize = 25;
 
 impl QueueMetrics {

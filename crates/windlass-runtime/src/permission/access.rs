@@ -1,4 +1,4 @@
-//! A request as RBAC sees it.
+//! A request in RBAC's terms.
 
 use std::{borrow::Cow, fmt};
 
@@ -7,9 +7,9 @@ use http::{Method, Uri};
 use super::Verb;
 use crate::client::path::{ResourcePath, query_flag};
 
-/// A request as RBAC sees it: a verb, and the resource or the path that it is about.
+/// A request in RBAC's terms: a verb, and a resource or a path.
 ///
-/// `Display` prints it as a rule would: `create pods in namespace default`.
+/// `Display` prints the access like a rule: `create pods in namespace default`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Access {
     pub(crate) verb: Verb,
@@ -20,7 +20,7 @@ pub struct Access {
 pub(crate) enum AccessObject {
     Resource {
         group: String,
-        /// With the subresource, as a rule writes it: `pods/status`.
+        /// With the subresource, in the form of a rule: `pods/status`.
         resource: String,
         namespace: Option<String>,
         /// `None` if the request names no object.
@@ -30,7 +30,8 @@ pub(crate) enum AccessObject {
 }
 
 impl Access {
-    /// Returns the access of an HTTP request, as the API server's authorizer gets it. `None` for a method without a verb.
+    /// Returns the access of an HTTP request, in the form of the API server's authorizer. Returns `None` for
+    /// a method without a verb.
     ///
     /// ```
     /// use http::{Method, Uri};
@@ -84,12 +85,13 @@ impl Access {
         self.verb
     }
 
-    /// Whether it changes objects.
+    /// Returns whether the access changes objects.
     pub fn is_write(&self) -> bool {
         matches!(self.verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection)
     }
 
-    /// Returns the resource, with the subresource as a rule writes it; `None` for a path that is not a resource's.
+    /// Returns the resource, with the subresource in the form of a rule; `None` for a path without a
+    /// resource.
     pub fn resource(&self) -> Option<&str> {
         match &self.object {
             AccessObject::Resource { resource, .. } => Some(resource),
@@ -97,7 +99,7 @@ impl Access {
         }
     }
 
-    /// Returns the name of the object, if the request names one.
+    /// Returns the name of the object, if the request has a name.
     pub fn name(&self) -> Option<&str> {
         match &self.object {
             AccessObject::Resource { name, .. } => name.as_deref(),
@@ -105,13 +107,13 @@ impl Access {
         }
     }
 
-    /// Whether it is about a path that is not a resource's.
+    /// Returns whether the access is for a path without a resource.
     pub fn is_url(&self) -> bool {
         matches!(self.object, AccessObject::Url(_))
     }
 }
 
-/// The name that a field selector selects: RBAC takes it as the name of a list.
+/// Returns the name that a field selector selects: RBAC treats that name as the name of a list.
 fn selected_name(query: Option<&str>) -> Option<Cow<'_, str>> {
     let (_, selector) = form_urlencoded::parse(query?.as_bytes()).find(|(key, _)| key == "fieldSelector")?;
     let name = selector.strip_prefix("metadata.name=")?;
@@ -138,7 +140,7 @@ impl fmt::Display for Access {
     }
 }
 
-/// A resource with its group, as `kubectl` writes it: `deployments.apps/status`.
+/// Returns a resource with the group, in the syntax of `kubectl`: `deployments.apps/status`.
 pub(super) fn in_group(group: &str, resource: &str) -> String {
     match (group, resource.split_once('/')) {
         ("", _) => resource.to_owned(),

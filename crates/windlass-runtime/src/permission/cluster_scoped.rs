@@ -1,4 +1,4 @@
-//! Which kinds have objects outside of namespaces, as far as it is known without a server.
+//! The cluster-scoped kinds, as far as known without a server.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
@@ -34,8 +34,8 @@ const BUILT_IN: [(&str, &[&str]); 12] = [
 ];
 
 impl Permission {
-    /// Makes it hold in the cluster if it is about a cluster-scoped kind of Kubernetes or of one of these CRDs: a Role in a namespace cannot
-    /// grant it.
+    /// Makes a permission on a cluster-scoped kind of Kubernetes or of these CRDs hold in the cluster,
+    /// because a Role in a namespace cannot grant the permission.
     pub(crate) fn with_scope_of_kind(mut self, crds: &[CustomResourceDefinition]) -> Self {
         let is_cluster_scoped = match &self.target {
             Target::Resource { group, resource, .. } => {
@@ -54,7 +54,8 @@ impl Permission {
         self
     }
 
-    /// Whether it is about single namespaces: a Role in a namespace can grant verbs on the namespace itself.
+    /// Returns whether the permission is on Namespace objects by name: a Role in a namespace can grant verbs
+    /// on the namespace itself.
     fn is_about_own_namespace(&self) -> bool {
         let of_all = [Verb::List, Verb::Watch, Verb::Create, Verb::DeleteCollection];
         matches!(&self.target, Target::Resource { group, resource, .. } if group.is_empty() && resource == "namespaces")

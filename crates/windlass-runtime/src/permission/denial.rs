@@ -2,7 +2,7 @@
 
 use super::{Access, Permissions, Verb, access::AccessObject};
 
-/// An access that the API server's authorizer denied, read from its message.
+/// An access that the API server's authorizer denied, parsed from the message.
 ///
 /// ```
 /// use windlass_runtime::permission::Denial;
@@ -20,7 +20,8 @@ pub struct Denial {
 }
 
 impl Denial {
-    /// Finds the authorizer's message in a text, such as an error with its causes. A 403 of an admission plugin is none.
+    /// Finds the authorizer's message in a text, such as an error with causes. A 403 of an admission plugin
+    /// has no such message.
     pub fn find(text: &str) -> Option<Self> {
         let (before, rest) =
             text.split_once(" is forbidden: User \"").or_else(|| text.split_once("User \""))?;
@@ -48,7 +49,7 @@ impl Denial {
         &self.access
     }
 
-    /// Returns the declaration that would permit it, in Rust.
+    /// Returns the declaration that would permit the access, in Rust.
     pub fn declaration(&self) -> String {
         match &self.access.object {
             AccessObject::Url(path) => {
@@ -65,7 +66,7 @@ impl Denial {
         }
     }
 
-    /// Says what to do about it, given the rights that were declared.
+    /// Returns the advice for the denied access, given the declared rights.
     pub(crate) fn advice(&self, declared: &Permissions) -> String {
         let Self { access, user } = self;
         if declared.covers_somewhere(access) {

@@ -13,7 +13,7 @@ use super::{
     rules,
 };
 
-/// Where a right holds, and so the role that grants it.
+/// The place where a right holds. The place decides the role.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
     /// Everywhere: a ClusterRole with a ClusterRoleBinding.
@@ -24,7 +24,7 @@ pub enum Place {
     Namespace(String),
 }
 
-/// One right: one verb on one resource, object or path, in one place.
+/// A single right: a verb on a resource, object or path, in a place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Right {
     pub(super) place: Place,
@@ -34,7 +34,7 @@ pub struct Right {
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum RightObject {
-    /// With the subresource, as a rule writes it.
+    /// With the subresource, in the form of a rule.
     Resource {
         group: String,
         resource: String,
@@ -43,15 +43,15 @@ pub(super) enum RightObject {
     Url(String),
 }
 
-/// The rights of an operator: merged, sorted, and without those that another one includes.
+/// The rights of an operator: merged, sorted, and without rights that a wider right includes.
 ///
-/// [`Manager::permissions`](crate::Manager::permissions) returns them.
+/// [`Manager::permissions`](crate::Manager::permissions) returns the rights.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permissions {
     rights: BTreeMap<Right, Needs>,
 }
 
-/// Who needs a right.
+/// The parts that need a right.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Needs {
     by: BTreeSet<String>,
@@ -107,7 +107,7 @@ impl Permissions {
         self.filtered(|needs| needs.by.iter().all(|by| by == part))
     }
 
-    /// Returns the rights that other parts than these need.
+    /// Returns the rights of all parts except these parts.
     pub(crate) fn without(&self, parts: &[&str]) -> Self {
         self.filtered(|needs| needs.by.iter().any(|by| !parts.contains(&by.as_str())))
     }
@@ -125,17 +125,18 @@ impl Permissions {
             .unwrap_or_default()
     }
 
-    /// Whether a right is needed only sometimes. See [`Permission::optional`].
+    /// Returns whether a right is needed only sometimes. See [`Permission::optional`].
     pub fn is_optional(&self, right: &Right) -> bool {
         self.rights.get(right).is_some_and(|needs| needs.optional)
     }
 
-    /// Returns the right that permits an access, if there is one. `operator` is the namespace that the operator runs in.
+    /// Returns the right that permits an access, if there is such a right. `operator` is the operator's own
+    /// namespace.
     pub fn granting(&self, access: &Access, operator: &str) -> Option<&Right> {
         self.rights.keys().find(|right| right.grants(access, Some(operator)))
     }
 
-    /// Returns the rights that permit none of the accesses, without those that are needed only sometimes.
+    /// Returns the rights that permit no access of `accesses`, without rights that are needed only sometimes.
     pub fn unused<'a>(&self, accesses: impl IntoIterator<Item = &'a Access>, operator: &str) -> Vec<&Right> {
         let accesses: Vec<_> = accesses.into_iter().collect();
         let is_used = |right: &Right| accesses.iter().any(|access| right.grants(access, Some(operator)));
@@ -143,14 +144,14 @@ impl Permissions {
         rights.map(|(right, _)| right).collect()
     }
 
-    /// Whether a right permits an access. The operator may run in the namespace of the access.
+    /// Returns whether a right permits an access. The operator may run in the namespace of the access.
     pub(crate) fn covers_somewhere(&self, access: &Access) -> bool {
         self.rights.keys().any(|right| right.grants(access, None))
     }
 }
 
 impl Right {
-    /// Returns where it holds.
+    /// Returns the place of the right.
     pub fn place(&self) -> &Place {
         &self.place
     }
@@ -160,7 +161,8 @@ impl Right {
         self.verb
     }
 
-    /// Returns the API group and the resource, with the subresource as a rule writes it; `None` for a path that is not a resource's.
+    /// Returns the API group and the resource, with the subresource in the form of a rule; `None` for a path
+    /// without a resource.
     pub fn resource(&self) -> Option<(&str, &str)> {
         match &self.object {
             RightObject::Resource { group, resource, .. } => Some((group, resource)),
@@ -168,7 +170,7 @@ impl Right {
         }
     }
 
-    /// Returns the name of the object that it is limited to.
+    /// Returns the name of the object of a right on a single object.
     pub fn name(&self) -> Option<&str> {
         match &self.object {
             RightObject::Resource { name, .. } => name.as_deref(),
@@ -176,7 +178,8 @@ impl Right {
         }
     }
 
-    /// Whether the right permits an access. Without `operator`, any namespace may be the one that the operator runs in.
+    /// Returns whether the right permits an access. Without `operator`, any namespace may be the operator's
+    /// own namespace.
     fn grants(&self, access: &Access, operator: Option<&str>) -> bool {
         if self.verb != access.verb {
             return false;
@@ -204,7 +207,7 @@ impl Right {
         }
     }
 
-    /// Whether this right permits all that another one permits.
+    /// Returns whether this right permits everything that another right permits.
     fn includes(&self, other: &Self) -> bool {
         let objects = match (&self.object, &other.object) {
             (
@@ -261,11 +264,12 @@ fn rights_of(permission: &Permission, namespaces: &[String]) -> Vec<Right> {
     rights
 }
 
-/// Removes the rights that another one includes. The other one is then needed by the same parts.
+/// Removes the rights that a wider right includes. The wider right inherits the narrower right's reasons.
 fn without_included(rights: BTreeMap<Right, Needs>) -> BTreeMap<Right, Needs> {
     let mut kept = rights.clone();
     for (right, needs) in &rights {
-        // Rights of the cluster come first: the widest includer is found first, and is not included itself.
+        // Rights of the cluster come first: the widest right is found first, and no other right includes the
+        // widest right.
         let Some(wider) = rights.keys().find(|wider| wider.includes(right)) else { continue };
         kept.remove(right);
         if let Some(wider) = kept.get_mut(wider) {

@@ -2,23 +2,24 @@
 
 use std::fmt;
 
-/// A verb of the Kubernetes API, in the order in which roles usually list them.
+/// A verb of the Kubernetes API, in the usual order of roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Verb {
-    /// Read one object. A controller reads from its caches, which need [`List`](Self::List) and [`Watch`](Self::Watch) instead.
+    /// Read an object. A controller reads from caches, which need [`List`](Self::List) and
+    /// [`Watch`](Self::Watch) instead.
     Get,
     /// Read a collection.
     List,
     /// Follow the changes of a collection.
     Watch,
-    /// Create objects. A server-side apply of an object that does not exist needs it, too.
+    /// Create objects. A server-side apply of an object that does not exist also needs this verb.
     Create,
     /// Replace objects.
     Update,
     /// Patch objects: merge patches, JSON patches, server-side apply.
     Patch,
-    /// Delete one object.
+    /// Delete an object.
     Delete,
     /// Delete a collection.
     DeleteCollection,
@@ -26,7 +27,7 @@ pub enum Verb {
     Approve,
     /// Sign a certificate signing request.
     Sign,
-    /// Bind a role whose rights the user does not have.
+    /// Bind a role with rights that the user does not have.
     Bind,
     /// Write a role with rights that the user does not have.
     Escalate,
@@ -63,7 +64,7 @@ impl Verb {
         Self::Head,
     ];
 
-    /// Returns the verb as a rule writes it.
+    /// Returns the verb in the form of a rule.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "get",

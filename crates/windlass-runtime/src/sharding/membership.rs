@@ -1,4 +1,5 @@
-//! The membership of one replica as a state machine, without a clock, network or task. The protocol is in the module's documentation.
+//! The membership of a replica as a state machine, without a clock, network or task. The module's
+//! documentation has the protocol.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,16 +14,16 @@ use super::{
 };
 use crate::leader_election::Timing;
 
-/// A member's Lease, as a list has it.
+/// A member's Lease, from a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MemberLease {
-    /// The name of the Lease, which is the member's name. It is never used again.
+    /// The name of the Lease: the member's name. A name is never used again.
     pub(crate) name: String,
     pub(crate) version: String,
-    /// Whether the member has stopped for good.
+    /// True if the member has stopped for good.
     pub(crate) released: bool,
     pub(crate) lease_duration: Duration,
-    /// The members to which it yields their keys.
+    /// The members to which the member yields keys.
     pub(crate) yields_to: BTreeSet<String>,
 }
 
@@ -35,7 +36,7 @@ pub(crate) enum Step {
     Write { name: String, released: bool, yields_to: BTreeSet<String> },
     /// List the Leases of the group, at the server's latest state, and report the result to [`Membership::listed`].
     List,
-    /// Delete a Lease if it still has this version. The result does not matter.
+    /// Delete a Lease with this version. The result does not matter.
     Delete { name: String, version: String },
     /// The replica has left the group.
     Left,
@@ -45,7 +46,7 @@ pub(crate) enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteResult {
     Written,
-    /// It failed, or may have failed.
+    /// The write failed, or may have failed.
     Failed,
     /// The Lease existed, and is gone.
     Gone,
@@ -55,7 +56,7 @@ pub(crate) enum WriteResult {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(crate) timing: Timing,
-    /// After this time, reconciles of keys that belong to another replica are cancelled.
+    /// The time after which reconciles of keys that belong to another replica are cancelled.
     pub(crate) hand_over_timeout: Duration,
 }
 
@@ -65,18 +66,18 @@ pub(crate) struct Membership {
     group: String,
     terms: Terms,
     phase: Phase,
-    /// This replica under its present name.
+    /// This replica under the present name.
     own: Member,
-    /// Its earlier names. Nothing is done under these any more.
+    /// The earlier names. This replica no longer acts under these names.
     former: BTreeSet<String>,
     peers: BTreeMap<String, Peer>,
-    /// The version at which each Lease was last seen, and when it was first seen at that version.
+    /// The version at which each Lease was last seen, and the time of the first sight of that version.
     sightings: BTreeMap<String, (String, Duration)>,
     /// Leases to delete.
     expired: Vec<(String, String)>,
     /// The hashes of the keys in work, with the number of reconciles.
     in_flight: BTreeMap<u64, usize>,
-    /// The members to which this replica yields according to its Lease.
+    /// The members to which this replica yields in the replica's own Lease.
     published: BTreeSet<String>,
     /// When the write was sent that last renewed the Lease.
     renewed: Duration,
@@ -85,7 +86,7 @@ pub(crate) struct Membership {
     writing: BTreeSet<String>,
     releasing: bool,
     next_write: Duration,
-    /// No write before this time, whatever there is to publish: the last one failed.
+    /// The time before which no write happens, even with changes to publish: the last write failed.
     write_pause: Duration,
     next_list: Duration,
     rights: Arc<Rights>,
@@ -96,17 +97,17 @@ pub(crate) struct Membership {
 enum Phase {
     /// The Lease may not exist yet.
     Joining,
-    /// The Lease exists. The others are not known yet.
+    /// The Lease exists. The other members are not known yet.
     Surveying,
     Member,
-    /// The Lease could not be renewed. What is in flight is being cancelled.
+    /// The Lease could not be renewed. Reconciles in flight are being cancelled.
     Lapsed,
     Leaving,
     Left,
 }
 
 impl Membership {
-    /// Creates a replica that will join. `random` makes its name unique.
+    /// Creates a replica that will join. `random` makes the name unique.
     pub(crate) fn new(group: &str, terms: Terms, random: u64) -> Self {
         Self {
             group: group.to_owned(),
@@ -140,13 +141,14 @@ impl Membership {
         &self.rights
     }
 
-    /// When this replica must stop all work unless it renews its Lease before; `None` if it is not a member.
+    /// Returns the time at which this replica must stop all work unless the Lease is renewed before; `None`
+    /// for a replica that is not a member.
     pub(crate) fn valid_until(&self) -> Option<Duration> {
         matches!(self.phase, Phase::Surveying | Phase::Member | Phase::Leaving)
             .then(|| self.renewed + self.terms.timing.renew_deadline)
     }
 
-    /// The number of times that this replica gave keys to another one.
+    /// Returns the number of times that this replica gave keys to another replica.
     pub(crate) fn hand_overs(&self) -> u64 {
         self.hand_overs
     }
@@ -167,7 +169,7 @@ impl Membership {
         verdict
     }
 
-    /// Ends the work on a key. Returns whether another replica, or this replica itself, waits for that.
+    /// Ends the work on a key. Returns whether another replica, or this replica, waits for the end.
     pub(crate) fn end(&mut self, key: u64) -> bool {
         if let Some(count) = self.in_flight.get_mut(&key) {
             *count -= 1;
@@ -178,7 +180,7 @@ impl Membership {
         self.phase != Phase::Member || self.rights.verdict(key) != Verdict::Own
     }
 
-    /// Whether the work on a key that has begun may go on.
+    /// Returns whether the work on a key that has begun may go on.
     pub(crate) fn may_continue(&self, now: Duration, key: u64) -> bool {
         let valid = self.valid_until().is_some_and(|until| now < until);
         let owner_waits = |peer: &Peer| {
@@ -188,12 +190,12 @@ impl Membership {
         valid && !self.peers.values().any(owner_waits)
     }
 
-    /// Leaves the group, as soon as nothing is in flight.
+    /// Leaves the group when no reconcile is in flight.
     pub(crate) fn leave(&mut self) {
         self.phase = match self.phase {
             Phase::Surveying | Phase::Member => Phase::Leaving,
             Phase::Leaving => Phase::Leaving,
-            // A Lease that may have been created expires; a lapsed one expires anyway.
+            // A Lease that may have been created expires; a lapsed Lease expires anyway.
             Phase::Joining | Phase::Lapsed | Phase::Left => Phase::Left,
         };
         self.rights = Arc::default();
@@ -218,7 +220,7 @@ impl Membership {
         }
     }
 
-    /// The next action of a replica whose Lease exists.
+    /// Returns the next action of a replica with a Lease.
     fn maintain(&mut self, now: Duration) -> Step {
         let publishes = self.phase == Phase::Member && !self.yields_to().is_subset(&self.published);
         let write_at = if publishes { self.write_pause } else { self.next_write.max(self.write_pause) };
@@ -246,7 +248,8 @@ impl Membership {
         Step::Write { name, released: self.releasing, yields_to: self.writing.clone() }
     }
 
-    /// The members to which this replica yields for certain: it works on none of their keys, and begins none.
+    /// Returns the members to which this replica certainly yields: this replica works on none of these
+    /// members' keys, and begins no such work.
     fn yields_to(&self) -> BTreeSet<String> {
         let yields = |peer: &&Peer| {
             let name = peer.member.name();
@@ -259,12 +262,13 @@ impl Membership {
     /// Reports the result of [`Step::Write`].
     pub(crate) fn wrote(&mut self, now: Duration, result: WriteResult) {
         let Timing { renew_deadline, retry_period, .. } = self.terms.timing;
-        // A reply that comes after the deadline is worth nothing.
+        // A reply after the deadline has no value.
         let in_time = now < self.write_sent + renew_deadline;
         match result {
             WriteResult::Written if in_time => {
                 if self.valid_until().is_some_and(|until| now >= until) {
-                    // Keys were refused since then. The rights of the next list differ from none, so these keys are queued again.
+                    // Keys were refused since then. The rights of the next list differ from no rights, and
+                    // the keys are queued again.
                     self.rights = Arc::default();
                     self.next_list = now;
                 }
@@ -289,7 +293,7 @@ impl Membership {
         }
     }
 
-    /// Reports the result of [`Step::List`]; `None` if it failed.
+    /// Reports the result of [`Step::List`]; `None` for a failed list.
     pub(crate) fn listed(&mut self, now: Duration, leases: Option<&[MemberLease]>) {
         let period = self.terms.timing.retry_period;
         self.next_list = now + period;
@@ -333,16 +337,16 @@ impl Membership {
             let peer = self.peers.entry((*name).to_owned()).or_insert_with(|| Peer::new(name, now, earlier));
             peer.observe(lease, since, self.own.name());
         }
-        // A Lease that is gone was deleted because it had expired, or by hand: wait as long as for one that expires.
+        // A missing Lease was deleted after the expiry, or by hand: wait as long as for a Lease that expires.
         self.peers.retain(|name, peer| {
             peer.present = leases.contains_key(name.as_str());
             peer.present || now < peer.since + peer.lease_duration
         });
-        // Members that are gone need not be named any more; their names never come back.
+        // Members that are gone need not be named any more, because names never come back.
         self.published.retain(|name| self.peers.contains_key(name));
     }
 
-    /// Returns when a Lease was first seen at its present version.
+    /// Returns the time at which the present version of a Lease was first seen.
     fn sighted(&mut self, now: Duration, lease: &MemberLease) -> Duration {
         let sighting =
             self.sightings.entry(lease.name.clone()).or_insert_with(|| (lease.version.clone(), now));
@@ -357,7 +361,8 @@ impl Membership {
         self.rights = Arc::default();
     }
 
-    /// Joins again, as another member: what the others know of the former one must not count for the new one.
+    /// Joins again, as another member: the knowledge of other members about the former member must not count
+    /// for the new member.
     fn rename(&mut self, random: u64) {
         self.former.insert(self.own.name().to_owned());
         self.own = Member::new(&member_name(&self.group, random));

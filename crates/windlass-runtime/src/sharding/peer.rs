@@ -1,25 +1,25 @@
-//! Another replica, as this one sees it.
+//! Another replica, from this replica's point of view.
 
 use std::{collections::BTreeSet, time::Duration};
 
 use super::{membership::MemberLease, rendezvous::Member, rights::PeerRights};
 
-/// Another replica that may be at work.
+/// Another replica that may be working.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) member: Member,
-    /// When this replica first saw it.
+    /// The time at which this replica first saw the peer.
     pub(super) known_since: Duration,
-    /// Whether it may have begun to work without knowing this replica: its Lease was there when this replica joined. A peer that came
-    /// later has seen this replica before it began.
+    /// True if the peer's Lease existed before ours: the peer may be working on keys that we now own. A later
+    /// peer has seen this replica before starting to work.
     earlier: bool,
-    /// The members to which it yields, and which it knows.
+    /// The members that the peer yields to, and therefore knows.
     yields_to: Vec<Member>,
     yields_to_this: bool,
-    /// When its Lease was first seen at its present version.
+    /// The time at which the present version of the peer's Lease was first seen.
     pub(super) since: Duration,
     pub(super) lease_duration: Duration,
-    /// Whether the last list has its Lease.
+    /// True if the last list has the peer's Lease.
     pub(super) present: bool,
 }
 
@@ -44,12 +44,12 @@ impl Peer {
         self.yields_to = lease.yields_to.iter().map(|name| Member::new(name)).collect();
     }
 
-    /// Whether it joined later than this replica.
+    /// Returns whether the peer joined later than this replica.
     pub(super) fn came_later(&self) -> bool {
         !self.earlier
     }
 
-    /// Whether neither replica waits for the other.
+    /// Returns whether neither replica waits for the other.
     pub(super) fn has_settled(&self, published: &BTreeSet<String>) -> bool {
         self.present && published.contains(self.member.name()) && (!self.earlier || self.yields_to_this)
     }

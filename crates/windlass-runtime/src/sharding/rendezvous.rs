@@ -1,11 +1,12 @@
-//! Rendezvous hashing: of all members, the one with the greatest weight for a key owns it.
+//! Rendezvous hashing: the member with the greatest weight for a key owns the key.
 //!
-//! When a member leaves, only its keys move; when one joins, only the keys that it wins move. Replicas of other versions and on other
-//! machines must get the same weights, so the functions are fixed here and never seeded.
+//! When a member leaves, only that member's keys move; when a member joins, only the keys that the member
+//! wins move. Replicas of other versions and on other machines must get the same weights: the functions are
+//! fixed here and never seeded.
 
 use std::{cmp::Ordering, sync::Arc};
 
-/// A member of a group, with the hash of its name.
+/// A member of a group, with the hash of the member's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     name: Arc<str>,
@@ -21,7 +22,8 @@ impl Member {
         &self.name
     }
 
-    /// Whether this member comes before `other` in the order of owners of a key. The order is strict and the same on every replica.
+    /// Returns whether this member comes before `other` in the order of owners of a key. The order is strict
+    /// and the same on every replica.
     pub(crate) fn outranks(&self, other: &Self, key: u64) -> bool {
         let order = weight(self.seed, key).cmp(&weight(other.seed, key));
         order.then_with(|| self.name.cmp(&other.name)) == Ordering::Greater

@@ -1,31 +1,32 @@
-//! Which keys a replica may work on.
+//! The keys that a replica may work on.
 
 use super::rendezvous::Member;
 
-/// Whether a replica may work on a key.
+/// The right of a replica to work on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It may.
     Own,
-    /// The key is its own, but its last owner has not confirmed the hand-over.
+    /// The key belongs to this replica, but the last owner has not confirmed the hand-over.
     Waiting,
     /// The key belongs to another replica, or this replica is not a member.
     Foreign,
 }
 
-/// The keys that a replica may work on, as long as its Lease is valid: a value that does not change.
+/// The keys that a replica may work on while the replica's Lease is valid. The value is immutable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rights {
-    /// `None` if this replica is not a member: then it owns nothing.
+    /// `None` for a replica that is not a member. Such a replica owns no key.
     own: Option<Member>,
     peers: Vec<PeerRights>,
 }
 
-/// Another replica, as far as it limits this one.
+/// The limits that another replica sets for this replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PeerRights {
     pub(super) member: Member,
-    /// The members to which it certainly yields, if it may not know this replica yet. `None` if it yields to this replica.
+    /// The members to which the peer certainly yields, if the peer may not know this replica yet. `None` if
+    /// the peer yields to this replica.
     pub(super) yields_only_to: Option<Vec<Member>>,
 }
 
@@ -55,8 +56,8 @@ impl Rights {
 }
 
 impl PeerRights {
-    /// Whether the peer, which this replica outranks, may work on the key: it may not know this replica, and none of the members that it
-    /// does know outranks it.
+    /// Returns whether the peer, which this replica outranks, may work on the key: the peer may not know this
+    /// replica, and no member that the peer knows outranks the peer.
     fn may_work_on(&self, key: u64) -> bool {
         let Some(known) = &self.yields_only_to else { return false };
         !known.iter().any(|other| other.outranks(&self.member, key))

@@ -1,8 +1,8 @@
 //! Rewrites the objects of a CustomResourceDefinition in the version that is stored now.
 //!
-//! When a CRD gets a new storage version, objects that exist stay stored in the old one, and `status.storedVersions` names both.
-//! The old version cannot be removed before all objects are rewritten and its name is taken from the list. [`StorageMigration`] does
-//! both.
+//! After a change of a CRD's storage version, existing objects stay stored in the old version, and
+//! `status.storedVersions` names both versions. The old version cannot be removed before all objects are
+//! rewritten and the version's name is taken from the list. [`StorageMigration`] does both.
 
 mod rewrite;
 
@@ -23,25 +23,27 @@ use crate::{
     permission::{Permission, Verb},
 };
 
-/// The pause before a page or an object is tried again; it doubles with each failure in a row.
+/// The pause before a retry of a page or an object; doubles with each failure in a row.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
-/// The most tries of one request.
+/// The largest number of tries of a request.
 const TRIES: u32 = 6;
 
 /// How often the removal of the old versions is tried.
 const PRUNE_TRIES: u32 = 5;
 
-/// A migration of the objects of one CustomResourceDefinition to its storage version.
+/// A migration of the objects of a CustomResourceDefinition to the storage version.
 ///
-/// It lists the objects in pages and writes each back unchanged, which stores it in the current version. An object that was
-/// changed or deleted meanwhile needs no rewrite: the change stored it. When every object is done,
-/// `status.storedVersions` is set to the storage version, unless that has changed since the start.
+/// The migration lists the objects in pages and writes each object back unchanged, which stores the object in
+/// the current version. An object that was changed or deleted meanwhile needs no rewrite, because the change
+/// stored the object. When every object is done, `status.storedVersions` is set to the storage version,
+/// unless the storage version has changed since the start.
 ///
-/// It can be repeated and interrupted at any time: what is rewritten stays so. [`resume`](Self::resume) goes on at a page.
+/// The migration can be repeated and interrupted at any time: rewritten objects stay rewritten.
+/// [`resume`](Self::resume) continues at a page.
 ///
-/// It needs the rights `get` on the definition, `patch` on `customresourcedefinitions/status`, and `list` and `update` on the
-/// objects.
+/// The migration needs the rights `get` on the definition, `patch` on `customresourcedefinitions/status`, and
+/// `list` and `update` on the objects.
 ///
 /// ```no_run
 /// # async fn example(client: kube_client::Client) -> windlass_runtime::Result<()> {
@@ -58,7 +60,7 @@ pub struct StorageMigration {
     resume: Option<String>,
 }
 
-/// What a migration has done.
+/// The result of a migration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MigrationReport {
@@ -66,7 +68,7 @@ pub struct MigrationReport {
     pub storage_version: String,
     /// The number of objects that were written back.
     pub rewritten: usize,
-    /// The number of objects that others changed or deleted meanwhile.
+    /// The number of objects that other clients changed or deleted meanwhile.
     pub changed_meanwhile: usize,
     /// The versions that were removed from `status.storedVersions`.
     pub removed_versions: Vec<String>,
@@ -84,14 +86,14 @@ impl StorageMigration {
         self
     }
 
-    /// Goes on at a page whose `continue` token was logged by an interrupted migration. An expired token starts from the
-    /// beginning.
+    /// Continues at a page. An interrupted migration logs the page's `continue` token. An expired token
+    /// starts from the beginning.
     pub fn resume(mut self, token: impl Into<String>) -> Self {
         self.resume = Some(token.into());
         self
     }
 
-    /// Makes a runnable that migrates once, on the leader. A failure is logged and ends nothing else.
+    /// Makes a runnable that migrates once, on the leader. A failure is logged and ends no other part.
     pub fn runnable(self) -> Runnable {
         let needed = self.permissions();
         let run = |cx: RunContext| async move {
@@ -132,8 +134,8 @@ impl StorageMigration {
     ///
     /// # Errors
     ///
-    /// The API server failed again and again, an object is refused (by validation, for example), or the storage version changed
-    /// meanwhile. Nothing is removed from `status.storedVersions` then.
+    /// The API server failed repeatedly, an object is refused (by validation, for example), or the storage
+    /// version changed meanwhile. `status.storedVersions` then stays unchanged.
     pub async fn run(&self, client: &Client) -> Result<MigrationReport> {
         let doing = |error: Error| error.while_doing(format_args!("migrating {}", self.crd));
         self.migrate(client).await.map_err(doing)
@@ -182,7 +184,8 @@ fn stored_versions(definition: &CustomResourceDefinition) -> Vec<String> {
     definition.status.as_ref().and_then(|status| status.stored_versions.clone()).unwrap_or_default()
 }
 
-/// Leaves only the storage version in `status.storedVersions`, if it is still the same, and returns the others.
+/// Leaves only the storage version in `status.storedVersions`, if the storage version is still the same, and
+/// returns the removed versions.
 async fn prune(
     definitions: &Api<CustomResourceDefinition>,
     name: &str,

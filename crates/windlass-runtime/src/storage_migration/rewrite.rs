@@ -29,7 +29,7 @@ fn query(page: u32, token: &str) -> String {
     query.finish()
 }
 
-/// The result of writing one object back.
+/// The result of a rewrite.
 enum Written {
     Rewritten,
     ChangedMeanwhile,
@@ -49,7 +49,8 @@ impl Rewrite<'_> {
         loop {
             let mut list = match self.list(page, &token).await {
                 Ok(list) => list,
-                // The token has expired: from the beginning. What is rewritten is not written again by the server.
+                // The token has expired: start from the beginning. The server does not write rewritten
+                // objects again.
                 Err(error) if error.status().is_some_and(|status| status.code == 410) && restarts < TRIES => {
                     tracing::info!(crd = self.crd, "the list has expired, starting again");
                     restarts += 1;
@@ -92,7 +93,7 @@ impl Rewrite<'_> {
         self.request(|| Request::get(&path).body(Vec::new())).await
     }
 
-    /// Writes an object back as it is.
+    /// Writes an object back unchanged.
     async fn write(&self, object: &Value) -> Result<Written> {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
         let (namespace, name) = (text("namespace"), text("name"));

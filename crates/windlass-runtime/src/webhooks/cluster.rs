@@ -1,4 +1,4 @@
-//! What self-issued certificates read and write in the cluster.
+//! The reads and writes of self-issued certificates in the cluster.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub(super) struct Cluster {
 
 /// An object with `caBundle`s.
 pub(super) struct Trusting {
-    /// Its path in the API.
+    /// The path in the API.
     path: String,
 }
 
@@ -36,7 +36,7 @@ impl Cluster {
         Api::namespaced(self.client.clone(), &self.secret.0)
     }
 
-    /// Reads the Secret; `None` if it does not exist.
+    /// Reads the Secret; `None` for a missing Secret.
     pub(super) async fn secret(&self) -> Result<Option<SecretState>> {
         let (namespace, name) = &self.secret;
         let doing = |error: kube_client::Error| {
@@ -65,7 +65,7 @@ impl Cluster {
                 let secret = Secret { metadata, data: Some(data), type_, ..Secret::default() };
                 self.secrets().create(&PostParams::default(), &secret).await
             }
-            // Labels and owners, which others set, stay.
+            // Labels and owners of other writers stay.
             Some(version) => {
                 let patch = Patch::Merge(json!({ "metadata": { "resourceVersion": version }, "data": data }));
                 self.secrets().patch(name, &PatchParams::default(), &patch).await
@@ -96,7 +96,7 @@ impl Cluster {
                     places.push(Trusting { path });
                     objects.push(object);
                 }
-                // It will be installed later.
+                // The object will be installed later.
                 Err(error) if error.is_not_found() => {}
                 Err(error) => return Err(error),
             }

@@ -17,7 +17,7 @@ use crate::{
     supervisor::Recovery,
 };
 
-/// The pause after a failure; it doubles with each failure in a row, up to the usual interval.
+/// The pause after a failure; doubles with each failure in a row, up to the usual interval.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
 /// The most steps without a pause. A rotation takes five.
@@ -95,7 +95,7 @@ impl Issuer {
         Err(Error::setup("the certificates change again and again: do two operators use one Secret?"))
     }
 
-    /// Takes the next step, and returns whether there was one.
+    /// Takes the next step. Returns `false` if no step is needed.
     async fn step(&self) -> Result<bool> {
         let secret = self.cluster.secret().await?;
         let trusting = match self.cluster.trusting().await {

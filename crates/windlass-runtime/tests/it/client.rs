@@ -102,7 +102,7 @@ async fn a_body_that_stalls_is_an_error() {
     assert!(first.is_err(), "a watch may be silent: {first:?}");
 }
 
-/// A write that the caller gives up, because the replica has lost its Lease for one, must not arrive later.
+/// A write that the caller gives up, for example after the loss of a Lease, must not arrive later.
 #[tokio::test]
 async fn a_write_that_is_dropped_outside_of_a_reconcile_ends() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("it listens");

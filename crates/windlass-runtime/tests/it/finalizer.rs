@@ -36,7 +36,7 @@ async fn the_guard_is_there_before_the_effect_and_goes_after_the_clean_up() {
                     Finalize::Cleanup(_) => {
                         let first = !notes.lock().iter().any(|note| note.starts_with("clean"));
                         notes.lock().push("clean up".to_owned());
-                        // The first time it does not go well: the finalizer stays.
+                        // The first clean-up fails: the finalizer stays.
                         if first { Err(Error::other("the bucket is not empty")) } else { Ok(Action::done()) }
                     }
                 })

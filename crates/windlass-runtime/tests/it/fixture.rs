@@ -1,4 +1,4 @@
-//! What the tests have in common.
+//! The common parts of the tests.
 
 use std::{collections::BTreeMap, fmt::Display, future::pending, time::Duration};
 
@@ -34,20 +34,20 @@ pub(crate) fn run(manager: Manager) -> Running {
     Running { stop: Some(stop), task: tokio::spawn(manager.run_until(stopped)) }
 }
 
-/// Runs a manager with exactly the rights that it declares.
+/// Runs a manager with exactly the declared rights.
 pub(crate) async fn run_declared(cluster: &TestCluster, manager: Manager) -> Running {
     let account = cluster.restricted_account(&manager).await;
     run(manager.client(account.client()))
 }
 
-/// Runs a manager whose requests meet faults, with exactly the rights that it declares.
+/// Runs a manager under faults, with exactly the declared rights.
 pub(crate) async fn run_restricted(cluster: &TestCluster, faults: &Faults, manager: Manager) -> Running {
     faults.send_by(cluster.restricted_account(&manager).await.client());
     run(manager.client(faults.client()))
 }
 
 impl Running {
-    /// Asks it to stop, and waits for its word.
+    /// Asks the manager to stop, and waits for the result.
     pub(crate) async fn stop(mut self) -> Result<()> {
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());
@@ -55,7 +55,7 @@ impl Running {
         self.ended().await
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until the manager ends without a request.
     pub(crate) async fn ended(self) -> Result<()> {
         let ended = tokio::time::timeout(stretched(SOON), self.task).await;
         ended.expect("the manager ends").expect("the manager does not panic")
@@ -90,13 +90,13 @@ pub(crate) async fn secret_count(client: &Client) -> usize {
     secrets(client).list(&ListParams::default()).await.expect("listed").items.len()
 }
 
-/// The value of a counter or a gauge in OpenMetrics text, by its name and labels as they are printed.
+/// Returns the value of a counter or a gauge in OpenMetrics text, by the printed name and labels.
 pub(crate) fn metric(text: &str, series: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
     line.and_then(|value| value.parse().ok()).unwrap_or(0)
 }
 
-/// For `eventually`: success when both are equal, else what there is.
+/// Returns success if both values are equal, else the found value. For `eventually`.
 pub(crate) fn expect_eq<T: PartialEq + std::fmt::Debug>(
     is: T,
     wanted: T,

@@ -32,7 +32,7 @@ fn timing() -> Timing {
     }
 }
 
-/// Who reconciled which object.
+/// The reconciled objects, with the reconciling replica.
 type Notes = Arc<Mutex<Vec<String>>>;
 
 fn replica(client: Client, name: &'static str, notes: &Notes) -> Manager {
@@ -45,7 +45,7 @@ fn replica(client: Client, name: &'static str, notes: &Notes) -> Manager {
     Manager::new(client).controller(controller).leader_election(election)
 }
 
-/// An account with the rights of a replica, in whose namespace the Lease is.
+/// Creates an account with the rights of a replica. The Lease is in the account's namespace.
 async fn account(cluster: &TestCluster) -> RestrictedAccount {
     cluster.restricted_account(&replica(cluster.client(), "any", &Notes::default())).await
 }
@@ -269,7 +269,7 @@ async fn a_reconcile_does_not_run_on_after_its_process_was_suspended() {
     assert_eq!(*notes.lock(), ["began"]);
 }
 
-/// Blocks its thread when it is dropped, and then notes the time.
+/// Blocks the thread when dropped, and then records the time.
 struct SlowDrop(Arc<Mutex<Option<Instant>>>);
 
 impl Drop for SlowDrop {

@@ -1,4 +1,4 @@
-//! The metrics beside those of controller-runtime.
+//! The metrics, compared with controller-runtime's.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ use crate::{
 /// The metrics of controller-runtime: name, type, labels and buckets.
 const RECORDED: &str = include_str!("controller_runtime_metrics.txt");
 
-/// A metric: its type, its labels, and the upper bounds of its buckets.
+/// A metric: the type, the labels, and the upper bounds of the buckets.
 #[derive(Debug, Default)]
 struct Metric {
     kind: String,
@@ -30,7 +30,7 @@ struct Metric {
 }
 
 impl PartialEq for Metric {
-    /// Go computes bounds by multiplying, so that 0.00001 is 0.000009999999999999999 there.
+    /// Go computes bounds by multiplication: 0.00001 is 0.000009999999999999999 there.
     fn eq(&self, other: &Self) -> bool {
         let same = |(one, another): (&f64, &f64)| one == another || (one - another).abs() < one * 1e-12;
         self.kind == other.kind

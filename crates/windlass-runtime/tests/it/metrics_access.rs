@@ -1,4 +1,4 @@
-//! Metrics over HTTPS, for those who may read them.
+//! Metrics over HTTPS, for readers with the right to read metrics.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -26,7 +26,7 @@ use windlass_test::{TestCluster, eventually, stretched};
 
 use crate::fixture::SOON;
 
-/// Accepts every certificate, as those who read metrics with a self-signed one do.
+/// Accepts every certificate, like readers of metrics with a self-signed certificate.
 #[derive(Debug)]
 struct Trusting;
 
@@ -94,7 +94,7 @@ async fn get(address: SocketAddr, token: Option<&str>) -> Result<(u16, String), 
     Ok((code, body.to_owned()))
 }
 
-/// Creates a service account and returns a token of it.
+/// Creates a service account and returns a token of the account.
 async fn token(client: &Client, name: &str) -> String {
     let accounts: Api<ServiceAccount> = Api::default_namespaced(client.clone());
     let account = serde_json::from_value(json!({ "metadata": { "name": name } })).expect("an account");

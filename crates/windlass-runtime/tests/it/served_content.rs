@@ -24,7 +24,7 @@ struct JarSpec {
     size: u32,
 }
 
-/// The definition of an older release, which did not require a size.
+/// Returns the definition of an older release, without a required size.
 fn loose_definition() -> CustomResourceDefinition {
     let mut definition = serde_json::to_value(Jar::crd()).expect("JSON");
     let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];

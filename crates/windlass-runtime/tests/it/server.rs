@@ -1,4 +1,5 @@
-//! The server of a test: an embedded one of its own or, if `WINDLASS_TEST_KUBECONFIG` names one, another, in a namespace of its own.
+//! The server of a test: a separate embedded server or, with `WINDLASS_TEST_KUBECONFIG`, a separate namespace
+//! on the named server.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -46,7 +47,7 @@ impl TestServer {
         namespaces.create(&PostParams::default(), &namespace).await.expect("created");
     }
 
-    /// Installs a CRD, and waits until its kind is served.
+    /// Installs a CRD, and waits until the kind is served.
     pub(crate) async fn install(&self, definition: &CustomResourceDefinition, resource: &ApiResource) {
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         let force = PatchParams::apply("tests").force();
@@ -58,7 +59,7 @@ impl TestServer {
     }
 }
 
-/// A name that no other test uses, of this process or another.
+/// Returns a name that no other test uses, in this process or another.
 pub(crate) fn unique(prefix: &str) -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");

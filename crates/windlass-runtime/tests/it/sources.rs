@@ -78,7 +78,7 @@ async fn events_are_mapped_to_keys_and_one_that_fails_is_mapped_again() {
     assert!(error.is_stopped(), "{error}");
 }
 
-/// More events than may wait can never be mapped: those behind are mapped all the same.
+/// Unmappable events, more than the limit of waiting events, do not block later events.
 #[tokio::test(start_paused = true)]
 async fn events_that_cannot_be_mapped_are_given_up() {
     let cluster = TestCluster::start().await;

@@ -1,4 +1,4 @@
-//! Objects that do not decode into the type they are read as.
+//! Objects that do not decode into the requested type.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
@@ -18,7 +18,7 @@ use windlass_test::{TestCluster, eventually};
 
 use crate::fixture::{SOON, config_map, config_maps, metric};
 
-/// A config map whose `data.mode` must be `fast` or `slow`.
+/// A config map with a `data.mode` of `fast` or `slow`.
 #[derive(Clone, Debug, Deserialize)]
 struct Settings {
     metadata: ObjectMeta,
@@ -74,7 +74,8 @@ fn settings(name: &str, mode: &str) -> ConfigMap {
     map
 }
 
-/// One object that does not decode is reported by name, without its value, and others are reconciled and listed.
+/// An object that does not decode is reported by name, without the value, and other objects are reconciled
+/// and listed.
 #[tokio::test]
 async fn one_undecodable_object_stops_no_other() {
     let cluster = TestCluster::start().await;

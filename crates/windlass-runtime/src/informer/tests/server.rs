@@ -1,4 +1,4 @@
-//! A server that does what a test says, request by request.
+//! A server that a test scripts, request by request.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -18,19 +18,19 @@ pub(super) struct Server {
     asked: mpsc::UnboundedReceiver<Asked>,
 }
 
-/// A request that waits for its answer.
+/// A request that waits for a response.
 pub(super) struct Asked {
     pub(super) request: Request<Body>,
     answer: oneshot::Sender<Answer>,
 }
 
-/// The body of an answer, as long as the client reads it.
+/// The body of a response, while the client reads the body.
 pub(super) struct Sending(mpsc::UnboundedSender<String>);
 
 #[derive(Clone)]
 struct Transport(mpsc::UnboundedSender<Asked>);
 
-/// A client and the server that it talks to.
+/// Returns a client and the client's server.
 pub(super) fn server() -> (Client, Server) {
     let (sender, asked) = mpsc::unbounded_channel();
     (Client::new(Transport(sender), "default"), Server { asked })
@@ -62,7 +62,7 @@ impl Server {
         tokio::time::timeout(limit, self.asked.recv()).await.expect("a request in time").expect("a client")
     }
 
-    /// The next request, which must be for this.
+    /// Returns the next request. The request must be for `target`.
     pub(super) async fn asked_for(&mut self, target: &str) -> Asked {
         let asked = self.asked().await;
         let uri = asked.request.uri().to_string();
@@ -70,7 +70,7 @@ impl Server {
         asked
     }
 
-    /// Whether nothing is asked for a while.
+    /// Returns whether no request comes for a while.
     pub(super) async fn is_idle(&mut self) -> bool {
         tokio::time::timeout(Duration::from_mins(1), self.asked.recv()).await.is_err()
     }
@@ -90,7 +90,7 @@ impl Asked {
         Sending(sender)
     }
 
-    /// Answers with these objects as the beginning of a watch.
+    /// Answers with these objects as the start of a watch.
     pub(super) fn answer_with(self, names: &[&str]) -> Sending {
         let sending = self.answer(200);
         for (name, version) in names.iter().zip(1..) {

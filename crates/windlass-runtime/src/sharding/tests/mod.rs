@@ -1,4 +1,4 @@
-//! The protocol without a network: scripts with their transcripts, and random schedules.
+//! The protocol without a network: scripts with transcripts, and random schedules.
 
 mod scenarios;
 mod schedules;

@@ -1,4 +1,5 @@
-//! The protocol as scripts: replicas take turns on one server, and a transcript says what each did.
+//! The protocol as scripts: replicas take turns on a server, and a transcript has the actions of each
+//! replica.
 
 use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
@@ -51,7 +52,7 @@ impl Scenario {
         Duration::from_secs_f64(self.seconds)
     }
 
-    /// Lets a replica do what it wants to do until it waits.
+    /// Runs a replica until the replica waits.
     fn run(&mut self, name: char) -> &mut Self {
         let now = self.now();
         let (core, own) = self.replicas.get_mut(&name).expect("a replica");
@@ -107,7 +108,8 @@ impl Scenario {
         self
     }
 
-    /// A key that the first replica owns if the second is not there, and the second owns if it is.
+    /// Returns a key that the first replica owns without the second replica, and that the second replica owns
+    /// when present.
     fn key_that_moves(&self, from: char, to: char) -> u64 {
         let (from, to) = (self.member(from), self.member(to));
         (0..1000).map(|key: u32| hash(&key.to_string())).find(|key| to.outranks(&from, *key)).expect("a key")
@@ -253,7 +255,7 @@ fn a_replica_that_cannot_renew_stops_before_others_take_its_keys_and_joins_again
     "]]);
 }
 
-/// Keys that were refused meanwhile are put aside until the rights change, so the rights must change.
+/// Keys that were refused meanwhile are put aside until the rights change: the rights must change.
 #[test]
 fn a_renewal_that_is_answered_after_the_deadline_changes_the_rights() {
     let mut s = Scenario::of("a");

@@ -16,16 +16,16 @@ use super::{
 
 const TICK: Duration = Duration::from_millis(20);
 const KEYS: u64 = 24;
-/// The time without faults in which the keys must find their owners: a lease duration for those that died last, by a slow clock, and
-/// some round trips.
+/// The time without faults in which the keys must find owners: a lease duration for the last dead replica, by
+/// a slow clock, and some round trips.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// A process with a membership, and its work.
+/// A process with a membership, and the process's work.
 struct Process {
     core: Membership,
     own: OwnLease,
     alive: bool,
-    /// Its clock: the time at its start, and how fast it runs.
+    /// The clock of the process: the time at the start, and the rate.
     clock: (Duration, f64),
     suspended_until: Duration,
     cut_off_until: Duration,
@@ -39,7 +39,7 @@ struct Process {
 struct Request {
     step: Step,
     replaces: Option<String>,
-    /// When it reaches the server; `None` if it never does, or has.
+    /// The time at which the request reaches the server; `None` if the request never arrives, or has arrived.
     commit: Option<Duration>,
     reply: Option<(Duration, Option<Reply>)>,
     timeout: Duration,
@@ -50,7 +50,7 @@ impl Process {
         self.clock.0 + time.mul_f64(self.clock.1)
     }
 
-    /// Whether its code would go on with the work on a key if it ran now.
+    /// Returns whether the process would continue the work on a key at this time.
     fn works_on(&self, key: u64, time: Duration) -> bool {
         self.alive
             && self.work.iter().any(|(working, _)| *working == key)
@@ -63,7 +63,7 @@ struct World {
     time: Duration,
     server: Server,
     processes: Vec<Process>,
-    /// Requests whose senders have given up, and which reach the server later.
+    /// Requests with senders that have given up. The requests reach the server later.
     stray: Vec<(Duration, Step, Option<String>)>,
     faults: bool,
     begun: usize,
@@ -165,7 +165,7 @@ impl World {
         }
     }
 
-    /// Moves the request of a process on: to the server, and its reply back.
+    /// Moves the request of a process to the server, and the reply back.
     fn transmit(&mut self, number: usize) {
         let time = self.time;
         let process = &mut self.processes[number];
@@ -205,7 +205,7 @@ impl World {
         process.wake = Duration::ZERO;
     }
 
-    /// Lets the process do what it wants to do until it waits.
+    /// Runs the process until the process waits.
     fn step(&mut self, number: usize) {
         let random = self.random.u64(..);
         let process = &mut self.processes[number];
@@ -320,7 +320,7 @@ fn a_key_never_has_two_owners_and_gets_one_in_the_end() {
         processes += world.processes.len();
         hand_overs += world.processes.iter().map(|process| process.core.hand_overs()).sum::<u64>();
     }
-    // The schedules do what they are made for.
+    // The schedules reach the intended states.
     assert!(begun > 15_000, "{begun} reconciles");
     assert!(hand_overs > 100, "{hand_overs} hand-overs");
     assert!(processes > 500, "{processes} replicas");

@@ -13,7 +13,7 @@ pub(super) struct Server {
     leases: BTreeMap<String, MemberLease>,
 }
 
-/// What a replica knows of its own Lease: the version that its next write replaces.
+/// A replica's knowledge of the replica's own Lease: the version that the next write replaces.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OwnLease {
     name: String,
@@ -22,21 +22,21 @@ pub(super) struct OwnLease {
 
 #[derive(Clone, Debug)]
 pub(super) enum Reply {
-    /// The new version, if the write succeeded; or what is there instead.
+    /// The new version after a successful write; otherwise the present version.
     Written(WriteResult, Option<String>),
     Listed(Vec<MemberLease>),
     Deleted,
 }
 
 impl OwnLease {
-    /// Takes over what a reply says.
+    /// Records the content of a reply.
     pub(super) fn learn(&mut self, name: &str, reply: &Reply) {
         if let Reply::Written(_, version) = reply {
             *self = Self { name: name.to_owned(), version: version.clone() };
         }
     }
 
-    /// The version that a write under this name replaces; `None` if it creates.
+    /// Returns the version that a write under this name replaces; `None` for a creation.
     pub(super) fn version(&self, name: &str) -> Option<String> {
         self.version.clone().filter(|_| self.name == name)
     }

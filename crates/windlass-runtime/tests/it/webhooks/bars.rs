@@ -1,4 +1,4 @@
-//! A kind in two versions: `spec.size` of v1 is `spec.max` of v2, which has `spec.min`, too.
+//! A kind in two versions: `spec.size` of v1 is `spec.max` of v2; v2 also has `spec.min`.
 
 use std::borrow::Cow;
 
@@ -98,7 +98,7 @@ pub(super) fn webhooks() -> Webhooks {
     Webhooks::new().converter(Converter::hub::<v2::Bar>().spoke::<v1::Bar>().lossless())
 }
 
-/// The definition, in which `stored` is the storage version.
+/// Returns the definition, with `stored` as the storage version.
 pub(super) fn definition(stored: &str, endpoint: &Endpoint) -> CustomResourceDefinition {
     let version = |name: &str, fields: &[&str]| {
         let properties: serde_json::Map<String, _> =

@@ -66,7 +66,7 @@ async fn store_v2(client: &Client) {
     .await;
 }
 
-/// Refuses updates of one object.
+/// Refuses updates of an object.
 async fn refuse(change: Change<v2::Bar>, _: AdmissionContext) -> Result<(), Denial> {
     match change {
         Change::Update { old, .. } if old.spec.max == 99 => Err(Denial::new("99 stays")),
@@ -93,7 +93,8 @@ async fn objects_are_read_and_written_in_both_versions_without_a_loss() {
     drop(cluster);
 }
 
-/// `windlass run` registers the conversion when the operator serves its webhooks, which may be after the operator's first list.
+/// `windlass run` registers the conversion when the operator serves webhooks, which may be after the
+/// operator's first list.
 #[tokio::test]
 async fn a_conversion_that_is_registered_after_the_first_list_reaches_the_cache() {
     let cluster = Cluster::start().await;
@@ -131,7 +132,7 @@ async fn a_conversion_that_is_registered_after_the_first_list_reaches_the_cache(
     drop(cluster);
 }
 
-/// kubectl has applied the derived CRD, which has no conversion.
+/// kubectl has applied the derived CRD, without a conversion.
 #[tokio::test]
 async fn an_operator_adds_the_conversion_to_a_crd_that_is_complete_otherwise() {
     let cluster = Cluster::start().await;

@@ -1,4 +1,5 @@
-//! The cluster of a test: one of its own, or the one that `WINDLASS_TEST_KUBECONFIG` names, with `--test-threads=1`.
+//! The cluster of a test: a separate cluster, or the cluster of `WINDLASS_TEST_KUBECONFIG`, with
+//! `--test-threads=1`.
 
 use k8s_openapi::{
     api::{
@@ -39,14 +40,14 @@ impl Cluster {
         self.client.clone()
     }
 
-    /// Runs a manager with exactly the rights that it declares; on a real cluster, as an administrator.
+    /// Runs a manager with exactly the declared rights; on a real cluster, as an administrator.
     pub(super) async fn run(&self, manager: Manager) -> Running {
         let Some(cluster) = &self.embedded else { return run(manager) };
         let account = cluster.restricted_account(&manager).await;
         run(manager.client(account.client()))
     }
 
-    /// Creates a definition and waits until its resources are served.
+    /// Creates a definition and waits until the resources are served.
     pub(super) async fn install(&self, definition: &CustomResourceDefinition) {
         let api: Api<CustomResourceDefinition> = Api::all(self.client());
         api.create(&PostParams::default(), definition).await.expect("created");
@@ -76,7 +77,7 @@ async fn clear(client: &Client) {
     let _ = services.delete("hooks", &delete).await;
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     if let Ok(Some(mut definition)) = definitions.get_opt("bars.example.com").await {
-        // Its objects are listed when it is deleted, and the webhook is gone.
+        // The objects are listed when the definition is deleted, and the webhook is gone.
         definition.spec.conversion = None;
         let _ = definitions.replace("bars.example.com", &PostParams::default(), &definition).await;
         let _ = definitions.delete("bars.example.com", &delete).await;

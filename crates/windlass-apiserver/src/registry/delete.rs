@@ -285,7 +285,7 @@ fn mark(
     let held = meta::finalizers(object).next().is_some();
     let kept = strategy.prepare_delete(&context, object)?;
     if kept && !meta::is_deleting(object) {
-        // Kinds with finalizers only have no grace period.
+        // An object that the kind keeps has no grace period.
         meta::set(object, "deletionTimestamp", Some(call.state.env.now_rfc3339().into()));
     } else if held && !kept && !is_graceful {
         mark_deleting(call, object);

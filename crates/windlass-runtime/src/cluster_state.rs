@@ -1,4 +1,4 @@
-//! The parts of an operator that belong to one cluster.
+//! The parts of an operator that belong to a cluster.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
     supervisor::Supervisor,
 };
 
-/// A cluster at work: its client, caches, writes and events.
+/// The state of a cluster: the client, caches, writes and events.
 pub(crate) struct ClusterState {
     pub(crate) client: Client,
     pub(crate) writes: WriteLog,
@@ -38,7 +38,7 @@ impl ClusterState {
         Self::new(client, env, supervisor, namespaces, events, events_api).await
     }
 
-    /// A further cluster. Its metrics are those of `own`, with another host.
+    /// Returns a further cluster. The metrics are the metrics of `own`, with another host.
     pub(crate) async fn further(
         client: Client,
         env: &Env,

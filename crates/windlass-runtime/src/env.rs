@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 /// Durations are measured with tokio's clock, which tests can pause; the wall clock is only written into
 /// objects. Clones share a sequence of random numbers.
 ///
-/// Random numbers, fractions and UUIDs spread load and tell names apart. The generator is fast, and its next numbers can be computed from
-/// earlier numbers. [`secret`](Self::secret) makes passwords and tokens.
+/// Random numbers, fractions and UUIDs spread load and tell names apart. The generator is fast, and the next
+/// numbers can be computed from earlier numbers. [`secret`](Self::secret) makes passwords and tokens.
 #[derive(Clone)]
 pub struct Env {
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,

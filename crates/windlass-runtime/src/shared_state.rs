@@ -21,7 +21,7 @@ use crate::{
     supervisor::Supervisor,
 };
 
-/// A further cluster with its client.
+/// A further cluster and the cluster's client.
 pub(crate) struct ConnectedCluster {
     pub(crate) name: String,
     pub(crate) client: Client,

@@ -1,26 +1,26 @@
-//! What a server of webhooks declares.
+//! The declaration of a server of webhooks.
 
 use windlass_webhook::{
     AdmissionDeclaration, CertificateSource, ConversionDeclaration, DEFAULT_PORT, WebhookServer,
     certificates::CertificateFiles,
 };
 
-/// What a server of webhooks declares. See [`Manager::webhook_servers`].
+/// The declaration of a server of webhooks. See [`Manager::webhook_servers`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WebhookServerDeclaration {
-    /// The port that it listens on.
+    /// The port of the server.
     pub port: u16,
-    /// Where its certificate comes from.
+    /// The source of the certificate.
     pub certificates: CertificateSource,
     /// The admission webhooks.
     pub admissions: Vec<AdmissionDeclaration>,
-    /// The kinds that it converts.
+    /// The kinds that the server converts.
     pub conversions: Vec<ConversionDeclaration>,
 }
 
 impl WebhookServerDeclaration {
-    /// Returns what a server declares.
+    /// Returns the declaration of a server.
     pub(crate) fn of(server: &WebhookServer) -> Self {
         let files = || CertificateSource::Files(CertificateFiles::default());
         Self {

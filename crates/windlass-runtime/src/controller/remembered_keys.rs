@@ -11,7 +11,7 @@ use crate::handler::QueueKey;
 /// The most keys that are remembered.
 pub(super) const MOST: usize = 10_000;
 
-/// So many of the oldest keys are looked at for each further key when as many keys as possible are remembered.
+/// The number of the oldest keys that are checked for each further key when the memory is full.
 const LOOKS: usize = 16;
 
 /// Keys that may be needed later, at most [`MOST`]. A key may be forgotten when it has been remembered for a certain time.
@@ -19,7 +19,7 @@ const LOOKS: usize = 16;
 pub(super) struct RememberedKeys<Q> {
     /// How long a key is kept at least, if there is room for the key.
     time: Duration,
-    /// Each key with the time at which it was remembered last.
+    /// The keys, with the time at which each key was last remembered.
     keys: HashMap<Q, Instant, FixedState>,
     /// The same keys, roughly the oldest first.
     oldest: VecDeque<Q>,
@@ -49,7 +49,7 @@ impl<Q: QueueKey> RememberedKeys<Q> {
         }
     }
 
-    /// Forgets some keys whose time has passed.
+    /// Forgets some keys with an expired time.
     fn forget_oldest(&mut self, now: Instant) {
         for _ in 0..LOOKS {
             let Some(key) = self.oldest.pop_front() else { return };

@@ -228,7 +228,7 @@ fn adoption(created: &Value) -> Option<Value> {
     ]))
 }
 
-/// Whether a retry does not cure a failure.
+/// Returns whether a failure is permanent.
 fn is_final(error: &Error) -> bool {
     let is_refused = error.is_forbidden() || error.status().is_some_and(|status| status.code == 400);
     error.is_terminal() || is_refused || (error.is_invalid() && !error.is_failed_test())

@@ -1,4 +1,4 @@
-//! Questions to an error and its causes.
+//! Questions to an error and the error's causes.
 
 use std::time::Duration;
 
@@ -22,12 +22,12 @@ fn find_in_chain<T>(
     None
 }
 
-/// The delay that [`Error::retry_after`] set on an error or one of its causes.
+/// Returns the delay that [`Error::retry_after`] set on an error or a cause.
 pub(crate) fn requested_retry(error: &(dyn std::error::Error + 'static)) -> Option<Duration> {
     find_in_chain(error, Error::requested_retry)
 }
 
-/// Whether an error or one of its causes is a conflict, of this crate or of `kube_client`.
+/// Returns whether an error or a cause is a conflict, of this crate or of `kube_client`.
 pub(crate) fn is_conflict(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -45,12 +45,13 @@ pub(crate) fn is_conflict(error: &(dyn std::error::Error + 'static)) -> bool {
     false
 }
 
-/// Whether a server-side apply failed because another manager owns a field. The next attempt fails in the same way.
+/// Returns whether a server-side apply failed because another manager owns a field. A retry fails in the same
+/// way.
 fn is_of_field_managers(status: &Status) -> bool {
     !super::field_conflict::field_conflicts(status).is_empty()
 }
 
-/// Whether an error or one of its causes is terminal.
+/// Returns whether an error or a cause is terminal.
 pub(crate) fn is_terminal(error: &(dyn std::error::Error + 'static)) -> bool {
     find_in_chain(error, |error| error.is_terminal().then_some(())).is_some()
 }
@@ -68,10 +69,10 @@ pub(crate) fn is_undecodable(
     find_in_chain(error, is_object).is_some()
 }
 
-/// Returns an error with its causes on one line. A cause whose text the line has already is left out.
+/// Returns an error with all causes on one line. A cause with a text that is already on the line is left out.
 pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut error = error;
-    // kube's client wraps every error of a request in one that says "ServiceError".
+    // kube's client wraps every error of a request in an error with the text "ServiceError".
     while let Some(kube_client::Error::Service(cause)) = error.downcast_ref() {
         error = cause.as_ref();
     }
@@ -94,7 +95,8 @@ mod tests {
 
     use super::*;
 
-    /// Only a conflict that a new read resolves is quiet. One about the owners of fields stays until a person resolves it.
+    /// Only a conflict that a new read resolves is quiet. A conflict about the owners of fields stays until a
+    /// person resolves the conflict.
     #[test]
     fn a_conflict_of_field_managers_is_an_error() {
         let refused = |causes| {

@@ -80,7 +80,7 @@ impl fmt::Debug for Recorder {
     }
 }
 
-/// An event that is not recorded yet. [`Recorder::about`] makes one.
+/// An event that is not recorded yet. [`Recorder::about`] makes a builder.
 #[must_use = "an event is recorded by `normal` or `warning`"]
 #[derive(Debug)]
 pub struct EventBuilder<'a> {

@@ -1,4 +1,4 @@
-//! The metrics of caches and their watches.
+//! The metrics of caches and of watches.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::{metrics::encode_one, resource_path::GroupResource};
 #[derive(Debug)]
 pub(crate) struct CacheMetrics(pub(crate) Vec<(Option<String>, SharedInformerFactory)>);
 
-/// A resource, and the name of its cluster unless it is the manager's own.
+/// A resource, and the name of the cluster. `None` for the manager's own cluster.
 type Place = (String, Option<String>);
 
 /// Labels as pairs, because the label `cluster` is not always there.

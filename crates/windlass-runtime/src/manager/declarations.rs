@@ -1,4 +1,4 @@
-//! What a manager declares beside its controllers: the input of generated manifests.
+//! The declarations of a manager beside the controllers: the input of generated manifests.
 
 use super::{
     Manager,
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{permission::Permissions, webhook_declaration::WebhookServerDeclaration};
 
-/// What leader election declares. See [`Manager::election`].
+/// The declaration of leader election. See [`Manager::election`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ElectionDeclaration {
@@ -18,25 +18,25 @@ pub struct ElectionDeclaration {
     pub permissions: Permissions,
 }
 
-/// What the metrics endpoint declares. See [`Manager::served_metrics`].
+/// The declaration of the metrics endpoint. See [`Manager::served_metrics`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MetricsDeclaration {
     /// The port.
     pub port: u16,
-    /// Whether it is served over HTTPS.
+    /// True if the endpoint is served over HTTPS.
     pub secure: bool,
-    /// The rights that only the endpoint needs: to review tokens and the rights of those who read it.
+    /// The rights that only the endpoint needs: to review tokens, and the rights of readers.
     pub permissions: Permissions,
 }
 
 impl Manager {
-    /// Returns what the servers of [`webhooks`](Self::webhooks) declare.
+    /// Returns the declarations of the servers of [`webhooks`](Self::webhooks).
     pub fn webhook_servers(&self) -> &[WebhookServerDeclaration] {
         &self.webhook_servers
     }
 
-    /// Returns what leader election declares, if a leader is elected.
+    /// Returns the declaration of leader election, if a leader is elected.
     pub fn election(&self) -> Option<ElectionDeclaration> {
         let election = self.leader_election.as_ref()?;
         Some(ElectionDeclaration {
@@ -46,7 +46,7 @@ impl Manager {
         })
     }
 
-    /// Returns what the metrics endpoint declares, if metrics are served.
+    /// Returns the declaration of the metrics endpoint, if metrics are served.
     pub fn served_metrics(&self) -> Option<MetricsDeclaration> {
         let permissions = || self.permissions().only_of(METRICS);
         let of = |port, secure| MetricsDeclaration { port, secure, permissions: permissions() };
@@ -57,13 +57,13 @@ impl Manager {
         }
     }
 
-    /// Returns the port of the health endpoints, if they are served.
+    /// Returns the port of the health endpoints, if the endpoints are served.
     pub fn health_port(&self) -> Option<u16> {
         self.health_address.map(|address| address.port())
     }
 
-    /// Returns the rights that the operator needs in any case: [`permissions`](Self::permissions) without those that only leader
-    /// election or the metrics endpoint need.
+    /// Returns the rights that the operator always needs: [`permissions`](Self::permissions) without the
+    /// rights that only leader election or the metrics endpoint needs.
     pub fn own_permissions(&self) -> Permissions {
         self.permissions().without(&[LEADER_ELECTION, METRICS])
     }

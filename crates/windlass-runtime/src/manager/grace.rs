@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::runnable::Group;
 
-/// Shares the time for a graceful stop among the groups, which stop one after the other.
+/// Shares the time of a graceful stop among the groups, which stop in sequence.
 ///
 /// A group may use the time that earlier groups left, but never the time of later groups: a reconcile that hangs leaves time for runnables,
 /// for requests to webhooks, and for the last scrape of the metrics.
@@ -36,7 +36,7 @@ impl Grace {
             Group::Webhooks => 95,
             Group::Http => 100,
         };
-        // The clock may have no instant so late.
+        // Such a late instant may be out of range.
         self.begun.checked_add(self.limit? / 100 * percent)
     }
 }

@@ -16,7 +16,7 @@ impl RunningManager {
     /// Adds the readiness checks that every manager has.
     pub(super) fn add_checks(&self) {
         let (state, started, asking) = (self.state.clone(), self.started.clone(), self.asking.clone());
-        // Readiness tells whether the caches were ever filled: one that is filled stays so.
+        // Readiness reports if the caches were ever filled: a filled cache stays ready.
         let synced = Arc::new(AtomicBool::new(false));
         self.health.add_ready("informer-sync", move || {
             let result = if synced.load(Ordering::Acquire) {
@@ -52,7 +52,7 @@ impl RunningManager {
     }
 }
 
-/// Fails with the resources whose first list has not ended, and with the controllers that ask the server about their kinds.
+/// Fails with the resources with an unfinished first list, and with the controllers that discover kinds.
 fn caches_filled(asking: &BTreeMap<String, AbortHandle>, unsynced: &[String]) -> Result<(), String> {
     let mut reasons = Vec::new();
     if !unsynced.is_empty() {

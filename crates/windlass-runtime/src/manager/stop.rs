@@ -26,8 +26,8 @@ impl RunningManager {
         let elected = self.stop_group(Group::LeaderElected, grace).await;
         let mut late = elected.aborted;
         if let Some(leadership) = self.leadership.take() {
-            // After the last write, so that two replicas never work at the same time; before the other groups, so that
-            // another replica can take over soon.
+            // The leadership ends after the last write, so that two replicas never work at the same time; and
+            // before the other groups, so that another replica can take over soon.
             leadership.end(RELEASE_LIMIT, !elected.still_running).await;
         }
         let others = self.stop_group(Group::Others, grace).await;
@@ -35,7 +35,7 @@ impl RunningManager {
         if let Some(sharded) = self.sharded.take() {
             sharded.end(RELEASE_LIMIT, !others.still_running).await;
         }
-        // Controllers that wait for the leadership end their watches.
+        // Controllers that wait for the leadership end the watches.
         self.elected.clear();
         futures::future::join_all(
             self.state.clusters().map(|(_, cluster)| cluster.events.shutdown(EVENTS_LIMIT)),

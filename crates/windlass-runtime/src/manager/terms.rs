@@ -1,4 +1,4 @@
-//! The terms of a leader: what starts when this replica leads, and ends when this replica leads no longer.
+//! The terms of a leader: the parts that start when this replica leads, and end with the leadership.
 
 use super::{
     run::RunningManager,
@@ -37,8 +37,8 @@ impl RunningManager {
     /// Makes this replica a follower after it has lost the Lease: aborts everything that only the leader runs, and campaigns again.
     ///
     /// # Errors
-    /// The replica does not become a follower, by its configuration or because some code of the leader cannot be aborted or repeated. The
-    /// manager must end.
+    /// The replica does not become a follower, because of the configuration or because some code of the
+    /// leader cannot be aborted or repeated. The manager must end.
     pub(super) async fn lose(&mut self) -> Result<()> {
         if !self.returns_to_follower {
             return Err(Error::lost_leadership());

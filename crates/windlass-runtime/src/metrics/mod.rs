@@ -28,10 +28,11 @@ pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0
 /// The content type of Prometheus' text format.
 pub(crate) const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The metrics of one manager. Cheap to clone.
+/// The metrics of a manager. Cheap to clone.
 ///
-/// Metrics of your own are registered before the manager runs, or by a runnable through
-/// [`RunContext::metrics`](crate::RunContext::metrics). `prometheus_client` is re-exported, so that the version fits:
+/// Register your own metrics before the manager runs, or in a runnable through
+/// [`RunContext::metrics`](crate::RunContext::metrics). `prometheus_client` is re-exported in the matching
+/// version:
 ///
 /// ```
 /// use windlass_runtime::{Manager, prometheus_client::metrics::counter::Counter};
@@ -53,7 +54,7 @@ pub struct Metrics {
     pub(crate) reconcile: ReconcileMetrics,
     pub(crate) leader: Family<NameLabel, Gauge>,
     pub(crate) leader_slow_path: Family<NameLabel, Counter>,
-    /// Those of the certificates that are read from files, once a server has registered them.
+    /// The metrics of the certificates from files, after a server has registered the metrics.
     certificates: Arc<OnceLock<CertificateMetrics>>,
 }
 
@@ -91,18 +92,18 @@ impl Metrics {
         add(&mut self.registry.lock());
     }
 
-    /// Whether both are clones of the metrics of one manager.
+    /// Returns whether both are clones of the metrics of one manager.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.registry, &other.registry)
     }
 
     /// Says that the metrics of certificates are registered.
     pub(crate) fn set_certificates(&self, certificates: &CertificateMetrics) {
-        // The first ones stay: their names can be registered once.
+        // The first metrics stay: a name can be registered once.
         let _ = self.certificates.set(certificates.clone());
     }
 
-    /// Returns the metrics of certificates, and registers them if no server has.
+    /// Returns the metrics of certificates. Registers the metrics unless a server has registered the metrics.
     pub(crate) fn certificates(&self) -> CertificateMetrics {
         let register = || {
             let certificates = CertificateMetrics::default();
@@ -142,7 +143,7 @@ struct BuildLabel {
     version: &'static str,
 }
 
-/// Encodes one metric of a collector.
+/// Encodes a metric of a collector.
 pub(crate) fn encode_one<M: EncodeMetric>(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,

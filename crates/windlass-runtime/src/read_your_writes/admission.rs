@@ -1,10 +1,10 @@
-//! Whether a filtered cache holds an object.
+//! The admission of an object to a filtered cache.
 
-/// Whether a filtered cache holds an object.
+/// The admission of an object to a filtered cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
     Held,
     NotHeld,
-    /// A field selector decides, which only the server evaluates.
+    /// A field selector decides, and only the server evaluates field selectors.
     Unknown,
 }

@@ -1,4 +1,4 @@
-//! Where workers ask whether they may work on a key.
+//! The gate: workers ask the gate for the right to work on a key.
 
 use std::{
     sync::{Arc, Weak},
@@ -16,14 +16,14 @@ use super::{
     rights::{Rights, Verdict},
 };
 
-/// The membership of this replica, shared by its workers and the task that keeps the Lease. Cheap to clone.
+/// The membership of this replica, shared by the workers and the task that keeps the Lease. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Gate(Arc<Inner>);
 
 struct Inner {
     begun: Instant,
     membership: Mutex<Membership>,
-    /// Counts the occasions on which work in flight may have to end.
+    /// A counter of the occasions on which work in flight may have to end.
     revocations: watch::Sender<u64>,
     /// Wakes the task that keeps the Lease.
     wake: Notify,
@@ -32,7 +32,7 @@ struct Inner {
     controllers: Mutex<Vec<Weak<dyn ShardedController>>>,
 }
 
-/// A controller whose keys are split among replicas.
+/// A controller with keys that are split among replicas.
 pub(crate) trait ShardedController: Send + Sync {
     /// Queues the keys that this replica may work on now and could not before.
     fn take_over(self: Arc<Self>, before: &Arc<Rights>, now: &Arc<Rights>);
@@ -78,7 +78,8 @@ impl Gate {
         }
     }
 
-    /// Adds a controller whose caches are filled. This replica joins the group when all of them are.
+    /// Adds a controller with filled caches. This replica joins the group when the caches of all controllers
+    /// are filled.
     pub(crate) fn add(&self, controller: &Arc<impl ShardedController + 'static>) {
         let controller: Weak<dyn ShardedController> =
             Arc::downgrade(&(controller.clone() as Arc<dyn ShardedController>));
@@ -89,7 +90,7 @@ impl Gate {
         self.0.ready.send_modify(|ready| *ready += 1);
     }
 
-    /// Waits until so many controllers have been added.
+    /// Waits until `controllers` controllers have been added.
     pub(super) async fn ready(&self, controllers: usize) {
         // The sender lives as long as `self`.
         let _ = self.0.ready.subscribe().wait_for(|ready| *ready >= controllers).await;
@@ -122,7 +123,7 @@ impl Gate {
         }
     }
 
-    /// Changes the membership, and carries the consequences to controllers and their work.
+    /// Changes the membership, and passes the consequences on to controllers and work in flight.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Membership) -> T) -> T {
         let (result, before, now) = {
             let mut membership = self.0.membership.lock();
@@ -130,7 +131,7 @@ impl Gate {
             let result = change(&mut membership);
             (result, before, membership.rights().clone())
         };
-        // Also when nothing changed: the time that a hand-over may take may have passed.
+        // Also without a change: the time limit of a hand-over may have passed.
         self.0.revocations.send_modify(|count| *count = count.wrapping_add(1));
         if !Arc::ptr_eq(&before, &now) {
             for controller in self.controllers() {
@@ -162,7 +163,7 @@ impl Gate {
     }
 }
 
-/// The right to work on one key. Dropping it ends the work.
+/// The right to work on a key. Dropping the permit ends the work.
 pub(crate) struct Permit {
     gate: Gate,
     key: u64,
@@ -170,8 +171,8 @@ pub(crate) struct Permit {
 }
 
 impl Permit {
-    /// Completes when the work must end. It looks at the clock each time that it is polled, so work that is polled after it does nothing
-    /// once the right has ended, even if the process was suspended.
+    /// Completes when the work must end. The future looks at the clock at each poll: work that is polled
+    /// afterwards does nothing once the right has ended, even if the process was suspended.
     pub(crate) async fn revoked(&mut self) {
         loop {
             let changed = self.revocations.changed();

@@ -14,7 +14,8 @@ use crate::{
     supervisor::{Recovery, Supervisor},
 };
 
-/// When the first sharded controller has filled its caches, the others have this much time for theirs before the replica joins.
+/// The time that the other sharded controllers have to fill caches, after the first controller has filled its
+/// caches, before the replica joins.
 const OTHERS_LIMIT: Duration = Duration::from_secs(30);
 
 /// A running membership.
@@ -24,8 +25,8 @@ pub(crate) struct Sharded {
 }
 
 impl Sharded {
-    /// Leaves the group. With `release`, the others take the keys over at once; without, when the Lease has expired: some work has not
-    /// ended.
+    /// Leaves the group. With `release`, other replicas take the keys over at once; without `release`, after
+    /// the expiry of the Lease, because some work has not ended.
     pub(crate) async fn end(mut self, limit: Duration, release: bool) {
         if release {
             self.gate.leave();
@@ -38,7 +39,7 @@ impl Sharded {
 }
 
 impl Drop for Sharded {
-    /// Without the manager nothing works any more: the Lease must not be renewed.
+    /// Without the manager, no worker runs any more: the Lease must not be renewed.
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -53,7 +54,8 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Starts the task. The task is restarted after a panic: the membership itself is in the gate.
+    /// Starts the task. The task is restarted after a panic: the membership is in the gate, and survives the
+    /// panic.
     pub(super) fn start(self, supervisor: &Supervisor) -> Sharded {
         let (gate, keeper) = (self.gate.clone(), Arc::new(Mutex::new(self)));
         let task = supervisor.spawn("sharding membership", move |recovery| {

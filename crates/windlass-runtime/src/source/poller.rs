@@ -15,11 +15,12 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 /// The first pause after a poll that fails, unless the interval is shorter.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Asks another system for its state, again and again, and enqueues the keys of what changed.
+/// Polls another system for the system's state, and enqueues the keys of changes.
 ///
-/// The state is a map from keys to values that differ when something changed: versions, times of change, hashes. A key is enqueued when it
-/// is new, when its value differs from the last one, and when it is gone. The keys of the first poll have a low priority, as those of the
-/// first list of a watch have. All values are kept until the next poll: keep them small.
+/// The state is a map from keys to values that differ when something changed: versions, times of change,
+/// hashes. A key is enqueued when the key is new, when the value differs from the last value, and when the
+/// key is gone. The keys of the first poll have a low priority, like the keys of the first list of a watch.
+/// All values are kept until the next poll: keep values small.
 ///
 /// ```
 /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -50,8 +51,8 @@ type Poll<Q, V> = Arc<dyn Fn() -> BoxFuture<'static, Result<BTreeMap<Q, V>, BoxE
 impl<Q: QueueKey, V: PartialEq + Send + Sync + 'static> Poller<Q, V> {
     /// Polls at the start, and then again `interval` after a poll has ended.
     ///
-    /// A poll that fails, or panics, changes nothing; it is logged, and repeated after 1 s, 2 s, 4 s and so on up to 5 minutes, or the interval
-    /// if that is longer.
+    /// A poll that fails or panics has no effect; the failure is logged, and the poll is repeated after 1 s,
+    /// 2 s, 4 s and so on up to 5 minutes, or the interval if the interval is longer.
     pub fn every<F, Fut, E>(interval: Duration, poll: F) -> Self
     where
         F: Fn() -> Fut + Send + Sync + 'static,
@@ -65,13 +66,14 @@ impl<Q: QueueKey, V: PartialEq + Send + Sync + 'static> Poller<Q, V> {
         Self { interval, jitter: 0.0, limit: Duration::from_mins(1), poll }
     }
 
-    /// Makes each pause longer by a random part, up to this fraction of it, so that replicas do not poll in step. Default: 0.
+    /// Makes each pause longer by a random part, up to this fraction of the pause, so that replicas do not
+    /// poll in step. Default: 0.
     pub fn jitter(mut self, fraction: f64) -> Self {
         self.jitter = fraction.clamp(0.0, 1.0);
         self
     }
 
-    /// Sets how long a poll may take before it counts as failed. Default: 1 minute.
+    /// Sets the time limit of a poll. A longer poll counts as failed. Default: 1 minute.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
@@ -112,7 +114,7 @@ impl<Q: QueueKey, V: PartialEq + Send + Sync + 'static> Poller<Q, V> {
     }
 }
 
-/// What the last polls found, as a state machine without a clock.
+/// The results of the last polls, as a state machine without a clock.
 pub(super) struct Polled<Q, V> {
     interval: Duration,
     last: Option<BTreeMap<Q, V>>,

@@ -16,14 +16,14 @@ pub(crate) struct Faults(Arc<Inner>);
 
 struct Inner {
     server: Mutex<Client>,
-    /// Whether watches tell what happens.
+    /// True if watches deliver events.
     watches_flow: watch::Sender<bool>,
-    /// Whether requests are answered at all.
+    /// True if requests get responses.
     reachable: watch::Sender<bool>,
-    /// Whether reads are allowed.
+    /// True if reads are allowed.
     readable: watch::Sender<bool>,
     answers: Mutex<VecDeque<Answer>>,
-    /// Requests to paths that contain one of these texts fail.
+    /// Texts in the paths of failing requests.
     failing: Mutex<Vec<&'static str>>,
     lost: Mutex<Vec<(Method, &'static str)>>,
     /// False while answers to creates are held back.
@@ -57,7 +57,7 @@ impl Faults {
         }))
     }
 
-    /// A client of the runtime's that meets these faults.
+    /// Returns a client of the runtime that meets these faults.
     pub(crate) fn client(&self) -> Client {
         let faults = self.clone();
         let service = tower::service_fn(move |request| faults.clone().serve(request).boxed());
@@ -70,7 +70,7 @@ impl Faults {
         *self.0.server.lock() = server;
     }
 
-    /// Holds back what watches tell, from now on.
+    /// Holds back the events of watches from now on.
     pub(crate) fn hold_watches(&self) {
         self.0.watches_flow.send_replace(false);
     }
@@ -97,12 +97,12 @@ impl Faults {
         self.0.readable.send_replace(true);
     }
 
-    /// Lets it go.
+    /// Delivers the events again.
     pub(crate) fn release_watches(&self) {
         self.0.watches_flow.send_replace(true);
     }
 
-    /// Answers the next request of this method whose path contains `path` with a failure, instead of the server.
+    /// Answers the next request of this method with `path` in the path with a failure, instead of the server.
     pub(crate) fn answer(
         &self,
         method: Method,
@@ -115,7 +115,7 @@ impl Faults {
         self.0.answers.lock().push_back(Answer { method, path, response });
     }
 
-    /// Answers every request whose path contains `path` with a failure from now on.
+    /// Answers every request with `path` in the path with a failure from now on.
     pub(crate) fn fail(&self, path: &'static str) {
         self.0.failing.lock().push(path);
     }
@@ -125,7 +125,8 @@ impl Faults {
         self.0.failing.lock().clear();
     }
 
-    /// Lets the server carry out the next request of this method whose path contains `path`, and loses its answer.
+    /// Lets the server carry out the next request of this method with `path` in the path, and loses the
+    /// response.
     pub(crate) fn lose_answer(&self, method: Method, path: &'static str) {
         self.0.lost.lock().push((method, path));
     }

@@ -153,7 +153,7 @@ async fn a_follower_takes_over_from_the_leader_that_took_over_from_it() {
     a.stop().await.expect("a graceful end");
 }
 
-/// The key of a source is known to nobody else.
+/// Only the source knows the key.
 #[tokio::test(start_paused = true)]
 async fn a_reconcile_under_way_is_dropped_and_repeated_in_the_next_term() {
     let cluster = TestCluster::start().await;

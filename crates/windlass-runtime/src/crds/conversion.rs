@@ -11,7 +11,7 @@ use crate::{
 /// Adds the conversion that the operator declares for a CRD. A CRD without a declared conversion is not changed.
 ///
 /// # Errors
-/// Returns an error if the certificate of the webhook server comes from files, because the operator then does
+/// The certificate of the webhook server comes from files, and the operator therefore does
 /// not know the Service of the webhook server.
 pub(super) fn convert(crd: &mut Value, servers: &[WebhookServerDeclaration]) -> Result<()> {
     let name = crd["metadata"]["name"].as_str().unwrap_or_default().to_owned();

@@ -1,6 +1,7 @@
 //! `cargo xtask cel`: runs the test suites of other implementations of the Common Expression Language with windlass-cel.
 
 mod spec;
+mod suite;
 
 use crate::Result;
 
@@ -9,6 +10,12 @@ pub(crate) struct Args {
     /// Run the tests of the specification that need no protobuf messages
     #[arg(long)]
     spec: bool,
+    /// Run the tests of the rules of custom resources, in k8s.io/apiextensions-apiserver
+    #[arg(long)]
+    crd: bool,
+    /// Run only the tests that match this pattern, as `go test -run` takes it
+    #[arg(long)]
+    run: Option<String>,
     /// Print the failures
     #[arg(long)]
     verbose: bool,
@@ -17,6 +24,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result {
     if args.spec {
         return spec::run(args.verbose);
+    }
+    if args.crd {
+        return suite::RULES.run(args.run.as_deref(), args.verbose);
     }
     Err("choose a suite, such as --spec".into())
 }

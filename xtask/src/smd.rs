@@ -5,7 +5,7 @@
 //! by the functions of `smd/shim/`, which call the `smd` example of windlass-schema in a process.
 
 mod random;
-mod report;
+pub(crate) mod report;
 mod suite;
 
 use std::fs;

@@ -143,10 +143,10 @@ impl<'a> Checker<'a> {
 
     /// Finds a variable or the name of a type. Returns its full name and its type.
     fn look_up(&self, name: &str) -> Option<(Name, Type, Reference)> {
+        if let Some((name, known)) = self.local(name) {
+            return Some((Arc::clone(name), known.clone(), Reference::Local));
+        }
         for candidate in self.env.candidates(name) {
-            if let Some((name, known)) = self.scopes.iter().rev().find(|(name, _)| **name == *candidate) {
-                return Some((Arc::clone(name), known.clone(), Reference::Local));
-            }
             if let Some((index, known)) = self.env.variable(&candidate) {
                 return Some((candidate.as_str().into(), known.clone(), Reference::Variable(index)));
             }
@@ -156,6 +156,11 @@ impl<'a> Checker<'a> {
             }
         }
         None
+    }
+
+    /// Finds a variable of a macro.
+    fn local(&self, name: &str) -> Option<&(Name, Type)> {
+        self.scopes.iter().rev().find(|(known, _)| **known == *name)
     }
 
     fn list(&mut self, id: Id, elements: &[Id], optional: &[usize]) {

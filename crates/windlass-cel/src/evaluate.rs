@@ -98,6 +98,7 @@ impl<'a> Evaluator<'_, 'a> {
                 }
             }
             Node::OrElse(node) => self.or_else(node),
+            Node::Unknown(name) => Err(Error::new(format!("no such overload: {name}"))),
         }
     }
 
@@ -192,12 +193,7 @@ impl<'a> Evaluator<'_, 'a> {
                 return Err(Error::new(format!("unsupported key type: {}", key.type_name())));
             };
             match value {
-                value if !node.optional => {
-                    if entries.contains(&named) {
-                        return Err(Error::new(format!("Failed with repeated key: {key}")));
-                    }
-                    entries.insert(named, value);
-                }
+                value if !node.optional => _ = entries.insert(named, value),
                 Value::Optional(Some(value)) => _ = entries.insert(named, unshare(value)),
                 Value::Optional(None) => entries.remove(&named),
                 value => {

@@ -36,6 +36,8 @@ pub(crate) enum Node {
     NotStrictlyFalse(Box<Node>),
     /// The value of an optional, or else another optional or value.
     OrElse(Box<OrElse>),
+    /// A call of a function that does not exist, in an expression that was not checked.
+    Unknown(String),
 }
 
 /// A variable or another value, with fields and indices.
@@ -293,9 +295,10 @@ impl<'a> Planner<'a> {
             }
             _ => {}
         }
-        let function =
-            self.env.function(name).ok_or_else(|| Error::new(format!("no such function: {name}")))?;
-        self.call_function(id, function, planned)
+        match self.env.function(name) {
+            Some(function) => self.call_function(id, function, planned),
+            None => Ok(Node::Unknown(name.to_owned())),
+        }
     }
 
     fn call_function(

@@ -3,6 +3,7 @@
 mod convert;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,12 +25,32 @@ const LEFT_OUT: [(&str, &str); 5] = [
     ("proto2_ext", "messages"),
 ];
 
+/// Tests that fail as they fail with cel-go 0.26, the version in Kubernetes, with its options.
+const AS_CEL_GO: [(&str, &str); 8] = [
+    ("fields/qualified_identifier_resolution/map_value_repeat_key", "a repeated key replaces the entry"),
+    ("lists_ext/range/negative_error", "an empty list"),
+    ("optionals/optionals/map_null_entry_no_such_key", "absent"),
+    ("optionals/optionals/map_present_key_invalid_field", "absent"),
+    ("string_ext/value_errors/indexof_out_of_range", "-1"),
+    ("string_ext/value_errors/lastindexof_out_of_range", "-1"),
+    ("string_ext/format/", "version 2 of the extension; the tests are of version 4"),
+    ("type_deductions/legacy_nullable_types/null_assignable_to_abstract_parameter_candidate", "null"),
+];
+
 /// The counts of a file.
 #[derive(Default)]
 struct Counts {
     passed: usize,
     failed: usize,
+    as_cel_go: usize,
     left_out: usize,
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { passed, failed, as_cel_go, left_out } = self;
+        write!(f, "{passed:>5} passed {failed:>3} failed {as_cel_go:>3} as cel-go {left_out:>4} left out")
+    }
 }
 
 pub(super) fn run(verbose: bool) -> Result {
@@ -45,28 +66,33 @@ pub(super) fn run(verbose: bool) -> Result {
                     Outcome::Passed => counts.passed += 1,
                     Outcome::LeftOut => counts.left_out += 1,
                     Outcome::Failed(message) => {
+                        let part = |json: &Json| json["name"].as_str().unwrap_or_default().to_owned();
+                        let full = format!("{name}/{}/{}", part(section), part(test));
+                        if let Some((_, result)) = AS_CEL_GO.iter().find(|(known, _)| full.starts_with(known))
+                        {
+                            counts.as_cel_go += 1;
+                            println!("as cel-go: {full}: {result}");
+                            continue;
+                        }
                         counts.failed += 1;
                         if verbose {
-                            let section = section["name"].as_str().unwrap_or_default();
-                            let test_name = test["name"].as_str().unwrap_or_default();
-                            println!("{name}/{section}/{test_name}: {}\n    {message}", test["expr"]);
+                            println!("{full}: {}\n    {message}", test["expr"]);
                         }
                     }
                 }
             }
         }
     }
-    let (mut passed, mut failed, mut left_out) = (0, 0, 0);
+    let mut total = Counts::default();
     for (name, counts) in &all {
-        println!(
-            "{:>5} passed {:>4} failed {:>4} left out  {name}",
-            counts.passed, counts.failed, counts.left_out
-        );
-        passed += counts.passed;
-        failed += counts.failed;
-        left_out += counts.left_out;
+        println!("{counts}  {name}");
+        total.passed += counts.passed;
+        total.failed += counts.failed;
+        total.as_cel_go += counts.as_cel_go;
+        total.left_out += counts.left_out;
     }
-    println!("{passed:>5} passed {failed:>4} failed {left_out:>4} left out  all");
+    println!("{total}  all");
+    let failed = total.failed;
     if failed == 0 { Ok(()) } else { Err(format!("{failed} tests have failed").into()) }
 }
 

@@ -34,7 +34,7 @@ impl fmt::Display for Counts {
 
 /// The result of a test run.
 #[derive(Default)]
-pub(super) struct Report {
+pub(crate) struct Report {
     packages: BTreeMap<String, Counts>,
     /// The failures, with output. A package or a test with failed subtests is left out.
     failures: BTreeMap<String, String>,
@@ -43,7 +43,7 @@ pub(super) struct Report {
 
 impl Report {
     /// Reads the events of a run; lines of another form are ignored.
-    pub(super) fn read(text: &str) -> Self {
+    pub(crate) fn read(text: &str) -> Self {
         let mut report = Self::default();
         for event in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
             report.add(event);
@@ -86,7 +86,7 @@ impl Report {
 
     /// Prints the failures and the counts. Returns the number of failed tests and packages without an
     /// `expected` name at the end.
-    pub(super) fn print(&self, expected: &[&str], verbose: bool) -> usize {
+    pub(crate) fn print(&self, expected: &[&str], verbose: bool) -> usize {
         let mut unexpected = 0;
         for (name, output) in &self.failures {
             if expected.iter().any(|expected| name.ends_with(expected)) {

@@ -7,6 +7,7 @@ use crate::types::Type;
 impl Checker<'_> {
     pub(super) fn select(&mut self, id: Id, operand: Id, field: &str, test: bool) {
         if let Some(qualified) = self.ast.qualified_name(id)
+            && self.local(qualified.split('.').next().unwrap_or_default()).is_none()
             && let Some((name, known, reference)) = self.look_up(&qualified)
         {
             self.refer(id, name, known, reference);

@@ -127,12 +127,8 @@ fn last_index_of<'a>(
     }
     // The part may begin at the offset at the latest.
     let start = text.char_indices().nth(last).map_or(text.len(), |(at, _)| at);
-    let end = (start + part.len()).min(text.len());
-    let mut end = end;
-    while !text.is_char_boundary(end) {
-        end += 1;
-    }
-    let found = text[..end].rfind(part).filter(|at| *at <= start);
+    let (bytes, part) = (text.as_bytes(), part.as_bytes());
+    let found = (0..=start).rev().find(|at| bytes[*at..].starts_with(part));
     Ok(Value::Int(found.map_or(-1, |at| text[..at].chars().count() as i64)))
 }
 

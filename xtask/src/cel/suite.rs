@@ -1,0 +1,105 @@
+//! Test suites of Kubernetes, in Go, whose expressions windlass-cel compiles and evaluates.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::smd::report::Report;
+use crate::{Result, control_plane, go_module, project};
+
+/// A Go module, and the changes that make its tests ask windlass-cel.
+pub(super) struct Suite {
+    module: &'static str,
+    package: &'static str,
+    /// Files of ours by their places in the module.
+    files: &'static [(&'static str, &'static str)],
+    /// Replacements of text: the file, the old text and the new text.
+    changes: &'static [(&'static str, &'static str, &'static str)],
+    /// Tests that fail because of what only Go has.
+    only_in_go: &'static [&'static str],
+}
+
+const CLIENT: &str = include_str!("shim/client.go");
+
+/// The rules of custom resources.
+pub(super) const RULES: Suite = Suite {
+    module: "k8s.io/apiextensions-apiserver@v0.36.3",
+    package: "./pkg/apiserver/schema/cel/...",
+    files: &[
+        ("pkg/internal/windlass/client.go", CLIENT),
+        ("pkg/apiserver/schema/cel/windlass.go", include_str!("shim/rules.go")),
+    ],
+    changes: &[
+        ("pkg/apiserver/schema/cel/compilation.go", "\nfunc compileRule(", "\nfunc originalCompileRule("),
+        (
+            "pkg/apiserver/schema/cel/validation.go",
+            "compiled.Program.ContextEval(ctx, ruleActivation)",
+            "windlassEval(windlassBind(compiled.Program, obj, oldObj, optionalOldSelfRule))",
+        ),
+        (
+            "pkg/apiserver/schema/cel/validation.go",
+            "evalMessageExpression(ctx, compiled.MessageExpression,",
+            "evalMessageExpression(ctx, windlassBind(compiled.MessageExpression, obj, oldObj, optionalOldSelfRule),",
+        ),
+        ("pkg/apiserver/schema/cel/validation.go", "expr.ContextEval(ctx, activation)", "windlassEval(expr)"),
+        (
+            "pkg/apiserver/schema/cel/validation.go",
+            "\t\truleActivation := activation\n",
+            "\t\truleActivation := activation\n\t\t_ = ruleActivation\n",
+        ),
+    ],
+    only_in_go: &[],
+};
+
+impl Suite {
+    /// Runs the tests that match a pattern.
+    pub(super) fn run(&self, pattern: Option<&str>, verbose: bool) -> Result {
+        let server = build_server()?;
+        let name = self.module.replace(['/', '@'], "-");
+        let module = control_plane::cache_folder()?.join("cel").join(name);
+        go_module::copy(self.module, &module)?;
+        self.install(&module)?;
+        let output = Command::new("go")
+            .args(["test", "-json", "-count=1", self.package])
+            .args(pattern.iter().flat_map(|pattern| ["-run", pattern]))
+            .current_dir(&module)
+            .env("WINDLASS_CEL_SERVER", server)
+            .env("GOFLAGS", "-mod=mod")
+            .stderr(Stdio::inherit())
+            .output()
+            .map_err(|error| format!("cannot run go: {error}"))?;
+        let report = Report::read(&String::from_utf8_lossy(&output.stdout));
+        let unexpected = report.print(self.only_in_go, verbose);
+        if unexpected == 0 { Ok(()) } else { Err(format!("{unexpected} tests have failed").into()) }
+    }
+
+    fn install(&self, module: &Path) -> Result {
+        for (file, text) in self.files {
+            let path = module.join(file);
+            fs::create_dir_all(path.parent().unwrap_or(module))?;
+            fs::write(path, text)?;
+        }
+        for (file, old, new) in self.changes {
+            let path = module.join(file);
+            let text = fs::read_to_string(&path)?;
+            if text.matches(old).count() != 1 {
+                return Err(format!("{file}: not one {old:?}").into());
+            }
+            fs::write(&path, text.replace(old, new))?;
+        }
+        Ok(())
+    }
+}
+
+/// Builds the process that the tests ask, and returns its path.
+fn build_server() -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["build", "--quiet", "--package", "windlass-cel", "--example", "cel"])
+        .current_dir(project::root())
+        .status()?;
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| project::root().join("target"), PathBuf::from);
+    let path = target.join("debug/examples/cel");
+    if status.success() { Ok(path) } else { Err("the example cel does not build".into()) }
+}

@@ -13,6 +13,9 @@ pub(crate) struct Args {
     /// Run the tests of the rules of custom resources, in k8s.io/apiextensions-apiserver
     #[arg(long)]
     crd: bool,
+    /// Run the tests of Kubernetes' functions, in k8s.io/apiserver
+    #[arg(long)]
+    library: bool,
     /// Run only the tests that match this pattern, as `go test -run` takes it
     #[arg(long)]
     run: Option<String>,
@@ -27,6 +30,9 @@ pub(crate) fn run(args: &Args) -> Result {
     }
     if args.crd {
         return suite::RULES.run(args.run.as_deref(), args.verbose);
+    }
+    if args.library {
+        return suite::LIBRARY.run(args.run.as_deref(), args.verbose);
     }
     Err("choose a suite, such as --spec".into())
 }

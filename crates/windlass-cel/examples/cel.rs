@@ -4,7 +4,9 @@ use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
-use windlass_cel::{Env, Limits, Program, Schema, Type, Value};
+use windlass_cel::{
+    AccessRequest, Authorize, Check, Decision, Env, Issues, Limits, Program, Schema, SizeHints, Type, Value,
+};
 
 /// A compiled expression, and the schema of its variables.
 struct Compiled {
@@ -48,12 +50,17 @@ fn compile(request: &Json, programs: &mut Vec<Compiled>) -> Json {
         env = env.with_variable("self", known).with_variable("oldSelf", old);
         schema = Some(compiled);
     }
+    if flag(request, "authorizer") {
+        env = env.with_variable("authorizer", Type::Object("kubernetes.authorization.Authorizer"));
+    }
     let program = match env.compile(text(request, "expression")) {
         Ok(program) => program,
-        Err(issues) => return json!({"error": issues.to_string()}),
+        Err(issues) => return json!({"error": issues.to_string(), "issues": positions(&issues)}),
     };
-    let no_sizes = Schema::compile(&json!({}), false);
-    let cost = program.estimate(schema.as_deref().unwrap_or(&no_sizes));
+    let cost = match &schema {
+        Some(schema) => program.estimate(&**schema),
+        None => program.estimate(&TwelveCharacters),
+    };
     let reply = json!({
         "id": programs.len(),
         "output": program.output().to_string(),
@@ -83,11 +90,19 @@ fn evaluate(request: &Json, programs: &[Compiled]) -> Json {
             old => old,
         });
     }
+    if schema.is_none() {
+        variables.0.push(Some(Ok(Check::new(Arc::new(AlwaysAllow)).into_value())));
+    }
     let (result, cost) = program.evaluate(&variables, &Limits::of_cost(limit));
     match result {
-        Ok(Value::Bool(value)) => json!({"bool": value, "type": "bool", "cost": cost.to_string()}),
         Ok(value) => {
-            json!({"text": value.to_string(), "type": value.type_name(), "cost": cost.to_string()})
+            json!({
+                "bool": value.as_bool(),
+                "text": value.to_string(),
+                "type": value.type_name(),
+                "value": typed(&value),
+                "cost": cost.to_string(),
+            })
         }
         Err(error) => json!({"error": error.to_string(), "cost": cost.to_string()}),
     }
@@ -100,4 +115,38 @@ impl<'a> windlass_cel::Activation<'a> for Variables<'a> {
     fn get(&self, index: usize) -> Option<Result<Value<'a>, windlass_cel::Error>> {
         self.0.get(index).cloned().flatten()
     }
+}
+
+/// Sizes for tests: texts and bytes have at most twelve characters.
+struct TwelveCharacters;
+
+impl SizeHints for TwelveCharacters {
+    fn max_size(&self, _: &[Arc<str>], known: &Type) -> Option<u64> {
+        matches!(known, Type::String | Type::Bytes).then_some(12)
+    }
+}
+
+/// An authorizer for tests.
+struct AlwaysAllow;
+
+impl Authorize for AlwaysAllow {
+    fn authorize(&self, _: &AccessRequest) -> Decision {
+        Decision { allowed: true, ..Decision::default() }
+    }
+}
+
+fn positions(issues: &Issues) -> Json {
+    let position = |issue: &&windlass_cel::Issue| json!({"line": issue.line, "column": issue.column as i32, "message": issue.message});
+    issues.sorted().iter().map(position).collect()
+}
+
+/// Writes a value with its type.
+fn typed(value: &Value<'_>) -> Json {
+    let content = match value {
+        Value::List(list) => list.iter().filter_map(Result::ok).map(|element| typed(&element)).collect(),
+        Value::Optional(Some(value)) => typed(value),
+        Value::Optional(None) => Json::Null,
+        other => Json::from(other.to_string()),
+    };
+    json!({"t": value.type_name(), "v": content})
 }

@@ -168,7 +168,7 @@ impl<'a> Checker<'a> {
         for (index, element) in elements.iter().enumerate() {
             self.visit(*element);
             let found = self.unwrap_optional(*element, optional.contains(&index));
-            joined = Some(self.join(*element, joined, found));
+            joined = Some(self.join(joined, found));
         }
         let element = joined.unwrap_or_else(|| self.bindings.fresh());
         self.set(id, Type::list(element));
@@ -196,26 +196,22 @@ impl<'a> Checker<'a> {
             self.visit(entry.key);
             let key = self.get(entry.key);
             let (keys, values) = joined.unzip();
-            let keys = self.join(entry.key, keys, key);
+            let keys = self.join(keys, key);
             self.visit(entry.value);
             let value = self.unwrap_optional(entry.value, entry.optional);
-            joined = Some((keys, self.join(entry.value, values, value)));
+            joined = Some((keys, self.join(values, value)));
         }
         let (key, value) = joined.unwrap_or_else(|| (self.bindings.fresh(), self.bindings.fresh()));
         self.set(id, Type::map(key, value));
     }
 
     /// Returns the most general of two types of a list or map.
-    fn join(&mut self, id: Id, previous: Option<Type>, current: Type) -> Type {
+    fn join(&mut self, previous: Option<Type>, current: Type) -> Type {
         let Some(previous) = previous else { return current };
         if self.bindings.is_assignable(&previous, &current) {
             return unify::most_general(previous, current);
         }
-        if !self.env.homogeneous {
-            return Type::Dyn;
-        }
-        self.mismatch(id, &previous, &current);
-        Type::Error
+        Type::Dyn
     }
 
     fn message(&mut self, id: Id, name: &str, fields: &[(Name, Id, bool)]) {

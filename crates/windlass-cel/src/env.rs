@@ -28,9 +28,7 @@ pub struct Env {
     variables: Vec<(String, Type)>,
     pub(crate) container: String,
     pub(crate) syntax: Syntax,
-    /// Whether the elements of a list must have one type.
-    pub(crate) homogeneous: bool,
-    /// Whether literals are checked that would fail in an evaluation.
+    /// Whether literals are checked that would fail in an evaluation, and lists and maps must have elements of one type.
     pub(crate) validates_literals: bool,
 }
 
@@ -59,7 +57,6 @@ impl Env {
             variables: Vec::new(),
             container: String::new(),
             syntax,
-            homogeneous: true,
             validates_literals: true,
         }
     }
@@ -80,7 +77,6 @@ impl Env {
             variables: Vec::new(),
             container: String::new(),
             syntax,
-            homogeneous: false,
             validates_literals: false,
         }
     }

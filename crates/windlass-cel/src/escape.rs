@@ -54,6 +54,11 @@ pub fn escape(name: &str) -> Option<String> {
     Some(escaped)
 }
 
+/// Returns the escaped form of a word of the language.
+pub(crate) fn reserved(name: &str) -> Option<String> {
+    RESERVED.contains(&name).then(|| format!("__{name}__"))
+}
+
 /// Returns the name of a field in JSON, or `None` if the name in the expression has an unknown escape sequence.
 pub fn unescape(escaped: &str) -> Option<String> {
     let mut name = String::with_capacity(escaped.len());

@@ -56,8 +56,16 @@ pub(crate) fn parse(source: &str, syntax: Syntax) -> Result<Ast, Issues> {
             format!("Syntax error: token recognition error at: '{}'", unknown.text),
         );
     }
-    let mut parser =
-        Parser { source, syntax, lexemes, at: 0, ast: Ast::default(), issues, depths: [0; RULES] };
+    let mut parser = Parser {
+        source,
+        syntax,
+        lexemes,
+        at: 0,
+        ast: Ast::default(),
+        issues,
+        depths: [0; RULES],
+        heights: Vec::new(),
+    };
     let root = parser.expression().and_then(|root| parser.expect_end().map(|()| root));
     match root {
         Ok(root) if parser.issues.is_empty() => {
@@ -98,6 +106,8 @@ struct Parser<'a> {
     issues: Issues,
     /// The current depth of each rule.
     depths: [usize; RULES],
+    /// The numbers of nested operators, fields and calls, of nodes.
+    heights: Vec<usize>,
 }
 
 const EXPECTED: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, \
@@ -153,10 +163,35 @@ impl Parser<'_> {
         self.issues.add(self.source, offset, message);
     }
 
-    /// Adds a node, unless the expression has too many nodes.
+    /// Adds a node, unless the expression has too many nodes or the nodes are nested too deep.
     fn node(&mut self, offset: usize, kind: Kind) -> Parsed {
         self.check_size()?;
-        Ok(self.ast.add(offset, kind))
+        let counts = match &kind {
+            Kind::Select { test, .. } => !test,
+            Kind::Call { target, function, .. } => {
+                target.is_some()
+                    || function.starts_with('_') && !matches!(&**function, operator::AND | operator::OR)
+            }
+            _ => false,
+        };
+        let id = self.ast.add(offset, kind);
+        let mut below = Vec::new();
+        self.ast.for_each_child(id, &mut |child| below.push(child));
+        self.set_height(id, &below, counts)?;
+        Ok(id)
+    }
+
+    /// Notes how deep the operators, fields and calls below a node are nested.
+    fn set_height(&mut self, id: Id, below: &[Id], counts: bool) -> Parsed<()> {
+        let of = |child: &Id| self.heights.get(*child as usize).copied().unwrap_or_default();
+        let height = below.iter().map(of).max().unwrap_or_default() + usize::from(counts);
+        self.heights.resize(self.ast.kinds.len(), 0);
+        self.heights[id as usize] = height;
+        if height > MAX_DEPTH {
+            self.issues.add_general("max recursion depth exceeded");
+            return Err(Stop);
+        }
+        Ok(())
     }
 
     fn check_size(&mut self) -> Parsed<()> {
@@ -167,9 +202,9 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn enter(&mut self, rule: Rule, count: usize) -> Parsed<()> {
+    fn enter(&mut self, rule: Rule) -> Parsed<()> {
         let depth = &mut self.depths[rule as usize];
-        *depth += count;
+        *depth += 1;
         if *depth > MAX_DEPTH {
             self.issues.add_general(format!("expression recursion limit exceeded: {MAX_DEPTH}"));
             return Err(Stop);
@@ -177,8 +212,11 @@ impl Parser<'_> {
         Ok(())
     }
 
+    /// Leaves a rule. A chain of operators leaves it once for each operator and once more, though it has entered the rule
+    /// once: so cel-go counts.
     fn leave(&mut self, rule: Rule, count: usize) {
-        self.depths[rule as usize] -= count;
+        let depth = &mut self.depths[rule as usize];
+        *depth = depth.saturating_sub(count);
     }
 
     fn call(&mut self, offset: usize, function: &str, arguments: Vec<Id>) -> Parsed {
@@ -187,7 +225,7 @@ impl Parser<'_> {
 
     /// Parses `a ? b : c`, or an expression of higher precedence.
     fn expression(&mut self) -> Parsed {
-        self.enter(Rule::Expression, 1)?;
+        self.enter(Rule::Expression)?;
         let condition = self.logic(Rule::Or)?;
         let result = match self.take("?") {
             None => condition,
@@ -204,7 +242,7 @@ impl Parser<'_> {
 
     /// Parses terms with `||` or `&&` between them, to a balanced tree.
     fn logic(&mut self, rule: Rule) -> Parsed {
-        self.enter(rule, 1)?;
+        self.enter(rule)?;
         let (symbol, function) =
             if matches!(rule, Rule::Or) { ("||", operator::OR) } else { ("&&", operator::AND) };
         let mut terms = vec![self.logic_term(rule)?];
@@ -234,14 +272,13 @@ impl Parser<'_> {
 
     /// Parses comparisons, from left to right. `level` is 1 for the right side of a comparison.
     fn relation(&mut self, level: usize) -> Parsed {
-        self.enter(Rule::Relation, 1)?;
+        self.enter(Rule::Relation)?;
         let mut count = 1;
         let mut left = self.sum(0)?;
         while level == 0
             && let Some(function) = relation_operator(self.peek().token)
         {
             let lexeme = self.advance();
-            self.enter(Rule::Relation, 1)?;
             count += 1;
             let right = self.relation(1)?;
             left = self.call(lexeme.start, function, vec![left, right])?;
@@ -252,14 +289,13 @@ impl Parser<'_> {
 
     /// Parses sums and products: with a `level` of 1 only products, with 2 neither.
     fn sum(&mut self, level: usize) -> Parsed {
-        self.enter(Rule::Sum, 1)?;
+        self.enter(Rule::Sum)?;
         let mut count = 1;
         let mut left = self.unary()?;
         while let Some((function, precedence)) = sum_operator(self.peek().token)
             && precedence > level
         {
             let lexeme = self.advance();
-            self.enter(Rule::Sum, 1)?;
             count += 1;
             let right = self.sum(precedence)?;
             left = self.call(lexeme.start, function, vec![left, right])?;
@@ -270,7 +306,7 @@ impl Parser<'_> {
 
     /// Parses any number of `!`, or of `-`, before a member.
     fn unary(&mut self) -> Parsed {
-        self.enter(Rule::Unary, 1)?;
+        self.enter(Rule::Unary)?;
         let symbol = match self.peek().token {
             Token::Symbol("!") => Some("!"),
             Token::Symbol("-") if !matches!(self.peek_second(), Token::Int | Token::Double) => Some("-"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use crate::escape::escape;
+use crate::escape::{escape, reserved};
 use crate::types::{StructType, Type};
 
 /// The size of the largest request, in bytes.
@@ -97,7 +97,9 @@ impl Schema {
     /// Returns the schema of a field, by the name of the field in expressions.
     pub(crate) fn escaped_field(&self, name: &str) -> Option<&Field> {
         let Form::Object(fields) = &self.form else { return None };
-        fields.iter().find(|field| field.escaped.as_deref() == Some(name) && field.schema.has_type())
+        let found = |name: &str| fields.iter().find(|field| field.escaped.as_deref() == Some(name));
+        let field = found(name).or_else(|| found(&reserved(name)?))?;
+        field.schema.has_type().then_some(field)
     }
 
     /// Returns the type of values, whose objects get names below `name`.

@@ -20,7 +20,7 @@ use crate::library::semver::Version;
 use crate::library::url::Url;
 use crate::types::Type;
 
-pub(crate) use compare::{compare, equal};
+pub(crate) use compare::{compare, equal, merge};
 pub(crate) use convert::{Target, convert, type_of};
 pub(crate) use display::go_display;
 pub use list::List;
@@ -177,6 +177,7 @@ impl<'a> Value<'a> {
             Self::String(text) => text.is_empty(),
             Self::Bytes(bytes) => bytes.is_empty(),
             Self::Duration(nanos) => *nanos == 0,
+            Self::Timestamp(at) => at.is_zero(),
             Self::List(list) => list.is_plain() && list.len() == 0,
             Self::Map(map) => map.is_plain() && map.len() == 0,
             _ => false,

@@ -93,6 +93,9 @@ pub fn compile(source: &str) -> Result<Regex, String> {
     if let Some(count) = excessive_repetition(source) {
         return fail("invalid repeat count", count);
     }
+    if let Some(operators) = nested_repetition(source) {
+        return fail("invalid nested repetition operator", operators);
+    }
     let translated = translate(source);
     let error = match regex::RegexBuilder::new(&translated).size_limit(LARGEST).build() {
         Ok(regex) => return Ok(regex),
@@ -137,6 +140,58 @@ fn excessive_repetition(source: &str) -> Option<&str> {
         let excessive = counts.filter_map(|count| count.parse::<u32>().ok()).any(|count| count > 1000);
         excessive.then(|| &source[start..=start + times.len()])
     })
+}
+
+/// Returns two repetition operators, one after the other, which Go rejects.
+fn nested_repetition(source: &str) -> Option<&str> {
+    let bytes = source.as_bytes();
+    let mut at = 0;
+    let mut in_class = false;
+    // The start of the operator before, if there is nothing between.
+    let mut last = None;
+    while at < bytes.len() {
+        let start = at;
+        let operator = match bytes[at] {
+            b'\\' if source[at..].starts_with("\\Q") => {
+                at += source[at..].find("\\E").map_or(source.len() - at, |end| end + 2);
+                last = None;
+                continue;
+            }
+            b'\\' => {
+                at += 2;
+                last = None;
+                continue;
+            }
+            b'[' if !in_class => {
+                in_class = true;
+                let rest = source[at + 1..].trim_start_matches('^');
+                at = source.len() - rest.len() + usize::from(rest.starts_with(']'));
+                last = None;
+                continue;
+            }
+            b']' if in_class => {
+                in_class = false;
+                1
+            }
+            b'*' | b'+' | b'?' if !in_class => 1,
+            b'{' if !in_class => repetition(&source[at + 1..]).map_or(0, |times| times.len() + 1),
+            _ => 0,
+        };
+        let repeats = operator > 0 && bytes[at] != b']';
+        at += operator.max(1);
+        if !repeats {
+            last = None;
+            continue;
+        }
+        if bytes.get(at) == Some(&b'?') {
+            at += 1;
+        }
+        if let Some(first) = last {
+            return source.get(first..at);
+        }
+        last = Some(start);
+    }
+    None
 }
 
 /// Translates the constructs on which the dialects differ. In RE2, Perl classes are ASCII, braces that are not a

@@ -7,14 +7,16 @@ use std::process::{Command, Stdio};
 use crate::smd::report::Report;
 use crate::{Result, control_plane, go_module, project};
 
+/// A replacement of text: the file, the old text and the new text. An import is added, not replaced.
+type Change = (&'static str, &'static str, &'static str);
+
 /// A Go module, and the changes that make its tests ask windlass-cel.
 pub(super) struct Suite {
     module: &'static str,
     package: &'static str,
     /// Files of ours by their places in the module.
     files: &'static [(&'static str, &'static str)],
-    /// Replacements of text: the file, the old text and the new text.
-    changes: &'static [(&'static str, &'static str, &'static str)],
+    changes: &'static [Change],
     /// Tests that fail because of what only Go has.
     only_in_go: &'static [&'static str],
 }
@@ -48,8 +50,41 @@ pub(super) const RULES: Suite = Suite {
             "\t\truleActivation := activation\n\t\t_ = ruleActivation\n",
         ),
     ],
+    // Go's contexts, and a function that only a test has.
+    only_in_go: &[
+        "TestCELValidationContextCancellation/test_cel_validation_with_context_cancellation",
+        "TestCelCompilation/unmodified_expression_may_use_CEL_environment_features_planned_to_be_added_in_future_releases",
+    ],
+};
+
+const ENV: &str = "\n\t\"k8s.io/apiserver/pkg/cel/windlassenv\"";
+
+/// The functions of Kubernetes.
+pub(super) const LIBRARY: Suite = Suite {
+    module: "k8s.io/apiserver@v0.36.3",
+    package: "./pkg/cel/library/...",
+    files: &[
+        ("pkg/internal/windlass/client.go", CLIENT),
+        ("pkg/cel/windlassenv/env.go", include_str!("shim/library.go")),
+    ],
+    changes: LIBRARY_CHANGES,
+    // An earlier version of the functions.
     only_in_go: &[],
 };
+
+const LIBRARY_CHANGES: &[Change] = &[
+    ("pkg/cel/library/cost_test.go", "cel.NewEnv(", "windlassenv.NewEnv("),
+    ("pkg/cel/library/cost_test.go", "\nimport (", ENV),
+    ("pkg/cel/library/ip_test.go", "cel.NewEnv(", "windlassenv.NewEnv("),
+    ("pkg/cel/library/ip_test.go", "\nimport (", ENV),
+    ("pkg/cel/library/cidr_test.go", "cel.NewEnv(", "windlassenv.NewEnv("),
+    ("pkg/cel/library/cidr_test.go", "\nimport (", ENV),
+    ("pkg/cel/library/semver_test.go", "cel.NewEnv(", "windlassenv.NewEnv("),
+    ("pkg/cel/library/semver_test.go", "\nimport (", ENV),
+    ("pkg/cel/library/quantity_test.go", "cel.NewEnv(", "windlassenv.NewEnv("),
+    ("pkg/cel/library/quantity_test.go", "cel.AstToCheckedExpr(", "windlassenv.AstToCheckedExpr("),
+    ("pkg/cel/library/quantity_test.go", "\nimport (", ENV),
+];
 
 impl Suite {
     /// Runs the tests that match a pattern.
@@ -85,7 +120,8 @@ impl Suite {
             if text.matches(old).count() != 1 {
                 return Err(format!("{file}: not one {old:?}").into());
             }
-            fs::write(&path, text.replace(old, new))?;
+            let new = if *new == ENV { format!("{old}{new}") } else { (*new).to_owned() };
+            fs::write(&path, text.replace(old, &new))?;
         }
         Ok(())
     }

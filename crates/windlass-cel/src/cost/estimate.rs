@@ -15,13 +15,13 @@ use crate::types::{Type, TypeKind};
 /// Returns the largest sizes of values, by the paths of fields to the values.
 pub trait SizeHints {
     /// Returns the number of characters, elements or entries that a value has at most. The path begins with a variable;
-    /// `@items`, `@keys` and `@values` stand for the parts of lists and maps.
-    fn max_size(&self, path: &[Arc<str>]) -> Option<u64>;
+    /// `@items`, `@keys` and `@values` stand for the parts of lists and maps. A value that is not a part of a variable has an empty path.
+    fn max_size(&self, path: &[Arc<str>], known: &Type) -> Option<u64>;
 }
 
 /// The hints of a schema: the sizes of the values below the variables of an expression, which all have the schema.
 impl SizeHints for Schema {
-    fn max_size(&self, path: &[Arc<str>]) -> Option<u64> {
+    fn max_size(&self, path: &[Arc<str>], _: &Type) -> Option<u64> {
         let (_, names) = path.split_first()?;
         let mut schema = self;
         for name in names {
@@ -319,11 +319,8 @@ impl Estimator<'_> {
         Node { id: Some(id), path, known: self.checked.type_of(id).clone(), size }
     }
 
-    pub(super) fn hint(&self, path: &Path) -> Option<Range> {
-        if path.is_empty() {
-            return None;
-        }
-        self.hints.max_size(&path.names()).map(|max| Range { min: 0, max })
+    pub(super) fn hint(&self, path: &Path, known: &Type) -> Option<Range> {
+        self.hints.max_size(&path.names(), known).map(|max| Range { min: 0, max })
     }
 
     /// Returns the size of a node, if the size is known.
@@ -342,7 +339,7 @@ impl Estimator<'_> {
         if let Some(size) = literal {
             return Some(Range::fixed(size as u64));
         }
-        if let Some(size) = self.hint(&self.path(id)) {
+        if let Some(size) = self.hint(&self.path(id), self.checked.type_of(id)) {
             self.sizes.insert(id, size);
             return Some(size);
         }

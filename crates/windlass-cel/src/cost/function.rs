@@ -59,7 +59,7 @@ impl Estimator<'_> {
 
     /// Returns the size of a node, with the help of the hints.
     fn size_of(&self, node: &Node) -> Range {
-        node.size.or_else(|| self.hint(&node.path)).unwrap_or(Range::UNKNOWN)
+        node.size.or_else(|| self.hint(&node.path, &node.known)).unwrap_or(Range::UNKNOWN)
     }
 
     /// Returns the element of a list as a node.

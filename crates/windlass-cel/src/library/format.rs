@@ -223,7 +223,7 @@ fn fixed(value: f64, precision: usize) -> String {
     out
 }
 
-/// Writes a number as a power of ten, such as `1.5 × 10⁰³`.
+/// Writes a number as a power of ten, such as `1.5×10⁰³`.
 fn scientific(value: f64, precision: usize) -> String {
     if let Some(special) = special(value) {
         return special.to_owned();
@@ -233,7 +233,7 @@ fn scientific(value: f64, precision: usize) -> String {
     let exponent: i32 = exponent.parse().unwrap_or_default();
     let sign = if exponent < 0 { "⁻" } else { "" };
     let digits: String = format!("{:02}", exponent.abs()).chars().map(|digit| superscript(digit)).collect();
-    format!("{mantissa}\u{202f}×\u{202f}10{sign}{digits}")
+    format!("{mantissa}×10{sign}{digits}")
 }
 
 fn superscript(digit: char) -> char {

@@ -6,6 +6,7 @@ use super::{as_text, mismatch};
 use crate::declare::Row;
 use crate::error::Error;
 use crate::meter::Meter;
+use crate::value::merge;
 use crate::value::{Target, Text, Value, compare, convert, equal, type_of};
 
 type Arguments<'v, 'a> = &'v [Value<'a>];
@@ -207,7 +208,10 @@ fn add<'a>(meter: &mut Meter, arguments: Arguments<'_, 'a>) -> Result<Value<'a>,
         }
         (Value::List(a), Value::List(b)) => {
             meter.allocate(64)?;
-            Value::List(a.clone().concat(b.clone()))
+            match merge(meter, a, b)? {
+                Some(merged) => Value::List(merged),
+                None => Value::List(a.clone().concat(b.clone())),
+            }
         }
         (Value::Duration(a), Value::Duration(b)) => {
             Value::Duration(a.checked_add(*b).ok_or(DURATION_OVERFLOW)?)

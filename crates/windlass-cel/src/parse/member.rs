@@ -6,7 +6,7 @@ use crate::ast::{Id, Kind, Literal, Name, operator};
 
 impl Parser<'_> {
     pub(super) fn member(&mut self) -> Parsed {
-        self.enter(Rule::Member, 1)?;
+        self.enter(Rule::Member)?;
         let mut count = 1;
         let mut operand = self.primary()?;
         loop {
@@ -20,7 +20,6 @@ impl Parser<'_> {
             };
             operand = next;
             count += 1;
-            self.enter(Rule::Member, 1)?;
         }
     }
 
@@ -93,6 +92,8 @@ impl Parser<'_> {
 
     fn member_call(&mut self, target: Id, name: &str, offset: usize, arguments: Vec<Id>) -> Parsed {
         if let Some(expanded) = self.expand_member(target, name, offset, &arguments)? {
+            let below: Vec<Id> = arguments.into_iter().chain([target]).collect();
+            self.set_height(expanded, &below, true)?;
             return Ok(expanded);
         }
         let kind = Kind::Call { function: Name::from(name), target: Some(target), arguments };

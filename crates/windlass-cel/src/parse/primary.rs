@@ -31,7 +31,7 @@ const RESERVED: [&str; 21] = [
 
 impl Parser<'_> {
     pub(super) fn primary(&mut self) -> Parsed {
-        self.enter(Rule::Primary, 1)?;
+        self.enter(Rule::Primary)?;
         let lexeme = self.peek();
         let result = match lexeme.token {
             Token::Symbol("(") => {

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 
@@ -141,28 +142,69 @@ fn equal_by_keys(
     keys: &[Box<str>],
 ) -> Result<Option<bool>, Error> {
     meter.work(one.len() + other.len())?;
-    let key_of = |value: &Value<'_>| match value {
-        Value::Map(Map::Json(members, _) | Map::Dynamic(members)) => {
-            let values = keys.iter().map(|key| members.get(&**key).cloned().unwrap_or(Json::Null));
-            Some(values.collect::<Json>().to_string())
-        }
-        _ => None,
-    };
     let mut known = HashMap::new();
     for item in one.iter() {
         let item = item?;
-        let Some(key) = key_of(&item) else { return Ok(None) };
+        let Some(key) = key_of(&item, keys) else { return Ok(None) };
         known.insert(key, item);
     }
     for item in other.iter() {
         let item = item?;
-        let Some(key) = key_of(&item) else { return Ok(None) };
+        let Some(key) = key_of(&item, keys) else { return Ok(None) };
         let Some(mine) = known.get(&key) else { return Ok(Some(false)) };
         if !equal(meter, mine, &item)? {
             return Ok(Some(false));
         }
     }
     Ok(Some(true))
+}
+
+/// Returns the values of the fields that identify an element, as a text. `None` if the element is no object of JSON.
+fn key_of(value: &Value<'_>, keys: &[Box<str>]) -> Option<String> {
+    let Value::Map(Map::Json(members, _) | Map::Dynamic(members)) = value else { return None };
+    let values = keys.iter().map(|key| members.get(&**key).cloned().unwrap_or(Json::Null));
+    Some(values.collect::<Json>().to_string())
+}
+
+/// Adds the elements of a list to a set, or to a list whose elements have keys. `None` if the first list is neither.
+pub(crate) fn merge<'a>(
+    meter: &mut Meter,
+    one: &List<'a>,
+    other: &List<'a>,
+) -> Result<Option<List<'a>>, Error> {
+    let (List::Json(_, schema) | List::Merged(_, schema)) = one else { return Ok(None) };
+    let identity = |value: &Value<'_>| match one.kind() {
+        ListKind::Map(keys) => key_of(value, keys),
+        _ => to_json(value).map(|json| json.to_string()),
+    };
+    if *one.kind() == ListKind::Atomic {
+        return Ok(None);
+    }
+    meter.work(one.len() + other.len())?;
+    meter.allocate((one.len() + other.len()) * size_of::<Value<'_>>())?;
+    let replaces = matches!(one.kind(), ListKind::Map(_));
+    let mut merged: Vec<Value<'a>> = one.iter().collect::<Result<_, Error>>()?;
+    let mut known: HashMap<String, usize> = HashMap::new();
+    for (index, value) in merged.iter().enumerate() {
+        let Some(identity) = identity(value) else { return Ok(None) };
+        known.insert(identity, index);
+    }
+    for value in other.iter() {
+        let value = value?;
+        let Some(identity) = identity(&value) else { return Ok(None) };
+        match known.get(&identity) {
+            Some(at) if replaces => merged[*at] = value,
+            Some(_) => {}
+            None => {
+                // Go's list with keys appends an element again that it has appended already.
+                if !replaces {
+                    known.insert(identity, merged.len());
+                }
+                merged.push(value);
+            }
+        }
+    }
+    Ok(Some(List::Merged(Arc::new(merged), schema)))
 }
 
 fn equal_maps(meter: &mut Meter, one: &Map<'_>, other: &Map<'_>) -> Result<bool, Error> {

@@ -18,6 +18,8 @@ pub enum List<'a> {
     Json(&'a [Json], &'a Schema),
     /// Elements of JSON without a schema.
     Dynamic(&'a [Json]),
+    /// Values in a list that has a schema: a set, or a list whose elements have keys.
+    Merged(Arc<Vec<Value<'a>>>, &'a Schema),
     /// Two lists, one after the other.
     Concat(Arc<Concat<'a>>),
 }
@@ -58,7 +60,7 @@ impl<'a> List<'a> {
     /// Returns the number of elements.
     pub fn len(&self) -> usize {
         match self {
-            Self::Values(values) => values.len(),
+            Self::Values(values) | Self::Merged(values, _) => values.len(),
             Self::Json(items, _) | Self::Dynamic(items) => items.len(),
             Self::Concat(concat) => concat.length,
         }
@@ -71,7 +73,7 @@ impl<'a> List<'a> {
 
     /// Whether the list is none of JSON with a schema.
     pub(super) fn is_plain(&self) -> bool {
-        !matches!(self, Self::Json(..))
+        !matches!(self, Self::Json(..) | Self::Merged(..))
     }
 
     /// Returns an element, whose JSON may not have the form that the schema demands.
@@ -80,7 +82,9 @@ impl<'a> List<'a> {
         let mut index = index;
         loop {
             match list {
-                Self::Values(values) => return values.get(index).cloned().map(Ok),
+                Self::Values(values) | Self::Merged(values, _) => {
+                    return values.get(index).cloned().map(Ok);
+                }
                 Self::Json(items, schema) => return items.get(index).map(|item| item_of(item, schema)),
                 Self::Dynamic(items) => return items.get(index).map(|item| Ok(dynamic(item))),
                 Self::Concat(concat) => {
@@ -126,9 +130,10 @@ impl<'a> List<'a> {
     }
 
     /// Returns how elements of the list are identified.
-    pub(super) fn kind(&self) -> &ListKind {
+    pub(crate) fn kind(&self) -> &ListKind {
         match self {
-            Self::Json(_, Schema { form: Form::List { kind, .. }, .. }) => kind,
+            Self::Json(_, Schema { form: Form::List { kind, .. }, .. })
+            | Self::Merged(_, Schema { form: Form::List { kind, .. }, .. }) => kind,
             _ => &ListKind::Atomic,
         }
     }

@@ -49,6 +49,11 @@ impl Timestamp {
         self.seconds
     }
 
+    /// Whether the point is the start of the year 1, the zero value in Go.
+    pub(crate) fn is_zero(&self) -> bool {
+        self.seconds == MIN_SECONDS && self.nanos == 0
+    }
+
     /// Returns the nanoseconds within the second.
     pub fn nanos(&self) -> u32 {
         self.nanos

@@ -31,6 +31,15 @@ type Reply struct {
 	Text        string
 	Type        string
 	Cost        string
+	Value       json.RawMessage
+	Issues      []Issue
+}
+
+// Issue is an error of an expression's text.
+type Issue struct {
+	Line    int
+	Column  int
+	Message string
 }
 
 // Number reads a number of a reply.
@@ -69,6 +78,8 @@ func Encode(value any) any {
 		}
 		return out
 	case float64:
+		return float(value)
+	case float32:
 		return float(value)
 	default:
 		return value

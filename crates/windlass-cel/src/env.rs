@@ -30,6 +30,8 @@ pub struct Env {
     pub(crate) syntax: Syntax,
     /// Whether literals are checked that would fail in an evaluation, and lists and maps must have elements of one type.
     pub(crate) validates_literals: bool,
+    /// Whether constants are computed when an expression is compiled.
+    pub(crate) folds_constants: bool,
 }
 
 static KUBERNETES: LazyLock<Arc<Functions>> = LazyLock::new(|| Arc::new(library::kubernetes()));
@@ -58,6 +60,7 @@ impl Env {
             container: String::new(),
             syntax,
             validates_literals: true,
+            folds_constants: true,
         }
     }
 
@@ -78,6 +81,7 @@ impl Env {
             container: String::new(),
             syntax,
             validates_literals: false,
+            folds_constants: true,
         }
     }
 
@@ -105,6 +109,20 @@ impl Env {
     #[must_use]
     pub fn without_macros(mut self) -> Self {
         self.syntax.no_macros = true;
+        self
+    }
+
+    /// Computes constants at each evaluation, whose cost then counts.
+    #[must_use]
+    pub fn without_folding(mut self) -> Self {
+        self.folds_constants = false;
+        self
+    }
+
+    /// Accepts literals that fail in an evaluation, and lists and maps whose elements have several types.
+    #[must_use]
+    pub fn without_literal_checks(mut self) -> Self {
+        self.validates_literals = false;
         self
     }
 

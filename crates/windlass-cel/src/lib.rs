@@ -49,6 +49,7 @@ pub use issue::{Issue, Issues};
 pub use library::authorizer::{AccessRequest, Authorize, Check, Decision};
 pub use library::named_format::NamedFormat;
 pub use library::network::Cidr;
+pub use library::quantities::Amount;
 pub use library::semver::Version;
 pub use library::url::Url;
 pub use meter::Limits;

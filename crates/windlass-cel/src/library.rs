@@ -9,7 +9,7 @@ mod math;
 pub(crate) mod named_format;
 pub(crate) mod network;
 mod optionals;
-mod quantities;
+pub(crate) mod quantities;
 pub(crate) mod regex;
 pub(crate) mod semver;
 mod sets;

@@ -159,6 +159,8 @@ pub(crate) struct Fold {
 pub(crate) struct Append {
     pub(crate) slot: usize,
     pub(crate) element: Node,
+    /// Whether `[element]` is a constant list, which costs nothing.
+    pub(crate) constant: bool,
 }
 
 pub(crate) struct Insert {
@@ -227,7 +229,7 @@ impl<'a> Planner<'a> {
                     let (key, value) = (self.node(entry.key)?, self.node(entry.value)?);
                     planned.push(MapEntry { key, value, optional: entry.optional });
                 }
-                Ok(fold_constants::map(planned))
+                Ok(if self.env.folds_constants { fold_constants::map(planned) } else { Node::Map(planned) })
             }
             Kind::Comprehension(fold) => self.fold(fold),
             Kind::Invalid | Kind::Struct { .. } => Err(Error::fixed("unsupported expression")),
@@ -266,7 +268,10 @@ impl<'a> Planner<'a> {
 
     fn list(&mut self, elements: &[Id], optional: &[usize]) -> Result<Node, Error> {
         let elements = self.nodes(elements.iter().copied())?;
-        Ok(fold_constants::list(elements, optional))
+        if self.env.folds_constants {
+            return Ok(fold_constants::list(elements, optional));
+        }
+        Ok(Node::List(Box::new(ListNode { elements, optional: optional.to_vec() })))
     }
 
     fn call(&mut self, id: Id, name: &str, target: Option<Id>, arguments: &[Id]) -> Result<Node, Error> {
@@ -321,6 +326,7 @@ impl<'a> Planner<'a> {
             return Ok(Node::OrElse(Box::new(OrElse { left, right, unwraps })));
         }
         if overload_id == "in_list"
+            && self.env.folds_constants
             && let Some(node) = fold_constants::membership(&mut arguments)
         {
             return Ok(node);
@@ -349,7 +355,11 @@ impl<'a> Planner<'a> {
             stops_early,
             singleton: function.singleton,
         };
-        fold_constants::conversion(call)
+        if self.env.folds_constants {
+            fold_constants::conversion(call)
+        } else {
+            Ok(Node::Call(Box::new(call)))
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use crate::library::authorizer::Check;
 use crate::library::named_format::NamedFormat;
 use crate::library::network::Cidr;
+use crate::library::quantities::Amount;
 use crate::library::semver::Version;
 use crate::library::url::Url;
 use crate::types::Type;
@@ -74,7 +75,7 @@ pub enum Library<'a> {
     /// A URL.
     Url(Arc<Url>),
     /// An amount of a resource.
-    Quantity(Arc<windlass_text::Quantity>),
+    Quantity(Arc<Amount>),
     /// A semantic version.
     Semver(Arc<Version>),
     /// A format of texts.
@@ -161,7 +162,7 @@ impl<'a> Value<'a> {
             Self::List(list) => list.len() as u64,
             Self::Map(map) => map.len() as u64,
             Self::Library(Library::Ip(ip)) => ip_size(*ip),
-            Self::Library(Library::Cidr(cidr)) => ip_size(cidr.address),
+            Self::Library(Library::Cidr(cidr)) => u64::from(cidr.bits.div_ceil(8)),
             _ => return None,
         })
     }

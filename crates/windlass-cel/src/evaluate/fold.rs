@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Evaluator, Slot, costs};
 use crate::error::Error;
-use crate::plan::{Append, Fold, Insert, Node};
+use crate::plan::{Append, Fold, Insert};
 use crate::value::{Key, List, Map, Value};
 
 /// Whether a loop goes on.
@@ -99,7 +99,7 @@ impl<'a> Evaluator<'_, 'a> {
         if element.as_ref().is_err_and(Error::is_fatal) {
             return element;
         }
-        let list = if matches!(append.element, Node::Constant(_)) { 0 } else { costs::LIST };
+        let list = if append.constant { 0 } else { costs::LIST };
         self.meter.charge(costs::IDENT + list + costs::CALL)?;
         self.meter.allocate(size_of::<Value<'_>>())?;
         let accumulated = self.take(append.slot)?;

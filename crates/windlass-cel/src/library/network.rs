@@ -118,6 +118,12 @@ fn is_mapped(address: IpAddr) -> bool {
 fn ip_problem(text: &str) -> String {
     if text.contains(':') {
         let bad = text.chars().find(|c| !c.is_ascii_hexdigit() && !matches!(c, ':' | '.' | '%'));
+        if let Some(at) = text.find(":::") {
+            return format!(
+                "each colon-separated field must have at least one digit (at {:?})",
+                &text[at + 2..]
+            );
+        }
         return match bad {
             Some(c) => {
                 let at = text.find(c).unwrap_or_default();

@@ -16,6 +16,8 @@ impl Planner<'_> {
         let depth = self.locals.len();
         let (init, lazy) = match init {
             constant @ Node::Constant(_) => (Some(constant), None),
+            Node::List(list) if list.elements.is_empty() => (Some(Node::List(list)), None),
+            Node::Map(entries) if entries.is_empty() => (Some(Node::Map(entries)), None),
             node => (None, Some(Arc::new(node))),
         };
         self.declare(&fold.accumulator, accumulator, lazy);
@@ -60,7 +62,8 @@ impl Planner<'_> {
             (operator::ADD, [_, list]) => match ast.kind(*list) {
                 Kind::List { elements, optional } if elements.len() == 1 && optional.is_empty() => {
                     let element = self.node(elements[0])?;
-                    Ok(Some(Node::Append(Box::new(Append { slot, element }))))
+                    let constant = self.env.folds_constants && matches!(element, Node::Constant(_));
+                    Ok(Some(Node::Append(Box::new(Append { slot, element, constant }))))
                 }
                 _ => Ok(None),
             },

@@ -241,7 +241,7 @@ fn equal_library(one: &Library<'_>, other: &Library<'_>) -> Result<bool, Error> 
         (Library::Ip(a), Library::Ip(b)) => a == b,
         (Library::Cidr(a), Library::Cidr(b)) => a == b,
         (Library::Url(a), Library::Url(b)) => a.to_string() == b.to_string(),
-        (Library::Quantity(a), Library::Quantity(b)) => a == b,
+        (Library::Quantity(a), Library::Quantity(b)) => a.quantity == b.quantity,
         (Library::Semver(a), Library::Semver(b)) => a.cmp(b) == Ordering::Equal,
         (Library::Format(a), Library::Format(b)) => a.name == b.name,
         (Library::Check(a), Library::Check(b)) => a == b,

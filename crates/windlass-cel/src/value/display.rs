@@ -45,7 +45,7 @@ fn go_display_library(library: &Library<'_>) -> String {
         Library::Ip(ip) => ip.to_string(),
         Library::Cidr(cidr) => cidr.to_string(),
         Library::Url(url) => url.to_string(),
-        Library::Quantity(quantity) => quantity.to_string(),
+        Library::Quantity(amount) => amount.quantity.to_string(),
         Library::Semver(version) => version.to_string(),
         Library::Format(format) => format.name.to_owned(),
         Library::Check(check) => check.type_name().to_owned(),

@@ -50,7 +50,7 @@ fn insert(times: usize) {
 fn upsert(writer: &mut Writer, object: &RawObject) {
     let object_ref = ObjectRef::of(SourceId(0), object);
     let deltas = writer.write(|transaction| {
-        transaction.upsert(object_ref, false, || Ok(object.clone())).expect("it has been scanned");
+        transaction.upsert(object_ref, false, |_| Ok(object.clone())).expect("it has been scanned");
         transaction.take_deltas()
     });
     black_box(deltas);

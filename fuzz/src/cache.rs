@@ -33,9 +33,9 @@ pub(crate) fn scan(data: &[u8]) {
 }
 
 /// Objects (a line each) that share a scanner equal objects that are scanned alone.
-pub(crate) fn shapes(data: &[u8]) {
+pub(crate) fn bases(data: &[u8]) {
     let mut together = Scanner::new(&ScanOptions { one_kind: true, ..ScanOptions::default() });
-    // In the second round, every shape is known.
+    // In the second round, every object resembles an earlier one.
     for _ in 0..2 {
         for line in data.split(|byte| *byte == b'\n') {
             let (alone, with_others) = (RawObject::from_json(line), together.object(line));

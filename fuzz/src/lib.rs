@@ -17,7 +17,7 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: &[(&str, Target)] = &[
     ("scan", cache::scan),
     ("scan-twins", cache::scan_twins),
-    ("shapes", cache::shapes),
+    ("bases", cache::bases),
     ("watch-frames", cache::watch_frames),
     ("list-frames", cache::list_frames),
     ("selectors", wire::selectors),

@@ -10,8 +10,8 @@ pub struct InformerMetrics {
     pub object_bytes: usize,
     /// Bytes of tables and indexes.
     pub index_bytes: usize,
-    /// Bytes of the shapes that objects share.
-    pub shape_bytes: usize,
+    /// Bytes of the text that objects share.
+    pub shared_bytes: usize,
     /// Bytes of the compression dictionaries.
     pub dictionary_bytes: usize,
     /// Bytes of the remembered decoded objects. An estimate.

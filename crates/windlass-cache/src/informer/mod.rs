@@ -143,8 +143,8 @@ struct SourceState {
     /// The resource version up to which everything has been seen.
     seen: u64,
     lists: u32,
-    /// Bytes of the shapes that its objects share.
-    shapes_memory: usize,
+    /// Bytes of the text that its objects share.
+    shared_memory: usize,
 }
 
 impl InformerCore {
@@ -256,7 +256,7 @@ impl InformerCore {
             objects: self.inner.store.len(),
             object_bytes: memory.objects,
             index_bytes: memory.index,
-            shape_bytes: memory.shapes,
+            shared_bytes: memory.shared,
             dictionary_bytes: memory.dictionaries,
             decoded_bytes: memory.decoded,
             backlog_bytes: state.handlers.values().map(|queue| queue.memory()).sum(),
@@ -309,9 +309,9 @@ impl InformerCore {
         if let Some(state) = state.sources.get_mut(number) {
             *state = after;
         }
-        if after.shapes_memory != before.shapes_memory {
-            let shapes = state.sources.iter().map(|source| source.shapes_memory).sum();
-            state.writer.set_shapes_memory(shapes);
+        if after.shared_memory != before.shared_memory {
+            let shared = state.sources.iter().map(|source| source.shared_memory).sum();
+            state.writer.set_shared_memory(shared);
         }
         if after.seen != before.seen || after.synced != before.synced {
             self.advance(state, number);
@@ -384,7 +384,7 @@ impl Sink for InformerSink<'_, '_> {
         let Some(object_ref) = ObjectRef::of_scanned(self.source, &object) else {
             return object.to_object().map(drop);
         };
-        self.transaction.upsert(object_ref, !self.state.synced, || object.to_object())
+        self.transaction.upsert(object_ref, !self.state.synced, |old| object.into_successor(old))
     }
 
     fn delete(&mut self, object: Scanned<'_>) -> Result<(), ScanError> {
@@ -421,8 +421,8 @@ impl Sink for InformerSink<'_, '_> {
         self.notices.push(notice);
     }
 
-    fn shapes_memory(&mut self, bytes: usize) {
-        self.state.shapes_memory = bytes;
+    fn shared_memory(&mut self, bytes: usize) {
+        self.state.shared_memory = bytes;
     }
 }
 

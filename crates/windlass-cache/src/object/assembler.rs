@@ -6,10 +6,10 @@ use triomphe::ThinArc;
 
 use super::{
     Dictionary, RawObject,
-    layout::{Form, OwnerRecord, Record, Span, put_label, put_owner, put_span},
-    shaped,
+    bases::Bases,
+    layout::{Form, OwnerRecord, Record, Span, put_label, put_owner, put_text},
 };
-use crate::scan::{FIELDS, Index, Text};
+use crate::scan::{Index, Text};
 
 /// Assembles objects, reusing its working memory.
 #[derive(Debug)]
@@ -17,27 +17,33 @@ pub(crate) struct Assembler {
     /// The members `apiVersion` and `kind`, for objects that lack them.
     type_members: Vec<u8>,
     bytes: Vec<u8>,
+    /// The bases of earlier objects, if all objects are of one kind.
+    bases: Option<Bases>,
 }
 
 impl Assembler {
-    pub(crate) fn new(type_meta: Option<&(String, String)>) -> Self {
+    pub(crate) fn new(type_meta: Option<&(String, String)>, one_kind: bool) -> Self {
         let type_members = type_meta.map_or_else(Vec::new, |(api_version, kind)| {
             let quote = |text: &str| serde_json::Value::from(text).to_string();
             format!("\"apiVersion\":{},\"kind\":{},", quote(api_version), quote(kind)).into_bytes()
         });
-        Self { type_members, bytes: Vec::new() }
+        Self { type_members, bytes: Vec::new(), bases: one_kind.then(Bases::default) }
     }
 
-    /// Returns the members `apiVersion` and `kind`, each followed by a comma; empty if they are unknown.
-    pub(crate) fn type_members(&self) -> &[u8] {
-        &self.type_members
+    /// Returns the bytes of the bases of the objects so far.
+    pub(crate) fn bases_memory(&self) -> usize {
+        self.bases.as_ref().map_or(0, Bases::memory)
+    }
+
+    /// Returns the object without its cuts. `old` is the object that it replaces.
+    pub(crate) fn assemble(&mut self, source: &[u8], index: &Index, old: Option<&RawObject>) -> RawObject {
+        self.put_object(source, index);
+        let based = self.bases.as_mut().and_then(|bases| bases.store(&self.bytes, old));
+        based.unwrap_or_else(|| RawObject(ThinArc::from_header_and_slice(Form::Plain, &self.bytes)))
     }
 
     /// Copies the object without its cuts, and appends its index.
-    pub(crate) fn assemble(&mut self, source: &[u8], index: &Index) -> RawObject {
-        if let Some(shape) = &index.shape {
-            return shaped::assemble(shape, &index.own, source, &mut self.bytes);
-        }
+    fn put_object(&mut self, source: &[u8], index: &Index) {
         self.bytes.clear();
         let inserted = if index.has_type { 0 } else { self.type_members.len() };
         let relocation = Relocation { start: index.start as usize, inserted, index };
@@ -61,7 +67,7 @@ impl Assembler {
             put_owner(&mut self.bytes, &record);
         }
         for &finalizer in &index.finalizers {
-            put_span(&mut self.bytes, at(finalizer));
+            put_text(&mut self.bytes, at(finalizer));
         }
         let record = Record {
             fields: index.texts.map(|text| text.map_or(Span::default(), at)),
@@ -74,7 +80,6 @@ impl Assembler {
             finalizers: index.finalizers.len() as u16,
         };
         record.put(&mut self.bytes);
-        RawObject(ThinArc::from_header_and_slice(Form::Plain, &self.bytes))
     }
 
     fn copy_json(&mut self, source: &[u8], relocation: &Relocation<'_>) {
@@ -131,53 +136,23 @@ impl Relocation<'_> {
 
 impl RawObject {
     /// Compresses the JSON of the object. The index stays readable without decompression. Returns `None` for an object with a
-    /// shape, whose own values are few.
+    /// base, whose own texts are few.
     pub(crate) fn compress(&self, dictionary: &Arc<Dictionary>) -> Option<Self> {
-        if self.is_shaped() {
+        if self.has_base() {
             return None;
         }
-        let json = self.json();
+        let (json, layout) = (self.json(), self.layout());
         let mut bytes = dictionary.compress(&json).ok()?;
-        let stored = Span { offset: 0, length: bytes.len() as u32 };
-        let mut keep = |text: &[u8]| {
-            let offset = bytes.len() as u32;
-            bytes.extend_from_slice(text);
-            Span { offset, length: text.len() as u32 }
-        };
-        let fields = FIELDS.map(|field| keep(self.field(field)));
-        let labels: Vec<_> = self.label_bytes().map(|(key, value)| (keep(key), keep(value))).collect();
-        let owners: Vec<_> = self
-            .owner_references()
-            .map(|owner| OwnerRecord {
-                api_version: keep(owner.api_version.as_bytes()),
-                kind: keep(owner.kind.as_bytes()),
-                name: keep(owner.name.as_bytes()),
-                uid: keep(owner.uid.as_bytes()),
-                controller: owner.controller,
-                block_owner_deletion: owner.block_owner_deletion,
+        let stored = Span::new(0, bytes.len());
+        let texts: Vec<_> = layout
+            .texts()
+            .map(|text| {
+                let offset = bytes.len();
+                bytes.extend_from_slice(layout.text(text));
+                Span { length: text.length, ..Span::new(offset, 0) }
             })
             .collect();
-        let finalizers: Vec<_> = self.finalizers().map(|finalizer| keep(finalizer.as_bytes())).collect();
-        for &(key, value) in &labels {
-            put_label(&mut bytes, key, value);
-        }
-        for owner in &owners {
-            put_owner(&mut bytes, owner);
-        }
-        for &finalizer in &finalizers {
-            put_span(&mut bytes, finalizer);
-        }
-        let record = Record {
-            fields,
-            json: stored,
-            annotations: self.annotation_span(),
-            generation: self.generation(),
-            json_length: json.len() as u32,
-            labels: labels.len() as u16,
-            owners: owners.len() as u16,
-            finalizers: finalizers.len() as u16,
-        };
-        record.put(&mut bytes);
+        layout.put_index(&mut bytes, stored, &texts);
         Some(Self(ThinArc::from_header_and_slice(Form::Compressed(dictionary.clone()), &bytes)))
     }
 }

@@ -1,21 +1,21 @@
 //! The memory layout of an object: its form, then its bytes.
 //!
-//! The bytes of an object that is stored as JSON are: the JSON, compressed or not; indexed texts that are not in the JSON
-//! literally; tables of fixed-size records; and a [`Record`] with the ranges of everything else.
+//! The bytes of an object are: the stored JSON, in the object's form; indexed texts that the stored JSON does not contain literally; tables
+//! of fixed-size records; and a [`Record`] with the ranges of everything else.
 
 use std::{ops::Range, sync::Arc};
 
-use super::Dictionary;
-use crate::scan::{Field, Shape};
+use super::{Base, Dictionary};
+use crate::scan::Field;
 
-/// The form of an object's bytes.
+/// The form of the stored JSON.
 pub(super) enum Form {
-    /// JSON.
+    /// The JSON.
     Plain,
-    /// Compressed JSON.
+    /// The JSON, compressed.
     Compressed(Arc<Dictionary>),
-    /// The object's own values; see [`Shaped`](super::shaped::Shaped).
-    Shaped(Arc<Shape>),
+    /// The differences between the JSON and the text of a base. See [`Difference`](super::difference::Difference).
+    Based(Arc<Base>),
 }
 
 impl Form {
@@ -24,20 +24,27 @@ impl Form {
         match (self, other) {
             (Self::Plain, Self::Plain) => true,
             (Self::Compressed(dictionary), Self::Compressed(other)) => Arc::ptr_eq(dictionary, other),
-            (Self::Shaped(shape), Self::Shaped(other)) => Arc::ptr_eq(shape, other),
+            (Self::Based(base), Self::Based(other)) => Arc::ptr_eq(base, other),
             _ => false,
         }
     }
 }
 
-/// A range of an object's bytes.
+/// A range of an object's bytes or, if [`IN_BASE`] is added to the offset, of the text of its base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) offset: u32,
     pub(super) length: u32,
 }
 
+/// Marks the offset of a span in the text of a base. Objects are shorter.
+pub(super) const IN_BASE: u32 = 1 << 31;
+
 impl Span {
+    pub(super) fn new(offset: usize, length: usize) -> Self {
+        Self { offset: offset as u32, length: length as u32 }
+    }
+
     pub(super) fn range(self) -> Range<usize> {
         self.offset as usize..self.offset as usize + self.length as usize
     }
@@ -47,16 +54,16 @@ impl Span {
     }
 }
 
-/// The index of an object.
+/// The index of an object, without its tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) fields: [Span; 6],
     /// The stored JSON.
     pub(super) json: Span,
-    /// A range of the uncompressed JSON; empty if there are no annotations.
+    /// A range of the JSON; empty if there are no annotations.
     pub(super) annotations: Span,
     pub(super) generation: i64,
-    /// The length of the uncompressed JSON.
+    /// The length of the JSON.
     pub(super) json_length: u32,
     pub(super) labels: u16,
     pub(super) owners: u16,
@@ -74,21 +81,27 @@ pub(super) struct OwnerRecord {
     pub(super) block_owner_deletion: bool,
 }
 
+/// The length of a stored text: an offset of four bytes and a length of two. The scan rejects longer texts.
+const TEXT: usize = 6;
 const SPAN: usize = 8;
-const JSON: usize = 6 * SPAN;
-const ANNOTATIONS: usize = 7 * SPAN;
-const GENERATION: usize = 8 * SPAN;
+const JSON: usize = 6 * TEXT;
+const ANNOTATIONS: usize = JSON + SPAN;
+const GENERATION: usize = ANNOTATIONS + SPAN;
 const JSON_LENGTH: usize = GENERATION + 8;
 const COUNTS: usize = JSON_LENGTH + 4;
 const RECORD: usize = COUNTS + 6;
 
-const LABEL: usize = 12;
-const OWNER: usize = 33;
+const LABEL: usize = 2 * TEXT;
+const OWNER: usize = 4 * TEXT + 1;
 
 impl Record {
     /// Appends the record.
     pub(super) fn put(&self, bytes: &mut Vec<u8>) {
-        self.fields.iter().chain([&self.json, &self.annotations]).for_each(|&span| put_span(bytes, span));
+        self.fields.iter().for_each(|&text| put_text(bytes, text));
+        for span in [self.json, self.annotations] {
+            bytes.extend_from_slice(&span.offset.to_le_bytes());
+            bytes.extend_from_slice(&span.length.to_le_bytes());
+        }
         bytes.extend_from_slice(&self.generation.to_le_bytes());
         bytes.extend_from_slice(&self.json_length.to_le_bytes());
         for count in [self.labels, self.owners, self.finalizers] {
@@ -97,23 +110,74 @@ impl Record {
     }
 }
 
-/// The bytes of an object that is stored as JSON.
+/// A view of an object's bytes.
 #[derive(Clone, Copy)]
-pub(super) struct Plain<'a> {
+pub(super) struct Layout<'a> {
     bytes: &'a [u8],
+    base: &'a [u8],
     record: &'a [u8],
 }
 
-impl<'a> Plain<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+impl<'a> Layout<'a> {
+    /// Creates a view. `base` is the text of the object's base, or empty.
+    pub(super) fn new(bytes: &'a [u8], base: &'a [u8]) -> Self {
         let record = bytes.len().saturating_sub(RECORD);
-        Self { bytes, record: &bytes[record..] }
+        Self { bytes, base, record: &bytes[record..] }
     }
 
+    /// Returns the spans of all indexed texts: fields, labels, owners, finalizers.
+    pub(super) fn texts(self) -> impl Iterator<Item = Span> {
+        let fields = (0..6).map(move |field| text(self.record, field * TEXT));
+        let labels = (0..self.labels()).map(move |number| self.label_spans(number));
+        let owners = (0..self.owners()).map(move |number| self.owner(number));
+        let finalizers = (0..self.finalizers()).map(move |number| self.finalizer_span(number));
+        fields
+            .chain(labels.flat_map(|(key, value)| [key, value]))
+            .chain(owners.flat_map(|owner| [owner.api_version, owner.kind, owner.name, owner.uid]))
+            .chain(finalizers)
+    }
+
+    /// Appends the tables and the record to `bytes`, with other spans. `texts` are in the order of [`Self::texts`].
+    pub(super) fn put_index(self, bytes: &mut Vec<u8>, json: Span, texts: &[Span]) {
+        let mut texts = texts.iter().copied();
+        let mut next = || texts.next().unwrap_or_default();
+        let fields = [(); 6].map(|()| next());
+        for _ in 0..self.labels() {
+            put_label(bytes, next(), next());
+        }
+        for number in 0..self.owners() {
+            let (api_version, kind, name, uid) = (next(), next(), next(), next());
+            put_owner(bytes, &OwnerRecord { api_version, kind, name, uid, ..self.owner(number) });
+        }
+        for _ in 0..self.finalizers() {
+            put_text(bytes, next());
+        }
+        let record = Record {
+            fields,
+            json,
+            annotations: self.annotations(),
+            generation: self.generation(),
+            json_length: self.json_length() as u32,
+            labels: self.labels() as u16,
+            owners: self.owners() as u16,
+            finalizers: self.finalizers() as u16,
+        };
+        record.put(bytes);
+    }
+
+    pub(super) fn text(self, span: Span) -> &'a [u8] {
+        if span.offset & IN_BASE == 0 {
+            return span.of(self.bytes);
+        }
+        Span { offset: span.offset & !IN_BASE, ..span }.of(self.base)
+    }
+
+    #[inline]
     pub(super) fn field(self, field: Field) -> &'a [u8] {
-        span(self.record, field as usize * SPAN).of(self.bytes)
+        self.text(text(self.record, field as usize * TEXT))
     }
 
+    /// Returns the stored JSON.
     pub(super) fn json(self) -> &'a [u8] {
         span(self.record, JSON).of(self.bytes)
     }
@@ -135,11 +199,14 @@ impl<'a> Plain<'a> {
         self.count(0)
     }
 
-    pub(super) fn label(self, number: usize) -> (&'a [u8], &'a [u8]) {
+    fn label_spans(self, number: usize) -> (Span, Span) {
         let record = self.table(0, LABEL, number);
-        let key = Span { offset: word(record, 0), length: short(record, 8) };
-        let value = Span { offset: word(record, 4), length: short(record, 10) };
-        (key.of(self.bytes), value.of(self.bytes))
+        (text(record, 0), text(record, TEXT))
+    }
+
+    pub(super) fn label(self, number: usize) -> (&'a [u8], &'a [u8]) {
+        let (key, value) = self.label_spans(number);
+        (self.text(key), self.text(value))
     }
 
     pub(super) fn owners(self) -> usize {
@@ -148,12 +215,12 @@ impl<'a> Plain<'a> {
 
     pub(super) fn owner(self, number: usize) -> OwnerRecord {
         let record = self.table(self.labels() * LABEL, OWNER, number);
-        let flags = record.get(32).copied().unwrap_or_default();
+        let flags = record.get(4 * TEXT).copied().unwrap_or_default();
         OwnerRecord {
-            api_version: span(record, 0),
-            kind: span(record, 8),
-            name: span(record, 16),
-            uid: span(record, 24),
+            api_version: text(record, 0),
+            kind: text(record, TEXT),
+            name: text(record, 2 * TEXT),
+            uid: text(record, 3 * TEXT),
             controller: flags & 1 != 0,
             block_owner_deletion: flags & 2 != 0,
         }
@@ -163,46 +230,50 @@ impl<'a> Plain<'a> {
         self.count(2)
     }
 
-    pub(super) fn finalizer(self, number: usize) -> &'a [u8] {
-        let record = self.table(self.labels() * LABEL + self.owners() * OWNER, SPAN, number);
-        span(record, 0).of(self.bytes)
+    fn finalizer_span(self, number: usize) -> Span {
+        text(self.table(self.labels() * LABEL + self.owners() * OWNER, TEXT, number), 0)
     }
 
-    pub(super) fn text(self, span: Span) -> &'a [u8] {
-        span.of(self.bytes)
+    pub(super) fn finalizer(self, number: usize) -> &'a [u8] {
+        self.text(self.finalizer_span(number))
     }
 
     fn count(self, number: usize) -> usize {
         short(self.record, COUNTS + 2 * number) as usize
     }
 
+    /// Returns the offset of the first table.
+    fn tables(self) -> usize {
+        let tables = self.labels() * LABEL + self.owners() * OWNER + self.finalizers() * TEXT;
+        self.bytes.len().saturating_sub(RECORD + tables)
+    }
+
     /// Returns a record of the table that begins `start` bytes after the first table.
     fn table(self, start: usize, size: usize, number: usize) -> &'a [u8] {
-        let tables = self.labels() * LABEL + self.owners() * OWNER + self.finalizers() * SPAN;
-        let end = self.bytes.len().saturating_sub(RECORD);
-        let at = end.saturating_sub(tables) + start + number * size;
+        let at = self.tables() + start + number * size;
         self.bytes.get(at..at + size).unwrap_or_default()
     }
 }
 
 pub(super) fn put_label(bytes: &mut Vec<u8>, key: Span, value: Span) {
-    bytes.extend_from_slice(&key.offset.to_le_bytes());
-    bytes.extend_from_slice(&value.offset.to_le_bytes());
-    // The scan rejects longer labels.
-    bytes.extend_from_slice(&(key.length as u16).to_le_bytes());
-    bytes.extend_from_slice(&(value.length as u16).to_le_bytes());
+    put_text(bytes, key);
+    put_text(bytes, value);
 }
 
 pub(super) fn put_owner(bytes: &mut Vec<u8>, owner: &OwnerRecord) {
     for span in [owner.api_version, owner.kind, owner.name, owner.uid] {
-        put_span(bytes, span);
+        put_text(bytes, span);
     }
     bytes.push(u8::from(owner.controller) | u8::from(owner.block_owner_deletion) << 1);
 }
 
-pub(super) fn put_span(bytes: &mut Vec<u8>, span: Span) {
+pub(super) fn put_text(bytes: &mut Vec<u8>, span: Span) {
     bytes.extend_from_slice(&span.offset.to_le_bytes());
-    bytes.extend_from_slice(&span.length.to_le_bytes());
+    bytes.extend_from_slice(&(span.length as u16).to_le_bytes());
+}
+
+fn text(record: &[u8], at: usize) -> Span {
+    Span { offset: word(record, at), length: short(record, at + 4) }
 }
 
 fn span(record: &[u8], at: usize) -> Span {
@@ -213,7 +284,7 @@ fn word(record: &[u8], at: usize) -> u32 {
     record.get(at..at + 4).and_then(|word| word.try_into().ok()).map_or(0, u32::from_le_bytes)
 }
 
-pub(super) fn short(record: &[u8], at: usize) -> u32 {
+fn short(record: &[u8], at: usize) -> u32 {
     record
         .get(at..at + 2)
         .and_then(|short| short.try_into().ok())

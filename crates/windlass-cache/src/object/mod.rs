@@ -1,16 +1,19 @@
 //! An object of the cluster: its JSON, and an index over its metadata.
 
 mod assembler;
+mod base;
+mod bases;
 mod content;
 mod dictionary;
+mod difference;
 mod error;
 mod layout;
 mod owner;
 mod path;
 mod problem;
-mod shaped;
 
 pub(crate) use self::assembler::Assembler;
+use self::base::Base;
 pub use self::{dictionary::Dictionary, error::DecodeError, owner::OwnerReference};
 
 use std::{any::type_name, borrow::Cow, fmt, sync::Arc};
@@ -19,10 +22,7 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use triomphe::ThinArc;
 
-use self::{
-    layout::{Form, Plain, Span},
-    shaped::Shaped,
-};
+use self::layout::{Form, Layout};
 use crate::{
     ObjectKey,
     scan::{Field, ScanError, ScanOptions, Scanner},
@@ -30,7 +30,7 @@ use crate::{
 
 /// An object as JSON, without the fields that the cache drops, and an index over its metadata.
 ///
-/// It is immutable. It is one allocation, plus a shape or dictionary that it may share with other objects of its kind; a clone
+/// It is immutable. It is one allocation, plus a base or dictionary that it may share with other objects of its kind; a clone
 /// increments a reference count. It is decoded only on request.
 ///
 /// ```
@@ -85,10 +85,7 @@ impl RawObject {
 
     /// Returns `metadata.generation`; zero if the object has none.
     pub fn generation(&self) -> i64 {
-        match self.parts() {
-            Parts::Plain(plain) => plain.generation(),
-            Parts::Shaped(shaped) => shaped.generation(),
-        }
+        self.layout().generation()
     }
 
     /// Returns `metadata.creationTimestamp` as text. RFC 3339 timestamps of the API server are ordered as text.
@@ -113,7 +110,7 @@ impl RawObject {
 
     /// Returns the annotations in the order of the JSON. They are not indexed: each call parses them.
     pub fn annotations(&self) -> Vec<(String, String)> {
-        let span = self.annotation_span();
+        let span = self.layout().annotations();
         if span.length == 0 {
             return Vec::new();
         }
@@ -127,8 +124,8 @@ impl RawObject {
 
     /// Returns the owner references.
     pub fn owner_references(&self) -> impl Iterator<Item = OwnerReference<'_>> {
-        let parts = self.parts();
-        (0..parts.owners()).map(move |number| OwnerReference::read(&parts, number))
+        let layout = self.layout();
+        (0..layout.owners()).map(move |number| OwnerReference::read(layout, number))
     }
 
     /// Returns the owner reference whose `controller` is true.
@@ -138,22 +135,23 @@ impl RawObject {
 
     /// Returns the finalizers.
     pub fn finalizers(&self) -> impl Iterator<Item = &str> {
-        let parts = self.parts();
-        (0..parts.finalizers()).map(move |number| text(parts.finalizer(number)))
+        let layout = self.layout();
+        (0..layout.finalizers()).map(move |number| text(layout.finalizer(number)))
     }
 
-    /// Returns the JSON, without the fields that the cache drops. It is borrowed unless the object is compressed or has a shape.
+    /// Returns the JSON, without the fields that the cache drops. It is borrowed unless the object is compressed or has a base.
     pub fn json(&self) -> Cow<'_, [u8]> {
-        match (self.form(), self.parts()) {
-            (_, Parts::Shaped(shaped)) => Cow::Owned(shaped.json()),
-            (Form::Compressed(dictionary), Parts::Plain(plain)) => {
-                Cow::Owned(dictionary.decompress(plain.json(), plain.json_length()))
+        let layout = self.layout();
+        match self.form() {
+            Form::Plain => Cow::Borrowed(layout.json()),
+            Form::Compressed(dictionary) => {
+                Cow::Owned(dictionary.decompress(layout.json(), layout.json_length()))
             }
-            (_, Parts::Plain(plain)) => Cow::Borrowed(plain.json()),
+            Form::Based(base) => Cow::Owned(difference::expand(layout, self.slice(), base)),
         }
     }
 
-    /// Returns the JSON as shared bytes, without a copy unless the object is compressed or has a shape.
+    /// Returns the JSON as shared bytes, without a copy unless the object is compressed or has a base.
     pub fn json_bytes(&self) -> Bytes {
         match self.json() {
             Cow::Borrowed(_) => Bytes::from_owner(Json(self.clone())),
@@ -163,10 +161,7 @@ impl RawObject {
 
     /// Returns the length of the uncompressed JSON in bytes.
     pub fn json_length(&self) -> usize {
-        match self.parts() {
-            Parts::Plain(plain) => plain.json_length(),
-            Parts::Shaped(shaped) => shaped.json_length(),
-        }
+        self.layout().json_length()
     }
 
     /// Decodes the object.
@@ -199,7 +194,7 @@ impl RawObject {
         json == other || content::have_same_members(&json, &other)
     }
 
-    /// Returns the bytes of memory that the object takes, without a shared shape or dictionary.
+    /// Returns the bytes of memory that the object takes, without a shared base or dictionary.
     pub fn memory(&self) -> usize {
         size_of::<Form>() + 2 * size_of::<usize>() + self.slice().len()
     }
@@ -209,9 +204,16 @@ impl RawObject {
         matches!(self.form(), Form::Compressed(_))
     }
 
-    /// Returns whether the object shares a shape with others, so that only its own values are stored.
-    pub fn is_shaped(&self) -> bool {
-        matches!(self.form(), Form::Shaped(_))
+    /// Returns whether the object shares a base with others, so that only its differences from the base are stored.
+    pub fn has_base(&self) -> bool {
+        self.base().is_some()
+    }
+
+    fn base(&self) -> Option<&Arc<Base>> {
+        match self.form() {
+            Form::Based(base) => Some(base),
+            Form::Plain | Form::Compressed(_) => None,
+        }
     }
 
     /// Returns whether the object has this key. The namespace is empty for a cluster-scoped object.
@@ -236,13 +238,13 @@ impl RawObject {
     }
 
     pub(crate) fn label_bytes(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        let parts = self.parts();
-        (0..parts.labels()).map(move |number| parts.label(number))
+        let layout = self.layout();
+        (0..layout.labels()).map(move |number| layout.label(number))
     }
 
     pub(crate) fn owner_uids(&self) -> impl Iterator<Item = &[u8]> {
-        let parts = self.parts();
-        (0..parts.owners()).map(move |number| parts.owner_uid(number))
+        let layout = self.layout();
+        (0..layout.owners()).map(move |number| layout.text(layout.owner(number).uid))
     }
 
     /// Returns the address of the object, which no other live object has.
@@ -258,91 +260,23 @@ impl RawObject {
         &self.0.slice
     }
 
-    fn parts(&self) -> Parts<'_> {
-        match self.form() {
-            Form::Plain | Form::Compressed(_) => Parts::Plain(Plain::new(self.slice())),
-            Form::Shaped(shape) => Parts::Shaped(Shaped::new(shape, self.slice())),
-        }
+    fn layout(&self) -> Layout<'_> {
+        Layout::new(self.slice(), self.base().map_or(&[], |base| base.text()))
     }
 
     #[inline]
     fn field(&self, field: Field) -> &[u8] {
-        match self.parts() {
-            Parts::Plain(plain) => plain.field(field),
-            Parts::Shaped(shaped) => shaped.field(field),
-        }
+        self.layout().field(field)
     }
 
     fn text(&self, field: Field) -> &str {
         text(self.field(field))
-    }
-
-    /// Returns the range of the annotations in the JSON.
-    fn annotation_span(&self) -> Span {
-        match self.parts() {
-            Parts::Plain(plain) => plain.annotations(),
-            Parts::Shaped(shaped) => {
-                let range = shaped.annotations().unwrap_or_default();
-                Span { offset: range.start as u32, length: range.len() as u32 }
-            }
-        }
     }
 }
 
 /// Returns bytes as text. The scan has checked that they are UTF-8.
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
-}
-
-/// A view of an object's bytes according to its form.
-#[derive(Clone, Copy)]
-enum Parts<'a> {
-    Plain(Plain<'a>),
-    Shaped(Shaped<'a>),
-}
-
-impl<'a> Parts<'a> {
-    fn labels(&self) -> usize {
-        match self {
-            Self::Plain(plain) => plain.labels(),
-            Self::Shaped(shaped) => shaped.labels(),
-        }
-    }
-
-    fn label(&self, number: usize) -> (&'a [u8], &'a [u8]) {
-        match self {
-            Self::Plain(plain) => plain.label(number),
-            Self::Shaped(shaped) => shaped.label(number),
-        }
-    }
-
-    fn owners(&self) -> usize {
-        match self {
-            Self::Plain(plain) => plain.owners(),
-            Self::Shaped(shaped) => shaped.owners().len(),
-        }
-    }
-
-    fn owner_uid(&self, number: usize) -> &'a [u8] {
-        match self {
-            Self::Plain(plain) => plain.text(plain.owner(number).uid),
-            Self::Shaped(shaped) => shaped.optional(shaped.owners()[number].uid),
-        }
-    }
-
-    fn finalizers(&self) -> usize {
-        match self {
-            Self::Plain(plain) => plain.finalizers(),
-            Self::Shaped(shaped) => shaped.finalizers().len(),
-        }
-    }
-
-    fn finalizer(&self, number: usize) -> &'a [u8] {
-        match self {
-            Self::Plain(plain) => plain.finalizer(number),
-            Self::Shaped(shaped) => shaped.value(shaped.finalizers()[number]),
-        }
-    }
 }
 
 impl fmt::Debug for RawObject {
@@ -357,6 +291,6 @@ struct Json(RawObject);
 
 impl AsRef<[u8]> for Json {
     fn as_ref(&self) -> &[u8] {
-        Plain::new(self.0.slice()).json()
+        self.0.layout().json()
     }
 }

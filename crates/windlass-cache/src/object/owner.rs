@@ -1,6 +1,6 @@
 //! Owner references.
 
-use super::{Parts, text};
+use super::{layout::Layout, text};
 
 /// An entry of `metadata.ownerReferences`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,30 +20,15 @@ pub struct OwnerReference<'a> {
 }
 
 impl<'a> OwnerReference<'a> {
-    pub(super) fn read(parts: &Parts<'a>, number: usize) -> Self {
-        match parts {
-            Parts::Plain(plain) => {
-                let owner = plain.owner(number);
-                Self {
-                    api_version: text(plain.text(owner.api_version)),
-                    kind: text(plain.text(owner.kind)),
-                    name: text(plain.text(owner.name)),
-                    uid: text(plain.text(owner.uid)),
-                    controller: owner.controller,
-                    block_owner_deletion: owner.block_owner_deletion,
-                }
-            }
-            Parts::Shaped(shaped) => {
-                let owner = shaped.owners()[number];
-                Self {
-                    api_version: text(shaped.optional(owner.api_version)),
-                    kind: text(shaped.optional(owner.kind)),
-                    name: text(shaped.optional(owner.name)),
-                    uid: text(shaped.optional(owner.uid)),
-                    controller: shaped.is_true(owner.controller),
-                    block_owner_deletion: shaped.is_true(owner.block_owner_deletion),
-                }
-            }
+    pub(super) fn read(object: Layout<'a>, number: usize) -> Self {
+        let owner = object.owner(number);
+        Self {
+            api_version: text(object.text(owner.api_version)),
+            kind: text(object.text(owner.kind)),
+            name: text(object.text(owner.name)),
+            uid: text(object.text(owner.uid)),
+            controller: owner.controller,
+            block_owner_deletion: owner.block_owner_deletion,
         }
     }
 

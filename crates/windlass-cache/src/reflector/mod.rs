@@ -80,8 +80,8 @@ pub trait Sink {
     fn progress(&mut self, resource_version: &str);
     /// A notice for operators.
     fn notice(&mut self, notice: Notice);
-    /// The bytes of the shapes that the objects of this watch share.
-    fn shapes_memory(&mut self, bytes: usize) {
+    /// The bytes of the text that the objects of this watch share.
+    fn shared_memory(&mut self, bytes: usize) {
         let _ = bytes;
     }
 }

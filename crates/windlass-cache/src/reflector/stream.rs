@@ -82,7 +82,7 @@ impl Reflector {
                 self.pass_items(now, framer, sink)
             }
         };
-        sink.shapes_memory(self.scanner.shapes_memory());
+        sink.shared_memory(self.scanner.shared_memory());
         if let Flow::Continue = flow {
             self.request = RequestState::Streaming { until: self.deadline(now, &stream), stream, since };
         }

@@ -99,14 +99,6 @@ impl<'a> Cursor<'a> {
         self.content()
     }
 
-    /// Reads the content of a string whose opening quote has been read. The cursor stops at the closing quote.
-    #[inline(always)]
-    pub(super) fn text(&mut self) -> Result<Token, ScanError> {
-        let token = self.content()?;
-        self.at = token.end;
-        Ok(token)
-    }
-
     /// Reads a string whose opening quote has been read.
     #[inline(always)]
     fn content(&mut self) -> Result<Token, ScanError> {

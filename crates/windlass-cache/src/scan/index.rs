@@ -1,13 +1,6 @@
 //! The result of scanning one object.
 
-use std::sync::Arc;
-
-use super::{
-    ScanError,
-    cursor::Token,
-    shape::{Own, Shape},
-    text::unescape,
-};
+use super::{ScanError, cursor::Token, text::unescape};
 
 /// The range of a text in the scanned bytes or in the unescaped texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,9 +21,6 @@ pub(crate) enum Field {
     Deletion,
 }
 
-pub(crate) const FIELDS: [Field; 6] =
-    [Field::Name, Field::Namespace, Field::Uid, Field::ResourceVersion, Field::Creation, Field::Deletion];
-
 /// An owner reference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Owner {
@@ -39,9 +29,7 @@ pub(crate) struct Owner {
     pub(crate) name: Text,
     pub(crate) uid: Text,
     pub(crate) controller: bool,
-    pub(crate) controller_at: Option<Text>,
     pub(crate) block_owner_deletion: bool,
-    pub(crate) block_owner_deletion_at: Option<Text>,
 }
 
 /// The result of scanning one object. It is reused for the next object.
@@ -55,7 +43,6 @@ pub(crate) struct Index {
     /// By [`Field`].
     pub(crate) texts: [Option<Text>; 6],
     pub(crate) generation: i64,
-    pub(crate) generation_at: Option<Text>,
     pub(crate) annotations: Option<Text>,
     pub(crate) labels: Vec<(Text, Text)>,
     pub(crate) owners: Vec<Owner>,
@@ -64,18 +51,12 @@ pub(crate) struct Index {
     pub(crate) cuts: Vec<(u32, u32)>,
     /// Texts whose escapes have been replaced.
     pub(crate) unescaped: Vec<u8>,
-    /// The shape of the object, if it has a known one. Then labels, owners, finalizers and annotations are not listed here: the
-    /// shape says in which holes they are.
-    pub(crate) shape: Option<Arc<Shape>>,
-    /// The values that are not the usual ones of the shape, sorted by hole.
-    pub(crate) own: Vec<Own>,
 }
 
 impl Index {
     pub(super) fn clear(&mut self) {
         self.clear_metadata();
         self.has_type = false;
-        self.shape = None;
         self.cuts.clear();
         self.unescaped.clear();
     }
@@ -85,15 +66,20 @@ impl Index {
         self.texts = [None; 6];
         self.annotations = None;
         self.generation = 0;
-        self.generation_at = None;
         self.labels.clear();
         self.owners.clear();
         self.finalizers.clear();
     }
 
     /// Records a string. If it has escapes, its unescaped text is stored.
+    ///
+    /// # Errors
+    /// The string is longer than an index can say.
     #[inline(always)]
     pub(super) fn keep(&mut self, bytes: &[u8], token: Token) -> Result<Text, ScanError> {
+        if token.end - token.start > usize::from(u16::MAX) {
+            return Err(ScanError::field("a text of metadata", "shorter than 65,536 bytes"));
+        }
         if token.escaped { self.keep_unescaped(bytes, token) } else { Ok(Text::at(token.start, token.end)) }
     }
 

@@ -4,7 +4,7 @@
 //! with portable code otherwise. Fields that the cache drops (`managedFields` by default, and those of a [`Transform`]) are
 //! recorded as cuts and never copied.
 //!
-//! Objects of one kind ([`ScanOptions::one_kind`]) are first compared with the shapes of earlier objects.
+//! Objects of one kind ([`ScanOptions::one_kind`]) are stored as differences from earlier objects.
 //!
 //! Indexed values equal those of `serde_json`: any white space, any escape, the last of duplicate keys. Skipped values are
 //! checked for balanced brackets and for UTF-8; the rest of their syntax is checked when the object is decoded.
@@ -17,7 +17,6 @@ mod kernel;
 mod object;
 mod path;
 mod scalar;
-mod shape;
 mod skip;
 mod text;
 mod transform;
@@ -39,12 +38,11 @@ pub use self::{
     transform::{FieldPath, FieldPathError, Transform, TransformError},
 };
 pub(crate) use self::{
-    index::{FIELDS, Field, Index, Text},
-    shape::{HoleId, Own, OwnerHoles, Place, Shape, integer},
+    index::{Field, Index, Text},
     skip::Skip,
 };
 
-use self::{cursor::Cursor, object::ObjectScan, shape::Shapes};
+use self::{cursor::Cursor, object::ObjectScan};
 use crate::{ObjectKey, RawObject, object::Assembler};
 
 /// The options of a scan: which parts of an object are kept.
@@ -58,7 +56,7 @@ pub struct ScanOptions {
     pub metadata_only: bool,
     /// `apiVersion` and `kind` for objects that lack them, as the items of a typed list do.
     pub type_meta: Option<(String, String)>,
-    /// All objects are of one kind, so that a shape that they have in common is stored once. Default: false.
+    /// All objects are of one kind, so that the text that they have in common is stored once. Default: false.
     pub one_kind: bool,
     /// The maximum size of an object in bytes, at most 1 GiB. Larger ones are rejected. Default: 64 MiB.
     pub max_object_size: usize,
@@ -86,7 +84,6 @@ pub struct Scanner {
     index: Index,
     has_controls: bool,
     assembler: Assembler,
-    shapes: Option<Shapes>,
 }
 
 impl Scanner {
@@ -102,14 +99,13 @@ impl Scanner {
             max_object_size: options.max_object_size.min(1 << 30),
             index: Index::default(),
             has_controls: false,
-            assembler: Assembler::new(options.type_meta.as_ref()),
-            shapes: options.one_kind.then(Shapes::default),
+            assembler: Assembler::new(options.type_meta.as_ref(), options.one_kind),
         }
     }
 
-    /// Returns the bytes of the shapes of the objects so far.
-    pub(crate) fn shapes_memory(&self) -> usize {
-        self.shapes.as_ref().map_or(0, Shapes::memory)
+    /// Returns the bytes of the text that the objects so far share.
+    pub(crate) fn shared_memory(&self) -> usize {
+        self.assembler.bases_memory()
     }
 
     /// Scans the object at the start of `bytes`. Bytes after it are not read.
@@ -150,8 +146,6 @@ impl Scanner {
             index: &mut self.index,
             transform: &self.transform,
             metadata_only: self.metadata_only,
-            shapes: self.shapes.as_mut(),
-            type_members: self.assembler.type_members(),
         };
         let limit = self.max_object_size;
         let found = match scan(&mut object) {
@@ -253,7 +247,7 @@ impl<'a> Scanned<'a> {
         self.source.get(self.index.start as usize..self.index.end as usize).unwrap_or_default()
     }
 
-    /// Returns the value of an annotation of an object without a shape. Bookmarks have no name and therefore no shape.
+    /// Returns the value of an annotation.
     pub(crate) fn annotation(&self, key: &str) -> Option<String> {
         let annotations = self.index.text(self.source, self.index.annotations?);
         string_map(annotations).into_iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
@@ -264,10 +258,15 @@ impl<'a> Scanned<'a> {
     /// # Errors
     /// The object has no name.
     pub fn to_object(self) -> Result<RawObject, ScanError> {
+        self.into_successor(None)
+    }
+
+    /// As [`Self::to_object`], for an object that replaces `old`, which it probably resembles.
+    pub(crate) fn into_successor(self, old: Option<&RawObject>) -> Result<RawObject, ScanError> {
         if self.name_bytes().is_none() {
             return Err(ScanError::field("metadata.name", "set"));
         }
-        Ok(self.assembler.assemble(self.source, self.index))
+        Ok(self.assembler.assemble(self.source, self.index, old))
     }
 
     fn text(&self, field: Field) -> Option<&'a str> {

@@ -6,7 +6,6 @@ use super::{
     ScanError,
     cursor::{Cursor, Token},
     index::{Field, Index, Owner, Text},
-    shape::{Shapes, integer},
     text::unescape,
     transform::{NodeId, ROOT, Transform},
 };
@@ -17,9 +16,6 @@ pub(super) struct ObjectScan<'a, 'i> {
     pub(super) index: &'i mut Index,
     pub(super) transform: &'i Transform,
     pub(super) metadata_only: bool,
-    /// The shapes of earlier objects, if all are of one kind.
-    pub(super) shapes: Option<&'i mut Shapes>,
-    pub(super) type_members: &'i [u8],
 }
 
 impl<'a> ObjectScan<'a, '_> {
@@ -28,17 +24,6 @@ impl<'a> ObjectScan<'a, '_> {
         if self.cursor.peek()? != b'{' {
             return self.reject("the object", "an object");
         }
-        let Some(shapes) = self.shapes.take() else { return self.tokens() };
-        if !shapes.recognise(&mut self.cursor, self.index) {
-            self.tokens()?;
-            shapes.learn(self.cursor.bytes, self.index, self.type_members);
-        }
-        self.shapes = Some(shapes);
-        Ok(())
-    }
-
-    /// Scans the object token by token.
-    fn tokens(&mut self) -> Result<(), ScanError> {
         let (mut api_version, mut kind) = (false, false);
         self.index.start = self.cursor.at as u32;
         self.members(|scan, key| {
@@ -172,8 +157,7 @@ impl<'a> ObjectScan<'a, '_> {
                     scan.index.texts[Field::Namespace as usize] = scan.text("metadata.namespace")?;
                 }
                 b"generation" => {
-                    (scan.index.generation, scan.index.generation_at) =
-                        scan.integer("metadata.generation")?;
+                    scan.index.generation = scan.integer("metadata.generation")?;
                 }
                 b"finalizers" => scan.finalizers()?,
                 b"annotations" => return scan.annotations(inner),
@@ -217,9 +201,6 @@ impl<'a> ObjectScan<'a, '_> {
         self.members(|scan, key| {
             let key = scan.index.keep(scan.cursor.bytes, key)?;
             let value = scan.text("a label's value")?.unwrap_or_default();
-            if key.length.max(value.length) > u32::from(u16::MAX) {
-                return Err(ScanError::field("a label", "shorter than 65,536 bytes"));
-            }
             let (bytes, index) = (scan.cursor.bytes, &mut *scan.index);
             let same = |other: &(Text, Text)| {
                 other.0.length == key.length && index.text(bytes, other.0) == index.text(bytes, key)
@@ -265,12 +246,10 @@ impl<'a> ObjectScan<'a, '_> {
                 b"name" => owner.name = scan.text("an ownerReference's name")?.unwrap_or_default(),
                 b"uid" => owner.uid = scan.text("an ownerReference's uid")?.unwrap_or_default(),
                 b"controller" => {
-                    (owner.controller, owner.controller_at) =
-                        scan.boolean("an ownerReference's controller")?;
+                    owner.controller = scan.boolean("an ownerReference's controller")?;
                 }
                 b"blockOwnerDeletion" => {
-                    (owner.block_owner_deletion, owner.block_owner_deletion_at) =
-                        scan.boolean("an ownerReference's blockOwnerDeletion")?;
+                    owner.block_owner_deletion = scan.boolean("an ownerReference's blockOwnerDeletion")?;
                 }
                 _ => scan.cursor.skip_value()?,
             }
@@ -309,31 +288,26 @@ impl<'a> ObjectScan<'a, '_> {
         }
     }
 
-    /// Reads an integer or null, which counts as zero. Returns the location of the integer, too.
-    fn integer(&mut self, field: &'static str) -> Result<(i64, Option<Text>), ScanError> {
+    /// Reads an integer or null, which counts as zero.
+    fn integer(&mut self, field: &'static str) -> Result<i64, ScanError> {
         if self.cursor.eat_null()? {
-            return Ok((0, None));
+            return Ok(0);
         }
         if !matches!(self.cursor.peek()?, b'-' | b'0'..=b'9') {
-            return self.reject(field, "an integer").map(|()| (0, None));
+            return self.reject(field, "an integer").map(|()| 0);
         }
-        let start = self.cursor.at;
         let digits = self.cursor.number()?;
-        let number = integer(digits).ok_or(ScanError::field(field, "a 64-bit integer"))?;
-        Ok((number, Some(Text::at(start, self.cursor.at))))
+        integer(digits).ok_or(ScanError::field(field, "a 64-bit integer"))
     }
 
-    /// Reads a boolean or null, which counts as false. Returns the location of the boolean, too.
-    fn boolean(&mut self, field: &'static str) -> Result<(bool, Option<Text>), ScanError> {
-        let first = self.cursor.peek()?;
-        let start = self.cursor.at;
-        match first {
-            b't' => self.cursor.literal(b"true")?,
-            b'f' => self.cursor.literal(b"false")?,
-            b'n' => return self.cursor.literal(b"null").map(|()| (false, None)),
-            _ => return self.reject(field, "a boolean").map(|()| (false, None)),
+    /// Reads a boolean or null, which counts as false.
+    fn boolean(&mut self, field: &'static str) -> Result<bool, ScanError> {
+        match self.cursor.peek()? {
+            b't' => self.cursor.literal(b"true").map(|()| true),
+            b'f' => self.cursor.literal(b"false").map(|()| false),
+            b'n' => self.cursor.literal(b"null").map(|()| false),
+            _ => self.reject(field, "a boolean").map(|()| false),
         }
-        Ok((first == b't', Some(Text::at(start, self.cursor.at))))
     }
 
     fn not_an_object(&mut self, field: &'static str) -> Result<(), ScanError> {
@@ -352,4 +326,9 @@ impl<'a> ObjectScan<'a, '_> {
         let content = &self.cursor.bytes[key.start..key.end];
         if key.escaped { unescape(content, key.start) } else { Ok(Cow::Borrowed(content)) }
     }
+}
+
+/// Returns an integer. JSON has a negative zero, integers have not.
+fn integer(digits: &[u8]) -> Option<i64> {
+    std::str::from_utf8(digits).ok().filter(|digits| *digits != "-0")?.parse().ok()
 }

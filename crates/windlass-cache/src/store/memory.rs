@@ -12,11 +12,10 @@ use crate::Dictionary;
 /// How the objects of a kind are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
-    /// As JSON that a read decodes. The shape that objects of the kind have in common (members and usual values) is stored
-    /// once. The default.
+    /// As JSON that a read decodes. The text that objects of the kind have in common is stored once. The default.
     #[default]
     Raw,
-    /// As [`Self::Raw`], but objects that share no shape are compressed with a dictionary that is trained on the kind. They
+    /// As [`Self::Raw`], but objects that share no text are compressed with a dictionary that is trained on the kind. They
     /// take about a fifth of the memory; each read takes some microseconds more.
     Compressed,
 }
@@ -25,12 +24,12 @@ pub enum Tier {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryUse {
-    /// The objects, without their shapes.
+    /// The objects, without the text that they share.
     pub objects: usize,
     /// Tables and indexes.
     pub index: usize,
-    /// The shapes: text and usual values that objects of the kind share.
-    pub shapes: usize,
+    /// The text that objects of the kind share.
+    pub shared: usize,
     /// The compression dictionaries and their contexts.
     pub dictionaries: usize,
     /// The remembered decoded objects. An estimate.
@@ -40,8 +39,8 @@ pub struct MemoryUse {
 impl MemoryUse {
     /// Returns the sum of all parts.
     pub fn total(self) -> usize {
-        let Self { objects, index, shapes, dictionaries, decoded } = self;
-        objects + index + shapes + dictionaries + decoded
+        let Self { objects, index, shared, dictionaries, decoded } = self;
+        objects + index + shared + dictionaries + decoded
     }
 }
 
@@ -49,7 +48,7 @@ impl MemoryUse {
 #[derive(Debug, Default)]
 pub(super) struct Accounting {
     objects: AtomicUsize,
-    shapes: AtomicUsize,
+    shared: AtomicUsize,
     /// The dictionaries that an object may still use.
     dictionaries: Mutex<Vec<Weak<Dictionary>>>,
 }
@@ -59,8 +58,8 @@ impl Accounting {
         self.objects.store(bytes, Ordering::Relaxed);
     }
 
-    pub(super) fn set_shapes(&self, bytes: usize) {
-        self.shapes.store(bytes, Ordering::Relaxed);
+    pub(super) fn set_shared(&self, bytes: usize) {
+        self.shared.store(bytes, Ordering::Relaxed);
     }
 
     pub(super) fn add_dictionary(&self, dictionary: &Arc<Dictionary>) {
@@ -76,7 +75,7 @@ impl Accounting {
         MemoryUse {
             objects: self.objects.load(Ordering::Relaxed),
             index,
-            shapes: self.shapes.load(Ordering::Relaxed),
+            shared: self.shared.load(Ordering::Relaxed),
             dictionaries: dictionaries.map(|dictionary| dictionary.memory()).sum(),
             decoded,
         }

@@ -50,7 +50,7 @@ impl Default for Packer {
 
 impl Packer {
     pub(super) fn pack(&mut self, object: RawObject) -> RawObject {
-        if object.is_shaped() || object.is_compressed() {
+        if object.has_base() || object.is_compressed() {
             return object;
         }
         let (State::Trained(dictionary) | State::Packing(dictionary)) = &self.state else {

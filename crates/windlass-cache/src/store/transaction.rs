@@ -95,7 +95,7 @@ impl<'a> Transaction<'a> {
                 Staged::Upsert { object, initial } => {
                     let seen = ObjectRef::of(source, &object);
                     // Cannot fail: the object exists.
-                    let _ = self.upsert_now(seen, initial, || Ok(object.clone()));
+                    let _ = self.upsert_now(seen, initial, |_| Ok(object.clone()));
                 }
                 Staged::Remove { namespace, name, last } => {
                     self.remove_now(Some(&*namespace), &name, last);
@@ -131,7 +131,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Inserts or updates an object. An object with the uid, resource version and content of the stored object changes nothing.
+    /// Inserts or updates an object. `make` gets the stored object. An object with the uid, resource version and content of the stored object changes nothing.
     ///
     /// The resource version alone is not compared: after a change of a CRD's conversion, defaults or pruning, the server serves
     /// other content at the same resource version.
@@ -142,10 +142,10 @@ impl<'a> Transaction<'a> {
         &mut self,
         seen: ObjectRef<'_>,
         initial: bool,
-        make: impl FnOnce() -> Result<RawObject, ScanError>,
+        make: impl FnOnce(Option<&RawObject>) -> Result<RawObject, ScanError>,
     ) -> Result<(), ScanError> {
         if self.is_staged(seen.source) {
-            let object = make()?;
+            let object = make(None)?;
             self.writer.first_lists.push(seen.source, Staged::Upsert { object, initial });
             return Ok(());
         }
@@ -156,12 +156,12 @@ impl<'a> Transaction<'a> {
         &mut self,
         seen: ObjectRef<'_>,
         initial: bool,
-        make: impl FnOnce() -> Result<RawObject, ScanError>,
+        make: impl FnOnce(Option<&RawObject>) -> Result<RawObject, ScanError>,
     ) -> Result<(), ScanError> {
         let hash = name_hash(self.state.hasher(), seen.namespace, seen.name);
         let mark = self.writer.mark(seen.source);
         let Some(slot) = self.state.find(hash, seen.namespace, seen.name) else {
-            let object = self.writer.pack(make()?);
+            let object = self.writer.pack(make(None)?);
             let slot = self.writer.take_slot(self.state.slots());
             self.writer.marks[slot as usize] = mark;
             self.insert(hash, slot, &object);
@@ -175,7 +175,7 @@ impl<'a> Transaction<'a> {
         let same_version = same_uid
             && !seen.resource_version.is_empty()
             && old.resource_version_bytes() == seen.resource_version;
-        let new = make()?;
+        let new = make(Some(old))?;
         if same_version && old.has_same_content(&new) {
             return Ok(());
         }

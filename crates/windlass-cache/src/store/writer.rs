@@ -132,10 +132,10 @@ impl Writer {
         std::mem::take(&mut self.state.index_panics)
     }
 
-    /// Sets the bytes of the shapes that the objects share, for [`Store::memory`](crate::Store::memory). The scanners own the
-    /// shapes.
-    pub fn set_shapes_memory(&mut self, bytes: usize) {
-        self.inner.accounting.set_shapes(bytes);
+    /// Sets the bytes of the text that the objects share, for [`Store::memory`](crate::Store::memory). The scanners own the
+    /// text.
+    pub fn set_shared_memory(&mut self, bytes: usize) {
+        self.inner.accounting.set_shared(bytes);
     }
 
     /// Adds a named index over all objects. Returns `false`, and changes nothing, if an index has that name already.

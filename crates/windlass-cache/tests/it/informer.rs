@@ -441,9 +441,9 @@ fn list_of_kind(informer: &InformerCore, source: u16, items: &[String]) {
 
 #[tokio::test]
 #[cfg_attr(miri, ignore = "ten megabytes of JSON take too long")]
-async fn the_memory_of_shapes_is_counted_for_each_watch() {
+async fn the_memory_of_shared_text_is_counted_for_each_watch() {
     let informer = InformerCore::new(InformerOptions { sources: 2, ..InformerOptions::default() });
-    let text = "x".repeat(50_000);
+    let text = "x".repeat(40_000);
     let items = |namespace: &str| {
         let item = |number| {
             format!(
@@ -453,12 +453,12 @@ async fn the_memory_of_shapes_is_counted_for_each_watch() {
         (0..100).map(item).collect::<Vec<_>>()
     };
     list_of_kind(&informer, 0, &items("n0"));
-    let one = informer.metrics().shape_bytes;
-    assert!(one > 50_000, "{one}");
+    let one = informer.metrics().shared_bytes;
+    assert!(one > 40_000, "{one}");
     let memory = informer.store().memory();
     assert!(memory.objects < 200_000, "the text is shared: {memory:?}");
     list_of_kind(&informer, 1, &items("n1"));
-    assert_eq!(informer.metrics().shape_bytes, 2 * one);
+    assert_eq!(informer.metrics().shared_bytes, 2 * one);
     assert!(informer.store().memory().total() > 2 * one);
 }
 

@@ -261,7 +261,7 @@ impl Bench {
 fn put(transaction: &mut Transaction<'_>, model: &mut BTreeMap<Key, Thing>, thing: &Thing) {
     let object = RawObject::from_json(thing.json().as_bytes()).expect("an object");
     let seen = ObjectRef::of(source(thing.namespace), &object);
-    transaction.upsert(seen, false, || Ok(object.clone())).expect("an object");
+    transaction.upsert(seen, false, |_| Ok(object.clone())).expect("an object");
     model.insert(thing.key(), thing.clone());
 }
 
@@ -295,7 +295,7 @@ fn the_compressed_tier_takes_less_memory() {
             let object = RawObject::from_json(json.as_bytes()).expect("an object");
             bench.writer.write(|transaction| {
                 let seen = ObjectRef::of(SourceId(0), &object);
-                transaction.upsert(seen, true, || Ok(object.clone())).expect("an object");
+                transaction.upsert(seen, true, |_| Ok(object.clone())).expect("an object");
             });
         }
     }

@@ -67,7 +67,7 @@ impl Collector for CacheMetrics {
                 let parts = [
                     ("objects", metrics.object_bytes),
                     ("index", metrics.index_bytes),
-                    ("shapes", metrics.shape_bytes),
+                    ("shared", metrics.shared_bytes),
                     ("dictionaries", metrics.dictionary_bytes),
                     ("decoded", metrics.decoded_bytes),
                     ("backlog", metrics.backlog_bytes),

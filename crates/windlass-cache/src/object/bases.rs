@@ -1,0 +1,203 @@
+//! The bases of a watch: which objects become bases, and with which base an object is stored.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use memchr::{memchr_iter, memmem};
+use smallvec::SmallVec;
+use triomphe::ThinArc;
+
+use super::{
+    Base, RawObject,
+    base::MAX_LENGTH,
+    difference::Difference,
+    layout::{Form, Layout},
+};
+
+/// The bases of the objects of a watch.
+///
+/// An object that resembles no base becomes a base, as long as the bases have saved more memory than they take. Bases that no object uses
+/// are forgotten. A Secret never becomes a base, because a base outlives the object that it was learned from.
+#[derive(Debug)]
+pub(super) struct Bases {
+    all: Vec<Arc<Base>>,
+    /// The bases that have a feature, by their numbers.
+    by_feature: HashMap<u64, Numbers, foldhash::fast::RandomState>,
+    /// The base of the last object.
+    last: Option<Arc<Base>>,
+    /// The bytes of all bases.
+    memory: usize,
+    /// The bytes that bases may take besides.
+    credit: usize,
+    /// The objects until unused bases are forgotten.
+    until_forgetting: usize,
+    difference: Difference,
+    best: Best,
+}
+
+type Numbers = SmallVec<[u16; 4]>;
+
+/// The smallest form of an object so far.
+#[derive(Debug, Default)]
+struct Best {
+    bytes: Vec<u8>,
+    base: Option<Arc<Base>>,
+}
+
+/// The bytes that bases may take before they have saved any.
+const FIRST_CREDIT: usize = 256 << 10;
+const MAX_CREDIT: usize = 16 << 20;
+/// An object that is stored as JSON adds this part of its length to the credit, so that a kind that becomes regular is learned again.
+const CREDIT_OF_JSON: usize = 32;
+/// Smaller objects have no base: their index is as large.
+const SHORTEST: usize = 128;
+/// A feature that more bases have tells nothing.
+const COMMON: usize = 16;
+/// The similar bases that are tried.
+const TRIED: usize = 2;
+const FORGET_EVERY: usize = 16 << 10;
+/// One in so many changes of an object with a poor base looks for a better one.
+const RETRY: usize = 8;
+
+impl Default for Bases {
+    fn default() -> Self {
+        Self {
+            all: Vec::new(),
+            by_feature: HashMap::default(),
+            last: None,
+            memory: 0,
+            credit: FIRST_CREDIT,
+            until_forgetting: FORGET_EVERY,
+            difference: Difference::default(),
+            best: Best::default(),
+        }
+    }
+}
+
+impl Bases {
+    /// Returns the bytes of memory of the bases.
+    pub(super) fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// Stores an object as the difference from a base. `stored` are the bytes of the object as JSON with an index, and `old` is the object that
+    /// it replaces. Returns `None` if the object resembles no base.
+    pub(super) fn store(&mut self, stored: &[u8], old: Option<&RawObject>) -> Option<RawObject> {
+        let object = Layout::new(stored, &[]);
+        let length = object.json_length();
+        if !(SHORTEST..=MAX_LENGTH).contains(&length) {
+            return None;
+        }
+        self.until_forgetting -= 1;
+        if self.until_forgetting == 0 {
+            self.forget();
+        }
+        self.best.base = None;
+        let old = old.and_then(RawObject::base);
+        let is_new = old.is_none();
+        let search = is_new || self.until_forgetting.is_multiple_of(RETRY);
+        let (good, poor) = (length / 16 * 5, length / 4 * 3);
+        if let Some(base) = old.or(self.last.as_ref()).cloned() {
+            self.attempt(object, &base, if search { good } else { poor });
+        }
+        if search && self.best.base.is_none() {
+            for base in self.similar(object.json()) {
+                let limit = self.best.base.as_ref().map_or(poor, |_| self.best.bytes.len());
+                self.attempt(object, &base, limit);
+            }
+            if self.best.base.is_none() || self.best.bytes.len() > good {
+                self.learn(object);
+            }
+        }
+        let Some(base) = self.best.base.take() else {
+            self.earn(length / CREDIT_OF_JSON);
+            return None;
+        };
+        self.earn(stored.len() - self.best.bytes.len());
+        let raw = ThinArc::from_header_and_slice(Form::Based(base.clone()), &self.best.bytes);
+        self.last = Some(base);
+        Some(RawObject(raw))
+    }
+
+    fn earn(&mut self, bytes: usize) {
+        self.credit = (self.credit + bytes).min(MAX_CREDIT);
+    }
+
+    fn attempt(&mut self, object: Layout<'_>, base: &Arc<Base>, limit: usize) {
+        let Some(bytes) = self.difference.encode(object, base, limit) else { return };
+        if self.best.base.is_none() || bytes.len() < self.best.bytes.len() {
+            self.best.bytes.clear();
+            self.best.bytes.extend_from_slice(bytes);
+            self.best.base = Some(base.clone());
+        }
+    }
+
+    /// Returns the bases with the most features of a text.
+    fn similar(&self, text: &[u8]) -> SmallVec<[Arc<Base>; TRIED]> {
+        let mut votes: SmallVec<[(u16, u16); 32]> = SmallVec::new();
+        for feature in features(text) {
+            let Some(numbers) = self.by_feature.get(&feature).filter(|numbers| numbers.len() < COMMON) else {
+                continue;
+            };
+            for &number in numbers {
+                match votes.iter_mut().find(|(other, _)| *other == number) {
+                    Some((_, count)) => *count += 1,
+                    None => votes.push((number, 1)),
+                }
+            }
+        }
+        votes.sort_unstable_by_key(|&(number, count)| (u16::MAX - count, number));
+        votes.iter().take(TRIED).map(|&(number, _)| self.all[usize::from(number)].clone()).collect()
+    }
+
+    /// Makes the object a base, if there is credit.
+    fn learn(&mut self, object: Layout<'_>) {
+        let text = object.json();
+        if self.credit < 2 * text.len()
+            || self.all.len() >= usize::from(u16::MAX)
+            || memmem::find(text, b"\"Secret\"").is_some()
+        {
+            return;
+        }
+        let Some(base) = Base::new(text).map(Arc::new) else { return };
+        self.credit = self.credit.saturating_sub(base.memory());
+        self.add(base.clone());
+        self.attempt(object, &base, text.len());
+    }
+
+    fn add(&mut self, base: Arc<Base>) {
+        self.memory += base.memory();
+        let number = self.all.len() as u16;
+        for feature in features(base.text()) {
+            let numbers = self.by_feature.entry(feature).or_default();
+            if numbers.len() < COMMON && numbers.last() != Some(&number) {
+                numbers.push(number);
+            }
+        }
+        self.all.push(base);
+    }
+
+    /// Forgets the bases that no object uses.
+    fn forget(&mut self) {
+        self.until_forgetting = FORGET_EVERY;
+        self.last = None;
+        let is_unused = |base: &Arc<Base>| Arc::strong_count(base) == 1;
+        if self.all.iter().any(is_unused) {
+            self.by_feature.clear();
+            self.memory = 0;
+            let used = std::mem::take(&mut self.all).into_iter().filter(|base| !is_unused(base));
+            used.for_each(|base| self.add(base));
+        }
+    }
+}
+
+/// Returns numbers for the texts at which objects begin. Half of the texts are left out.
+fn features(text: &[u8]) -> impl Iterator<Item = u64> {
+    let starts = memchr_iter(b'{', text).filter_map(|place| text[place..].first_chunk::<32>());
+    let numbers = starts.map(|start| {
+        start.as_chunks::<8>().0.iter().fold(0_u64, |number, &word| {
+            (number ^ u64::from_le_bytes(word)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(31)
+        })
+    });
+    numbers.filter(|number| number.is_multiple_of(2))
+}

@@ -1,0 +1,261 @@
+//! The differences between an object's JSON and the text of a base.
+//!
+//! The JSON is a sequence of texts of its own and of ranges that are copied from the base. The stored bytes are the own texts and, after
+//! them, three variable-length integers for each own text and the copy that follows: the length of the own text, the distance from
+//! the end of the last copy to the start of this copy in the base, and the length of the copy.
+//!
+//! An indexed text lies either in a single own text or in a single copy, so that a read of an indexed text is a slice.
+
+use memchr::{memchr, memchr_iter};
+
+use super::{
+    Base,
+    layout::{IN_BASE, Layout, Span},
+};
+
+/// Finds the differences between objects and bases, reusing its working memory.
+#[derive(Debug, Default)]
+pub(super) struct Difference {
+    /// The texts that the object does not share with the base; at the end the stored bytes.
+    own: Vec<u8>,
+    operations: Vec<u8>,
+    /// The spans of the indexed texts, in the order of [`Layout::texts`].
+    texts: Vec<Span>,
+    /// The numbers of the indexed texts, in the order of the JSON.
+    order: Vec<u16>,
+    /// The length of the own text since the last copy.
+    pending: usize,
+    /// A copy that may still grow.
+    copy: Match,
+    /// The end of the last written copy.
+    copied: usize,
+}
+
+/// A range of the base.
+#[derive(Clone, Copy, Debug, Default)]
+struct Match {
+    start: usize,
+    length: usize,
+}
+
+/// The places up to which the JSON has been compared with the base.
+struct Walk<'a> {
+    json: &'a [u8],
+    base: &'a Base,
+    at: usize,
+    in_base: usize,
+    /// The bytes before both places are equal.
+    synced: bool,
+    /// The most bytes that may differ.
+    limit: usize,
+}
+
+/// A shorter match after an own text costs more than it saves.
+const SHORTEST: usize = 4;
+/// The length of the texts that are compared where a value has ended.
+const ENOUGH: usize = 8;
+
+impl Difference {
+    /// Returns the stored bytes of an object. Returns `None` if they differ from the base in more than `limit` bytes, or if the JSON does not
+    /// contain an indexed text literally.
+    pub(super) fn encode(&mut self, object: Layout<'_>, base: &Base, limit: usize) -> Option<&[u8]> {
+        let json = object.json();
+        self.texts.clear();
+        self.texts.extend(object.texts());
+        if self.texts.iter().any(|text| text.range().end > json.len()) {
+            return None;
+        }
+        let texts = &self.texts;
+        self.order.clear();
+        self.order.extend((0..texts.len() as u16).filter(|&number| texts[usize::from(number)].length > 0));
+        self.order.sort_unstable_by_key(|&number| texts[usize::from(number)].offset);
+        (self.pending, self.copied, self.copy) = (0, 0, Match::default());
+        self.own.clear();
+        self.operations.clear();
+        let mut walk = Walk { json, base, at: 0, in_base: 0, synced: true, limit };
+        for place in 0..self.order.len() {
+            let number = usize::from(self.order[place]);
+            let span = self.texts[number];
+            if (span.offset as usize) < walk.at || self.own.len() > limit {
+                return None;
+            }
+            self.pass(&mut walk, span.offset as usize);
+            self.texts[number] = self.value(&mut walk, span.range().end);
+        }
+        self.pass(&mut walk, json.len());
+        if self.own.len() > limit {
+            return None;
+        }
+        self.write_copy();
+        let operations = Span::new(self.own.len(), self.operations.len());
+        self.own.extend_from_slice(&self.operations);
+        object.put_index(&mut self.own, operations, &self.texts);
+        Some(&self.own)
+    }
+
+    /// Passes text that is not indexed, up to `end`.
+    fn pass(&mut self, walk: &mut Walk<'_>, end: usize) {
+        while walk.at < end {
+            if self.own.len() > walk.limit {
+                walk.at = end;
+                return;
+            }
+            let rest = &walk.json[walk.at..end];
+            let length = common(rest, walk.base.text().get(walk.in_base..).unwrap_or_default());
+            if length > 0 {
+                self.push_match(walk, length);
+                walk.synced = true;
+                continue;
+            }
+            let Some((text, in_base)) = walk.resume(end) else {
+                self.push_own(rest);
+                (walk.at, walk.synced) = (end, false);
+                return;
+            };
+            self.push_own(&walk.json[walk.at..text]);
+            (walk.at, walk.in_base) = (text, in_base);
+        }
+    }
+
+    /// Passes an indexed text, which a quote follows, and returns its place.
+    fn value(&mut self, walk: &mut Walk<'_>, end: usize) -> Span {
+        let value = &walk.json[walk.at..end];
+        let in_base = walk.base.text().get(walk.in_base..).unwrap_or_default();
+        if in_base.starts_with(value) && in_base.get(value.len()) == Some(&b'"') {
+            let start = walk.in_base;
+            if self.push_match(walk, value.len()) {
+                return Span::new(start | IN_BASE as usize, value.len());
+            }
+        } else {
+            self.push_own(value);
+            walk.at = end;
+            if walk.synced {
+                walk.in_base += memchr(b'"', in_base).unwrap_or_default();
+            }
+        }
+        Span::new(self.own.len() - value.len(), value.len())
+    }
+
+    /// Adds a text that is equal in the JSON and the base; returns whether as a copy.
+    fn push_match(&mut self, walk: &mut Walk<'_>, length: usize) -> bool {
+        let start = walk.in_base;
+        let text = &walk.json[walk.at..walk.at + length];
+        walk.at += length;
+        walk.in_base += length;
+        let continues = self.copy.length > 0 && self.copy.start + self.copy.length == start;
+        if continues {
+            self.copy.length += length;
+        } else if length < SHORTEST && self.copy.length == 0 {
+            self.push_own(text);
+            return false;
+        } else {
+            if self.copy.length > 0 {
+                self.write_copy();
+            }
+            self.copy = Match { start, length };
+        }
+        true
+    }
+
+    fn push_own(&mut self, text: &[u8]) {
+        if self.copy.length > 0 {
+            self.write_copy();
+        }
+        self.own.extend_from_slice(text);
+        self.pending += text.len();
+    }
+
+    fn write_copy(&mut self) {
+        let Match { start, length } = std::mem::take(&mut self.copy);
+        let distance = if length == 0 { 0 } else { start as isize - self.copied as isize };
+        let own = std::mem::take(&mut self.pending);
+        let distance = (distance << 1 ^ distance >> (isize::BITS - 1)) as usize;
+        if own | distance | length < 0x80 {
+            self.operations.extend_from_slice(&[own as u8, distance as u8, length as u8]);
+        } else {
+            [own, distance, length].into_iter().for_each(|number| put_number(&mut self.operations, number));
+        }
+        self.copied = start + length;
+    }
+}
+
+impl Walk<'_> {
+    /// Returns the next places in the JSON, before `end`, and in the base from which both are equal.
+    fn resume(&self, end: usize) -> Option<(usize, usize)> {
+        // Usually a value differs, and the text after the value is equal.
+        let quote = self.at + memchr(b'"', &self.json[self.at..end])?;
+        let rest = self.base.text().get(self.in_base..).unwrap_or_default();
+        if let Some(offset) = memchr(b'"', rest)
+            && is_alike(&self.json[quote..end], &rest[offset..])
+        {
+            return Some((quote, self.in_base + offset));
+        }
+        let quotes = memchr_iter(b'"', &self.json[quote..end]).map(|offset| quote + offset);
+        quotes
+            .filter_map(|quote| Some((quote, Base::anchor(self.json, quote, end)?)))
+            .find_map(|(quote, anchor)| Some((quote, self.base.find(anchor, self.in_base)?)))
+    }
+}
+
+/// Returns whether the starts of two texts are equal.
+fn is_alike(one: &[u8], other: &[u8]) -> bool {
+    match (one.first_chunk::<ENOUGH>(), other.first_chunk::<ENOUGH>()) {
+        (Some(one), Some(other)) => one == other,
+        _ => other.starts_with(&one[..one.len().min(ENOUGH)]),
+    }
+}
+
+/// Returns the JSON of an object. `stored` are all its bytes.
+pub(super) fn expand(object: Layout<'_>, stored: &[u8], base: &Base) -> Vec<u8> {
+    let base = base.text();
+    let mut operations = object.json();
+    let mut json = Vec::with_capacity(object.json_length());
+    let (mut own, mut copied) = (0, 0_usize);
+    while !operations.is_empty() {
+        let [length, distance, copy] = [(); 3].map(|()| take_number(&mut operations));
+        json.extend_from_slice(stored.get(own..own + length).unwrap_or_default());
+        own += length;
+        let start = copied.wrapping_add_signed((distance >> 1) as isize ^ -((distance & 1) as isize));
+        copied = start.wrapping_add(copy);
+        json.extend_from_slice(base.get(start..copied).unwrap_or_default());
+    }
+    json
+}
+
+/// Returns the length of the common start of two texts.
+fn common(one: &[u8], other: &[u8]) -> usize {
+    let length = one.len().min(other.len());
+    let (one, other) = (&one[..length], &other[..length]);
+    let blocks = one.as_chunks::<32>().0.iter().zip(other.as_chunks::<32>().0);
+    let mut at = 32 * blocks.take_while(|(one, other)| one == other).count();
+    let words = one[at..].as_chunks::<8>().0.iter().zip(other[at..].as_chunks::<8>().0);
+    for (one, other) in words {
+        let different = u64::from_le_bytes(*one) ^ u64::from_le_bytes(*other);
+        if different != 0 {
+            return at + different.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    at + one[at..].iter().zip(&other[at..]).take_while(|(one, other)| one == other).count()
+}
+
+fn put_number(bytes: &mut Vec<u8>, mut number: usize) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn take_number(bytes: &mut &[u8]) -> usize {
+    let (mut number, mut shift) = (0, 0);
+    while let Some((&byte, rest)) = bytes.split_first() {
+        *bytes = rest;
+        number |= usize::from(byte & 0x7F) << shift;
+        shift += 7;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    number
+}

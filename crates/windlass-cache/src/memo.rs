@@ -13,7 +13,10 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 
-use crate::{DecodeError, RawObject};
+use crate::{
+    DecodeError, RawObject,
+    store::{Slot, StoreInner},
+};
 
 /// The memos of a store: one for each type that is decoded.
 pub(crate) struct Memos {
@@ -48,30 +51,64 @@ impl fmt::Debug for Memos {
     }
 }
 
-/// Decodes the objects of a store as `K`, and remembers recently decoded ones. Cheap to clone.
+/// Decodes the objects of a store as `K`, and remembers decoded ones. Cheap to clone.
 pub struct Decoder<K> {
+    store: Arc<StoreInner>,
     memo: Arc<Memo<K>>,
 }
 
 impl<K> Decoder<K> {
-    pub(crate) fn new(memo: Arc<Memo<K>>) -> Self {
-        Self { memo }
+    pub(crate) fn new(store: Arc<StoreInner>, memo: Arc<Memo<K>>) -> Self {
+        Self { store, memo }
     }
 }
 
 impl<K: DeserializeOwned> Decoder<K> {
-    /// Decodes an object, or returns the remembered one.
+    /// Decodes an object, or returns the remembered one. Objects that the store does not hold are not remembered.
     ///
     /// # Errors
     /// The object is not a `K`.
     pub fn decode(&self, object: &RawObject) -> Result<Arc<K>, DecodeError> {
-        self.memo.decode(object)
+        let Some(slot) = self.store.slot_of(object) else { return object.decode() };
+        if let Some(decoded) = self.memo.0.lock().get(slot, object) {
+            return Ok(decoded);
+        }
+        let decoded = object.decode::<K>()?;
+        self.memo.0.lock().insert(slot, object, decoded.clone(), true);
+        Ok(decoded)
+    }
+
+    /// Decodes all objects of the store, and passes the objects that are not a `K` to `failed`. Remembers as many objects as there is
+    /// room for, and evicts none.
+    pub fn all(&self, mut failed: impl FnMut(&RawObject, DecodeError)) -> Vec<Arc<K>> {
+        let (mut all, mut missing) = (Vec::new(), Vec::new());
+        self.store.each_slot(|objects| {
+            let mut entries = self.memo.0.lock();
+            all.reserve(objects.size_hint().1.unwrap_or_default());
+            for (slot, object) in objects {
+                let decoded = entries.get(slot, object);
+                if decoded.is_none() {
+                    missing.push((all.len(), slot, object.clone()));
+                }
+                all.push(decoded);
+            }
+        });
+        for (place, slot, object) in missing {
+            match object.decode::<K>() {
+                Ok(decoded) => {
+                    self.memo.0.lock().insert(slot, &object, decoded.clone(), false);
+                    all[place] = Some(decoded);
+                }
+                Err(error) => failed(&object, error),
+            }
+        }
+        all.into_iter().flatten().collect()
     }
 }
 
 impl<K> Clone for Decoder<K> {
     fn clone(&self) -> Self {
-        Self { memo: self.memo.clone() }
+        Self { store: self.store.clone(), memo: self.memo.clone() }
     }
 }
 
@@ -81,14 +118,13 @@ impl<K> fmt::Debug for Decoder<K> {
     }
 }
 
-/// Decoded objects. When they grow beyond a budget, the least recently used half is evicted.
-pub(crate) struct Memo<K> {
-    budget: usize,
-    entries: Mutex<Entries<K>>,
-}
+/// The decoded objects of one type.
+pub(crate) struct Memo<K>(Mutex<Entries<K>>);
 
+/// At most one decoded object for each slot of the store. When reads of single objects find no room, the less recently used half is evicted.
 struct Entries<K> {
-    by_address: HashMap<usize, Entry<K>>,
+    by_slot: Vec<Option<Entry<K>>>,
+    budget: usize,
     bytes: usize,
     /// The bytes of all memos of the store.
     all_bytes: Arc<AtomicUsize>,
@@ -96,7 +132,6 @@ struct Entries<K> {
 }
 
 struct Entry<K> {
-    /// Keeps the address from being reused.
     raw: RawObject,
     decoded: Arc<K>,
     used: u64,
@@ -104,56 +139,56 @@ struct Entry<K> {
 
 impl<K> Memo<K> {
     fn new(budget: usize, all_bytes: Arc<AtomicUsize>) -> Self {
-        let entries = Entries { by_address: HashMap::new(), bytes: 0, all_bytes, clock: 0 };
-        Self { budget, entries: Mutex::new(entries) }
-    }
-}
-
-impl<K: DeserializeOwned> Memo<K> {
-    /// Returns the remembered decoded object, or decodes it.
-    pub(crate) fn decode(&self, raw: &RawObject) -> Result<Arc<K>, DecodeError> {
-        if let Some(decoded) = self.entries.lock().get(raw) {
-            return Ok(decoded);
-        }
-        let decoded = raw.decode::<K>()?;
-        self.entries.lock().insert(raw, decoded.clone(), self.budget);
-        Ok(decoded)
+        Self(Mutex::new(Entries { by_slot: Vec::new(), budget, bytes: 0, all_bytes, clock: 0 }))
     }
 }
 
 impl<K> Entries<K> {
-    fn get(&mut self, raw: &RawObject) -> Option<Arc<K>> {
+    fn get(&mut self, slot: Slot, raw: &RawObject) -> Option<Arc<K>> {
+        let entry = self.by_slot.get_mut(slot as usize)?.as_mut().filter(|entry| entry.raw.is_same(raw))?;
         self.clock += 1;
-        let entry = self.by_address.get_mut(&raw.address())?;
         entry.used = self.clock;
         Some(entry.decoded.clone())
     }
 
-    fn insert(&mut self, raw: &RawObject, decoded: Arc<K>, budget: usize) {
+    fn insert(&mut self, slot: Slot, raw: &RawObject, decoded: Arc<K>, evict: bool) {
+        self.remove(slot as usize);
         let cost = cost(raw);
-        if cost > budget {
-            return;
-        }
-        self.clock += 1;
-        let entry = Entry { raw: raw.clone(), decoded, used: self.clock };
-        if self.by_address.insert(raw.address(), entry).is_none() {
-            self.bytes += cost;
-            self.all_bytes.fetch_add(cost, Ordering::Relaxed);
-        }
-        if self.bytes > budget {
+        if self.bytes + cost > self.budget && evict {
             self.evict_older_half();
         }
+        if self.bytes + cost > self.budget {
+            return;
+        }
+        if self.by_slot.len() <= slot as usize {
+            self.by_slot.resize_with(slot as usize + 1, || None);
+        }
+        self.clock += 1;
+        self.by_slot[slot as usize] = Some(Entry { raw: raw.clone(), decoded, used: self.clock });
+        self.bytes += cost;
+        self.all_bytes.fetch_add(cost, Ordering::Relaxed);
+    }
+
+    fn remove(&mut self, slot: usize) {
+        let Some(entry) = self.by_slot.get_mut(slot).and_then(Option::take) else { return };
+        let cost = cost(&entry.raw);
+        self.bytes -= cost;
+        self.all_bytes.fetch_sub(cost, Ordering::Relaxed);
     }
 
     /// Evicts the older half. Evicting many at once amortises the cost.
     fn evict_older_half(&mut self) {
-        let mut ages: Vec<_> = self.by_address.values().map(|entry| entry.used).collect();
+        let mut ages: Vec<_> = self.by_slot.iter().flatten().map(|entry| entry.used).collect();
+        if ages.is_empty() {
+            return;
+        }
         let middle = ages.len() / 2;
         let (_, &mut middle, _) = ages.select_nth_unstable(middle);
-        self.by_address.retain(|_, entry| entry.used >= middle);
-        let before = self.bytes;
-        self.bytes = self.by_address.values().map(|entry| cost(&entry.raw)).sum();
-        self.all_bytes.fetch_sub(before - self.bytes, Ordering::Relaxed);
+        for slot in 0..self.by_slot.len() {
+            if self.by_slot[slot].as_ref().is_some_and(|entry| entry.used <= middle) {
+                self.remove(slot);
+            }
+        }
     }
 }
 
@@ -164,6 +199,6 @@ fn cost(raw: &RawObject) -> usize {
 
 impl<K> fmt::Debug for Memo<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Memo").field("budget", &self.budget).finish_non_exhaustive()
+        f.debug_struct("Memo").finish_non_exhaustive()
     }
 }

@@ -53,6 +53,11 @@ impl KindCache {
         }
     }
 
+    /// Returns whether the process has written objects that the watch has not shown yet.
+    pub(crate) fn has_unseen_writes(&self) -> bool {
+        self.writes.as_ref().is_some_and(|writes| !writes.is_empty())
+    }
+
     /// Reports an object that does not decode, once for each resource version, and has the watch list the object again.
     pub(crate) fn report_undecodable(&self, object: &RawObject, error: &DecodeError) {
         self.informer.report_undecodable(object);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kube_core::Resource;
 use serde::de::DeserializeOwned;
-use windlass_cache::{Decoder, ObjectKey, Query, RawObject, Selector};
+use windlass_cache::{DecodeError, Decoder, ObjectKey, Query, RawObject, Selector};
 
 use crate::{
     client::path::GroupResource,
@@ -78,7 +78,12 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Lister<K> {
 
     /// Returns all objects that decode, and the errors of the remaining objects.
     pub fn all(&self) -> Result<Objects<K>> {
-        self.query(Query::new())
+        if self.namespace.is_some() || self.cache.has_unseen_writes() {
+            return self.query(Query::new());
+        }
+        let mut errors = Vec::new();
+        let objects = self.decoder.all(|object, error| errors.push(self.undecodable(object, error)));
+        Ok(Objects::new(objects, errors))
     }
 
     /// Returns the keys of all objects, without decoding any object.
@@ -156,10 +161,13 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Lister<K> {
     }
 
     fn decode(&self, object: &RawObject) -> Result<Arc<K>> {
-        self.decoder.decode(object).map_err(|error| {
-            self.cache.report_undecodable(object, &error);
-            Error::undecodable(GroupResource::of(self.cache.informer.resource()), error)
-        })
+        self.decoder.decode(object).map_err(|error| self.undecodable(object, error))
+    }
+
+    /// Reports an object that does not decode.
+    fn undecodable(&self, object: &RawObject, error: DecodeError) -> Error {
+        self.cache.report_undecodable(object, &error);
+        Error::undecodable(GroupResource::of(self.cache.informer.resource()), error)
     }
 }
 

@@ -19,6 +19,10 @@ impl<K> Objects<K> {
         Self { objects: Vec::with_capacity(capacity), errors: Vec::new() }
     }
 
+    pub(crate) fn new(objects: Vec<Arc<K>>, errors: Vec<Error>) -> Self {
+        Self { objects, errors }
+    }
+
     pub(crate) fn push(&mut self, object: Result<Arc<K>>) {
         match object {
             Ok(object) => self.objects.push(object),

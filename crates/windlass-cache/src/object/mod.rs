@@ -247,11 +247,6 @@ impl RawObject {
         (0..layout.owners()).map(move |number| layout.text(layout.owner(number).uid))
     }
 
-    /// Returns the address of the object, which no other live object has.
-    pub(crate) fn address(&self) -> usize {
-        self.slice().as_ptr().addr()
-    }
-
     fn form(&self) -> &Form {
         &self.0.header.header
     }

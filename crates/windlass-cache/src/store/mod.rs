@@ -24,6 +24,7 @@ pub use self::{
 
 use std::{any::Any, fmt, sync::Arc};
 
+pub(crate) use self::postings::Slot;
 use self::{
     copies::Copies,
     memory::Accounting,
@@ -46,10 +47,25 @@ pub struct Store {
 type Guard = Arc<dyn Any + Send + Sync>;
 
 #[derive(Debug)]
-struct StoreInner {
+pub(crate) struct StoreInner {
     copies: Copies<State>,
     accounting: Accounting,
     memos: Memos,
+}
+
+impl StoreInner {
+    /// Returns the slot of an object, if the store holds the object.
+    pub(crate) fn slot_of(&self, object: &RawObject) -> Option<Slot> {
+        self.copies.read(|state| {
+            let slot = state.find_object(object.namespace_bytes(), object.name_bytes())?;
+            state.at(slot).filter(|held| held.is_same(object)).map(|_| slot)
+        })
+    }
+
+    /// Passes all objects, with their slots, to `read`.
+    pub(crate) fn each_slot(&self, read: impl FnOnce(&mut dyn Iterator<Item = (Slot, &RawObject)>)) {
+        self.copies.read(|state| read(&mut state.occupied()));
+    }
 }
 
 impl Store {
@@ -155,7 +171,7 @@ impl Store {
     /// Returns a decoder that remembers what it decoded, within
     /// [`StoreOptions::memo_bytes`](crate::StoreOptions::memo_bytes). Decoders of one type share their memory.
     pub fn decoder<K: Send + Sync + 'static>(&self) -> Decoder<K> {
-        Decoder::new(self.inner.memos.of::<K>())
+        Decoder::new(self.inner.clone(), self.inner.memos.of::<K>())
     }
 }
 

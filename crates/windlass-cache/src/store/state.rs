@@ -145,7 +145,16 @@ impl State {
     }
 
     pub(super) fn get(&self, namespace: &[u8], name: &[u8]) -> Option<&RawObject> {
-        self.at(self.find(name_hash(&self.hasher, namespace, name), namespace, name)?)
+        self.at(self.find_object(namespace, name)?)
+    }
+
+    pub(super) fn find_object(&self, namespace: &[u8], name: &[u8]) -> Option<Slot> {
+        self.find(name_hash(&self.hasher, namespace, name), namespace, name)
+    }
+
+    /// Returns the objects with their slots.
+    pub(super) fn occupied(&self) -> impl Iterator<Item = (Slot, &RawObject)> {
+        (0..).zip(&self.slots).filter_map(|(slot, object)| Some((slot, object.as_ref()?)))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &RawObject> {

@@ -164,3 +164,22 @@ fn a_decoder_remembers() {
     assert!(std::sync::Arc::ptr_eq(&first, &second));
     store.decoder::<Vec<u8>>().decode(&object).expect_err("an object is no list");
 }
+
+#[test]
+fn a_list_larger_than_the_memory_of_decoded_objects_evicts_none() {
+    let (store, mut writer) = Store::new(StoreOptions { memo_bytes: 10_000, ..StoreOptions::default() });
+    for number in 0..100 {
+        put(&mut writer, &object(&format!("object-{number:02}"), 1, &json!({})));
+    }
+    let decoder = store.decoder::<Value>();
+    let list = || decoder.all(|object, error| panic!("{object:?}: {error}"));
+    let (first, second) = (list(), list());
+    assert_eq!(first.len(), 100);
+    let same = first.iter().zip(&second).filter(|(one, other)| std::sync::Arc::ptr_eq(one, other)).count();
+    assert!((5..50).contains(&same), "{same} objects are decoded once");
+    put(&mut writer, &object("object-00", 2, &json!({})));
+    assert_eq!(list()[0]["metadata"]["resourceVersion"], "2");
+    let mut failed = Vec::new();
+    let numbers = store.decoder::<Vec<u8>>().all(|object, _| failed.push(object.name().to_owned()));
+    assert_eq!((numbers.len(), failed.len(), failed[99].as_str()), (0, 100, "object-99"));
+}

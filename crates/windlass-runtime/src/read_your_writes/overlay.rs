@@ -98,6 +98,11 @@ impl UnseenWrites {
         pending.writes.len()
     }
 
+    /// Returns whether the cache may have seen all writes.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pending.lock().writes.is_empty()
+    }
+
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.pending.lock().writes.len()

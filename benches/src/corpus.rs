@@ -1,11 +1,23 @@
 //! Generated objects that resemble those of a large cluster; none comes from a real one.
 
+mod chart;
+mod cluster;
 mod database;
+mod json;
 mod pod;
+mod workload;
 
-use crate::random::Random;
-use bytes::{Bytes, BytesMut};
+use std::collections::HashSet;
+use std::convert::Infallible;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use bytes::BytesMut;
+use serde_json::value::RawValue;
+
+use self::cluster::Diversity;
+use crate::random::Random;
 
 /// The kind of the objects.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -39,49 +51,146 @@ impl Kind {
     }
 }
 
-/// Objects as JSON in a single buffer, separated by commas.
+/// The origin of the objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Generated objects of a few structures.
+    Uniform,
+    /// Generated pods of many charts.
+    Diverse,
+    /// A file of JSON lines: objects, and then watch events of the type `MODIFIED`.
+    File(PathBuf),
+}
+
+impl FromStr for Source {
+    type Err = Infallible;
+
+    fn from_str(name: &str) -> Result<Self, Infallible> {
+        Ok(match name {
+            "uniform" => Self::Uniform,
+            "diverse" => Self::Diverse,
+            file => Self::File(file.into()),
+        })
+    }
+}
+
+/// Objects, and later states of the same objects.
 pub(crate) struct Corpus {
-    pub(crate) kind: Kind,
-    text: Bytes,
+    pub(crate) objects: Objects,
+    /// At most one change of each object.
+    pub(crate) changes: Objects,
+    /// The diversity of generated pods.
+    pub(crate) diversity: Option<Diversity>,
+}
+
+/// Objects as JSON in a single buffer, separated by commas.
+#[derive(Default)]
+pub(crate) struct Objects {
+    text: BytesMut,
     ends: Vec<usize>,
 }
 
 const FIRST_REVISION: u64 = 100_000_000;
 
 impl Corpus {
-    pub(crate) fn new(kind: Kind, count: usize, seed: u64) -> Self {
-        Self::at_revision(kind, count, seed, FIRST_REVISION)
+    /// Returns the objects of a source, and `changes` of them. A file has as many as it has.
+    pub(crate) fn new(source: &Source, kind: Kind, count: usize, changes: usize, seed: u64) -> Self {
+        match (source, kind) {
+            (Source::File(file), _) => Self::read(file),
+            (Source::Diverse, Kind::Pods) => Self::diverse(count, changes, seed),
+            _ => Self {
+                objects: Objects::uniform(kind, count, seed),
+                changes: Objects::at_revision(kind, changes.min(count), seed, 2 * FIRST_REVISION),
+                diversity: None,
+            },
+        }
     }
 
-    /// Returns the same objects at later resource versions.
-    pub(crate) fn changed(kind: Kind, count: usize, seed: u64) -> Self {
-        Self::at_revision(kind, count, seed, 2 * FIRST_REVISION)
+    fn diverse(count: usize, changes: usize, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let (mut pods, diversity) = cluster::pods(&mut random, count);
+        let mut order: Vec<usize> = (0..count).collect();
+        (1..count).for_each(|at| order.swap(at, random.below(at as u64 + 1) as usize));
+        let (mut objects, mut changed) = (Objects::default(), Objects::default());
+        for (pod, place) in pods.iter().zip(&order) {
+            // The revisions have no order in a list.
+            objects.push(pod.json(FIRST_REVISION + *place as u64).as_bytes());
+        }
+        for (number, &place) in order.iter().take(changes).enumerate() {
+            pods[place].change(&mut random);
+            changed.push(pods[place].json(2 * FIRST_REVISION + number as u64).as_bytes());
+        }
+        Self { objects, changes: changed, diversity: Some(diversity) }
     }
 
-    /// Returns the resource version of the list, which is later than every object and earlier than every change.
+    /// Reads a file.
+    ///
+    /// # Panics
+    /// The file cannot be read, or a line is not JSON.
+    fn read(file: &Path) -> Self {
+        #[derive(serde::Deserialize)]
+        struct Line<'a> {
+            #[serde(borrow)]
+            object: Option<&'a RawValue>,
+            #[serde(default)]
+            metadata: Metadata,
+        }
+        #[derive(Default, serde::Deserialize)]
+        struct Metadata {
+            #[serde(default)]
+            uid: String,
+        }
+        let text = std::fs::read_to_string(file).expect("the corpus can be read");
+        let (mut objects, mut changes) = (Objects::default(), Objects::default());
+        let mut changed = HashSet::new();
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            let parsed: Line<'_> = serde_json::from_str(line).expect("a line of the corpus is JSON");
+            match parsed.object {
+                None => objects.push(line.as_bytes()),
+                Some(object) => {
+                    let inner: Line<'_> = serde_json::from_str(object.get()).expect("an object");
+                    if changed.insert(inner.metadata.uid) {
+                        changes.push(object.get().as_bytes());
+                    }
+                }
+            }
+        }
+        Self { objects, changes, diversity: None }
+    }
+
+    /// Returns the resource version of the list, which is later than every generated object and earlier than every change.
     pub(crate) fn revision() -> u64 {
         2 * FIRST_REVISION - 1
+    }
+}
+
+impl Objects {
+    /// Returns the objects of a uniform corpus.
+    pub(crate) fn uniform(kind: Kind, count: usize, seed: u64) -> Self {
+        Self::at_revision(kind, count, seed, FIRST_REVISION)
     }
 
     fn at_revision(kind: Kind, count: usize, seed: u64, revision: u64) -> Self {
         let mut random = Random::new(seed);
         let mut cluster = pod::Cluster::new(&mut random);
-        let mut text = BytesMut::new();
-        let ends = (0..count as u64)
-            .map(|number| {
-                if number > 0 {
-                    text.extend_from_slice(b",");
-                }
-                let revision = revision + number;
-                let object = match kind {
-                    Kind::Databases => database::database(&mut random, number, revision),
-                    Kind::Pods => pod::pod(&mut random, &mut cluster, revision),
-                };
-                text.extend_from_slice(object.as_bytes());
-                text.len()
-            })
-            .collect();
-        Self { kind, text: text.freeze(), ends }
+        let mut objects = Self::default();
+        for number in 0..count as u64 {
+            let revision = revision + number;
+            let object = match kind {
+                Kind::Databases => database::database(&mut random, number, revision),
+                Kind::Pods => pod::pod(&mut random, &mut cluster, revision),
+            };
+            objects.push(object.as_bytes());
+        }
+        objects
+    }
+
+    fn push(&mut self, object: &[u8]) {
+        if !self.ends.is_empty() {
+            self.text.extend_from_slice(b",");
+        }
+        self.text.extend_from_slice(object);
+        self.ends.push(self.text.len());
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -89,11 +198,11 @@ impl Corpus {
     }
 
     /// Returns the objects of a range, separated by commas.
-    pub(crate) fn items(&self, range: Range<usize>) -> Bytes {
+    pub(crate) fn items(&self, range: Range<usize>) -> &[u8] {
         if range.is_empty() {
-            return Bytes::new();
+            return &[];
         }
-        self.text.slice(self.start(range.start)..self.ends[range.end - 1])
+        &self.text[self.start(range.start)..self.ends[range.end - 1]]
     }
 
     pub(crate) fn object(&self, number: usize) -> &[u8] {
@@ -133,30 +242,60 @@ fn namespace(random: &mut Random) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Corpus, Kind};
+    use super::{Corpus, Kind, Objects, Source};
     use serde_json::Value;
 
     /// Returns the average size in bytes, and the share of managedFields in percent.
-    fn shape(kind: Kind) -> (f64, f64) {
-        let corpus = Corpus::new(kind, 2000, 42);
-        let managed: usize = (0..corpus.len())
+    fn shape(objects: &Objects) -> (f64, f64) {
+        let managed: usize = (0..objects.len())
             .map(|number| {
-                let object: Value = serde_json::from_slice(corpus.object(number)).expect("JSON");
+                let object: Value = serde_json::from_slice(objects.object(number)).expect("JSON");
                 object["metadata"]["managedFields"].to_string().len()
             })
             .sum();
-        let bytes = corpus.bytes() + 1 - corpus.len();
-        (bytes as f64 / corpus.len() as f64, 100.0 * managed as f64 / bytes as f64)
+        let bytes = objects.bytes() + 1 - objects.len();
+        (bytes as f64 / objects.len() as f64, 100.0 * managed as f64 / bytes as f64)
+    }
+
+    fn assert_near((size, managed): (f64, f64), expected: (f64, f64), tolerance: f64) {
+        assert!((size / expected.0 - 1.0).abs() < tolerance, "{size} bytes instead of {}", expected.0);
+        assert!((managed - expected.1).abs() < 100.0 * tolerance, "{managed} % instead of {}", expected.1);
     }
 
     /// Published measurements of other libraries use objects of this size.
     #[test]
-    fn the_objects_have_the_published_shape() {
-        let near = |(size, managed): (f64, f64), expected: (f64, f64)| {
-            assert!((size / expected.0 - 1.0).abs() < 0.01, "{size} bytes instead of {}", expected.0);
-            assert!((managed - expected.1).abs() < 0.5, "{managed} % instead of {}", expected.1);
-        };
-        near(shape(Kind::Databases), (1309.0, 38.4));
-        near(shape(Kind::Pods), (8524.0, 42.7));
+    fn the_uniform_objects_have_the_published_shape() {
+        assert_near(shape(&Objects::uniform(Kind::Databases, 2000, 42)), (1309.0, 38.4), 0.01);
+        assert_near(shape(&Objects::uniform(Kind::Pods, 2000, 42)), (8524.0, 42.7), 0.01);
+    }
+
+    #[test]
+    fn the_diverse_pods_resemble_those_of_a_cluster() {
+        let corpus = Corpus::new(&Source::Diverse, Kind::Pods, 5000, 1000, 42);
+        assert_eq!((corpus.objects.len(), corpus.changes.len()), (5000, 1000));
+        assert_near(shape(&corpus.objects), (8800.0, 37.0), 0.1);
+        let diversity = corpus.diversity.expect("generated");
+        assert_eq!(diversity.workloads, 1750);
+        assert!((1000..2000).contains(&diversity.structures), "{diversity:?}");
+    }
+
+    #[test]
+    fn a_file_has_objects_and_changes() {
+        let file = std::env::temp_dir().join(format!("windlass-corpus-{}.jsonl", std::process::id()));
+        let lines = [
+            r#"{"kind":"Pod","metadata":{"uid":"a"}}"#,
+            r#"{"kind":"Pod","metadata":{"uid":"b"}}"#,
+            r#"{"type":"MODIFIED","object":{"kind":"Pod","metadata":{"uid":"b","resourceVersion":"2"}}}"#,
+            r#"{"type":"MODIFIED","object":{"kind":"Pod","metadata":{"uid":"b","resourceVersion":"3"}}}"#,
+        ];
+        std::fs::write(&file, lines.join("\n")).expect("written");
+        let corpus = Corpus::new(&Source::File(file.clone()), Kind::Pods, 0, 0, 0);
+        std::fs::remove_file(file).expect("removed");
+        assert_eq!(corpus.objects.items(0..2), lines[..2].join(",").as_bytes());
+        assert_eq!(corpus.changes.len(), 1);
+        assert_eq!(
+            corpus.changes.object(0),
+            br#"{"kind":"Pod","metadata":{"uid":"b","resourceVersion":"2"}}"#
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! The hot paths alone, to count their instructions: the same work in every run.
 
-use crate::corpus::{Corpus, Kind};
+use crate::corpus::{Kind, Objects};
 use std::hint::black_box;
 use windlass_cache::{ObjectRef, RawObject, ScanOptions, Scanner, SourceId, Store, StoreOptions, Writer};
 use windlass_workqueue::AddOptions;
@@ -28,7 +28,7 @@ pub(crate) fn run(path: Path, times: usize) {
 }
 
 fn scan(times: usize) {
-    let corpus = Corpus::new(Kind::Pods, 50, SEED);
+    let corpus = Objects::uniform(Kind::Pods, 50, SEED);
     let mut scanner = Scanner::new(&ScanOptions::default());
     for number in 0..times {
         black_box(scanner.object(corpus.object(number % corpus.len())).expect("a pod"));
@@ -36,7 +36,7 @@ fn scan(times: usize) {
 }
 
 fn insert(times: usize) {
-    let corpus = Corpus::new(Kind::Databases, 1000, SEED);
+    let corpus = Objects::uniform(Kind::Databases, 1000, SEED);
     let mut scanner = Scanner::new(&ScanOptions::default());
     let objects: Vec<RawObject> =
         (0..corpus.len()).map(|number| scanner.object(corpus.object(number)).expect("a database")).collect();

@@ -53,10 +53,7 @@ enum Run {
     /// Feeds changes through cache and queue, and fails if memory grows
     Soak(soak::Args),
     /// Scans pods in memory
-    Scan {
-        #[arg(long)]
-        objects: usize,
-    },
+    Scan(scan::Args),
     /// Measures an informer that is fed by the byte server
     Informer(informer::Args),
     /// Runs a manager of twenty controllers that has nothing to do
@@ -95,7 +92,7 @@ fn main() {
         Run::ApiServer { of } => api_server::run(of),
         Run::Count { path, times } => return count::run(path, times),
         Run::Soak(args) => soak::run(&args),
-        Run::Scan { objects } => scan::run(objects),
+        Run::Scan(args) => scan::run(&args),
         Run::Informer(args) => informer::run(&args),
         Run::Idle(args) => idle::run(&args),
         Run::Reconcile(args) => reconcile::run(&args),

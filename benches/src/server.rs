@@ -1,7 +1,7 @@
 //! A server that sends prepared bytes: lists, pages, initial events and changes of one kind. It does as little work as
 //! possible, so that the client is measured.
 
-use crate::corpus::{Corpus, Kind};
+use crate::corpus::{Corpus, Kind, Objects, Source};
 use bytes::{Bytes, BytesMut};
 use futures::{StreamExt, stream};
 use http::{Request, Response};
@@ -37,13 +37,19 @@ pub(crate) struct Args {
     expire_after: Option<u64>,
     #[arg(long, default_value_t = 42)]
     seed: u64,
+    /// `uniform`, `diverse` or a file of JSON lines.
+    #[arg(long, default_value = "uniform")]
+    corpus: Source,
     /// Serves TLS and writes the certificate to this file.
     #[arg(long)]
     tls: Option<PathBuf>,
 }
 
 struct ByteServer {
-    corpus: Corpus,
+    kind: Kind,
+    objects: Objects,
+    /// The number of changes.
+    events: usize,
     initial: Bytes,
     changes: Bytes,
     expire_after: Option<Duration>,
@@ -53,13 +59,14 @@ struct ByteServer {
 /// Runs the server until it is killed. Prints its address when it is ready.
 pub(crate) fn run(args: &Args) {
     let server = Arc::new(ByteServer::new(args));
-    eprintln!("{} objects, {} bytes", server.corpus.len(), server.corpus.bytes());
+    eprintln!("{} objects, {} bytes", server.objects.len(), server.objects.bytes());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("tokio starts");
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
         let tls = args.tls.as_ref().map(crate::tls::acceptor);
-        println!("{}://{address}", if tls.is_some() { "https" } else { "http" });
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        println!("{scheme}://{address} {} {}", server.objects.len(), server.events);
         loop {
             let Ok((connection, _)) = listener.accept().await else { continue };
             let _ = connection.set_nodelay(true);
@@ -90,21 +97,28 @@ async fn serve(server: Arc<ByteServer>, connection: impl AsyncRead + AsyncWrite 
 
 impl ByteServer {
     fn new(args: &Args) -> Self {
-        let corpus = Corpus::new(args.kind, args.objects, args.seed);
-        let initial = lines("ADDED", &corpus, corpus.len());
-        let changed = Corpus::changed(args.kind, args.events.min(args.objects), args.seed);
+        let corpus = Corpus::new(&args.corpus, args.kind, args.objects, args.events, args.seed);
+        let events = match &args.corpus {
+            Source::File(_) => args.events.min(corpus.changes.len()),
+            Source::Uniform | Source::Diverse => args.events,
+        };
+        if let Some(diversity) = corpus.diversity {
+            eprintln!("{} workloads, {} structures", diversity.workloads, diversity.structures);
+        }
         Self {
-            initial,
-            changes: lines("MODIFIED", &changed, args.events),
+            kind: args.kind,
+            initial: lines("ADDED", &corpus.objects, corpus.objects.len()),
+            changes: lines("MODIFIED", &corpus.changes, events),
+            events,
             expire_after: args.expire_after.map(Duration::from_secs),
             watches: AtomicUsize::new(0),
-            corpus,
+            objects: corpus.objects,
         }
     }
 
     fn answer(self: &Arc<Self>, request: &Request<Incoming>) -> Response<Body> {
         let uri = request.uri();
-        if uri.path() != self.corpus.kind.path() {
+        if uri.path() != self.kind.path() {
             let status =
                 r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}"#;
             return respond(404, vec![Bytes::from_static(status.as_bytes())]);
@@ -117,24 +131,25 @@ impl ByteServer {
 
     fn list(&self, query: &HashMap<&str, &str>) -> Response<Body> {
         let number = |name: &str| query.get(name).and_then(|value| value.parse::<usize>().ok());
-        let start = number("continue").unwrap_or(0).min(self.corpus.len());
+        let start = number("continue").unwrap_or(0).min(self.objects.len());
         let limit = number("limit").filter(|&limit| limit > 0).unwrap_or(usize::MAX);
-        let end = start.saturating_add(limit).min(self.corpus.len());
-        let next = if end < self.corpus.len() { format!(r#","continue":"{end}""#) } else { String::new() };
-        let kind = self.corpus.kind;
+        let end = start.saturating_add(limit).min(self.objects.len());
+        let next = if end < self.objects.len() { format!(r#","continue":"{end}""#) } else { String::new() };
+        let kind = self.kind;
         let head = format!(
             r#"{{"kind":"{}List","apiVersion":"{}","metadata":{{"resourceVersion":"{}"{next}}},"items":["#,
             kind.kind(),
             kind.api_version(),
             Corpus::revision(),
         );
-        respond(200, vec![head.into(), self.corpus.items(start..end), Bytes::from_static(b"]}\n")])
+        let items = Bytes::copy_from_slice(self.objects.items(start..end));
+        respond(200, vec![head.into(), items, Bytes::from_static(b"]}\n")])
     }
 
     fn watch(self: &Arc<Self>, initial: bool) -> Response<Body> {
         let mut parts = Vec::new();
         if initial {
-            let kind = self.corpus.kind;
+            let kind = self.kind;
             let end = format!(
                 concat!(
                     r#"{{"type":"BOOKMARK","object":{{"kind":"{}","apiVersion":"{}","metadata":{{"resourceVersion":"{}","#,
@@ -169,7 +184,7 @@ pub(crate) const GONE: &str = concat!(
     "\n"
 );
 
-fn lines(event: &str, corpus: &Corpus, count: usize) -> Bytes {
+fn lines(event: &str, corpus: &Objects, count: usize) -> Bytes {
     let mut out = BytesMut::with_capacity(corpus.bytes() + 40 * corpus.len());
     for number in 0..count {
         out.extend_from_slice(format!(r#"{{"type":"{event}","object":"#).as_bytes());

@@ -5,7 +5,7 @@
 //! microsecond, so that every run does the same.
 
 use crate::cell::Cell;
-use crate::corpus::{Corpus, Kind};
+use crate::corpus::{Kind, Objects};
 use crate::process;
 use bytes::{Bytes, BytesMut};
 use futures::FutureExt;
@@ -90,7 +90,7 @@ impl Weight {
 
 /// What a server has and sends.
 struct Cluster {
-    corpus: Corpus,
+    corpus: Objects,
     /// Where the nine digits of each object's resourceVersion are.
     versions: Vec<usize>,
     /// The revision of each object that is there.
@@ -105,7 +105,7 @@ const FIRST_REVISION: usize = 100_000_000;
 
 impl Cluster {
     fn new(objects: usize) -> Self {
-        let corpus = Corpus::new(Kind::Databases, objects, 42);
+        let corpus = Objects::uniform(Kind::Databases, objects, 42);
         let find = |number| {
             let object = corpus.object(number);
             let at = object.windows(VERSION.len()).position(|window| window == VERSION);

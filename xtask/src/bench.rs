@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use self::contender::Programs;
 use self::groups::GROUPS;
-use self::rows::Row;
+use self::rows::{Group, Row};
 use self::server_groups::SERVER_GROUPS;
 use self::table::MeasuredRow;
 use crate::Result;
@@ -32,10 +32,14 @@ pub(crate) struct Args {
     /// Seed of the generated objects
     #[arg(long, default_value_t = 42)]
     seed: u64,
+    /// Use the Pods of this file in the groups of pods: JSON lines of objects, and then of watch events of the type
+    /// MODIFIED, of which the first for each object is used
+    #[arg(long, value_name = "FILE")]
+    corpus: Option<PathBuf>,
     /// Write the rows to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Number of runs of each contender; the contenders alternate. Default: 3, and 1 against kube-apiserver
+    /// Number of runs of each contender; the contenders alternate. Default: 5, and 1 against kube-apiserver
     #[arg(long)]
     repeats: Option<usize>,
     /// Number of updates in server-updates; with 1000000, memory has a goal
@@ -65,8 +69,10 @@ pub(crate) fn run(args: Args) -> Result {
     let wanted = |row: &Row| {
         args.names.is_empty() || args.names.iter().any(|name| row.name.starts_with(name.as_str()))
     };
-    let groups: Vec<_> =
-        GROUPS.iter().chain(SERVER_GROUPS).filter(|group| group.rows.iter().any(wanted)).collect();
+    let reads_file =
+        |group: &Group| args.corpus.is_none() || group.feed.is_some_and(|feed| feed.kind == "pods");
+    let groups = GROUPS.iter().chain(SERVER_GROUPS).filter(|group| reads_file(group));
+    let groups: Vec<_> = groups.filter(|group| group.rows.iter().any(wanted)).collect();
     if groups.is_empty() {
         return Err(format!("no benchmark named {}", args.names.join(", ")).into());
     }
@@ -75,11 +81,13 @@ pub(crate) fn run(args: Args) -> Result {
     let programs = if args.no_build { Programs::built() } else { Programs::build(needed)? };
     let (mut lines, mut failures) = (Vec::new(), Vec::new());
     for (number, group) in groups.iter().enumerate() {
-        eprintln!("\n[{}/{}] {}: {}", number + 1, groups.len(), group.name, group.about);
+        let data = data(group, &args);
+        eprintln!("\n[{}/{}] {}: {}{data}", number + 1, groups.len(), group.name, group.about);
         let mut measured = measure::group(group, &programs, &args);
         failures.append(&mut measured.failures);
         let rows = group.rows.iter().filter(|row| wanted(row));
-        let of_group: Vec<MeasuredRow> = rows.filter_map(|row| table::line(row, &measured.values)).collect();
+        let of_group: Vec<MeasuredRow> =
+            rows.filter_map(|row| table::line(row, &measured.values, &data)).collect();
         eprint!("{}", table::render(&of_group));
         lines.extend(of_group);
         // Written after every group: an interrupted run keeps results.
@@ -91,4 +99,13 @@ pub(crate) fn run(args: Args) -> Result {
     print!("{}", table::render(&lines));
     failures.iter().for_each(|failure| println!("failed: {failure}"));
     if lines.is_empty() { Err("no benchmark succeeded".into()) } else { Ok(()) }
+}
+
+/// Describes the objects of a group: corpus and seed.
+fn data(group: &Group, args: &Args) -> String {
+    match (&group.feed, &args.corpus) {
+        (Some(_), Some(file)) => format!("; corpus {}", file.display()),
+        (Some(feed), None) => format!("; corpus {}, seed {}", feed.corpus, args.seed),
+        (None, _) => String::new(),
+    }
 }

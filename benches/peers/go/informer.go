@@ -64,7 +64,7 @@ func runInformer(args []string) (cell, error) {
 				now := time.Now()
 				firstChange.CompareAndSwap(nil, &now)
 			}
-			if before.GetResourceVersion() != after.GetResourceVersion() && after.GetLabels()["app.kubernetes.io/name"] != "" {
+			if before.GetResourceVersion() != after.GetResourceVersion() && after.GetLabels()["bench.example.com/ignored"] == "" {
 				queue.Add(after.GetNamespace() + "/" + after.GetName())
 			}
 		},

@@ -5,8 +5,8 @@ use crate::random::Random;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
-const SUFFIX: &str = "bcdfghjklmnpqrstvwxz2456789";
-const HEX: &str = "0123456789abcdef";
+pub(super) const SUFFIX: &str = "bcdfghjklmnpqrstvwxz2456789";
+pub(super) const HEX: &str = "0123456789abcdef";
 
 /// The data that the pods of a cluster share.
 pub(super) struct Cluster {

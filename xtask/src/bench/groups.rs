@@ -2,11 +2,11 @@
 
 use super::backend::Backend;
 use super::contender::Contender;
-use super::feed::ServeOptions;
+use super::feed::{Corpus, ServeOptions};
 use super::rows::Goal::{AtLeast, AtMost, Report, Times};
 use super::rows::{
-    Group, Run, against_collected, alone, each, events, feed, first_reconcile, of_reconcile, operate, peak,
-    processor, processor_each, rate, read, reconciles, relist, run, scan, shard, time,
+    Group, Run, against_collected, alone, diverse, each, events, feed, first_reconcile, of_reconcile,
+    operate, peak, processor, processor_each, rate, read, reconciles, relist, run, scan, shard, time,
 };
 
 const OURS: &str = "windlass";
@@ -85,8 +85,56 @@ pub(crate) const GROUPS: &[Group] = &[
             scan("scan-pods.index", "index", AtLeast(2.5)),
             scan("scan-pods.index-and-copy", "copy", Report),
             alone("scan-pods.each", "scan", ("bytes_per_object", 1.0, "B"), 5_400.0),
-            scan("scan-pods.one-kind", "shaped", Report),
-            alone("scan-pods.one-kind-each", "scan", ("shaped_bytes_per_object", 1.0, "B"), 5_400.0),
+            scan("scan-pods.one-kind", "shared", Report),
+            alone("scan-pods.one-kind-each", "scan", ("shared_bytes_per_object", 1.0, "B"), 5_400.0),
+        ],
+    },
+    Group {
+        name: "scan-diverse",
+        about: "20k pods of 7,000 workloads in memory, from JSON; processor time of one thread, best of five passes",
+        feed: None,
+        count: Some(("objects", 20_000)),
+        runs: &[run("scan", Contender::Ours, &["scan", "corpus=diverse"])],
+        rows: &[
+            scan("scan-diverse.index", "index", AtLeast(2.5)),
+            scan("scan-diverse.index-and-copy", "copy", Report),
+            scan("scan-diverse.one-kind", "shared", Report),
+            alone("scan-diverse.one-kind-each", "scan", ("shared_bytes_per_object", 1.0, "B"), 2_500.0),
+        ],
+    },
+    Group {
+        name: "sync-diverse",
+        about: "20k pods of 7,000 workloads into a cache with indexes and a handler",
+        feed: Some(diverse(20_000, 0)),
+        count: None,
+        runs: INFORMERS,
+        rows: &[
+            time("sync-diverse", (RAW, LIST, LIST), Times(25.0)),
+            time("sync-diverse", (RAW, WATCH_LIST, WATCH_LIST), Report),
+            time("sync-diverse", (RAW, KUBE, KUBE), Times(12.0)),
+            time("sync-diverse.list", (OUR_LIST, LIST, LIST), Report),
+            processor("sync-diverse.processor", (RAW, LIST, LIST)),
+            processor("sync-diverse.processor", (RAW, KUBE, KUBE)),
+            peak("sync-diverse.peak", (RAW, LIST, LIST), Times(6.0)),
+            peak("sync-diverse.peak", (RAW, WATCH_LIST, WATCH_LIST), Times(5.0)),
+            peak("sync-diverse.peak", (RAW, PRUNED, PRUNED), Report),
+            each("sync-diverse.each", (RAW, LIST, LIST), Times(9.0)),
+            each("sync-diverse.each", (RAW, PRUNED, PRUNED), Times(12.0)),
+            against_collected("sync-diverse.each", (RAW, "client-go, collected", LIST)),
+            each("sync-diverse.each-compressed", (COMPRESSED, LIST, LIST), Times(15.0)),
+        ],
+    },
+    Group {
+        name: "events-diverse",
+        about: "20k changes of those pods, of which 44 % move only the resource version, through a predicate into a queue",
+        feed: Some(diverse(20_000, 20_000)),
+        count: None,
+        runs: CHANGES,
+        rows: &[
+            events("events-diverse", (RAW, WATCH_LIST, WATCH_LIST), Times(60.0)),
+            events("events-diverse", (RAW, PRUNED, PRUNED), Times(15.0)),
+            processor_each("events-diverse.processor", (RAW, WATCH_LIST, WATCH_LIST)),
+            processor_each("events-diverse.processor", (RAW, PRUNED, PRUNED)),
         ],
     },
     Group {
@@ -163,6 +211,7 @@ pub(crate) const GROUPS: &[Group] = &[
         about: "100k custom resources listed again after 410: peak memory relative to steady memory",
         feed: Some(ServeOptions {
             kind: "databases",
+            corpus: Corpus::Uniform,
             objects: 100_000,
             events: 1,
             expire_after: Some(5),
@@ -212,6 +261,7 @@ pub(crate) const GROUPS: &[Group] = &[
         about: "100k custom resources over TLS",
         feed: Some(ServeOptions {
             kind: "databases",
+            corpus: Corpus::Uniform,
             objects: 100_000,
             events: 0,
             expire_after: None,

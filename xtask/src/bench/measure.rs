@@ -33,7 +33,7 @@ const TIMEOUT_OF_UPDATES: Duration = Duration::from_secs(1);
 pub(crate) fn group(group: &Group, programs: &Programs, args: &Args) -> Measured {
     let mut measured = Measured::default();
     let with_servers = group.runs.iter().any(|run| run.server.is_some());
-    let repeats = args.repeats.unwrap_or(if with_servers { 1 } else { 3 }).max(1);
+    let repeats = args.repeats.unwrap_or(if with_servers { 1 } else { 5 }).max(1);
     for repeat in 1..=repeats {
         for run in group.runs {
             let began = Instant::now();
@@ -84,7 +84,8 @@ fn one(group: &Group, run: &Run, programs: &Programs, args: &Args) -> Result<Opt
         ..feed
     });
     // Every run needs a new server, because the server treats the first watch specially.
-    let server = feed.map(|feed| ByteServer::start(ours, feed, args.seed)).transpose()?;
+    let server =
+        feed.map(|feed| ByteServer::start(ours, feed, args.seed, args.corpus.as_deref())).transpose()?;
     let mut command = Command::new(program);
     let [verb, options @ ..] = run.arguments else { return Err("a run without a command".into()) };
     command.arg(verb);
@@ -107,8 +108,8 @@ fn one(group: &Group, run: &Run, programs: &Programs, args: &Args) -> Result<Opt
     if let (Some(server), Some(feed)) = (&server, feed) {
         pass(&format!("url={}", server.url));
         pass(&format!("kind={}", feed.kind));
-        pass(&format!("objects={}", feed.objects));
-        pass(&format!("events={}", feed.events));
+        pass(&format!("objects={}", server.objects));
+        pass(&format!("events={}", server.events));
         if let Some(file) = &server.certificate {
             pass(&format!("ca={}", file.display()));
         }

@@ -2,7 +2,7 @@
 
 use super::backend::Backend;
 use super::contender::Contender;
-use super::feed::ServeOptions;
+use super::feed::{Corpus, ServeOptions};
 use Goal::{AtMost, Report};
 
 /// Runs that are measured in turn, and the rows computed from them.
@@ -186,5 +186,10 @@ pub(crate) const fn alone(
 }
 
 pub(crate) const fn feed(kind: &'static str, objects: usize, events: usize) -> ServeOptions {
-    ServeOptions { kind, objects, events, expire_after: None, tls: false }
+    ServeOptions { kind, corpus: Corpus::Uniform, objects, events, expire_after: None, tls: false }
+}
+
+/// A feed of the diverse corpus.
+pub(crate) const fn diverse(objects: usize, events: usize) -> ServeOptions {
+    ServeOptions { corpus: Corpus::Diverse, ..feed("pods", objects, events) }
 }

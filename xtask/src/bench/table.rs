@@ -11,6 +11,10 @@ use super::rows::{Better, Goal, Row};
 pub(crate) struct MeasuredRow {
     name: &'static str,
     peer: &'static str,
+    /// The corpus and the seed of the objects; empty if there are none.
+    data: String,
+    /// The number of runs.
+    runs: usize,
     unit: &'static str,
     ours: f64,
     ours_spread: (f64, f64),
@@ -42,7 +46,7 @@ impl From<f64> for Gzip {
 }
 
 /// Computes the results of a row; returns `None` if a run has no values.
-pub(crate) fn line(row: &Row, measured: &BTreeMap<&str, Cell>) -> Option<MeasuredRow> {
+pub(crate) fn line(row: &Row, measured: &BTreeMap<&str, Cell>, data: &str) -> Option<MeasuredRow> {
     let ours = values(row.ours, row.value, row, measured)?;
     let theirs = values(row.theirs, row.theirs_value, row, measured);
     if !row.theirs.is_empty() && theirs.is_none() && !row.alone {
@@ -61,6 +65,8 @@ pub(crate) fn line(row: &Row, measured: &BTreeMap<&str, Cell>) -> Option<Measure
     Some(MeasuredRow {
         name: row.name,
         peer: row.peer,
+        data: data.trim_start_matches("; ").to_owned(),
+        runs: ours.len(),
         unit: row.unit,
         ours: median(&ours),
         ours_spread: spread(&ours),
@@ -191,7 +197,7 @@ mod tests {
         ours.extend(cell("peak", &[10e6]));
         let mut theirs = cell("rate", &[2e6, 2e6]);
         theirs.extend(cell("peak", &[45e6]));
-        line(&row, &BTreeMap::from([("ours", ours), ("theirs", theirs)]))
+        line(&row, &BTreeMap::from([("ours", ours), ("theirs", theirs)]), "")
     }
 
     #[test]

@@ -142,7 +142,7 @@ where
         let request = match event {
             Ok(watcher::Event::Apply(object)) => {
                 began.get_or_init(Instant::now);
-                object.labels().contains_key("app.kubernetes.io/name").then(|| ScheduleRequest {
+                (!object.labels().contains_key("bench.example.com/ignored")).then(|| ScheduleRequest {
                     message: ObjectRef::from_obj(&object),
                     run_at: tokio::time::Instant::now(),
                 })

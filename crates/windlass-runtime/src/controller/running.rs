@@ -342,7 +342,7 @@ impl<Q: QueueKey> Running<Q> {
     pub(super) fn renew_watches(&self, chosen: impl Fn(&ApiResource) -> bool) -> Vec<WatchId> {
         let mut renewed = Vec::new();
         for (id, watch) in self.active.lock().iter_mut() {
-            if watch.registration.has_synced() && chosen(watch.informer.resource()) {
+            if watch.subscription.has_synced() && chosen(watch.informer.resource()) {
                 watch.renew();
                 renewed.push(*id);
             }

@@ -156,6 +156,7 @@ impl Watches {
             state: Mutex::default(),
             tasks: TaskTracker::new(),
             cancelled: CancellationToken::new(),
+            ended: Mutex::default(),
         }))
     }
 }

@@ -9,6 +9,7 @@ use std::{
 
 use kube_core::ApiResource;
 use parking_lot::{Mutex, RwLock};
+use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use windlass_cache::{
@@ -92,12 +93,6 @@ impl SharedInformer {
 }
 
 impl<K: DeserializeOwned + Send + Sync + 'static> SharedInformer<K> {
-    /// Returns a typed view of the cache. The view shows the changes that the watch has seen, without the unseen writes that a
-    /// [`Context`](crate::Context) adds.
-    pub fn lister(&self) -> Lister<K> {
-        Lister::new(Arc::new(KindCache::of_informer(self.read_as())))
-    }
-
     /// Adds a handler, which runs in a task of its own. The handler gets every object as an addition, then every change. The resync period is
     /// the period of the factory, if the factory [keeps](super::SharedInformerFactory::informer_for) the informer.
     ///

@@ -3,24 +3,26 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "standard output is the result")]
 
-mod cell;
-mod process;
-
-mod corpus;
-mod random;
-mod server;
-mod tls;
-
+// From the surface down: a module uses only modules further down.
 mod api_server;
 mod count;
 mod idle;
 mod informer;
 mod queue;
-mod reads;
 mod reconcile;
 mod scan;
 mod shards;
 mod soak;
+
+mod reads;
+mod server;
+
+mod cell;
+mod corpus;
+mod tls;
+
+mod process;
+mod random;
 
 use clap::{Parser, Subcommand};
 

@@ -4,20 +4,25 @@
 //! shows a difference.
 #![forbid(unsafe_code)]
 
-mod compare;
+// From the surface down: a module uses only modules further down.
 mod generate;
-mod kind;
 mod known;
-mod normalise;
-pub mod op;
-mod outcome;
-mod player;
-mod reply_body;
-mod server;
 mod shrink;
 pub mod transcript;
+
+mod kind;
 mod twin;
+
+mod compare;
+mod player;
+
+mod normalise;
+mod reply_body;
+mod server;
 mod watch;
+
+pub mod op;
+mod outcome;
 mod webhook;
 
 pub use compare::Difference;

@@ -3,26 +3,29 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "tasks print their results")]
 
+// From the surface down: a module uses only modules further down.
 mod bench;
 mod catalog;
 mod cel;
 mod codegen;
 mod contrib;
-mod control_plane;
 mod controller_gen;
 mod crd_types;
 mod envtest;
 mod faults;
-mod go_module;
 mod keystone;
-mod neutron;
 mod own_crate;
 mod package;
-mod project;
 mod smd;
 mod tidy;
 mod tutorials;
 mod twin;
+
+mod go_module;
+mod neutron;
+mod project;
+
+mod control_plane;
 
 use std::process::ExitCode;
 

@@ -54,14 +54,17 @@
 //! [`derive@ApplyConfiguration`].
 #![forbid(unsafe_code)]
 
-mod configuration;
-mod field;
-mod leaf;
-mod members;
+// From the surface down: a module uses only modules further down.
 #[macro_use]
 mod rows;
 
 mod generated;
+
+mod field;
+mod leaf;
+mod members;
+
+mod configuration;
 
 pub use windlass_derive::ApplyConfiguration;
 

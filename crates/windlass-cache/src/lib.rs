@@ -4,17 +4,21 @@
 //! before it is read. The crate knows no HTTP, no clock and no generated types: a [`Reflector`] is a state machine
 //! that is given the time and the bytes, and `windlass-runtime` drives it.
 
-pub mod frame;
-pub mod scan;
+// From the surface down: a module uses only modules further down.
+mod informer;
+
+mod reflector;
+mod store;
 
 mod delta;
-mod informer;
-mod key;
+pub mod frame;
 mod memo;
-mod object;
-mod reflector;
 mod selector;
-mod store;
+
+mod object;
+pub mod scan;
+
+mod key;
 
 pub use self::{
     delta::Delta,

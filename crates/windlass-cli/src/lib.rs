@@ -7,22 +7,27 @@
 //! `verb/`, or in the libraries.
 #![forbid(unsafe_code)]
 
+// From the surface down: a module uses only modules further down.
+mod verb;
+
 mod demo;
 mod deploy;
 mod dev;
-mod error;
 mod generate;
+mod node;
+mod personality;
+mod user_kubeconfig;
+
 mod image;
 mod logging;
 mod manifests;
-mod node;
-mod output;
-mod personality;
-mod project;
 mod signals;
-mod user_kubeconfig;
-mod verb;
+
+mod project;
 mod webhooks;
+
+mod error;
+mod output;
 
 use std::process::ExitCode;
 

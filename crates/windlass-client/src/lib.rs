@@ -42,15 +42,17 @@
 //! 1.36 (the feature `v1_36` of `k8s-openapi`).
 #![forbid(unsafe_code)]
 
-mod lister;
-mod options;
-mod resource_informer;
-mod rows;
-pub mod scheme;
-mod typed_client;
-pub mod verb;
-
+// From the surface down: a module uses only modules further down.
 mod generated;
+mod rows;
+
+mod lister;
+mod resource_informer;
+mod typed_client;
+
+mod options;
+pub mod scheme;
+pub mod verb;
 
 pub use self::{
     generated::*,

@@ -14,27 +14,32 @@
 //!   kustomizations.
 #![forbid(unsafe_code)]
 
+// From the surface down: a module uses only modules further down.
 #[cfg(feature = "generate")]
 pub mod bundle;
 #[cfg(feature = "generate")]
 pub mod chart;
+pub mod compatibility;
+#[cfg(feature = "generate")]
+pub mod types;
+
 #[cfg(feature = "generate")]
 pub mod client;
-pub mod compatibility;
+#[cfg(feature = "generate")]
+pub mod manifests;
+
 #[cfg(feature = "generate")]
 pub mod definition;
 mod definitions;
-mod integers;
 mod inventory;
 #[cfg(feature = "generate")]
-pub mod manifests;
-#[cfg(feature = "generate")]
 mod names;
-mod schema;
 #[cfg(feature = "generate")]
 mod source_file;
-#[cfg(feature = "generate")]
-pub mod types;
+
+mod schema;
+
+mod integers;
 
 pub use self::definitions::{DefinitionError, cluster_definitions};
 pub use self::integers::limit_integers;

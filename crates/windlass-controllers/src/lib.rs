@@ -10,42 +10,48 @@
 //! tests: `garbage_collector::graph`, `kubelet::lifecycle`, `scheduler::fit`, `deployment::plan` and others.
 #![forbid(unsafe_code)]
 
-mod adoption;
+// From the surface down: a module uses only modules further down.
+mod cluster;
+mod readiness;
+
 mod certificates;
 mod claim_protection;
-mod cluster;
-mod component;
-mod conditions;
 mod cron_job;
 mod daemon_set;
 mod deployment;
 mod disruption;
 mod endpoints;
 mod garbage_collector;
-mod host_ports;
-mod job;
-mod kubelet;
-mod labels;
 mod namespace;
-mod node_fit;
 mod node_lifecycle;
-mod per_namespace;
-mod percent;
-mod pod_control;
 mod pod_gc;
-mod pods;
-mod readiness;
 mod replica_set;
 mod resource_quota;
-mod resources;
-mod revisions;
 mod root_ca;
 mod scheduler;
 mod service_account;
 mod service_account_token;
 mod stateful_set;
 mod volume_protection;
+
+mod job;
+mod kubelet;
+mod node_fit;
+mod per_namespace;
+mod percent;
+mod resources;
+mod revisions;
+
+mod host_ports;
+mod pod_control;
+mod pods;
 mod wake;
+
+mod adoption;
+mod conditions;
+
+mod component;
+mod labels;
 
 pub use self::certificates::{SigningAuthority, SigningAuthorityError};
 pub use self::cluster::Controllers;

@@ -1,11 +1,14 @@
 //! Derive macros of Windlass. The crate `windlass` re-exports them.
 #![forbid(unsafe_code)]
 
-mod attributes;
-mod case;
+// From the surface down: a module uses only modules further down.
 mod configuration;
 mod schema;
+
+mod attributes;
 mod shape;
+
+mod case;
 
 #[cfg(test)]
 mod tests;

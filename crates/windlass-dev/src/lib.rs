@@ -17,14 +17,17 @@
 //! ```
 #![forbid(unsafe_code)]
 
+// From the surface down: a module uses only modules further down.
 mod cel_rules;
 mod control_plane;
-mod kubeconfig_file;
 mod kubectl_name;
 mod manifests;
-mod nodes;
-mod running_nodes;
 mod shell_word;
+
+mod kubeconfig_file;
+mod running_nodes;
+
+mod nodes;
 
 pub use self::{
     cel_rules::{CelRule, cel_rules},

@@ -21,21 +21,27 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod body;
+// From the surface down: a module uses only modules further down.
 mod client;
-mod connection;
-mod credentials;
-mod dialer;
-mod error;
-mod keep_alive;
+
 mod lane;
 mod message;
 mod outcome;
-mod redial;
 mod target;
-mod tls;
 mod traits;
 mod unstoppable;
+
+mod body;
+mod credentials;
+mod redial;
+
+mod connection;
+
+mod dialer;
+mod keep_alive;
+
+mod error;
+mod tls;
 
 pub use self::{
     body::ResponseBody,

@@ -4,17 +4,22 @@
 //! store, and [`unpack`] writes the files of an image to a folder. The crate knows no Kubernetes object.
 #![forbid(unsafe_code)]
 
+// From the surface down: a module uses only modules further down.
 pub mod build;
-mod digest;
-mod document;
-mod error;
-mod image;
-mod platform;
-mod reference;
 mod registry;
 mod server;
+
+mod image;
 mod store;
 pub mod unpack;
+
+mod document;
+mod error;
+
+mod platform;
+mod reference;
+
+mod digest;
 
 pub use self::digest::{Digest, Hasher};
 pub use self::document::{Config, Descriptor, History, ImageConfig, Index, Manifest, RootFs, media_type};

@@ -4,29 +4,35 @@
 //! knows no Kubernetes object: the kubelet resolves environment variables, volumes and users first.
 #![forbid(unsafe_code)]
 
+// From the surface down: a module uses only modules further down.
 #[cfg(all(target_os = "linux", feature = "cri"))]
 mod cri;
-mod error;
-#[cfg(target_os = "linux")]
-mod helper;
-mod images;
-#[cfg(unix)]
-pub mod log;
-#[cfg(target_os = "linux")]
-mod namespaces;
-#[cfg(unix)]
-mod output;
 #[cfg(unix)]
 mod plain;
 pub mod probe;
-mod program;
-mod runtime;
-mod session;
-#[cfg(target_os = "linux")]
-mod sockets;
-mod spec;
 #[cfg(unix)]
 pub mod volume;
+
+#[cfg(target_os = "linux")]
+mod helper;
+#[cfg(target_os = "linux")]
+mod namespaces;
+
+#[cfg(unix)]
+mod output;
+mod program;
+mod runtime;
+#[cfg(target_os = "linux")]
+mod sockets;
+
+mod images;
+#[cfg(unix)]
+pub mod log;
+
+mod session;
+mod spec;
+
+mod error;
 
 #[cfg(all(target_os = "linux", feature = "cri"))]
 pub use self::cri::{Cri, CriConfig};

@@ -25,15 +25,23 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod amounts;
+// From the surface down: a module uses only modules further down.
 mod charge;
-mod claims;
+
 mod evaluator;
-mod pod;
-mod pod_resources;
+
+mod claims;
 mod quota;
-mod scope;
 mod services;
+
+mod scope;
+
+mod pod;
+
+mod pod_resources;
+
+mod amounts;
+
 #[cfg(test)]
 mod tests;
 

@@ -13,67 +13,66 @@
 //! [`webhook`]s, [`storage_migration`].
 #![forbid(unsafe_code)]
 
-mod error;
-mod kind;
-mod kind_ref;
-mod reader;
-mod resource_path;
-
-pub mod env;
-
-mod fence;
-mod observer;
-mod shutdown;
-mod supervisor;
-mod webhook_declaration;
-
-pub mod client;
-pub mod read_your_writes;
-
-pub mod informer;
-
-mod cache_declaration;
-mod kind_cache;
-mod lister;
-mod objects;
-mod undecodable;
-
-mod api_reader;
-mod discovery;
-mod handler;
-mod namespaced_name;
-mod predicate;
-pub mod source;
-mod watch;
-
-pub mod permission;
-
-mod context;
-mod reconcile;
-
-mod cluster_state;
-mod controller;
-mod shared_state;
-
+// From the surface down: a module uses only modules further down.
 pub mod conditions;
-pub mod events;
+pub mod fake;
 pub mod finalizer;
 pub mod owner;
-
-pub mod crds;
-mod health;
-mod metrics;
-
-pub mod leader_election;
-pub mod sharding;
-
-pub mod manager;
-
 pub mod storage_migration;
 
 mod webhooks;
 
-pub mod fake;
+pub mod manager;
+
+mod cache_declaration;
+mod controller;
+pub mod crds;
+mod health;
+
+mod reconcile;
+mod shared_state;
+mod shutdown;
+pub mod source;
+mod watch;
+mod webhook_declaration;
+
+mod handler;
+mod observer;
+mod predicate;
+pub mod sharding;
+
+mod context;
+pub mod leader_election;
+
+mod cluster_state;
+mod api_reader;
+mod discovery;
+mod fence;
+mod lister;
+pub mod permission;
+
+mod kind_cache;
+mod objects;
+
+pub mod informer;
+mod undecodable;
+
+pub mod events;
+
+pub mod client;
+mod kind;
+mod kind_ref;
+mod supervisor;
+
+pub mod env;
+mod metrics;
+pub mod read_your_writes;
+
+mod error;
+mod namespaced_name;
+
+mod reader;
+mod resource_path;
 
 pub use prometheus_client;
 /// Server-side apply: sparse objects that have only the fields to own. The crate `windlass-apply`.

@@ -28,17 +28,22 @@
 //! Everything is a function of the project, the request and the texts in the folder; only [`Folder`] reads and writes.
 #![forbid(unsafe_code)]
 
-mod api_name;
-mod error;
-mod folder;
-mod header;
-mod merge;
-pub mod name;
+// From the surface down: a module uses only modules further down.
 mod plan;
+mod request;
+
+mod merge;
+mod writes;
+
+mod folder;
 mod project;
 mod render;
-mod request;
-mod writes;
+
+mod api_name;
+mod header;
+pub mod name;
+
+mod error;
 
 pub use self::{
     error::{Error, Result},

@@ -5,28 +5,31 @@
 //! [`validate`], [`strategic_merge`], [`decode_error`]. [`fields`] is the core of server-side apply.
 #![forbid(unsafe_code)]
 
-mod error_list;
-mod field_error;
-mod go;
-
-mod graph;
-mod path;
-
-mod catalog;
-mod compile;
+// From the surface down: a module uses only modules further down.
 mod definitions;
-
-mod default;
 pub mod fields;
 mod merge;
 mod openapi;
-mod protobuf;
-mod prune;
 mod restore;
 mod structural;
-mod typecheck;
-mod validate;
 mod zero;
+
+mod compile;
+mod prune;
+mod typecheck;
+
+mod default;
+mod protobuf;
+mod validate;
+
+mod catalog;
+mod error_list;
+mod path;
+
+mod field_error;
+mod graph;
+
+mod go;
 
 pub use catalog::{Catalog, GroupVersion, Gvk, Resource, Subresource};
 pub use default::{decode_base64, default, default_missing};

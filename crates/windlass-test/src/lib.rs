@@ -32,21 +32,28 @@
 //! operator's command `dev`.
 #![forbid(unsafe_code)]
 
-mod clock;
-mod cluster;
+// From the surface down: a module uses only modules further down.
 mod dev_program;
-mod eventually;
-mod faults;
-mod install;
-mod operator_log;
-mod operators;
-mod ownership;
-mod reconcile_errors;
-mod rights;
-mod running;
 mod scenario;
 mod unshared_fields;
+
+mod cluster;
+mod faults;
+
+mod clock;
+mod install;
+mod operator_log;
+mod ownership;
 mod wait;
+
+mod operators;
+
+mod rights;
+
+mod eventually;
+mod running;
+
+mod reconcile_errors;
 
 pub use self::clock::TestClock;
 pub use self::cluster::TestCluster;

@@ -2,10 +2,12 @@
 //! formats of strings ([`matches_format`]).
 #![forbid(unsafe_code)]
 
-mod calendar;
+// From the surface down: a module uses only modules further down.
 mod format;
 mod pattern;
 mod quantity;
+
+mod calendar;
 
 pub use calendar::days_of_month;
 pub use format::{is_known as knows_format, matches as matches_format};

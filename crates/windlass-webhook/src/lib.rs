@@ -11,25 +11,24 @@
 //! writes.
 #![forbid(unsafe_code)]
 
-mod call;
-mod json;
-
-mod denial;
-
-pub mod certificates;
-
-mod metrics;
-
-mod admission;
-mod conversion;
-
-mod declaration;
+// From the surface down: a module uses only modules further down.
 pub mod manifests;
+mod probe;
+mod server;
 
 mod webhooks;
 
-mod probe;
-mod server;
+mod conversion;
+mod declaration;
+
+mod admission;
+
+mod call;
+mod denial;
+mod json;
+mod metrics;
+
+pub mod certificates;
 
 pub use kube_core::{
     admission::{AdmissionRequest, AdmissionResponse, Operation},

@@ -2,21 +2,24 @@
 //! tokens and tables. All functions take bytes and values, and know no stored objects.
 #![forbid(unsafe_code)]
 
+// From the surface down: a module uses only modules further down.
 mod body;
 mod client_config;
 pub mod continue_token;
 mod group;
 mod gzip;
-mod json;
 mod media_type;
-pub mod names;
 mod negotiate;
 pub mod patch;
-pub mod selector;
-mod status;
 pub mod table;
 mod warning;
 mod yaml;
+
+mod json;
+pub mod selector;
+
+pub mod names;
+mod status;
 
 pub use body::{
     Decoded, Encoding, OBJECT_MEDIA_TYPES, body_summary, decode_body, decode_options, not_an_object,

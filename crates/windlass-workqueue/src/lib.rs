@@ -55,30 +55,30 @@
 //!   [`WorkQueue`] adds tokio's clock and the sleeping of workers.
 #![forbid(unsafe_code)]
 
-mod sync;
-mod timestamp;
-
-mod add_options;
-mod rate_limiter;
-
-mod key_state;
-mod key_table;
-
-mod lanes;
-mod ready_queue;
-mod timers;
-
-mod metrics;
-mod queue;
-
-mod sleepers;
-
+// From the surface down: a module uses only modules further down.
 #[cfg(not(loom))]
 mod builder;
 #[cfg(not(loom))]
 mod item;
 #[cfg(not(loom))]
 mod work_queue;
+
+mod queue;
+mod sleepers;
+
+mod add_options;
+mod key_table;
+mod metrics;
+mod rate_limiter;
+mod ready_queue;
+mod timers;
+
+mod lanes;
+
+mod key_state;
+
+mod sync;
+mod timestamp;
 
 #[cfg(all(test, loom))]
 mod interleavings;

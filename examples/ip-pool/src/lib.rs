@@ -7,14 +7,18 @@
 //! Other programs read the objects with [`client`], which is generated: see `examples/addresses.rs`.
 #![forbid(unsafe_code)]
 
-mod address;
-mod claim;
+// From the surface down: a module uses only modules further down.
 mod claims;
 pub mod client;
-mod ledger;
-mod pool;
 mod pools;
+
+mod address;
+mod claim;
+mod ledger;
+
 mod ranges;
+
+mod pool;
 
 use kube::{Client, CustomResourceExt};
 use windlass::{Manager, sharding::Sharding};

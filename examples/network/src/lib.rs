@@ -5,13 +5,18 @@
 //! on the keys. [`neutron`] has the client of Neutron's API, and a stand-in for demos and tests.
 #![forbid(unsafe_code)]
 
-pub mod apis;
-pub mod client;
+// From the surface down: a module uses only modules further down.
 mod controller;
+
+pub mod client;
+mod report;
+
+mod sync;
+
 mod desired;
 pub mod neutron;
-mod report;
-mod sync;
+
+pub mod apis;
 
 pub use self::{
     controller::{Controller, Options, runnable},

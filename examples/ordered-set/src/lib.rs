@@ -2,12 +2,16 @@
 //! is running and ready, and so on; pods are deleted and updated from the last pod down.
 #![forbid(unsafe_code)]
 
+// From the surface down: a module uses only modules further down.
 mod controller;
-mod ordered_set;
+
 mod orphans;
-mod plan;
-mod pods;
 mod report;
+
+mod plan;
+
+mod ordered_set;
+mod pods;
 mod waiting;
 
 pub use self::{

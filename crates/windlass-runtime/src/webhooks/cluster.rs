@@ -11,14 +11,16 @@ use kube_client::{
 use serde_json::{Value, json};
 use windlass_webhook::certificates::{SecretState, SecretWrite};
 
+use super::configurations::Configurations;
 use crate::error::{Error, Result};
 
-const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// The objects of the cluster that certificates are written to.
 pub(super) struct Cluster {
     pub(super) client: Client,
+    pub(super) configurations: Configurations,
     /// The namespace and the name of the Secret.
     pub(super) secret: (String, String),
     /// The names of the CustomResourceDefinitions that have conversion webhooks.
@@ -29,6 +31,8 @@ pub(super) struct Cluster {
 pub(super) struct Trusting {
     /// The path in the API.
     path: String,
+    /// The plural of the kind, if the kind is a webhook configuration.
+    plural: Option<String>,
 }
 
 impl Cluster {
@@ -80,20 +84,15 @@ impl Cluster {
     /// Reads the webhook configurations and the CustomResourceDefinitions.
     pub(super) async fn trusting(&self) -> Result<(Vec<Trusting>, Vec<Value>)> {
         let (mut places, mut objects) = (Vec::new(), Vec::new());
-        for resource in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
-            let collection = format!("{ADMISSION}/{resource}");
-            let mut list: Value = self.get(&collection, resource).await?;
-            for object in list.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten() {
-                let name = object["metadata"]["name"].as_str().unwrap_or_default();
-                places.push(Trusting { path: format!("{collection}/{name}") });
-                objects.push(object.take());
-            }
+        for (plural, name, object) in self.configurations.all().await? {
+            places.push(Trusting { path: format!("{CONFIGURATIONS}/{plural}/{name}"), plural: Some(plural) });
+            objects.push(object);
         }
         for name in &self.crds {
             let path = format!("{CRDS}/{name}");
             match self.get(&path, "customresourcedefinitions").await {
                 Ok(object) => {
-                    places.push(Trusting { path });
+                    places.push(Trusting { path, plural: None });
                     objects.push(object);
                 }
                 // The object will be installed later.
@@ -120,6 +119,10 @@ impl Cluster {
         let doing = |error: kube_client::Error| {
             Error::from(error).while_doing(format_args!("writing the caBundle of {}", place.path))
         };
-        patched.map(drop).map_err(doing)
+        let patched = patched.map_err(doing)?;
+        if let Some(plural) = &place.plural {
+            self.configurations.shown(plural, &patched).await;
+        }
+        Ok(())
     }
 }

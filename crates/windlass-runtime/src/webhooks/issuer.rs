@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use windlass_webhook::{
     SelfIssued, WebhookListener,
     certificates::{CertificateStore, Observed, Plan, Rotation, SecretState},
 };
 
-use super::cluster::{Cluster, Trusting};
+use super::{
+    cluster::{Cluster, Trusting},
+    configurations::Configurations,
+};
 use crate::{
     env::Env,
     error::{Error, Result},
@@ -33,10 +36,13 @@ pub(super) struct Issuer {
 }
 
 impl Issuer {
-    pub(super) fn new(issued: SelfIssued, listener: &WebhookListener, cx: &RunContext) -> Self {
+    pub(super) fn new(issued: SelfIssued, listener: &WebhookListener, cx: &RunContext) -> Result<Self> {
         let (namespace, name) = issued.secret_name();
+        let (client, supervisor) = (cx.client().clone(), cx.state.supervisor.clone());
+        let configurations = Configurations::watch(client.clone(), cx.env().random(), supervisor);
         let cluster = Cluster {
-            client: cx.client().clone(),
+            client,
+            configurations: configurations.map_err(Error::other)?,
             secret: (namespace.to_owned(), name.to_owned()),
             crds: listener
                 .conversions()
@@ -44,13 +50,13 @@ impl Issuer {
                 .map(windlass_webhook::ConversionDeclaration::crd_name)
                 .collect(),
         };
-        Self {
+        Ok(Self {
             rotation: issued.rotation(),
             cluster,
             store: listener.certificates().clone(),
             interval: issued.check_interval(),
             env: cx.env().clone(),
-        }
+        })
     }
 
     /// Looks at the cluster again and again, and takes the steps that are due. Never returns.
@@ -58,11 +64,14 @@ impl Issuer {
         let mut pause = FIRST_PAUSE;
         let mut failure = String::new();
         loop {
+            let mut progress = self.cluster.configurations.progress();
             let wait = match self.settle().await {
                 Ok(()) => {
                     recovery.complete();
                     (pause, failure) = (FIRST_PAUSE, String::new());
-                    self.interval
+                    // A new configuration gets its authority at once.
+                    let _ = timeout(self.interval, progress.changed()).await;
+                    continue;
                 }
                 Err(error) => {
                     let text = error.to_string();

@@ -1,6 +1,7 @@
 //! Webhooks as a part of a manager: the server is a runnable, and what its certificates need is written to the cluster.
 
 mod cluster;
+mod configurations;
 mod issuer;
 mod reads;
 mod rights;
@@ -97,7 +98,7 @@ async fn serve(listener: WebhookListener, cx: RunContext) -> Result<()> {
             ))
         }
         CertificateSource::SelfIssued(issued) => {
-            let issuer = Arc::new(Issuer::new(issued, &listener, &cx));
+            let issuer = Arc::new(Issuer::new(issued, &listener, &cx)?);
             let run = move |recovery: Recovery| {
                 let issuer = issuer.clone();
                 async move { issuer.run(recovery).await }

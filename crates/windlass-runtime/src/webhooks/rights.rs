@@ -17,8 +17,8 @@ pub(super) fn permissions(issued: &SelfIssued, conversions: &[ConversionDeclarat
     let mut needed = vec![
         Permission::to::<Secret>([Verb::Get, Verb::Patch]).named(secret).in_namespace(namespace),
         Permission::to::<Secret>([Verb::Create]).in_namespace(namespace),
-        Permission::to::<MutatingWebhookConfiguration>([Verb::List, Verb::Patch]),
-        Permission::to::<ValidatingWebhookConfiguration>([Verb::List, Verb::Patch]),
+        Permission::to::<MutatingWebhookConfiguration>([Verb::List, Verb::Watch, Verb::Patch]),
+        Permission::to::<ValidatingWebhookConfiguration>([Verb::List, Verb::Watch, Verb::Patch]),
     ];
     needed.extend(conversions.iter().map(|conversion| {
         Permission::to::<CustomResourceDefinition>([Verb::Get, Verb::Patch]).named(conversion.crd_name())

@@ -25,7 +25,10 @@ use windlass_runtime::{
 use windlass_test::eventually;
 
 use super::{configure, create, free_port, setting::Cluster, webhooks, with};
-use crate::{fixture::SOON, manager::get};
+use crate::{
+    fixture::SOON,
+    manager::{free_address, get},
+};
 
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -74,6 +77,25 @@ async fn replicas_that_race_share_one_certificate() {
     for replica in replicas {
         replica.stop().await.expect("a graceful stop");
     }
+}
+
+/// The next look at the cluster is an hour away.
+#[tokio::test]
+async fn a_configuration_that_is_created_later_is_trusted_at_once() {
+    let cluster = Cluster::start().await;
+    let (client, port, health) = (cluster.client(), free_port().await, free_address().await);
+    let issued = SelfIssued::for_host("127.0.0.1", port).interval(Duration::from_hours(1));
+    let server = WebhookServer::new(webhooks()).port(port).self_issued(issued);
+    let manager = Manager::new(client.clone()).webhooks(server).health_address(health);
+    let running = cluster.run(manager).await;
+    eventually(SOON, || async {
+        let (code, text) = get(health, "/readyz").await.map_err(|error| error.to_string())?;
+        if code == 200 { Ok(()) } else { Err(text) }
+    })
+    .await;
+    configure(&client, "hooks", &webhooks(), &Endpoint::url(format!("https://127.0.0.1:{port}"))).await;
+    eventually(SOON, || create(&client, with("first", &[]))).await;
+    running.stop().await.expect("a graceful stop");
 }
 
 #[tokio::test]
@@ -223,7 +245,7 @@ async fn the_rights_of_self_issued_certificates_are_declared() {
             "bars  list,update",
             "customresourcedefinitions bars.example.com get,patch",
             "customresourcedefinitions/status bars.example.com patch",
-            "mutatingwebhookconfigurations,validatingwebhookconfigurations  list,patch",
+            "mutatingwebhookconfigurations,validatingwebhookconfigurations  list,watch,patch",
         ]
     );
     let mut role = shown(permissions.roles().remove("ops").expect("a role"));

@@ -116,6 +116,11 @@ impl Scenario {
         self
     }
 
+    fn campaign_again(&mut self, name: &str) -> &mut Self {
+        self.candidates.get_mut(name).unwrap().elector.campaign_again();
+        self
+    }
+
     fn expect(&self, expected: Expect) {
         expected.assert_eq(&self.transcript);
     }
@@ -417,4 +422,37 @@ fn the_times_in_the_lease_are_client_gos() {
     // Lease.
     assert_eq!((lease(&s).holder.as_str(), lease(&s).lease_duration), ("", Duration::from_secs(1)));
     assert_eq!(lease(&s).transitions, 1);
+}
+
+#[test]
+fn a_leader_that_lost_the_lease_campaigns_again() {
+    let mut scenario = Scenario::of(&["a", "b"]);
+    scenario.at(0.0).run("a").run("b").cut_off("a", true);
+    for seconds in [2.0, 4.0, 6.0, 8.0, 10.0] {
+        scenario.at(seconds).run("a");
+    }
+    scenario.campaign_again("a").run("a").cut_off("a", false).at(15.0).run("b").at(17.0).run("a");
+    scenario.at(18.0).release("b").at(20.0).run("a");
+    scenario.expect(expect![[r#"
+        0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
+        0    b: reads, waits until 1.75; stands by; lease "a" transitions=0
+        2    a: write fails, read fails, waits until 4; LEADS; lease "a" transitions=0
+        4    a: read fails, waits until 6; LEADS; lease "a" transitions=0
+        6    a: read fails, waits until 8; LEADS; lease "a" transitions=0
+        8    a: read fails, waits until 10; LEADS; lease "a" transitions=0
+        10   a: lost; stands by; lease "a" transitions=0
+        10   a: read fails, waits until 12; stands by; lease "a" transitions=0
+        15   b: reads, writes, waits until 17; LEADS; lease "b" transitions=1
+        17   a: reads, waits until 18.75; stands by; lease "b" transitions=1
+        18   b: releases true
+        20   a: reads, writes, waits until 22; LEADS; lease "a" transitions=2
+    "#]]);
+}
+
+#[test]
+fn a_lease_duration_that_a_lease_cannot_hold_is_refused() {
+    let timing = |lease_duration| Timing { lease_duration, ..Timing::default() };
+    assert!(timing(Duration::from_secs(i32::MAX as u64)).check().is_ok());
+    let error = timing(Duration::MAX).check().expect_err("refused");
+    assert_eq!(error, "lease_duration must have at most 2147483647 seconds, which the Lease can hold");
 }

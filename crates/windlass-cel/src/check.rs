@@ -150,7 +150,7 @@ impl<'a> Checker<'a> {
             if let Some((index, known)) = self.env.variable(&candidate) {
                 return Some((candidate.as_str().into(), known.clone(), Reference::Variable(index)));
             }
-            if let Some(named) = self.env.type_named(&candidate) {
+            if let Some(named) = Env::type_named(&candidate) {
                 let known = Type::Type(Arc::new(named.clone()));
                 return Some((candidate.as_str().into(), known, Reference::TypeName(named)));
             }

@@ -177,7 +177,7 @@ impl Env {
     }
 
     /// Returns the type with a name.
-    pub(crate) fn type_named(&self, name: &str) -> Option<Type> {
+    pub(crate) fn type_named(name: &str) -> Option<Type> {
         Some(match name {
             "bool" => Type::Bool,
             "bytes" => Type::Bytes,

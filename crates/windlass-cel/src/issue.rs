@@ -23,13 +23,13 @@ pub struct Issue {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issues {
     lines: Vec<String>,
-    issues: Vec<Issue>,
+    kept: Vec<Issue>,
     count: usize,
 }
 
 impl Issues {
     pub(crate) fn new(source: &str) -> Self {
-        Self { lines: source.split('\n').map(str::to_owned).collect(), issues: Vec::new(), count: 0 }
+        Self { lines: source.split('\n').map(str::to_owned).collect(), kept: Vec::new(), count: 0 }
     }
 
     /// Adds an issue at an offset in bytes, or at the start of the expression.
@@ -45,13 +45,13 @@ impl Issues {
         let before = &source[..end];
         let start = before.rfind('\n').map_or(0, |at| at + 1);
         let line = before.matches('\n').count() + 1;
-        self.issues.push(Issue { line, column: before[start..].chars().count(), message: message.into() });
+        self.kept.push(Issue { line, column: before[start..].chars().count(), message: message.into() });
     }
 
     /// Adds an issue that has no position.
     pub(crate) fn add_general(&mut self, message: impl Into<String>) {
         self.count += 1;
-        self.issues.push(Issue { line: 0, column: usize::MAX, message: message.into() });
+        self.kept.push(Issue { line: 0, column: usize::MAX, message: message.into() });
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -60,7 +60,7 @@ impl Issues {
 
     /// Returns the issues in the order of their positions.
     pub fn sorted(&self) -> Vec<&Issue> {
-        let mut sorted: Vec<&Issue> = self.issues.iter().collect();
+        let mut sorted: Vec<&Issue> = self.kept.iter().collect();
         sorted.sort_by_key(|issue| (issue.line, issue.column.wrapping_add(1)));
         sorted
     }

@@ -5,8 +5,11 @@ use crate::error::Error;
 /// The bytes that an evaluation may allocate for texts and lists.
 const MAX_MEMORY: usize = 12 << 20;
 
-/// The elements and bytes that functions may look at in an evaluation.
-const MAX_WORK: u64 = 60_000_000;
+/// The bytes that functions may look at in an evaluation.
+const MAX_WORK: u64 = 40_000_000;
+
+/// The work of looking at an element, compared with looking at a byte.
+const ELEMENT: u64 = 8;
 
 /// The number of iterations between two calls of the interrupt.
 const CHECK_FREQUENCY: u32 = 100;
@@ -53,15 +56,21 @@ impl Meter {
         if self.memory > MAX_MEMORY { Err(Error::resource_limit()) } else { Ok(()) }
     }
 
-    /// Counts elements or bytes that a function looks at.
-    pub(crate) fn work(&mut self, amount: usize) -> Result<(), Error> {
-        self.work = self.work.saturating_add(amount as u64);
+    /// Counts bytes that a function looks at.
+    pub(crate) fn work(&mut self, bytes: usize) -> Result<(), Error> {
+        self.work = self.work.saturating_add(bytes as u64);
+        if self.work > MAX_WORK { Err(Error::resource_limit()) } else { Ok(()) }
+    }
+
+    /// Counts elements that a function looks at.
+    pub(crate) fn elements(&mut self, count: usize) -> Result<(), Error> {
+        self.work = self.work.saturating_add((count as u64).saturating_mul(ELEMENT));
         if self.work > MAX_WORK { Err(Error::resource_limit()) } else { Ok(()) }
     }
 
     /// Counts an iteration, and calls the interrupt after some iterations.
     pub(crate) fn iterate(&mut self, limits: &Limits<'_>) -> Result<(), Error> {
-        self.work(1)?;
+        self.elements(2)?;
         self.iterations += 1;
         if self.iterations.is_multiple_of(CHECK_FREQUENCY)
             && limits.interrupt.is_some_and(|interrupt| interrupt())

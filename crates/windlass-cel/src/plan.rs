@@ -209,7 +209,7 @@ struct Planner<'a> {
     slots: usize,
 }
 
-impl<'a> Planner<'a> {
+impl Planner<'_> {
     fn new_slot(&mut self) -> usize {
         self.slots += 1;
         self.slots - 1
@@ -219,7 +219,7 @@ impl<'a> Planner<'a> {
         let checked = self.checked;
         match checked.ast.kind(id) {
             Kind::Literal(literal) => Ok(Node::Constant(constant(literal))),
-            Kind::Ident(name) => self.ident(id, name),
+            Kind::Ident(name) => Ok(self.ident(id, name)),
             Kind::Select { operand, field, test } => self.select(*operand, field, *test),
             Kind::Call { function, target, arguments } => self.call(id, function, *target, arguments),
             Kind::List { elements, optional } => self.list(elements, optional),
@@ -240,10 +240,10 @@ impl<'a> Planner<'a> {
         ids.into_iter().map(|id| self.node(id)).collect()
     }
 
-    fn ident(&mut self, id: Id, name: &Name) -> Result<Node, Error> {
+    fn ident(&self, id: Id, name: &Name) -> Node {
         let base = match &self.checked.references[id as usize] {
             Reference::Variable(index) => Base::Global { index: *index, name: Arc::clone(name) },
-            Reference::TypeName(known) => return Ok(Node::Constant(Value::Type(TypeName::of(known)))),
+            Reference::TypeName(known) => return Node::Constant(Value::Type(TypeName::of(known))),
             _ => {
                 match self.locals.iter().rev().find(|local| local.name == *name) {
                     Some(Local { slot, init: Some(init), .. }) => {
@@ -255,7 +255,7 @@ impl<'a> Planner<'a> {
                 }
             }
         };
-        Ok(attribute(base))
+        attribute(base)
     }
 
     fn select(&mut self, operand: Id, field: &Name, test: bool) -> Result<Node, Error> {

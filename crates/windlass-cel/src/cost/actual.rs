@@ -2,10 +2,11 @@
 
 use crate::error::Error;
 use crate::evaluate::costs::{CALL, CHARACTER, LIST, PATTERN};
+use crate::meter::Meter;
 use crate::value::{Library, Value};
 
 /// Returns the cost of a call from its arguments and its result.
-pub(crate) type CallCost = for<'a> fn(&[Value<'a>], Option<&Value<'a>>) -> u64;
+pub(crate) type CallCost = for<'a> fn(&mut Meter, &[Value<'a>], Option<&Value<'a>>) -> u64;
 
 /// Returns the cost of looking at a number of characters.
 fn traversal(size: u64, factor: f64) -> u64 {
@@ -43,19 +44,28 @@ fn sized(value: &Value<'_>) -> u64 {
     }
 }
 
-/// Returns the cost of looking at all parts of a value.
-fn deep(value: &Value<'_>) -> u64 {
+/// Returns the cost of looking at all parts of a value. A value that is too large has the largest cost.
+fn deep(meter: &mut Meter, value: &Value<'_>) -> u64 {
+    if meter.elements(1).is_err() {
+        return u64::MAX;
+    }
     match value {
         Value::String(text) => (text.len() as f64 * CHARACTER) as u64,
         Value::Bytes(bytes) => (bytes.len() as f64 * CHARACTER) as u64,
         Value::List(list) => {
-            list.iter().map(|element| element.as_ref().map_or(1, deep)).fold(0, u64::saturating_add)
+            let mut sum: u64 = 0;
+            for element in list.iter() {
+                sum = sum.saturating_add(element.as_ref().map_or(1, |element| deep(meter, element)));
+                if sum == u64::MAX {
+                    break;
+                }
+            }
+            sum
         }
-        Value::Map(map) => map
-            .entries()
-            .iter()
-            .map(|(key, value)| deep(key) + value.as_ref().map_or(1, deep))
-            .fold(0, u64::saturating_add),
+        Value::Map(map) => map.entries().iter().fold(0, |sum: u64, (key, value)| {
+            let value = value.as_ref().map_or(1, |value| deep(meter, value));
+            sum.saturating_add(deep(meter, key)).saturating_add(value)
+        }),
         _ => 1,
     }
 }
@@ -99,18 +109,18 @@ pub(crate) fn call_cost(name: &str, overload: &str) -> Option<CallCost> {
 /// Costs of cel-go's extensions.
 fn by_overload(overload: &str) -> Option<CallCost> {
     Some(match overload {
-        "list_sets_contains_list" | "list_sets_intersects_list" => |arguments, _| sets(arguments, 1),
-        "list_sets_equivalent_list" => |arguments, _| sets(arguments, 2),
+        "list_sets_contains_list" | "list_sets_intersects_list" => |_, arguments, _| sets(arguments, 1),
+        "list_sets_equivalent_list" => |_, arguments, _| sets(arguments, 2),
         "list_slice" | "lists_range" | "list_reverse" => {
-            |_, result| allocating(1.0, result.map_or(1, Value::size))
+            |_, _, result| allocating(1.0, result.map_or(1, Value::size))
         }
-        "list_flatten" | "list_flatten_int" => |arguments, _| {
+        "list_flatten" | "list_flatten_int" => |_, arguments, _| {
             let depth = if let Some(Value::Int(depth)) = arguments.get(1) { *depth as f64 } else { 1.0 };
             allocating(depth, arguments[0].size())
         },
-        "list_distinct" => |arguments, _| self_compare(&arguments[0]),
-        _ if overload.ends_with("_sort") => |arguments, _| self_compare(&arguments[0]),
-        _ if overload.ends_with("_sortByAssociatedKeys") => |arguments, _| self_compare(&arguments[1]),
+        "list_distinct" => |_, arguments, _| self_compare(&arguments[0]),
+        _ if overload.ends_with("_sort") => |_, arguments, _| self_compare(&arguments[0]),
+        _ if overload.ends_with("_sortByAssociatedKeys") => |_, arguments, _| self_compare(&arguments[1]),
         _ => return None,
     })
 }
@@ -118,9 +128,11 @@ fn by_overload(overload: &str) -> Option<CallCost> {
 /// Costs of the functions of Kubernetes.
 fn by_name(name: &str, overload: &str) -> Option<CallCost> {
     Some(match name {
-        "check" => |_, _| 350_000,
-        "fieldSelector" | "labelSelector" => |arguments, _| selector(arguments[1].size()),
-        "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => |arguments, _| deep(&arguments[0]),
+        "check" => |_, _, _| 350_000,
+        "fieldSelector" | "labelSelector" => |_, arguments, _| selector(arguments[1].size()),
+        "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => {
+            |meter, arguments, _| deep(meter, &arguments[0])
+        }
         "url"
         | "lowerAscii"
         | "upperAscii"
@@ -133,17 +145,17 @@ fn by_name(name: &str, overload: &str) -> Option<CallCost> {
         | "quantity"
         | "isQuantity"
         | "semver"
-        | "isSemver" => |arguments, _| first(arguments),
+        | "isSemver" => |_, arguments, _| first(arguments),
         "replace" | "split" | "ip.isCanonical" => {
-            |arguments, _| traversal(arguments[0].size(), 2.0 * CHARACTER)
+            |_, arguments, _| traversal(arguments[0].size(), 2.0 * CHARACTER)
         }
-        "join" => |_, result| traversal(result.map_or(1, Value::size), 2.0 * CHARACTER),
-        "find" | "findAll" => |arguments, _| regex(&arguments[0], arguments[1].size()),
+        "join" => |_, _, result| traversal(result.map_or(1, Value::size), 2.0 * CHARACTER),
+        "find" | "findAll" => |_, arguments, _| regex(&arguments[0], arguments[1].size()),
         "ip" if overload == "cidr_ip" => return None,
-        "ip" => |arguments, _| first(arguments),
-        "containsIP" => |arguments, _| contains_address(arguments, false),
-        "containsCIDR" => |arguments, _| contains_address(arguments, true),
-        "validate" => |arguments, _| match &arguments[0] {
+        "ip" => |_, arguments, _| first(arguments),
+        "containsIP" => |_, arguments, _| contains_address(arguments, false),
+        "containsCIDR" => |_, arguments, _| contains_address(arguments, true),
+        "validate" => |_, arguments, _| match &arguments[0] {
             Value::Library(Library::Format(format)) => regex(&arguments[1], format.pattern_size),
             _ => CALL,
         },
@@ -155,8 +167,8 @@ fn by_name(name: &str, overload: &str) -> Option<CallCost> {
 fn standard(overload: &str) -> Option<CallCost> {
     Some(match overload {
         "starts_with_string" | "ends_with_string" | "string_to_bytes" | "bytes_to_string"
-        | "strings_quote" | "string_format" => |arguments, _| first(arguments),
-        "in_list" => |arguments, _| arguments[1].size(),
+        | "strings_quote" | "string_format" => |_, arguments, _| first(arguments),
+        "in_list" => |_, arguments, _| arguments[1].size(),
         "less_string"
         | "greater_string"
         | "less_equals_string"
@@ -165,14 +177,14 @@ fn standard(overload: &str) -> Option<CallCost> {
         | "greater_bytes"
         | "less_equals_bytes"
         | "greater_equals_bytes" => {
-            |arguments, _| traversal(sized(&arguments[0]).min(sized(&arguments[1])), CHARACTER)
+            |_, arguments, _| traversal(sized(&arguments[0]).min(sized(&arguments[1])), CHARACTER)
         }
         "add_string" | "add_bytes" => {
-            |arguments, _| traversal(arguments[0].size() + arguments[1].size(), CHARACTER)
+            |_, arguments, _| traversal(arguments[0].size() + arguments[1].size(), CHARACTER)
         }
-        "matches_string" => |arguments, _| regex(&arguments[0], arguments[1].size()),
+        "matches_string" => |_, arguments, _| regex(&arguments[0], arguments[1].size()),
         "contains_string" => {
-            |arguments, _| first(arguments).saturating_mul(traversal(arguments[1].size(), CHARACTER))
+            |_, arguments, _| first(arguments).saturating_mul(traversal(arguments[1].size(), CHARACTER))
         }
         _ => return None,
     })

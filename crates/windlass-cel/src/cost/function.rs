@@ -172,7 +172,7 @@ impl Estimator<'_> {
                 CallEstimate::cost(cost)
             }
             "validate" => CallEstimate::cost(first()?.scaled(CHARACTER).scaled(128.0 * PATTERN)),
-            "_==_" => return self.equality(arguments),
+            "_==_" => return Self::equality(arguments),
             _ => return None,
         })
     }
@@ -202,7 +202,7 @@ impl Estimator<'_> {
     }
 
     /// Equality of values of the libraries.
-    fn equality(&self, arguments: &[Node]) -> Option<CallEstimate> {
+    fn equality(arguments: &[Node]) -> Option<CallEstimate> {
         let [left, right] = arguments else { return None };
         if left.known != right.known {
             return None;

@@ -33,7 +33,13 @@ impl<'a> Evaluator<'_, 'a> {
             Some(error) => Err(error),
             None => dispatch(&mut self.meter, call, &arguments),
         };
-        let cost = call.cost.map_or(costs::CALL, |cost| cost(&arguments, result.as_ref().ok()));
+        if result.as_ref().is_err_and(Error::is_fatal) {
+            return result;
+        }
+        let cost = match call.cost {
+            Some(cost) => cost(&mut self.meter, &arguments, result.as_ref().ok()),
+            None => costs::CALL,
+        };
         self.meter.charge(cost)?;
         result.map_err(|error| if error.is_mismatch() { no_overload(call, &arguments) } else { error })
     }

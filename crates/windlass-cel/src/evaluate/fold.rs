@@ -44,7 +44,7 @@ impl<'a> Evaluator<'_, 'a> {
     }
 
     fn fold_map(&mut self, fold: &Fold, map: &Map<'a>) -> Result<(), Error> {
-        self.meter.work(map.len())?;
+        self.meter.elements(map.len())?;
         if fold.second.is_none() {
             for key in map.keys() {
                 if matches!(self.iterate(fold, Ok(key), None)?, Next::Break) {

@@ -232,7 +232,7 @@ fn scientific(value: f64, precision: usize) -> String {
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
     let sign = if exponent < 0 { "⁻" } else { "" };
-    let digits: String = format!("{:02}", exponent.abs()).chars().map(|digit| superscript(digit)).collect();
+    let digits: String = format!("{:02}", exponent.abs()).chars().map(superscript).collect();
     format!("{mantissa}×10{sign}{digits}")
 }
 

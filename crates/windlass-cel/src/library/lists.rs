@@ -98,7 +98,7 @@ fn is_sorted<'a>(meter: &mut Meter, arguments: &[Value<'a>]) -> Result<Value<'a>
 fn sum<'a>(meter: &mut Meter, arguments: &[Value<'a>], zero: Value<'a>) -> Result<Value<'a>, Error> {
     let mut total = zero;
     for element in as_list(&arguments[0])?.iter() {
-        meter.work(1)?;
+        meter.elements(1)?;
         total = match (total, element?) {
             (Value::Int(a), Value::Int(b)) => {
                 Value::Int(a.checked_add(b).ok_or(Error::fixed("integer overflow"))?)
@@ -167,7 +167,7 @@ fn slice<'a>(meter: &mut Meter, arguments: &[Value<'a>]) -> Result<Value<'a>, Er
     if (list.len() as i64) < end {
         return fail(format!("list is length {}", list.len()));
     }
-    meter.work(end as usize)?;
+    meter.elements(end as usize)?;
     let elements: Result<Vec<_>, Error> =
         list.iter().skip(start as usize).take((end - start) as usize).collect();
     list_of(meter, elements?)
@@ -189,7 +189,7 @@ fn flatten_into<'a>(
     flat: &mut Vec<Value<'a>>,
 ) -> Result<(), Error> {
     for element in list.iter() {
-        meter.work(1)?;
+        meter.elements(1)?;
         match element? {
             Value::List(inner) if depth > 0 => flatten_into(meter, &inner, depth - 1, flat)?,
             other => {
@@ -209,7 +209,7 @@ fn range<'a>(meter: &mut Meter, arguments: &[Value<'a>]) -> Result<Value<'a>, Er
 
 fn reverse<'a>(meter: &mut Meter, arguments: &[Value<'a>]) -> Result<Value<'a>, Error> {
     let list = as_list(&arguments[0])?;
-    meter.work(list.len())?;
+    meter.elements(list.len())?;
     let mut elements: Vec<Value<'a>> = list.iter().collect::<Result<_, Error>>()?;
     elements.reverse();
     list_of(meter, elements)
@@ -249,7 +249,7 @@ fn sort<'a>(meter: &mut Meter, arguments: &[Value<'a>]) -> Result<Value<'a>, Err
             keys.len()
         )));
     }
-    meter.work(list.len())?;
+    meter.elements(list.len())?;
     meter.allocate(list.len() * 2 * size_of::<Value<'_>>())?;
     let keys: Vec<Value<'a>> = keys.iter().collect::<Result<_, Error>>()?;
     let Some(first) = keys.first() else { return Ok(arguments[0].clone()) };

@@ -57,7 +57,7 @@ fn nth<'a>(arguments: &[Value<'a>], index: fn(usize) -> usize) -> Result<Value<'
 fn unwrap<'a>(meter: &mut Meter, arguments: &[Value<'a>]) -> Result<Value<'a>, Error> {
     let mut values = Vec::new();
     for element in as_list(&arguments[0])?.iter() {
-        meter.work(1)?;
+        meter.elements(1)?;
         match element? {
             Value::Optional(Some(value)) => values.push(unshare(value)),
             Value::Optional(None) => {}

@@ -43,16 +43,16 @@ pub(super) const FUNCTIONS: &[Row] = &[
         Ok(Value::Bool(as_amount(&v[0])?.to_i64().is_some()))
     }),
     Row("add", "quantity_add", ".kubernetes.Quantity kubernetes.Quantity", "kubernetes.Quantity", |_, v| {
-        combine(as_amount(&v[0])?, as_amount(&v[1])?, |one, other| one + other)
+        Ok(combine(as_amount(&v[0])?, as_amount(&v[1])?, |one, other| one + other))
     }),
     Row("add", "quantity_add_int", ".kubernetes.Quantity int", "kubernetes.Quantity", |_, v| {
-        combine(as_amount(&v[0])?, &Amount::whole(as_int(&v[1])?), |one, other| one + other)
+        Ok(combine(as_amount(&v[0])?, &Amount::whole(as_int(&v[1])?), |one, other| one + other))
     }),
     Row("sub", "quantity_sub", ".kubernetes.Quantity kubernetes.Quantity", "kubernetes.Quantity", |_, v| {
-        combine(as_amount(&v[0])?, as_amount(&v[1])?, |one, other| one - other)
+        Ok(combine(as_amount(&v[0])?, as_amount(&v[1])?, |one, other| one - other))
     }),
     Row("sub", "quantity_sub_int", ".kubernetes.Quantity int", "kubernetes.Quantity", |_, v| {
-        combine(as_amount(&v[0])?, &Amount::whole(as_int(&v[1])?), |one, other| one - other)
+        Ok(combine(as_amount(&v[0])?, &Amount::whole(as_int(&v[1])?), |one, other| one - other))
     }),
 ];
 
@@ -80,13 +80,9 @@ fn value<'a>(amount: Amount) -> Value<'a> {
     Value::Library(Library::Quantity(Arc::new(amount)))
 }
 
-fn combine<'a>(
-    one: &Amount,
-    other: &Amount,
-    combine: fn(Quantity, Quantity) -> Quantity,
-) -> Result<Value<'a>, Error> {
+fn combine<'a>(one: &Amount, other: &Amount, combine: fn(Quantity, Quantity) -> Quantity) -> Value<'a> {
     let scale = one.scale.zip(other.scale).map(|(one, other)| one.min(other));
-    Ok(value(Amount { quantity: combine(one.quantity, other.quantity), scale }))
+    value(Amount { quantity: combine(one.quantity, other.quantity), scale })
 }
 
 fn as_amount<'v>(value: &'v Value<'_>) -> Result<&'v Amount, Error> {

@@ -23,10 +23,10 @@ pub(super) const FUNCTIONS: &[Row] = &[
         last_index_of(meter, v, Some(offset))
     }),
     Row("lowerAscii", "string_lower_ascii", ".string", "string", |meter, v| {
-        map_text(meter, &v[0], |text| text.to_ascii_lowercase())
+        map_text(meter, &v[0], str::to_ascii_lowercase)
     }),
     Row("upperAscii", "string_upper_ascii", ".string", "string", |meter, v| {
-        map_text(meter, &v[0], |text| text.to_ascii_uppercase())
+        map_text(meter, &v[0], str::to_ascii_uppercase)
     }),
     Row("trim", "string_trim", ".string", "string", |meter, v| {
         map_text(meter, &v[0], |text| text.trim().to_owned())

@@ -1,6 +1,6 @@
 //! URLs, as Go's `net/url` parses them.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use super::{as_text, mismatch};
@@ -37,7 +37,7 @@ pub(super) const FUNCTIONS: &[Row] = &[
     Row("getHost", "url_get_host", ".kubernetes.URL", "string", |_, v| part(v, |url| url.host.clone())),
     Row("getHostname", "url_get_hostname", ".kubernetes.URL", "string", |_, v| part(v, |url| url.host_and_port().0)),
     Row("getPort", "url_get_port", ".kubernetes.URL", "string", |_, v| part(v, |url| url.host_and_port().1)),
-    Row("getEscapedPath", "url_get_escaped_path", ".kubernetes.URL", "string", |_, v| part(v, |url| url.escaped_path())),
+    Row("getEscapedPath", "url_get_escaped_path", ".kubernetes.URL", "string", |_, v| part(v, Url::escaped_path)),
     Row("getQuery", "url_get_query", ".kubernetes.URL", "map(string, list(string))", |_, v| {
         Ok(Value::Map(Map::of(as_url(&v[0])?.query_values())))
     }),
@@ -162,7 +162,7 @@ impl Url {
             if plain(byte) {
                 out.push(char::from(byte));
             } else {
-                out.push_str(&format!("%{byte:02X}"));
+                _ = write!(out, "%{byte:02X}");
             }
             out
         })
@@ -267,9 +267,8 @@ impl fmt::Display for Url {
         if !self.scheme.is_empty() {
             write!(f, "{}:", self.scheme)?;
         }
-        if !self.opaque.is_empty() {
-            f.write_str(&self.opaque)?;
-        } else {
+        f.write_str(&self.opaque)?;
+        if self.opaque.is_empty() {
             if !self.scheme.is_empty() || !self.host.is_empty() || self.user.is_some() {
                 f.write_str("//")?;
                 if let Some(user) = &self.user {

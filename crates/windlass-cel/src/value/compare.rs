@@ -13,7 +13,7 @@ use crate::schema::ListKind;
 
 /// Whether two values are equal.
 pub(crate) fn equal(meter: &mut Meter, one: &Value<'_>, other: &Value<'_>) -> Result<bool, Error> {
-    meter.work(1)?;
+    meter.elements(1)?;
     Ok(match (one, other) {
         (Value::Null, Value::Null) => true,
         (Value::Null, _) | (_, Value::Null) => false,
@@ -82,7 +82,7 @@ fn double_uint(double: f64, uint: u64) -> Option<Ordering> {
 
 /// Orders two values.
 pub(crate) fn compare(meter: &mut Meter, one: &Value<'_>, other: &Value<'_>) -> Result<Ordering, Error> {
-    meter.work(1)?;
+    meter.elements(1)?;
     match (one, other) {
         (Value::Bool(a), Value::Bool(b)) => Ok(a.cmp(b)),
         (Value::String(a), Value::String(b)) => {
@@ -126,7 +126,7 @@ fn equal_lists(meter: &mut Meter, one: &List<'_>, other: &List<'_>) -> Result<bo
 
 /// Whether each element of the second list is in the first one, which is a set.
 fn equal_sets(meter: &mut Meter, one: &List<'_>, other: &List<'_>) -> Result<bool, Error> {
-    meter.work(one.len() + other.len())?;
+    meter.elements(one.len() + other.len())?;
     let texts = |list: &List<'_>| -> Result<Vec<String>, Error> {
         list.iter().map(|item| Ok(to_json(&item?).map(|json| json.to_string()).unwrap_or_default())).collect()
     };
@@ -141,7 +141,7 @@ fn equal_by_keys(
     other: &List<'_>,
     keys: &[Box<str>],
 ) -> Result<Option<bool>, Error> {
-    meter.work(one.len() + other.len())?;
+    meter.elements(one.len() + other.len())?;
     let mut known = HashMap::new();
     for item in one.iter() {
         let item = item?;
@@ -180,7 +180,7 @@ pub(crate) fn merge<'a>(
     if *one.kind() == ListKind::Atomic {
         return Ok(None);
     }
-    meter.work(one.len() + other.len())?;
+    meter.elements(one.len() + other.len())?;
     meter.allocate((one.len() + other.len()) * size_of::<Value<'_>>())?;
     let replaces = matches!(one.kind(), ListKind::Map(_));
     let mut merged: Vec<Value<'a>> = one.iter().collect::<Result<_, Error>>()?;

@@ -50,7 +50,7 @@ pub(crate) fn convert<'a>(value: &Value<'a>, target: Target) -> Result<Value<'a>
         | (Target::Timestamp, Value::Timestamp(_))
         | (Target::Uint, Value::Uint(_)) => Some(value.clone()),
         (Target::Bytes, Value::String(text)) => Some(Value::Bytes(Arc::from(text.as_bytes()))),
-        (_, Value::String(text)) => from_text(text, target)?,
+        (_, Value::String(text)) => from_text(text, target),
         (Target::String, value) => to_text(value)?.map(Value::text),
         (Target::Int, value) => to_int(value)?.map(Value::Int),
         (Target::Uint, value) => to_uint(value)?.map(Value::Uint),
@@ -72,8 +72,8 @@ pub(crate) fn type_of(value: &Value<'_>) -> Value<'static> {
     Value::Type(TypeName(value.type_name().into()))
 }
 
-fn from_text(text: &str, target: Target) -> Result<Option<Value<'static>>, Error> {
-    Ok(match target {
+fn from_text(text: &str, target: Target) -> Option<Value<'static>> {
+    match target {
         Target::Int => text.parse().ok().map(Value::Int),
         Target::Uint => (!text.starts_with('+')).then(|| text.parse().ok()).flatten().map(Value::Uint),
         Target::Double => parse_double(text).map(Value::Double),
@@ -85,7 +85,7 @@ fn from_text(text: &str, target: Target) -> Result<Option<Value<'static>>, Error
         Target::Duration => duration_from_text(text).map(Value::Duration),
         Target::Timestamp => Timestamp::parse(text).map(Value::Timestamp),
         _ => None,
-    })
+    }
 }
 
 fn parse_double(text: &str) -> Option<f64> {

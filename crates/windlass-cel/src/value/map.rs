@@ -236,10 +236,9 @@ fn find<'a>(entries: &Entries<'a>, key: &Value<'_>) -> Option<Value<'a>> {
             look_up(Key::Uint(*value)).or_else(|| look_up(Key::Int(i64::try_from(*value).ok()?)))
         }
         Value::Double(value) if value.fract() == 0.0 => {
-            let int = (*value >= -9.223_372_036_854_775_8e18 && *value < 9.223_372_036_854_775_8e18)
-                .then_some(*value as i64);
+            let int = (*value >= i64::MIN as f64 && *value < i64::MAX as f64).then_some(*value as i64);
             int.and_then(|int| look_up(Key::Int(int))).or_else(|| {
-                (*value >= 0.0 && *value < 1.844_674_407_370_955_2e19)
+                (*value >= 0.0 && *value < u64::MAX as f64)
                     .then(|| look_up(Key::Uint(*value as u64)))
                     .flatten()
             })

@@ -1,0 +1,90 @@
+//! Expressions that are made to take much time or memory.
+
+use serde_json::json;
+use windlass_cel::{Env, Limits, Type, Value};
+
+/// Compiles and evaluates an expression, which may fail in any way but a panic.
+fn survive(expression: &str) -> String {
+    let list = json!(vec!["some text"; 10_000]);
+    let env =
+        Env::kubernetes().with_variable("list", Type::list(Type::String)).with_variable("text", Type::String);
+    let program = match env.compile(expression) {
+        Ok(program) => program,
+        Err(issues) => return issues.to_string(),
+    };
+    let text = Value::text("ab".repeat(10_000));
+    let (result, _) = program.evaluate(&[Value::from_json(&list), text], &Limits::of_cost(1_000_000));
+    result.map_or_else(|error| error.to_string(), |_| "a result".to_owned())
+}
+
+#[test]
+fn nesting_is_limited() {
+    for nested in [
+        format!("{}1{}", "(".repeat(10_000), ")".repeat(10_000)),
+        format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000)),
+        format!("{}true{}", "{'a': ".repeat(5_000), "}".repeat(5_000)),
+        format!("{}1", "true ? 1 : ".repeat(5_000)),
+    ] {
+        assert!(survive(&nested).contains("recursion limit exceeded: 250"));
+    }
+    assert!(survive(&vec!["1"; 20_000].join(" + ")).contains("max recursion depth exceeded"));
+    assert!(survive(&format!("list{}", "[0]".repeat(20_000))).contains("max recursion depth exceeded"));
+    assert!(survive(&"!".repeat(99_999)).contains("Syntax error"));
+    assert_eq!(survive(&vec!["true"; 12_000].join(" && ")), "a result");
+}
+
+#[test]
+fn the_deepest_expressions_are_evaluated() {
+    for expression in [
+        format!("{}1{} == 1", "(".repeat(240), ")".repeat(240)),
+        format!("{} == 240", vec!["1"; 240].join(" + ")),
+        format!("{}[1]{} != []", "[".repeat(200), "]".repeat(200)),
+        format!("{}true{}", "[1].all(x, ".repeat(120), ")".repeat(120)),
+    ] {
+        assert_eq!(survive(&expression), "a result", "{}", &expression[..20]);
+    }
+}
+
+#[test]
+fn length_and_expansion_are_limited() {
+    assert!(survive(&"a".repeat(100_001)).contains("expression code point size exceeds limit"));
+    let doubling = (0..60).fold("optional.of(1)".to_owned(), |inner, _| format!("{inner}.optMap(x, x)"));
+    assert!(survive(&doubling).contains("nodes"), "{}", survive(&doubling));
+}
+
+#[test]
+fn loops_within_loops_run_out_of_cost() {
+    let message = "operation cancelled: actual cost limit exceeded";
+    assert_eq!(survive("list.all(a, list.all(b, list.all(c, true)))"), message);
+    assert_eq!(survive("list.map(a, list.map(b, b)).size() > 0"), message);
+}
+
+#[test]
+fn texts_and_lists_that_grow_are_limited() {
+    let replaced = |times: usize| format!("text{}.size() > 0", ".replace('a', 'aaaaaaaaaa')".repeat(times));
+    assert!(survive(&replaced(6)).starts_with("operation cancelled"), "{}", survive(&replaced(6)));
+    let long = "x".repeat(4000);
+    assert!(survive(&format!("text.replace('', '{long}').size() > 0")).starts_with("operation cancelled"));
+    let doubled = (0..12).fold("list".to_owned(), |list, _| format!("({list} + {list})"));
+    assert!(!survive(&doubled).is_empty());
+    assert!(survive("lists.range(1000000000).size() > 0").starts_with("operation cancelled"));
+    assert!(survive("(list + list + list).distinct().size() > 0").len() > 3);
+}
+
+#[test]
+fn regular_expressions_are_limited() {
+    assert!(survive("text.matches('(a{1000}){1000}')").contains("invalid matches argument"));
+    assert_eq!(survive("text.matches('(a*)*(b*)*(ab)*$')"), "a result");
+    assert!(!survive("list.all(x, 'a'.matches(x + '{100}'))").is_empty());
+}
+
+#[test]
+fn doubled_lists_cost_their_elements() {
+    let doubled = (0..15).fold("list".to_owned(), |list, _| format!("[{list}].map(l, l + l)[0]"));
+    let result = survive(&format!("{doubled}.all(x, x != '')"));
+    assert!(result.starts_with("operation cancelled"), "{result}");
+    for call in ["isSorted()", "indexOf('some text') == 0", "lastIndexOf('some text') == 0", "min() == ''"] {
+        let result = survive(&format!("{doubled}.{call}"));
+        assert!(result.starts_with("operation cancelled"), "{call}: {result}");
+    }
+}

@@ -1,0 +1,114 @@
+//! Rules on objects with a schema.
+
+use serde_json::json;
+
+use super::Rule;
+
+#[track_caller]
+fn check(schema: &serde_json::Value, object: &serde_json::Value, rules: &[(&str, &str)]) {
+    for (rule, expected) in rules {
+        let (result, _) = Rule::new(schema, rule).check(object);
+        let found = result.unwrap_or_else(|error| format!("error: {error}"));
+        assert_eq!(found, *expected, "{rule}");
+    }
+}
+
+#[test]
+fn fields_have_the_types_of_the_schema() {
+    let schema = json!({"type": "object", "properties": {
+        "count": {"type": "integer"}, "ratio": {"type": "number"}, "name": {"type": "string"},
+        "on": {"type": "boolean"}, "size": {"x-kubernetes-int-or-string": true},
+        "wait": {"type": "string", "format": "duration"}, "at": {"type": "string", "format": "date-time"},
+        "data": {"type": "string", "format": "byte"},
+        "tags": {"type": "object", "additionalProperties": {"type": "string"}},
+    }});
+    let object = json!({
+        "count": 3, "ratio": 2, "name": "n", "on": true, "size": "50%", "wait": "1m30s",
+        "at": "2026-01-02T03:04:05Z", "data": "aGk=", "tags": {"a": "b"},
+    });
+    check(
+        &schema,
+        &object,
+        &[
+            ("self.count + 1 == 4 && self.ratio == 2.0 && self.on", "true"),
+            ("type(self.size) == string ? self.size == '50%' : self.size == 5", "true"),
+            ("self.wait > duration('1m') && self.at.getFullYear() == 2026", "true"),
+            ("self.data == b'hi' && self.tags['a'] == 'b' && 'a' in self.tags", "true"),
+            ("has(self.name) && !has(self.tags.x)", "true"),
+            ("self.tags.all(k, k == 'a') && self.tags.size() == 1", "true"),
+            ("self.tags['missing'] == 'x'", "error: no such key: missing"),
+        ],
+    );
+}
+
+#[test]
+fn names_are_escaped() {
+    let schema = json!({"type": "object", "properties": {
+        "a-b": {"type": "integer"}, "c.d/e": {"type": "integer"}, "namespace": {"type": "string"},
+        "__x": {"type": "integer"},
+    }});
+    let object = json!({"a-b": 1, "c.d/e": 2, "namespace": "ns", "__x": 3});
+    check(
+        &schema,
+        &object,
+        &[
+            ("self.a__dash__b == 1 && self.c__dot__d__slash__e == 2", "true"),
+            ("self.__namespace__ == 'ns' && self.namespace == 'ns' && self.__underscores__x == 3", "true"),
+            ("has(self.a__dash__b)", "true"),
+        ],
+    );
+}
+
+#[test]
+fn sets_and_maps_ignore_the_order() {
+    let schema = json!({"type": "object", "properties": {
+        "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+        "other": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+        "map": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
+            "items": {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "integer"}}}},
+    }});
+    let object =
+        json!({"set": ["a", "b"], "other": ["b", "a"], "map": [{"k": "x", "v": 1}, {"k": "y", "v": 2}]});
+    check(
+        &schema,
+        &object,
+        &[
+            ("self.set == self.other", "true"),
+            ("self.set + ['b', 'c'] == ['c', 'b', 'a']", "true"),
+            ("self.map == [self.map[1], self.map[0]]", "true"),
+            ("self.map.exists_one(e, e.k == 'x' && e.v == 1)", "true"),
+        ],
+    );
+}
+
+#[test]
+fn data_of_the_wrong_type_is_an_error() {
+    let schema = json!({"type": "object", "properties": {
+        "count": {"type": "integer"}, "maybe": {"type": "string", "nullable": true}, "list": {"type": "array",
+            "items": {"type": "integer"}},
+    }});
+    let object = json!({"count": "x", "maybe": null, "list": [1, "x"]});
+    check(
+        &schema,
+        &object,
+        &[
+            ("self.count == 1", "error: invalid data, expected int, got string"),
+            ("has(self.maybe)", "false"),
+            ("self.list.exists(x, x == 1)", "true"),
+            ("self.list.all(x, x == 1)", "error: invalid data, expected int, got string"),
+        ],
+    );
+}
+
+#[test]
+fn a_resource_has_only_its_names() {
+    let schema = json!({"type": "object", "properties": {"metadata": {"type": "object"}, "spec": {
+        "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+    }}});
+    let schema = windlass_cel::Schema::compile(&schema, true);
+    let known = windlass_cel::Type::of_schema(&schema, "selfType");
+    let env = windlass_cel::Env::kubernetes().with_variable("self", known);
+    assert!(env.compile("self.metadata.name == 'a' && self.kind == 'K'").is_ok());
+    let issues = env.compile("self.metadata.labels == {}").err().map(|issues| issues.to_string());
+    assert!(issues.is_some_and(|text| text.contains("undefined field 'labels'")));
+}

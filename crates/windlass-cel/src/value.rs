@@ -179,8 +179,8 @@ impl<'a> Value<'a> {
             Self::Bytes(bytes) => bytes.is_empty(),
             Self::Duration(nanos) => *nanos == 0,
             Self::Timestamp(at) => at.is_zero(),
-            Self::List(list) => list.is_plain() && list.len() == 0,
-            Self::Map(map) => map.is_plain() && map.len() == 0,
+            Self::List(list) => list.is_plain() && list.is_empty(),
+            Self::Map(map) => map.is_plain() && map.is_empty(),
             _ => false,
         }
     }

@@ -5,6 +5,7 @@
 //! that is given the time and the bytes, and `windlass-runtime` drives it.
 
 // From the surface down: a module uses only modules further down.
+mod estimate;
 mod informer;
 
 mod reflector;
@@ -22,6 +23,7 @@ mod key;
 
 pub use self::{
     delta::Delta,
+    estimate::MemoryEstimate,
     informer::{
         InformerCore, InformerMetrics, InformerOptions, InformerSink, NoticeHandler, Subscription,
         SubscriptionGuard,

@@ -1,11 +1,9 @@
 //! Assembles objects from the results of a scan.
 
-use std::sync::Arc;
-
 use triomphe::ThinArc;
 
 use super::{
-    Dictionary, RawObject,
+    RawObject,
     bases::Bases,
     layout::{Form, OwnerRecord, Record, Span, put_label, put_owner, put_text},
 };
@@ -131,28 +129,5 @@ impl Relocation<'_> {
             removed += end - start;
         }
         (offset as usize + self.inserted).saturating_sub(self.start) as u32 - removed
-    }
-}
-
-impl RawObject {
-    /// Compresses the JSON of the object. The index stays readable without decompression. Returns `None` for an object with a
-    /// base, whose own texts are few.
-    pub(crate) fn compress(&self, dictionary: &Arc<Dictionary>) -> Option<Self> {
-        if self.has_base() {
-            return None;
-        }
-        let (json, layout) = (self.json(), self.layout());
-        let mut bytes = dictionary.compress(&json).ok()?;
-        let stored = Span::new(0, bytes.len());
-        let texts: Vec<_> = layout
-            .texts()
-            .map(|text| {
-                let offset = bytes.len();
-                bytes.extend_from_slice(layout.text(text));
-                Span { length: text.length, ..Span::new(offset, 0) }
-            })
-            .collect();
-        layout.put_index(&mut bytes, stored, &texts);
-        Some(Self(ThinArc::from_header_and_slice(Form::Compressed(dictionary.clone()), &bytes)))
     }
 }

@@ -205,15 +205,14 @@ fn is_alike(one: &[u8], other: &[u8]) -> bool {
     }
 }
 
-/// Returns the JSON of an object. `stored` are all its bytes.
-pub(super) fn expand(object: Layout<'_>, stored: &[u8], base: &Base) -> Vec<u8> {
+/// Returns the JSON of `length` bytes that has these own texts and copies.
+pub(super) fn expand(own_texts: &[u8], mut operations: &[u8], base: &Base, length: usize) -> Vec<u8> {
     let base = base.text();
-    let mut operations = object.json();
-    let mut json = Vec::with_capacity(object.json_length());
+    let mut json = Vec::with_capacity(length);
     let (mut own, mut copied) = (0, 0_usize);
     while !operations.is_empty() {
         let [length, distance, copy] = [(); 3].map(|()| take_number(&mut operations));
-        json.extend_from_slice(stored.get(own..own + length).unwrap_or_default());
+        json.extend_from_slice(own_texts.get(own..own + length).unwrap_or_default());
         own += length;
         let start = copied.wrapping_add_signed((distance >> 1) as isize ^ -((distance & 1) as isize));
         copied = start.wrapping_add(copy);

@@ -12,10 +12,10 @@ use crate::scan::Field;
 pub(super) enum Form {
     /// The JSON.
     Plain,
-    /// The JSON, compressed.
-    Compressed(Arc<Dictionary>),
     /// The differences between the JSON and the text of a base. See [`Difference`](super::difference::Difference).
     Based(Arc<Base>),
+    /// The JSON or the differences, compressed.
+    Compressed(Arc<Dictionary>, Option<Arc<Base>>),
 }
 
 impl Form {
@@ -23,9 +23,20 @@ impl Form {
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Plain, Self::Plain) => true,
-            (Self::Compressed(dictionary), Self::Compressed(other)) => Arc::ptr_eq(dictionary, other),
             (Self::Based(base), Self::Based(other)) => Arc::ptr_eq(base, other),
+            (Self::Compressed(dictionary, base), Self::Compressed(other, other_base)) => {
+                Arc::ptr_eq(dictionary, other)
+                    && base.as_ref().map(Arc::as_ptr) == other_base.as_ref().map(Arc::as_ptr)
+            }
             _ => false,
+        }
+    }
+
+    pub(super) fn base(&self) -> Option<&Arc<Base>> {
+        match self {
+            Self::Plain => None,
+            Self::Based(base) => Some(base),
+            Self::Compressed(_, base) => base.as_ref(),
         }
     }
 }
@@ -163,6 +174,11 @@ impl<'a> Layout<'a> {
             finalizers: self.finalizers() as u16,
         };
         record.put(bytes);
+    }
+
+    /// Returns all bytes up to the end of the stored JSON: those that a compression replaces.
+    pub(super) fn body(self) -> &'a [u8] {
+        self.bytes.get(..span(self.record, JSON).range().end).unwrap_or_default()
     }
 
     pub(super) fn text(self, span: Span) -> &'a [u8] {

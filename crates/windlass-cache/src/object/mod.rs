@@ -3,6 +3,7 @@
 mod assembler;
 mod base;
 mod bases;
+mod compressed;
 mod content;
 mod dictionary;
 mod difference;
@@ -141,13 +142,14 @@ impl RawObject {
 
     /// Returns the JSON, without the fields that the cache drops. It is borrowed unless the object is compressed or has a base.
     pub fn json(&self) -> Cow<'_, [u8]> {
-        let layout = self.layout();
+        let (layout, length) = (self.layout(), self.json_length());
         match self.form() {
             Form::Plain => Cow::Borrowed(layout.json()),
-            Form::Compressed(dictionary) => {
-                Cow::Owned(dictionary.decompress(layout.json(), layout.json_length()))
+            Form::Based(base) => Cow::Owned(difference::expand(layout.body(), layout.json(), base, length)),
+            Form::Compressed(dictionary, None) => Cow::Owned(dictionary.decompress(layout.json(), length)),
+            Form::Compressed(dictionary, Some(base)) => {
+                Cow::Owned(compressed::expand(layout.json(), dictionary, base, length))
             }
-            Form::Based(base) => Cow::Owned(difference::expand(layout, self.slice(), base)),
         }
     }
 
@@ -201,7 +203,7 @@ impl RawObject {
 
     /// Returns whether the JSON is stored compressed.
     pub fn is_compressed(&self) -> bool {
-        matches!(self.form(), Form::Compressed(_))
+        matches!(self.form(), Form::Compressed(..))
     }
 
     /// Returns whether the object shares a base with others, so that only its differences from the base are stored.
@@ -210,10 +212,7 @@ impl RawObject {
     }
 
     fn base(&self) -> Option<&Arc<Base>> {
-        match self.form() {
-            Form::Based(base) => Some(base),
-            Form::Plain | Form::Compressed(_) => None,
-        }
+        self.form().base()
     }
 
     /// Returns whether the object has this key. The namespace is empty for a cluster-scoped object.

@@ -1,6 +1,8 @@
 //! Compresses objects with a dictionary that is trained on the first ones.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
+
+use memchr::memmem;
 
 use crate::{Dictionary, RawObject};
 
@@ -50,14 +52,14 @@ impl Default for Packer {
 
 impl Packer {
     pub(super) fn pack(&mut self, object: RawObject) -> RawObject {
-        if object.has_base() || object.is_compressed() {
+        if object.is_compressed() {
             return object;
         }
         let (State::Trained(dictionary) | State::Packing(dictionary)) = &self.state else {
             self.sample(&object);
             return object;
         };
-        let packed = object.compress(dictionary).unwrap_or_else(|| object.clone());
+        let packed = compress(&object, dictionary).unwrap_or_else(|| object.clone());
         self.stored += packed.memory();
         self.original += object.memory();
         if self.original > REVIEW {
@@ -68,14 +70,14 @@ impl Packer {
 
     fn sample(&mut self, object: &RawObject) {
         self.samples.push(object.clone());
-        self.sampled += object.json_length();
+        self.sampled += object.body().len();
         if self.samples.len() < SAMPLES && (self.sampled < SAMPLE_BYTES || self.samples.len() < 64) {
             return;
         }
-        let samples: Vec<_> = self.samples.drain(..).map(|sample| sample.json().into_owned()).collect();
+        let samples = std::mem::take(&mut self.samples);
         self.sampled = 0;
         // If the samples have nothing in common, the next objects are sampled.
-        if let Ok(dictionary) = Dictionary::train(&samples, DICTIONARY.min(total(&samples) / 8)) {
+        if let Ok(dictionary) = train(&samples) {
             self.state = State::Trained(Arc::new(dictionary));
         }
     }
@@ -101,6 +103,25 @@ impl Packer {
     }
 }
 
-fn total(samples: &[Vec<u8>]) -> usize {
-    samples.iter().map(Vec::len).sum()
+/// Fewer bytes are not worth the time.
+const SHORTEST: usize = 256;
+
+/// Compresses an object, if that makes the object smaller.
+pub(super) fn compress(object: &RawObject, dictionary: &Arc<Dictionary>) -> Option<RawObject> {
+    if object.body().len() < SHORTEST {
+        return None;
+    }
+    object.compress(dictionary).filter(|compressed| compressed.memory() < object.memory())
+}
+
+/// The dictionary for Secrets. A trained dictionary would contain values, and would outlive the Secrets.
+const SECRET: &[u8] = br#"Opaque","kubernetes.io/service-account-token","helm.sh/release.v1","kubernetes.io/tls","username":"","password":"","token":"ZXlK","release":"SDRzSUFBQUFBQUFD","tls.key":"LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQpN","tls.crt":"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JS","ca.crt":"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JS"},"type":"Opaque"},"data":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"","name":"","uid":"","controller":true,"blockOwnerDeletion":true}],"annotations":{"labels":{"app.kubernetes.io/managed-by":"Helm","app.kubernetes.io/name":"","app.kubernetes.io/instance":"","creationTimestamp":"2026-0","resourceVersion":"","uid":"","namespace":"{"apiVersion":"v1","kind":"Secret","metadata":{"name":""#;
+
+fn train(samples: &[RawObject]) -> io::Result<Dictionary> {
+    let samples: Vec<_> = samples.iter().map(RawObject::body).collect();
+    if samples.iter().any(|sample| memmem::find(sample, b"\"Secret\"").is_some()) {
+        return Dictionary::from_bytes(SECRET);
+    }
+    let total: usize = samples.iter().map(|sample| sample.len()).sum();
+    Dictionary::train(&samples, DICTIONARY.min(total / 8))
 }

@@ -5,7 +5,7 @@ use super::{
     copies::{OperationLog, Replica},
     first_list::Staged,
     memory::Accounting,
-    packer::Packer,
+    packer::{Packer, compress},
     postings::Slot,
     state::{Operation, State, Term, name_hash, term_hash},
     writer::WriterState,
@@ -204,7 +204,7 @@ impl<'a> Transaction<'a> {
         self.accounting.add_dictionary(&dictionary);
         for slot in 0..self.state.slots() as Slot {
             let Some(object) = self.state.at(slot).filter(|object| !object.is_compressed()) else { continue };
-            let Some(packed) = object.compress(&dictionary) else { continue };
+            let Some(packed) = compress(object, &dictionary) else { continue };
             self.writer.bytes = self.writer.bytes + packed.memory() - object.memory();
             self.apply(Operation::Put { slot, object: packed });
         }

@@ -139,8 +139,7 @@ impl Workload {
             .collect();
         volumes.extend(token.as_deref().map(token_volume));
         let mut images = self.images.iter();
-        let mut container =
-            |container: &Container| self.container(container, images.next(), token.as_deref());
+        let mut container = |container: &Container| container_of(container, images.next(), token.as_deref());
         let containers: Vec<Json> = self.chart.containers.iter().map(&mut container).collect();
         let inits: Vec<Json> = self.chart.init_containers.iter().map(&mut container).collect();
         let restart = if self.is_job() { "Never" } else { "Always" };
@@ -172,43 +171,11 @@ impl Workload {
             .with("preemptionPolicy", "PreemptLowerPriority")
     }
 
-    fn container(
-        &self,
-        container: &Container,
-        image: Option<&(String, String)>,
-        token: Option<&str>,
-    ) -> Json {
-        let (tag, _) = image.expect("each container has an image");
-        let list = |texts: &[String]| Some(texts.to_vec()).filter(|texts| !texts.is_empty());
-        let mut mounts = container.mounts.clone();
-        let access = "/var/run/secrets/kubernetes.io/serviceaccount";
-        mounts.extend(token.map(|token| {
-            Object::new().with("name", token).with("readOnly", true).with("mountPath", access).into()
-        }));
-        let mut all = Object::new()
-            .with("name", container.name.as_str())
-            .with("image", format!("{}:{tag}", container.image))
-            .with_some("command", list(&container.command))
-            .with_some("args", list(&container.args));
-        all.extend(&container.inputs);
-        let mut all = all
-            .with_some("env", Some(container.env.clone()).filter(|env| !env.is_empty()))
-            .with("resources", resources(container.resources))
-            .with_some("volumeMounts", Some(mounts).filter(|mounts| !mounts.is_empty()));
-        all.extend(&container.probes);
-        all.with("terminationMessagePath", "/dev/termination-log")
-            .with("terminationMessagePolicy", "File")
-            .with("imagePullPolicy", "IfNotPresent")
-            .with_some("securityContext", container.security.clone())
-            .into()
-    }
-
     /// Returns the names, images and digests of the containers, or of the init containers.
     pub(super) fn containers(&self, init: bool) -> impl Iterator<Item = (&str, String, String)> {
-        let (containers, skipped) = match init {
-            false => (&self.chart.containers, 0),
-            true => (&self.chart.init_containers, self.chart.containers.len()),
-        };
+        let chart = &self.chart;
+        let (containers, skipped) =
+            if init { (&chart.init_containers, chart.containers.len()) } else { (&chart.containers, 0) };
         containers.iter().zip(&self.images[skipped..]).map(|(container, (tag, digest))| {
             (
                 &*container.name,
@@ -217,6 +184,32 @@ impl Workload {
             )
         })
     }
+}
+
+fn container_of(container: &Container, image: Option<&(String, String)>, token: Option<&str>) -> Json {
+    let (tag, _) = image.expect("each container has an image");
+    let list = |texts: &[String]| Some(texts.to_vec()).filter(|texts| !texts.is_empty());
+    let mut mounts = container.mounts.clone();
+    let access = "/var/run/secrets/kubernetes.io/serviceaccount";
+    mounts.extend(token.map(|token| {
+        Object::new().with("name", token).with("readOnly", true).with("mountPath", access).into()
+    }));
+    let mut all = Object::new()
+        .with("name", container.name.as_str())
+        .with("image", format!("{}:{tag}", container.image))
+        .with_some("command", list(&container.command))
+        .with_some("args", list(&container.args));
+    all.extend(&container.inputs);
+    let mut all = all
+        .with_some("env", Some(container.env.clone()).filter(|env| !env.is_empty()))
+        .with("resources", resources(container.resources))
+        .with_some("volumeMounts", Some(mounts).filter(|mounts| !mounts.is_empty()));
+    all.extend(&container.probes);
+    all.with("terminationMessagePath", "/dev/termination-log")
+        .with("terminationMessagePolicy", "File")
+        .with("imagePullPolicy", "IfNotPresent")
+        .with_some("securityContext", container.security.clone())
+        .into()
 }
 
 /// Changes a chart as the values of an installation do.

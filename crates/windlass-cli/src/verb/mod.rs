@@ -12,6 +12,7 @@ mod demo;
 mod deploy;
 mod dev;
 mod edit;
+mod estimate;
 mod foreign;
 mod generate;
 mod image;
@@ -45,6 +46,7 @@ pub(crate) enum Verb {
     Generate(generate::Generate),
     Manifests(manifests::Manifests),
     Check(check::Check),
+    Estimate(estimate::Estimate),
     Dev(dev::Dev),
     Test(test::Test),
     Install(install::Install),
@@ -81,6 +83,7 @@ impl Verb {
                 Self::Generate(generate) => until_signal(generate.run(out)).await,
                 Self::Manifests(manifests) => until_signal(manifests.run(out)).await,
                 Self::Check(check) => until_signal(check.run(out)).await,
+                Self::Estimate(estimate) => Box::pin(until_signal(estimate.run(out))).await,
                 Self::Dev(dev) => dev.run(out).await,
                 Self::Test(test) => until_signal(test.run()).await,
                 Self::Install(install) => until_signal(install.run(out)).await,

@@ -155,7 +155,7 @@ fn decode<K: DeserializeOwned>(kind: &KindRef<K>, mut object: Value) -> Result<K
     serde_json::from_value(object).map_err(|cause| Error::undecodable_answer(&cause))
 }
 
-/// Whether the server did not find the object, and not the resource.
+/// Returns whether the server did not find the object, and not the resource.
 fn names_object(error: &Error, name: &str) -> bool {
     let details = error.status().and_then(|status| status.details.as_ref());
     error.is_not_found() && details.is_some_and(|details| details.name == name)

@@ -1,4 +1,4 @@
-//! Predicates: which changes a controller reacts to.
+//! Predicates: the changes that a controller reacts to.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ impl Predicate {
         Self::on_update(|old, new| !old.labels().eq(new.labels()))
     }
 
-    /// Matches objects with matching labels; for an update, before or after it.
+    /// Matches objects with matching labels; for an update, before or after the update.
     pub fn labels(selector: Selector) -> Self {
         Self::new(move |delta| delta.states().any(|object| selector.matches(object)))
     }
@@ -85,7 +85,7 @@ impl Predicate {
         Self::new(move |delta| !self.matches(delta))
     }
 
-    /// Whether the change matches.
+    /// Returns whether the change matches.
     pub fn matches(&self, delta: &Delta) -> bool {
         (self.0)(delta)
     }

@@ -153,7 +153,7 @@ impl<Q: QueueKey> Watch<Q> {
         self
     }
 
-    /// Whether changes concern an owner of the controller's kind.
+    /// Returns whether changes concern an owner of the controller's kind.
     pub(crate) fn maps_to_owner(&self) -> bool {
         matches!(self.target, WatchTarget::Owner { kind: None, .. })
     }

@@ -18,7 +18,7 @@ pub enum OperationResult {
 }
 
 impl OperationResult {
-    /// Whether the write changed an object on the server.
+    /// Returns whether the write changed an object on the server.
     pub fn is_written(self) -> bool {
         matches!(self, Self::Created | Self::Updated)
     }

@@ -52,7 +52,7 @@ impl<Q: QueueKey> ControllerHandle<Q> {
         }
     }
 
-    /// Queues a key. Does nothing once the controller has ended.
+    /// Queues a key. Has no effect after the controller has ended.
     pub fn enqueue(&self, key: Q) {
         self.enqueue_with(key, AddOptions::new());
     }

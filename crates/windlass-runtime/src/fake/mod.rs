@@ -1,7 +1,7 @@
 //! Unit tests of a reconciler, without a cluster.
 //!
-//! A [`FakeCluster`] is an API server in memory: it makes a [`Context`](crate::Context) whose reads and writes go to it, records
-//! the writes, and refuses requests on demand.
+//! A [`FakeCluster`] is an API server in memory: the cluster makes a [`Context`](crate::Context), records the
+//! context's writes, and refuses requests on demand.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -51,20 +51,21 @@
 //! - Uids, resource versions, generations, creation times and generated names are assigned, and are the same in every run.
 //! - A create of an existing name is refused with `AlreadyExists`; an update with a stale resource version, or of a successor, with
 //!   `Conflict`; a failing test of a JSON patch with `Invalid`. A write that changes nothing keeps the resource version.
-//! - Every kind has a status subresource: writes of an object leave its status alone, and writes of the status everything else. The
-//!   status of a new object is dropped.
+//! - Every kind has a status subresource: writes of an object leave the status alone, and writes of the
+//!   status leave everything else alone. The status of a new object is dropped.
 //! - A deleted object with finalizers stays, with a deletion time, until the last one is removed.
-//! - Server-side apply knows the owners of fields: an apply without force of a field that another manager owns is refused with its
-//!   name, a forced one takes the field over, and a field that a manager leaves out is removed unless another one owns it. Updates and
-//!   other patches own what they change; what the test writes belongs to the manager `test`.
+//! - Server-side apply knows the owners of fields: an apply without force of a field that another manager
+//!   owns is refused with the manager's name, a forced apply takes the field over, and a field that a manager
+//!   leaves out is removed unless another manager owns the field. Updates and other patches own the changed
+//!   fields; fields that the test writes belong to the manager `test`.
 //! - Label selectors, field selectors over any field, dry runs, and the subresources `status`, `scale` and `finalize` work.
 //!
 //! # Unlike a server
 //!
-//! - Nothing is validated or defaulted, and any kind can be written; a namespace need not exist. Test what the CRD's schema allows
-//!   with `windlass_test::TestCluster`.
-//! - There are no controllers: pods stay as they are, and are gone when they are deleted. Dependents of a deleted object stay, unless
-//!   the fake is built with [`collect_garbage`](FakeClusterBuilder::collect_garbage).
+//! - Objects are neither validated nor defaulted, and any kind can be written; a namespace need not exist.
+//!   Test the CRD's schema with `windlass_test::TestCluster`.
+//! - There are no controllers: pods do not change, and are gone when deleted. Dependents of a deleted object
+//!   stay, unless the fake is built with [`collect_garbage`](FakeClusterBuilder::collect_garbage).
 //! - There are no watches, and no RBAC.
 //! - A strategic merge patch and server-side apply merge lists of objects by the first of the fields `name`, `type`, `uid`,
 //!   `mountPath` and `containerPort` that all items have, and replace other lists: the kinds' schemas are not known here. Objects have

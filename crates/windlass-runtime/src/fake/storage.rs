@@ -25,7 +25,7 @@ pub(super) struct Storage {
     /// The owners of the fields of each object, by uid.
     owners: BTreeMap<String, Owners>,
     revision: u64,
-    /// Makes the caches. It is never started: each commit feeds them.
+    /// Makes the caches. The factory is never started: each commit feeds the caches.
     informers: SharedInformerFactory,
 }
 
@@ -40,12 +40,12 @@ impl Storage {
         }
     }
 
-    /// Registers the names of a kind, unless its resource is known.
+    /// Registers the names of a kind with an unknown resource.
     pub(super) fn learn(&mut self, resource: &ApiResource) {
         self.kinds.entry(GroupResource::of(resource)).or_insert_with(|| resource.clone());
     }
 
-    /// Returns the names of a resource. If it is not registered, the plural stands for its kind.
+    /// Returns the names of a resource. For an unregistered resource, the plural is the kind.
     pub(super) fn kind_of(&self, resource: &GroupResource) -> ApiResource {
         self.kinds.get(resource).cloned().unwrap_or_else(|| ApiResource {
             group: resource.group.clone(),
@@ -56,7 +56,7 @@ impl Storage {
         })
     }
 
-    /// Returns the resource of a kind. If the kind is not registered, its plural is guessed.
+    /// Returns the resource of a kind. The plural of an unregistered kind is guessed.
     pub(super) fn resource_of(&self, api_version: &str, kind: &str) -> ApiResource {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let known = self.kinds.values().find(|known| known.group == group && known.kind == kind);
@@ -74,7 +74,7 @@ impl Storage {
         self.objects.get(resource)?.get(key)
     }
 
-    /// Returns the objects of a resource, in the order of their keys.
+    /// Returns the objects of a resource, sorted by key.
     pub(super) fn list(&self, resource: &GroupResource) -> impl Iterator<Item = (&ObjectKey, &Value)> {
         self.objects.get(resource).into_iter().flatten()
     }
@@ -100,7 +100,7 @@ impl Storage {
         object
     }
 
-    /// Removes an object, and returns its last state.
+    /// Removes an object, and returns the last state.
     pub(super) fn remove(&mut self, resource: &GroupResource, key: &ObjectKey) -> Option<Value> {
         let last = self.objects.get_mut(resource)?.remove(key)?;
         self.revision += 1;
@@ -120,7 +120,7 @@ impl Storage {
         self.owners.insert(uid.to_owned(), owners);
     }
 
-    /// Returns a cache of a resource, which shows every change at once.
+    /// Returns a cache of a resource. The cache shows every change at once.
     pub(super) fn informer(&self, resource: &ApiResource, options: CacheOptions) -> Result<SharedInformer> {
         let informer = self
             .informers
@@ -138,7 +138,7 @@ impl Storage {
     /// Shows a change in the caches of the resource.
     fn publish(&self, resource: &GroupResource, object: &Value, exists: bool) {
         for informer in self.informers.informers() {
-            // A cache that has not synced is filled from the storage before it is used.
+            // The storage fills an unsynced cache before the first use.
             if GroupResource::of(informer.resource()) == *resource && informer.has_synced() {
                 let exists = exists && holds(&informer, object);
                 informer.update(object.to_string().as_bytes(), exists, self.revision);
@@ -147,7 +147,7 @@ impl Storage {
     }
 }
 
-/// Whether a cache holds an object.
+/// Returns whether a cache holds an object.
 fn holds(informer: &SharedInformer, object: &Value) -> bool {
     let Ok(raw) = RawObject::from_json(object.to_string().as_bytes()) else { return false };
     let options = informer.options();

@@ -374,7 +374,7 @@ async fn dependents_go_with_their_owner_only_if_asked() -> Result<()> {
     Ok(())
 }
 
-/// A context whose writes have this field manager.
+/// Returns a context with this field manager.
 fn writer(fake: &FakeCluster, name: &str) -> Context<ConfigMap> {
     let controller =
         Controller::of::<ConfigMap>(async |_: ObjectKey, _: Context<ConfigMap>| -> Result<Action> {
@@ -474,7 +474,8 @@ async fn items_of_lists_have_owners() -> Result<()> {
     Ok(())
 }
 
-/// A controller that may not list cannot find out whether a create took effect. It is not held up forever.
+/// A controller without the right to list cannot find the outcome of a create. The controller is not held up
+/// forever.
 #[tokio::test]
 async fn an_uncertain_create_is_repeated_if_lists_are_forbidden() -> Result<()> {
     let fake = FakeCluster::builder().build();

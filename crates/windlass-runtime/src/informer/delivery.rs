@@ -42,7 +42,7 @@ impl<E: Into<BoxError>> HandlerResult for Result<(), E> {
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LONGEST_RETRY: Duration = Duration::from_mins(1);
 
-/// The task that serves one handler.
+/// The task of a handler.
 pub(super) struct Delivery {
     pub(super) handler: Handler,
     /// Names the handler in logs and metrics: `handler of pods`.
@@ -71,7 +71,7 @@ struct Failed {
 type Retries = BTreeMap<ObjectKey, Failed>;
 
 impl Delivery {
-    /// Spawns the task, which ends with the subscription.
+    /// Spawns the task. The task ends with the subscription.
     ///
     /// Panics of the handler are caught for each change. If the task panics, the task is restarted, and every object is
     /// delivered again in place of the changes that were lost.
@@ -201,8 +201,9 @@ fn is_deletion(delta: &Delta) -> bool {
 /// The limit of objects that are retried before new changes are delivered.
 const MOST_RETRIED: usize = 256;
 
-/// Adds a change to those of the same object that wait, merged with the last one where both say the same as one. An object that
-/// was added and deleted between others that wait is left out, so that only a few changes wait.
+/// Adds a change to the waiting changes of the same object. Merges the change with the last change if a
+/// single change can express both. Leaves out an object that was added and deleted between other waiting
+/// changes: only a few changes therefore wait.
 fn push_merged(waiting: &mut Vec<Delta>, next: &Delta) {
     let merged = match (waiting.last(), next) {
         (Some(Delta::Updated { old, .. }), Delta::Updated { new, .. }) => {
@@ -217,7 +218,7 @@ fn push_merged(waiting: &mut Vec<Delta>, next: &Delta) {
         waiting.pop();
     }
     waiting.push(merged.unwrap_or_else(|| next.clone()));
-    // Not at the front: what the handler knows of, it learns the end of.
+    // Not at the front: a handler that knows an object gets the object's deletion.
     let is_brief = |pair: &[Delta]| matches!(pair, [Delta::Added { .. }, Delta::Deleted { .. }]);
     if waiting.len() > 3
         && let Some(place) = waiting[1..waiting.len() - 1].windows(2).position(is_brief)

@@ -41,9 +41,9 @@ pub struct CacheOptions {
     pub keep_managed_fields: bool,
     /// How objects are kept. Default: [`Tier::Raw`].
     pub tier: Option<Tier>,
-    /// The size of the cache, in bytes, beyond which a warning is logged. Default: none.
+    /// The size of the cache, in bytes, above which a warning is logged. Default: none.
     pub memory_limit: Option<usize>,
-    /// The approximate size, in bytes, that decoded objects of one type may take. Default: 16 MiB.
+    /// The approximate memory limit of decoded objects of a type, in bytes. Default: 16 MiB.
     pub decoded_bytes: Option<usize>,
     /// Named indexes. If an earlier user of the watch has added an index under the same name, the earlier index is kept.
     pub indexes: Vec<(String, IndexFn)>,
@@ -57,7 +57,7 @@ impl CacheOptions {
         Self::default()
     }
 
-    /// Watches only these namespaces, with one watch each.
+    /// Watches only these namespaces, with a watch for each namespace.
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.namespaces = namespaces.into_iter().map(Into::into).collect();
         self
@@ -100,13 +100,13 @@ impl CacheOptions {
         self
     }
 
-    /// Limits the memory of decoded objects of one type to about this many bytes.
+    /// Limits the memory of decoded objects of a type to about this many bytes.
     pub fn decoded_bytes(mut self, bytes: usize) -> Self {
         self.decoded_bytes = Some(bytes);
         self
     }
 
-    /// Adds a named index, which [`Lister::by_index`](crate::Lister::by_index) reads.
+    /// Adds a named index for [`Lister::by_index`](crate::Lister::by_index).
     pub fn index(mut self, name: impl Into<String>, function: IndexFn) -> Self {
         self.indexes.push((name.into(), function));
         self

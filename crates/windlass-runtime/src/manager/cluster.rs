@@ -1,4 +1,4 @@
-//! The clusters of a manager: its own, and further ones.
+//! The clusters of a manager: the manager's own cluster, and further clusters.
 
 use kube_client::Client;
 
@@ -10,12 +10,12 @@ use crate::{
     shared_state::ConnectedCluster,
 };
 
-/// A cluster that a manager watches and writes to besides its own.
+/// A further cluster of a manager, for watches and writes.
 ///
-/// Leases, events of the manager itself and declared rights stay with the manager's own cluster. A controller watches a further cluster
-/// with [`Watch::in_cluster`](crate::Watch::in_cluster), and its reconciler reads and writes there with
-/// [`Context::in_cluster`](crate::Context::in_cluster). While a cluster cannot be reached, the controllers that watch it wait for their
-/// first lists; the others work.
+/// Leases, events of the manager itself and declared rights stay with the manager's own cluster. A controller
+/// watches a further cluster with [`Watch::in_cluster`](crate::Watch::in_cluster), and the reconciler reads
+/// and writes there with [`Context::in_cluster`](crate::Context::in_cluster). While a cluster cannot be
+/// reached, the controllers that watch the cluster wait for the first lists; all other controllers work.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -78,7 +78,7 @@ impl Cluster {
     }
 }
 
-/// Refuses a name that a metric's label or an error message could not tell from another.
+/// Refuses a name that would be ambiguous in a metric's label or an error message.
 fn check_name(name: &str) -> Result<()> {
     if name.is_empty() { Err(Error::setup("a cluster of the manager has an empty name")) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! The manager starts the parts of an operator in order and stops them in the reverse order.
+//! The manager starts the parts of an operator in order and stops the parts in the reverse order.
 
 mod cluster;
 mod declarations;
@@ -180,8 +180,9 @@ impl Manager {
         self
     }
 
-    /// Selects the controllers that run, by name, as kube-controller-manager's flag `--controllers` does: `*` selects all, `foo` selects
-    /// the controller `foo`, `-foo` leaves it out. The first pattern with a controller's name counts. Default: all.
+    /// Selects the controllers that run, by name, like kube-controller-manager's flag `--controllers`: `*`
+    /// selects all, `foo` selects the controller `foo`, `-foo` deselects the controller. The first pattern
+    /// with a controller's name counts. Default: all.
     ///
     /// A name that no controller has fails the start. Controllers that are added later are not selected.
     pub fn select_controllers(mut self, patterns: impl IntoIterator<Item = impl Into<String>>) -> Self {
@@ -209,10 +210,11 @@ impl Manager {
 
     /// Applies the [CRDs](Self::crd) at the start of every replica, before the caches start and before the replica is ready. Default: off.
     ///
-    /// A CRD that is missing is created, and a CRD that lacks something of this program's CRD is updated: a version, a field, a column, a
-    /// looser rule. A CRD that has everything of this program's CRD stays as it is, so that an older replica never undoes the update of a newer
-    /// replica. A change that would break clients or stored objects fails the start. Labels, annotations and the conversion webhook
-    /// of the CRD in the cluster stay. The field manager is the field manager of `kubectl apply --server-side`.
+    /// A missing CRD is created, and a CRD that lacks a part of this program's CRD is updated: a version, a
+    /// field, a column, a looser rule. A CRD that has everything of this program's CRD stays unchanged: an
+    /// older replica never undoes the update of a newer replica. A change that would break clients or stored
+    /// objects fails the start. Labels, annotations and the conversion webhook of the CRD in the cluster
+    /// stay. The field manager is the field manager of `kubectl apply --server-side`.
     ///
     /// The manager needs the rights `create`, `get` and `patch` on CRDs, which [`permissions`](Self::permissions) includes.
     pub fn apply_crds(mut self) -> Self {
@@ -220,8 +222,8 @@ impl Manager {
         self
     }
 
-    /// Turns [`apply_crds`](Self::apply_crds) on or off, even if the program calls `apply_crds` afterwards; `None` changes nothing. The flag
-    /// `--apply-crds` of an operator calls this method.
+    /// Turns [`apply_crds`](Self::apply_crds) on or off, even if the program calls `apply_crds` afterwards;
+    /// `None` has no effect. The flag `--apply-crds` of an operator calls this method.
     pub fn override_apply_crds(mut self, applies: Option<bool>) -> Self {
         self.applies_crds.1 = applies;
         self
@@ -287,14 +289,15 @@ impl Manager {
         self
     }
 
-    /// Sets the API by which events are written. Default: core/v1.
+    /// Sets the API for writing events. Default: core/v1.
     pub fn events_api(mut self, api: EventsApi) -> Self {
         self.events_api = api;
         self
     }
 
-    /// Calls `observer` after each reconcile of each controller, with the error if the reconcile failed: to report errors to a service, or to
-    /// a test. The worker calls the observer, which must not block. Default: none.
+    /// Calls `observer` after each reconcile of each controller, with the error if the reconcile failed: to
+    /// report errors to a service, or to a test. The worker calls the observer. An observer must not block.
+    /// Default: none.
     ///
     /// ```
     /// # use windlass_runtime::Manager;
@@ -317,7 +320,7 @@ impl Manager {
         self
     }
 
-    /// Serves `/metrics` over HTTPS, to clients that may read it.
+    /// Serves `/metrics` over HTTPS, to clients with access.
     pub fn secure_metrics(mut self, metrics: SecureMetrics) -> Self {
         self.secure_metrics = Some(metrics);
         self
@@ -365,8 +368,9 @@ impl Manager {
 
     /// Sets how long stopping may take in all; `None` sets no limit. Default: 30 s.
     ///
-    /// The groups stop one after the other. A group that hangs is ended by force in time for the groups behind: the parts that only the leader
-    /// runs have 70 % of the time, other controllers and runnables have until 85 %, and webhooks have until 95 %.
+    /// The groups stop in sequence. A group that hangs is ended by force in time for the later groups: the
+    /// parts that only the leader runs have 70 % of the time, other controllers and runnables have until 85
+    /// %, and webhooks have until 95 %.
     pub fn graceful_shutdown_timeout(mut self, limit: Option<Duration>) -> Self {
         self.grace = limit;
         self
@@ -394,8 +398,8 @@ impl Manager {
 
     /// Makes [`run`](Self::run) call `hook` instead of running the manager.
     ///
-    /// This is how a command line adds commands: the hook can print the manager's [`crds`](Self::crds) and end, or run the
-    /// manager that it gets.
+    /// A command line adds commands with this hook: the hook can print the manager's [`crds`](Self::crds) and
+    /// end, or run the manager that the hook gets.
     pub fn before_start<F, Fut>(mut self, hook: F) -> Self
     where
         F: FnOnce(Self) -> Fut + Send + 'static,
@@ -453,7 +457,7 @@ enum Change {
 #[derive(Clone)]
 pub struct ManagerHandle {
     changes: mpsc::UnboundedSender<Change>,
-    /// Tells the manager apart from others in the process.
+    /// Distinguishes the manager from other managers in the process.
     metrics: Metrics,
     health: Health,
 }
@@ -513,7 +517,8 @@ impl ManagerHandle {
     /// after the [graceful shutdown timeout](Manager::graceful_shutdown_timeout) the reconcile is aborted. Caches without further users are
     /// dropped.
     ///
-    /// A reconcile that stops its own controller does not wait: the call returns at once, and the controller ends after the reconcile.
+    /// A call from a reconcile of the same controller does not wait: the call returns at once, and the
+    /// controller ends after the reconcile.
     ///
     /// # Errors
     ///

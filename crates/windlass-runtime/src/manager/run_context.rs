@@ -109,7 +109,7 @@ impl RunContext {
         &self.recorder
     }
 
-    /// Returns the manager's event broadcaster, to log events or to write them to another cluster, too.
+    /// Returns the manager's event broadcaster, to log events or to write events to another cluster, too.
     pub fn events(&self) -> &Broadcaster {
         &self.state.own.events
     }

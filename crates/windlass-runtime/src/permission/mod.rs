@@ -1,7 +1,9 @@
-//! Declared rights: what an operator reads and writes, as RBAC rules.
+//! Declared rights: the reads and writes of an operator, as RBAC rules.
 //!
-//! A controller declares most of its rights by its watches. The rest, which are its writes, it [declares](crate::Controller::needs) as
-//! [`Permission`]s. [`Manager::permissions`](crate::Manager::permissions) merges them all into the rules of a ClusterRole and of Roles.
+//! A controller declares most rights with watches. The other rights, mostly writes, are
+//! [declared](crate::Controller::needs) as [`Permission`]s.
+//! [`Manager::permissions`](crate::Manager::permissions) merges all rights into the rules of a ClusterRole
+//! and of Roles.
 //!
 //! ```
 //! use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
@@ -43,7 +45,7 @@ use crate::{
 
 /// A right that an operator needs: verbs on a kind, a subresource, certain objects, or paths.
 ///
-/// Without a method that says otherwise, it holds where the manager's caches look: in all namespaces, or in those of
+/// By default, a permission holds where the manager's caches look: in all namespaces, or in the namespaces of
 /// [`Manager::namespaces`](crate::Manager::namespaces). Rights to cluster-scoped kinds hold in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permission {
@@ -51,7 +53,8 @@ pub struct Permission {
     pub(crate) target: Target,
     pub(crate) scope: Scope,
     pub(crate) optional: bool,
-    /// The further cluster of the manager in which it holds; `None` for its own.
+    /// The further cluster of the manager in which the permission holds; `None` for the manager's own
+    /// cluster.
     pub(crate) cluster: Option<String>,
 }
 
@@ -65,7 +68,7 @@ pub(crate) enum Target {
 /// Where a permission holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// In the namespaces of the manager, or in all if it is not limited.
+    /// In the namespaces of the manager, or in all namespaces.
     Manager,
     Namespaces(Vec<String>),
     /// In the namespace that the operator runs in.
@@ -92,14 +95,16 @@ impl Permission {
         if kind.namespaced == Some(false) { permission.cluster_wide() } else { permission }
     }
 
-    /// As [`to`](Self::to), for a kind that is known only at run time. If the kind is cluster-scoped, and neither one of Kubernetes nor of a CRD
-    /// of the manager, call [`cluster_wide`](Self::cluster_wide), too.
+    /// Like [`to`](Self::to), for a kind that is known only at run time. If the kind is cluster-scoped, and
+    /// neither a built-in kind nor a kind of the manager's CRDs, call [`cluster_wide`](Self::cluster_wide),
+    /// too.
     pub fn to_resource(resource: &ApiResource, verbs: impl IntoIterator<Item = Verb>) -> Self {
         Self::to_plural(&resource.group, &resource.plural, verbs)
     }
 
-    /// As [`to`](Self::to), for a resource that has no Rust type: its API group, empty for the core group, and its plural name. `*` stands for all
-    /// groups or all resources. If the kind is cluster-scoped, call [`cluster_wide`](Self::cluster_wide), too.
+    /// Like [`to`](Self::to), for a resource without a Rust type, by the API group, empty for the core group,
+    /// and the plural name. `*` stands for all groups or all resources. If the kind is cluster-scoped, call
+    /// [`cluster_wide`](Self::cluster_wide), too.
     ///
     /// ```
     /// use windlass_runtime::permission::{Permission, Verb};
@@ -123,7 +128,8 @@ impl Permission {
         }
     }
 
-    /// Permits verbs on a path that is not a resource's, as `/metrics`. A `*` at the end stands for all paths that begin so.
+    /// Permits verbs on a path without a resource, such as `/metrics`. A `*` at the end stands for all paths
+    /// with this prefix.
     pub fn to_url(path: impl Into<String>, verbs: impl IntoIterator<Item = Verb>) -> Self {
         Self {
             verbs: verbs.into_iter().collect(),
@@ -134,8 +140,8 @@ impl Permission {
         }
     }
 
-    /// Permits to write the status of objects of kind `K`: `patch` on the subresource `status`, which is what
-    /// [`Context::update_status`](crate::Context::update_status) and server-side apply send.
+    /// Permits to write the status of objects of kind `K`: `patch` on the subresource `status`, the request
+    /// of [`Context::update_status`](crate::Context::update_status) and of server-side apply.
     pub fn status_of<K>() -> Self
     where
         K: Object + Resource<DynamicType = ()>,
@@ -143,8 +149,8 @@ impl Permission {
         Self::to::<K>([Verb::Patch]).subresource("status")
     }
 
-    /// Permits to add and remove finalizers of objects of kind `K`: `patch` on the object, which is what
-    /// [`finalizer::guard`](crate::finalizer::guard) sends.
+    /// Permits to add and remove finalizers of objects of kind `K`: `patch` on the object, the request of
+    /// [`finalizer::guard`](crate::finalizer::guard).
     pub fn finalizers_of<K>() -> Self
     where
         K: Object + Resource<DynamicType = ()>,
@@ -153,8 +159,8 @@ impl Permission {
     }
 
     /// Permits to own objects by objects of kind `K` on clusters that run the admission plugin
-    /// `OwnerReferencesPermissionEnforcement`, as OpenShift does: `update` on the subresource `finalizers`. No request needs it by itself,
-    /// so that it is [optional](Self::optional).
+    /// `OwnerReferencesPermissionEnforcement`, such as OpenShift: `update` on the subresource `finalizers`.
+    /// No request needs the right by itself, and the right is therefore [optional](Self::optional).
     pub fn owner<K>() -> Self
     where
         K: Object + Resource<DynamicType = ()>,
@@ -162,7 +168,7 @@ impl Permission {
         Self::to::<K>([Verb::Update]).subresource("finalizers").optional()
     }
 
-    /// Limits it to a subresource: `status`, `scale`, `log`. Without effect on a path.
+    /// Limits the permission to a subresource: `status`, `scale`, `log`. Has no effect on a path.
     pub fn subresource(mut self, name: impl Into<String>) -> Self {
         if let Target::Resource { subresource, .. } = &mut self.target {
             *subresource = Some(name.into());
@@ -170,7 +176,7 @@ impl Permission {
         self
     }
 
-    /// Limits it to objects of this name; called several times, of these names. Without effect on a path.
+    /// Limits the permission to objects of this name; several calls add names. Has no effect on a path.
     ///
     /// RBAC does not know the name of an object that is created, nor the names in a list without a field selector: such requests are
     /// not permitted by a permission with names.
@@ -181,32 +187,33 @@ impl Permission {
         self
     }
 
-    /// Limits it to one namespace.
+    /// Limits the permission to a namespace.
     pub fn in_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.scope = Scope::Namespaces(vec![namespace.into()]);
         self
     }
 
-    /// Limits it to the namespace that the operator runs in.
+    /// Limits the permission to the operator's own namespace.
     pub fn in_operator_namespace(mut self) -> Self {
         self.scope = Scope::Operator;
         self
     }
 
-    /// Extends it to all namespaces and to objects in none, whatever the manager's namespaces are.
+    /// Extends the permission to all namespaces and to cluster-scoped objects, regardless of the manager's
+    /// namespaces.
     pub fn cluster_wide(mut self) -> Self {
         self.scope = Scope::Cluster;
         self
     }
 
-    /// Moves it to a further [`Cluster`](crate::manager::Cluster) of the manager;
-    /// [`Manager::permissions_in`](crate::Manager::permissions_in) returns it.
+    /// Moves the permission to a further [`Cluster`](crate::manager::Cluster) of the manager;
+    /// [`Manager::permissions_in`](crate::Manager::permissions_in) returns the permission.
     pub fn in_cluster(mut self, name: impl Into<String>) -> Self {
         self.cluster = Some(name.into());
         self
     }
 
-    /// Marks it as needed only sometimes, so that a test does not report it as unused.
+    /// Marks the permission as needed only sometimes: a test does not report the permission as unused.
     pub fn optional(mut self) -> Self {
         self.optional = true;
         self
@@ -236,12 +243,12 @@ impl Permission {
         Self::to_plural(group, "events", [Verb::Create, Verb::Patch]).optional()
     }
 
-    /// Whether it may be about objects outside of namespaces.
+    /// Returns whether the permission may include cluster-scoped objects.
     pub(crate) fn is_cluster_wide(&self) -> bool {
         self.scope == Scope::Cluster && matches!(self.target, Target::Resource { .. })
     }
 
-    /// The namespaces that it names.
+    /// Returns the namespaces that the permission names.
     pub(crate) fn own_namespaces(&self) -> &[String] {
         match &self.scope {
             Scope::Namespaces(namespaces) => namespaces,

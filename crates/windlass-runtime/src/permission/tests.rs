@@ -116,7 +116,8 @@ async fn a_manager_of_some_namespaces_needs_roles_there() {
     );
 }
 
-/// A Role cannot grant rights to kinds outside of namespaces. Which kinds these are is known of Kubernetes and of the operator's own.
+/// A Role cannot grant rights to cluster-scoped kinds. The scope is known for the kinds of Kubernetes and of
+/// the operator.
 #[tokio::test]
 async fn kinds_outside_of_namespaces_are_in_the_cluster_role() {
     let definition = |plural: &str, scope: &str| -> CustomResourceDefinition {

@@ -14,7 +14,7 @@ use crate::{
     handler::{HandlerContext, QueueKey},
 };
 
-/// The number of events that an [`EventSender`] holds until the controller takes them, as in controller-runtime.
+/// The number of events that an [`EventSender`] holds for the controller, as in controller-runtime.
 const CHANNEL: usize = 1024;
 
 /// The number of events that wait to be mapped again, at most. While 1024 events wait, no new events are taken.
@@ -26,7 +26,7 @@ const TRIES: u32 = 20;
 /// How often an event is mapped while [`FAILING`] events wait: for about five seconds. The events behind must not wait for ever.
 const TRIES_OF_MANY: u32 = 10;
 
-/// The pause before an event is mapped again; it doubles with each failure.
+/// The pause before an event is mapped again; doubles with each failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
 /// The longest pause before an event is mapped again.
@@ -60,11 +60,13 @@ type EventPredicate<T> = Box<dyn Fn(&T) -> bool + Send + Sync>;
 type Mapper<T, Q> = Arc<dyn Fn(&T, &HandlerContext) -> Result<Vec<Q>> + Send + Sync>;
 
 impl<T: Send + Sync + 'static, Q: QueueKey> EventStream<T, Q> {
-    /// Maps the events of a stream. If the stream panics, the controller and with it the manager end: a stream cannot be restarted.
+    /// Maps the events of a stream. After a panic of the stream, the controller and with it the manager end:
+    /// a stream cannot be restarted.
     ///
-    /// An event for which `mapper` fails or panics is mapped again with back-off, and other events go on. After 20 failures in about seven
-    /// minutes, the event is given up, with an error in the log and a count in `windlass_unmapped_events_total`. While 1024 events wait
-    /// to be mapped again, no new events are taken, and an event is given up after ten failures in about five seconds.
+    /// After a failure or panic of `mapper`, the event is mapped again with back-off, and other events are
+    /// mapped meanwhile. After 20 failures in about seven minutes, the event is given up, with an error in
+    /// the log and a count in `windlass_unmapped_events_total`. While 1024 events wait to be mapped again, no
+    /// new events are taken, and an event is given up after ten failures in about five seconds.
     pub fn new(
         events: impl Stream<Item = T> + Send + 'static,
         mapper: impl Fn(&T, &HandlerContext) -> Result<Vec<Q>> + Send + Sync + 'static,
@@ -72,7 +74,7 @@ impl<T: Send + Sync + 'static, Q: QueueKey> EventStream<T, Q> {
         Self { events: events.boxed(), mapper: Arc::new(mapper), predicates: Vec::new() }
     }
 
-    /// Maps the events that are sent. 1024 events wait until the controller takes them; then a sender waits.
+    /// Maps events from a sender. 1024 events wait for the controller; then the sender waits.
     pub fn channel(
         mapper: impl Fn(&T, &HandlerContext) -> Result<Vec<Q>> + Send + Sync + 'static,
     ) -> (EventSender<T>, Self) {
@@ -127,7 +129,7 @@ impl<T: Send + Sync + 'static, Q: QueueKey> EventStream<T, Q> {
         }
     }
 
-    /// Maps an event to keys and queues them. Returns false if that failed.
+    /// Maps an event to keys and queues the keys. Returns `false` on failure.
     fn map(&self, event: &T, cx: &SourceContext<Q>) -> bool {
         let mapped = cx.supervisor.call("event mapper", || {
             if !self.predicates.iter().all(|matches| matches(event)) {

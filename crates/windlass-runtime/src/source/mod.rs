@@ -27,14 +27,16 @@ use crate::{
     supervisor::Supervisor,
 };
 
-/// A source of keys other than a watch. [`Controller::source`](crate::Controller::source) adds one to a controller.
+/// A source of keys other than a watch. [`Controller::source`](crate::Controller::source) adds a source to a
+/// controller.
 ///
-/// [`EventStream`], [`Poller`] and [`Timer`] are sources, and so is a stream of keys: [`Source::keys`].
+/// [`EventStream`], [`Poller`] and [`Timer`] are sources, and a stream of keys is a source, too:
+/// [`Source::keys`].
 pub struct Source<Q: QueueKey> {
     run: Box<dyn FnOnce(SourceContext<Q>) -> BoxFuture<'static, ()> + Send>,
 }
 
-/// What a source feeds.
+/// The target of a source.
 #[derive(Clone)]
 pub(crate) struct SourceContext<Q: QueueKey> {
     pub(crate) controller: String,
@@ -46,7 +48,7 @@ pub(crate) struct SourceContext<Q: QueueKey> {
     pub(crate) unmapped_events: Counter,
 }
 
-/// Returns a duration that is longer by a fraction of itself.
+/// Returns a duration that is longer by a fraction of the duration.
 fn lengthened(duration: Duration, fraction: f64) -> Duration {
     let more = Duration::try_from_secs_f64(duration.as_secs_f64() * fraction);
     duration.saturating_add(more.unwrap_or(Duration::MAX))
@@ -60,7 +62,8 @@ impl<Q: QueueKey> Source<Q> {
         Self { run: Box::new(move |cx| run(cx).boxed()) }
     }
 
-    /// A stream of keys. If it panics, the controller and with it the manager end: a stream cannot be restarted.
+    /// Makes a source from a stream of keys. After a panic of the stream, the controller and with it the
+    /// manager end: a stream cannot be restarted.
     pub fn keys(keys: impl Stream<Item = Q> + Send + 'static) -> Self {
         Self::new(move |cx| async move {
             let mut keys = std::pin::pin!(keys);

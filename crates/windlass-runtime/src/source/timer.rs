@@ -15,8 +15,8 @@ const SHORTEST: Duration = Duration::from_millis(1);
 
 /// Enqueues keys again and again, beginning when the controller starts.
 ///
-/// The periods are counted from the start, whatever the enqueued keys take (client-go's `wait.NonSlidingUntil`); a tick that was missed
-/// is not made up for.
+/// The periods are counted from the start, regardless of the time that the enqueued keys take (client-go's
+/// `wait.NonSlidingUntil`); a missed tick is not made up for.
 ///
 /// ```
 /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -40,8 +40,8 @@ pub struct Timer<Q: QueueKey> {
 type Keys<Q> = Arc<dyn Fn(&HandlerContext) -> std::result::Result<Vec<Q>, BoxError> + Send + Sync>;
 
 impl<Q: QueueKey> Timer<Q> {
-    /// Calls `keys` every `period`, and enqueues what it returns. An error is logged, and a panic logged and counted; the next tick comes
-    /// in any case.
+    /// Calls `keys` every `period`, and enqueues the returned keys. An error is logged, and a panic is logged
+    /// and counted; the next tick comes in any case.
     pub fn every(
         period: Duration,
         keys: impl Fn(&HandlerContext) -> Result<Vec<Q>> + Send + Sync + 'static,
@@ -50,7 +50,8 @@ impl<Q: QueueKey> Timer<Q> {
         Self { period: period.max(SHORTEST), jitter: 0.0, keys }
     }
 
-    /// Makes each period longer by a random part, up to this fraction of it, so that replicas and timers do not act in step. Default: 0.
+    /// Makes each period longer by a random part, up to this fraction of the period, so that replicas and
+    /// timers do not act in step. Default: 0.
     pub fn jitter(mut self, fraction: f64) -> Self {
         self.jitter = fraction.clamp(0.0, 1.0);
         self
@@ -68,7 +69,7 @@ impl<Q: QueueKey> Timer<Q> {
                 None => {}
             }
             let period = lengthened(self.period, self.jitter * cx.env.fraction());
-            // A clock without so late an instant means never.
+            // A clock without such a late instant means never.
             let Some(tick) = next.checked_add(period) else { return };
             next = tick.max(Instant::now());
         }

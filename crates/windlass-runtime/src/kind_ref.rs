@@ -66,8 +66,8 @@ impl<K> KindRef<K> {
         Self { kind, metadata_only, name: None, object: PhantomData }
     }
 
-    /// Names the watch. A controller that watches one kind with different selectors names all of these watches but one. The same argument
-    /// declares the watch and reads the cache of the watch.
+    /// Names the watch. A controller that watches one kind with several selectors names every watch but the
+    /// first. The same argument declares the watch and reads the cache of the watch.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self

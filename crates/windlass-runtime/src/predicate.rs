@@ -6,8 +6,8 @@ use windlass_cache::{Delta, RawObject, Selector};
 
 /// Decides whether a change is mapped to keys.
 ///
-/// Predicates read the index of an object; nothing is decoded for one. They filter what is queued, not what is cached: for less
-/// memory, select in the [`CacheOptions`](crate::informer::CacheOptions).
+/// Predicates read the index of an object without decoding the object. They filter the queue, not the cache:
+/// for less memory, select in the [`CacheOptions`](crate::informer::CacheOptions).
 ///
 /// ```
 /// use windlass_runtime::{Delta, Predicate};

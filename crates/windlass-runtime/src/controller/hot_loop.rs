@@ -18,8 +18,8 @@ const SWEEP: usize = 256;
 
 /// Remembers when keys were reconciled with a write.
 ///
-/// A reconciler that reacts to its own writes, or that fights another writer, would otherwise loop as fast as the server
-/// responds, with green metrics.
+/// A reconciler that reacts to its own writes, or that fights another writer, would otherwise loop as fast as
+/// the server responds, while all metrics look healthy.
 pub(crate) struct HotLoops<Q> {
     enabled: bool,
     keys: Mutex<Keys<Q>>,

@@ -13,7 +13,7 @@ const FEW: usize = 8;
 pub struct Enqueuer<'q, Q: QueueKey> {
     queue: &'q WorkQueue<Q>,
     options: AddOptions,
-    /// The first key. Most events have a single key, which allocates nothing.
+    /// The first key. Most events have a single key, which needs no allocation.
     first: Option<Q>,
     /// The keys after the first, as long as there are at most [`FEW`] keys in all.
     few: Vec<Q>,

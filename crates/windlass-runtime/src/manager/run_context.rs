@@ -34,7 +34,7 @@ pub struct RunContext {
     pub(crate) recorder: Recorder,
     /// The caches that the runnable declares.
     pub(crate) caches: Arc<Caches>,
-    /// Shares the watches of the manager. Its shutdown ends only what the runnable added.
+    /// Shares the watches of the manager. A shutdown of this factory ends only the informers of the runnable.
     informers: SharedInformerFactory,
 }
 

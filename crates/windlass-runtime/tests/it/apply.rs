@@ -53,7 +53,7 @@ pub(crate) struct WebsiteStatus {
     certificate: Option<String>,
 }
 
-/// A context of a controller that does nothing by itself, and whose requests are counted.
+/// The context of an idle controller, and the count of requests.
 struct Writer<K> {
     cx: Context<K>,
     faults: Faults,
@@ -208,7 +208,7 @@ async fn two_writers_of_one_status_do_not_overwrite_each_other() -> Result<()> {
     certificates.running.stop().await
 }
 
-/// Waits until the context's cache shows an object as `shows` wants it.
+/// Waits until the context's cache has an object that meets the condition `shows`.
 async fn cached<K>(cx: &Context<K>, key: &ObjectKey, shows: impl Fn(&Deployment) -> bool) {
     eventually(SOON, async || {
         let object = cx.lister::<Deployment>()?.get(key)?;
@@ -258,12 +258,12 @@ async fn the_same_configuration_is_not_sent_again_unless_the_object_changed() ->
     assert_eq!(repaired.spec.as_ref().and_then(|spec| spec.replicas), Some(3));
     assert!(repaired.operation.is_written() && !cx.apply(&web(&server, "web")).await?.operation.is_written());
 
-    // Another configuration is sent.
+    // A changed configuration is sent.
     assert!(cx.apply(&web(&server, "web").replicas(4)).await?.operation.is_written());
     assert!(cx.apply(&web(&server, "web")).await?.operation.is_written());
     assert_eq!(writer.applies(), 4);
 
-    // An object that was replaced is another one.
+    // An object that was deleted and created again has another UID.
     let old = cx.lister::<Deployment>()?.get(&key)?.expect("cached");
     deployments.delete("web", &DeleteParams::default()).await?;
     let mut copy = Deployment::clone(&old);
@@ -402,7 +402,8 @@ async fn preconditions_are_checked_by_the_server() -> Result<()> {
     writer.running.stop().await
 }
 
-/// The server completes the name of the child, and the answer to its creation is lost: the overlay does not know it.
+/// The server completes the name of the child, and the response to the creation is lost: the overlay does not
+/// know the child.
 #[tokio::test]
 async fn a_create_whose_answer_is_lost_is_not_repeated() -> Result<()> {
     let server = TestServer::start().await;

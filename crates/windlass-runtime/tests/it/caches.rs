@@ -1,4 +1,5 @@
-//! Which cache answers for which key: namespaces, selectors, kinds, and writes that the watch has not seen.
+//! The cache that answers for a key: by namespace, selector and kind, with writes that the watch has not
+//! seen.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -50,7 +51,7 @@ async fn create_namespaces(cluster: &TestCluster) {
     }
 }
 
-/// Runs a controller with these watches and exactly the rights that it declares, and returns its context.
+/// Runs a controller with these watches and exactly the declared rights, and returns the context.
 async fn context(
     cluster: &TestCluster,
     faults: &Faults,
@@ -62,7 +63,7 @@ async fn context(
     (first.await, running)
 }
 
-/// A manager of a controller with these watches, and the context of its first reconcile.
+/// Returns a manager of a controller with these watches, and the context of the first reconcile.
 fn writer(
     faults: &Faults,
     namespaces: &[&str],
@@ -168,7 +169,8 @@ impl Case {
     }
 }
 
-/// The names and labels of namespace `a`. An error names a way of reading that shows others.
+/// Returns the names and labels of namespace `a`. The error names a read whose result differs from the
+/// others.
 fn read_with<K>(owner: &ConfigMap, lister: &windlass_runtime::Lister<K>) -> Result<Vec<String>, String>
 where
     K: Resource + serde::de::DeserializeOwned + Send + Sync + 'static,
@@ -239,7 +241,7 @@ async fn check(namespaces: &[&str], selected: Selected, access: Access) -> Resul
 
     faults.hold_watches();
     case.create(&owner, "one").await?;
-    // Whether a field selector admits a new object is known to the server alone.
+    // Only the server knows whether a field selector admits a new object.
     let at_once: &[&str] = if case.selected == Selected::ByField { &[] } else { &["one=x"] };
     assert_eq!(case.read(&owner), at_once, "created, the watch has not seen it");
     faults.release_watches();
@@ -263,7 +265,7 @@ async fn check(namespaces: &[&str], selected: Selected, access: Access) -> Resul
     running.stop().await
 }
 
-/// A namespace in which nothing happens does not delay reconciles in another one.
+/// A namespace without events does not delay reconciles in other namespaces.
 #[tokio::test]
 async fn a_quiet_namespace_delays_nothing() {
     let cluster = TestCluster::start().await;
@@ -298,7 +300,7 @@ async fn a_quiet_namespace_delays_nothing() {
     assert_eq!(metric(&metrics.render(), timeouts), 0);
 }
 
-/// An object that was written and then deleted by someone else is gone, though another namespace is quiet.
+/// An object that another writer deleted after a write is gone, even while another namespace is quiet.
 #[tokio::test]
 async fn a_quiet_namespace_keeps_no_ghost() {
     let cluster = TestCluster::start().await;
@@ -380,7 +382,7 @@ async fn two_caches_of_one_kind_are_named_or_refused() {
     running.stop().await.expect("a graceful end");
 }
 
-/// Cluster-scoped kinds are watched under `--namespace`, however they are declared, with the declared rights.
+/// Cluster-scoped kinds are watched under `--namespace`, with any declaration, with the declared rights.
 #[tokio::test]
 async fn cluster_scoped_kinds_are_watched_under_a_namespace() {
     let cluster = TestCluster::start().await;

@@ -115,17 +115,18 @@ async fn a_controller_keeps_copies_in_another_cluster() {
     assert_eq!(events.items.len(), 2, "events are where their objects are");
 }
 
-/// The ConfigMaps outside of the namespace `default`: those of the control plane.
+/// Counts the ConfigMaps outside of the namespace `default`, which the control plane writes.
 async fn others(client: &Client) -> u64 {
     let all = kube_client::Api::<ConfigMap>::all(client.clone());
     let all = all.list(&ListParams::default()).await.expect("listed");
     all.items.iter().filter(|map| map.namespace().as_deref() != Some("default")).count() as u64
 }
 
-/// Writes to the own cluster and counts what it sees there; the watch of the other cluster lags.
+/// A reconcile writes to its own cluster and counts the writes that the cache shows; the watch of the other
+/// cluster lags.
 #[tokio::test]
 async fn a_write_is_awaited_in_its_own_cluster_only() {
-    // Revisions begin at the time of the start: those of the other cluster are older than every write.
+    // Revisions begin at the time of the start: revisions of the other cluster are older than every write.
     let (edge, own) = (TestCluster::start().await, TestCluster::start().await);
     let lagging = Faults::before(edge.client());
     let held = lagging.clone();
@@ -144,7 +145,7 @@ async fn a_write_is_awaited_in_its_own_cluster_only() {
                 if count < 5 {
                     let data = [("n".to_owned(), (count + 1).to_string())];
                     cx.update(&ConfigMap { data: Some(data.into()), ..(*map).clone() }).await?;
-                    // Read its own write, with nothing of the sort in the other cluster.
+                    // The own cluster shows the write; the other cluster has no such object.
                     assert!(cx.in_cluster("edge")?.get(&key)?.is_none());
                 }
                 Ok(Action::done())

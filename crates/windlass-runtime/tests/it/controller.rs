@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-/// Notes which keys were reconciled, and whether their object was there.
+/// Notes the reconciled keys, and whether their objects existed.
 #[derive(Clone, Default)]
 struct Notes(Arc<Mutex<Vec<String>>>);
 
@@ -323,7 +323,8 @@ async fn keys_are_worked_on_together_but_never_one_key_twice() {
     assert_eq!(most.load(Ordering::SeqCst), 4);
 }
 
-/// What a reconcile function holds goes with its manager, even if that is a handle of its own controller.
+/// Values in a reconcile function are dropped with the manager, even a handle of the function's own
+/// controller.
 #[tokio::test]
 async fn a_controller_that_holds_its_own_handle_is_freed() {
     let cluster = TestCluster::start().await;
@@ -464,7 +465,8 @@ fn kinds_that_are_watched_are_known() {
     assert_eq!(ConfigMap::kind(&()), "ConfigMap");
 }
 
-/// A caller that stops waiting for a watch gets none, because it could not remove it.
+/// When the caller stops waiting for a new watch, the controller drops the watch, because no caller could
+/// remove it.
 #[tokio::test]
 async fn a_watch_that_no_caller_waits_for_is_not_added() {
     let cluster = TestCluster::start().await;

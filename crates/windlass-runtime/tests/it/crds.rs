@@ -80,7 +80,7 @@ async fn live_fields(cluster: &TestCluster, version: &str) -> Vec<String> {
     fields.map(|fields| fields.keys().cloned().collect()).unwrap_or_default()
 }
 
-/// The field managers of the CRD, with their operations.
+/// Returns the field managers of the CRD, with their operations.
 async fn managers(cluster: &TestCluster) -> Vec<String> {
     let live = live(cluster).await;
     let entries = live["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();

@@ -79,7 +79,7 @@ async fn what_was_recorded_last_is_written_before_the_end() {
     assert_eq!(component, Some("once"), "the name of the runnable");
 }
 
-/// Records three events of one sort about a ConfigMap, and returns them as both APIs show them.
+/// Records three equal events about a ConfigMap, and returns the events as both APIs show them.
 async fn recorded_by(api: EventsApi) -> (Vec<Event>, Vec<SeriesEvent>) {
     let cluster = TestCluster::start().await;
     let client = cluster.client();

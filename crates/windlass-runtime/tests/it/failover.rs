@@ -19,7 +19,7 @@ use windlass_runtime::{
 
 const FAIL_OVERS: u64 = 200;
 
-/// A server with one Lease, and a resource that leaders write.
+/// A server with one Lease and a resource that leaders write.
 #[derive(Clone)]
 struct Server(Arc<Mutex<State>>);
 
@@ -87,7 +87,7 @@ impl Server {
         state.lease.as_ref().and_then(|lease| lease["spec"]["leaseTransitions"].as_u64()).unwrap_or(0)
     }
 
-    /// Answers a request of a replica, which is reachable or not.
+    /// Answers a request of a replica, unless the link of the replica is cut.
     async fn serve(
         self,
         replica: String,
@@ -181,7 +181,7 @@ fn failure(code: u16, reason: &str) -> Response<Body> {
     answer(code, &status)
 }
 
-/// Says that a replica works, until it is dropped.
+/// Marks a replica as working until the mark is dropped.
 struct AtWork(Server, String);
 
 impl AtWork {
@@ -241,12 +241,13 @@ impl Replica {
         Self { name, link, stop: Some(stop), task: tokio::spawn(manager.run_until(stopped)) }
     }
 
-    /// Ends the leadership of this replica: it is killed, stopped, or cut off for a while.
+    /// Ends the leadership of this replica by killing the task, stopping the manager, or cutting the link for
+    /// a while.
     fn end(&mut self, way: u64) {
         match way {
             0 => self.task.abort(),
             1 => drop(self.stop.take().map(|stop| stop.send(()))),
-            // It gives up by itself, unless its requests are answered again in time.
+            // The replica gives up the leadership, unless the link is restored in time.
             _ => {
                 let link = self.link.clone();
                 link.send_replace(false);

@@ -8,8 +8,8 @@ use windlass_test::{TestCluster, stretched};
 
 use crate::fixture::{SOON, create_config_map};
 
-/// Reconciles that never wait, of one key that is requeued at once and of many keys, starve no other task on a runtime with one
-/// thread: timers fire, and the manager stops when it is asked to.
+/// Reconciles that never wait, of one key that is requeued at once and of many keys, starve no other task on
+/// a runtime with one thread: timers fire, and the manager stops on request.
 #[test]
 fn reconciles_that_never_wait_starve_nothing() {
     let (finished, wait) = mpsc::channel();

@@ -188,7 +188,7 @@ async fn a_runnable_reads_a_named_cache() {
     running.stop().await.expect("a graceful end");
 }
 
-/// The informers of a factory live as long as the factory, and so do their handlers; a factory that shares watches ends neither the
+/// Informers and handlers live as long as their factory. A factory that shares watches ends neither the
 /// watches nor the handlers of another factory.
 #[tokio::test]
 async fn a_factory_keeps_its_informers_and_handlers() {
@@ -201,7 +201,7 @@ async fn a_factory_keeps_its_informers_and_handlers() {
         ResourceEventHandlerFuncs::new()
             .add_func(move |map: &Arc<ConfigMap>| lines.lock().push(format!("{who} {}", map.name_any())))
     };
-    // The informers are dropped; the factories keep them.
+    // The test drops the informers; the factories keep the informers.
     let registration =
         factory.informer_for(kind::<ConfigMap>()).expect("an informer").add_event_handler(note("own"));
     let sharing = SharedInformerFactory::sharing(&factory).namespace("default").build();
@@ -234,7 +234,7 @@ async fn a_factory_keeps_its_informers_and_handlers() {
     assert!(factory.informer_for(kind::<Pod>()).is_err(), "the factory has been shut down");
 }
 
-/// A part that shuts its informers down does not end the caches of the manager.
+/// A runnable that shuts down its informers does not end the caches of the manager.
 #[tokio::test]
 async fn a_runnable_shuts_only_its_own_informers_down() {
     let cluster = TestCluster::start().await;

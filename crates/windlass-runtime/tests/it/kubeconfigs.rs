@@ -69,7 +69,8 @@ impl Setting {
         self.path(name)
     }
 
-    /// Writes a kubeconfig of a server, whose authority is in the file `ca.crt`, with more fields of the cluster and with those of the user.
+    /// Writes a kubeconfig of a server, with the authority in the file `ca.crt` and with additional fields of
+    /// the cluster and the user.
     fn kubeconfig(&self, url: &str, cluster: Value, user: Value) -> PathBuf {
         if !self.path("ca.crt").exists() {
             self.write("ca.crt", &self.certificate);
@@ -168,7 +169,7 @@ async fn a_credential_plugin_is_asked_again_when_its_token_has_expired() {
     sees(&informer, "a").await;
 }
 
-/// Without a wait for the age of the token: the server refuses the old one.
+/// The server refuses the old token, so the client does not wait for the token to age.
 #[tokio::test]
 async fn a_token_file_is_read_again_when_its_token_was_refused() {
     let setting = Setting::new().await;
@@ -204,7 +205,7 @@ async fn a_credential_plugin_that_fails_is_named() {
     );
 }
 
-/// Forwards connections as an HTTP proxy does (CONNECT), and counts them.
+/// Forwards connections like an HTTP proxy (CONNECT), and counts the connections.
 async fn proxy() -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("it listens");
     let (address, tunnels) = (listener.local_addr().expect("an address"), Arc::new(AtomicUsize::new(0)));

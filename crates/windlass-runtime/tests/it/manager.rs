@@ -34,7 +34,7 @@ async fn idle(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action, Error> {
     Ok(Action::done())
 }
 
-/// Says when it begins and when it is told to end.
+/// Returns a runnable that notes its begin and its shutdown.
 fn noted(name: &'static str, group: Group, notes: &Arc<Mutex<Vec<String>>>) -> Runnable {
     let notes = notes.clone();
     Runnable::new(name, move |cx: RunContext| async move {
@@ -186,7 +186,7 @@ async fn a_server_that_does_not_answer_does_not_delay_the_stop() {
     assert!(begun.elapsed() < stretched(Duration::from_secs(5)), "{:?}", begun.elapsed());
 }
 
-/// Another replica's election: it holds the Lease and renews it.
+/// Runs the election of another replica, which holds the Lease and renews the Lease.
 async fn another_leads(cluster: &TestCluster) -> Running {
     let (begun, leads) = oneshot::channel();
     let leader = Runnable::new("leader", |cx: RunContext| async move {
@@ -430,7 +430,7 @@ async fn a_manager_whose_watch_fails_for_long_is_not_ready_until_the_watch_works
     assert!(text.contains("[-]watches failed") && text.contains("[+]informer-sync ok"), "{text}");
     assert_eq!(get(health, "/readyz?exclude=watches").await.expect("answers").0, 200);
     faults.allow_reads();
-    // An idle watch shows with its next bookmark that the watch works.
+    // The next event or bookmark of an idle watch proves that the watch works.
     create_config_map(&cluster.client(), "a").await;
     eventually(SOON, || ready(200)).await;
     running.stop().await.expect("a graceful end");
@@ -456,7 +456,8 @@ async fn request(
     Ok((code, body))
 }
 
-/// A worker that was restarted after a panic and then has nothing to do works again: readiness does not wait for its next key.
+/// A worker that was restarted after a panic, and has no more keys, counts as working: readiness does not
+/// wait for the next key.
 #[tokio::test]
 async fn a_restarted_worker_without_keys_is_ready() {
     let cluster = TestCluster::start().await;

@@ -61,7 +61,7 @@ async fn a_conflict_is_no_error() {
     running.stop().await.expect("a graceful end");
 }
 
-/// An error may say when it is retried.
+/// The error chooses the time of the retry.
 #[tokio::test]
 async fn an_error_may_say_when_it_is_retried() {
     let cluster = TestCluster::start().await;
@@ -105,7 +105,7 @@ async fn a_hot_loop_is_slowed_down_unless_it_is_allowed() {
             Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
                 let round = rounds.fetch_add(1, Ordering::SeqCst);
                 async move {
-                    // Its own write is the next event.
+                    // The write of the reconcile is the next event.
                     let patch = Patch::Merge(json!({ "data": { "round": round.to_string() } }));
                     cx.patch::<ConfigMap, _>(&key, &patch).await?;
                     Ok::<_, Error>(Action::done())
@@ -133,7 +133,7 @@ async fn a_hot_loop_is_slowed_down_unless_it_is_allowed() {
     }
 }
 
-/// A key whose `Display` panics the first time that it is printed.
+/// A key whose `Display` panics on the first call.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Fragile(u32);
 
@@ -170,7 +170,7 @@ async fn a_worker_that_panics_is_restarted_and_keeps_its_key() {
     running.stop().await.expect("a graceful end");
 }
 
-/// A stream of keys that panics ends the manager with an error that says so.
+/// A panic in a stream of keys ends the manager with an error that names the stream.
 #[tokio::test]
 async fn a_stream_of_keys_that_panics_ends_the_manager() {
     let cluster = TestCluster::start().await;
@@ -183,7 +183,7 @@ async fn a_stream_of_keys_that_panics_ends_the_manager() {
     assert!(error.to_string().contains("a source of controller \"fed\" panicked: no more keys"), "{error}");
 }
 
-/// The result of a status write says what became of the object; a child is created, updated, or left alone.
+/// The result of a write tells whether the object was created, updated or left alone.
 #[tokio::test]
 async fn writes_say_what_they_did() {
     let cluster = TestCluster::start().await;

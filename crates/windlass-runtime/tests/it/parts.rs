@@ -1,4 +1,4 @@
-//! Controllers and runnables that are added, stopped and held back while others work.
+//! Controllers and runnables that are added, stopped or held back while other parts work.
 
 use std::{
     sync::{
@@ -258,7 +258,7 @@ async fn a_controller_that_is_stopped_while_it_asks_the_server_does_not_start_la
     let cluster = TestCluster::start().await;
     let client = cluster.client();
     let notes = Arc::new(Mutex::new(Vec::new()));
-    // Whether the kind has namespaces must be known before the controller starts.
+    // The controller needs to know before the start whether the kind has namespaces.
     let manager = Manager::new(client.clone()).namespaces(["default"]);
     let handle = manager.handle();
     let running = run(manager);
@@ -277,7 +277,7 @@ async fn a_controller_that_is_stopped_while_it_asks_the_server_does_not_start_la
     running.stop().await.expect("a graceful end");
 }
 
-/// A kind that cannot be read, and one that is not served, hold back their own controllers only.
+/// A kind that cannot be read, and a kind that is not served, hold back only their own controllers.
 #[tokio::test]
 async fn controllers_that_can_work_do() {
     let cluster = TestCluster::start().await;

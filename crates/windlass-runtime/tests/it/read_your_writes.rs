@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-/// Keeps `data.count` secrets. From its first write on, the watches tell nothing.
+/// Keeps `data.count` secrets. After the first write, the watches deliver no events.
 async fn keep(key: ObjectKey, cx: Context<ConfigMap>, faults: Faults) -> Result<Action> {
     let Some(parent) = cx.get_not_terminating(&key)? else { return Ok(Action::done()) };
     let wanted: usize = parent.data.as_ref().and_then(|data| data.get("count")?.parse().ok()).unwrap_or(0);
@@ -102,7 +102,7 @@ async fn a_watch_that_lags_makes_nothing_twice() {
     running.stop().await.expect("a graceful end");
 }
 
-/// Creates, reads, deletes, reads: all within one reconcile, while the watches tell nothing.
+/// A reconcile creates, reads, deletes and reads again while the watches deliver no events.
 #[tokio::test]
 async fn reads_in_a_reconcile_see_its_writes() {
     let cluster = TestCluster::start().await;
@@ -120,7 +120,7 @@ async fn reads_in_a_reconcile_see_its_writes() {
                 let count = |cx: &Context<ConfigMap>| cx.owned_by::<Secret>(&parent).map(|owned| owned.len());
                 assert_eq!(count(&cx)?, 0);
                 let first = cx.create(secret("one").controlled_by(&*parent)?).await?;
-                // Not by the context, but by its client: that counts as well.
+                // A write through the context's client counts as well.
                 let api: Api<Secret> = Api::namespaced(cx.client().clone(), "default");
                 api.create(&PostParams::default(), &secret("two").controlled_by(&*parent)?).await?;
                 assert_eq!(cx.owned_by::<Secret>(&parent)?.names(), ["one", "two"]);
@@ -203,7 +203,7 @@ async fn the_gate_opens_when_the_watch_tells() {
     assert_eq!(gave_up, 0);
 }
 
-/// A dry run deletes nothing, wherever the request says that it is one: `Api::delete` says it in the body.
+/// A dry run deletes no object. `Api::delete` declares a dry run in the body; other requests use the query.
 #[tokio::test]
 async fn a_dry_run_is_no_write() {
     let cluster = TestCluster::start().await;

@@ -1,4 +1,4 @@
-//! A server that is replaced by one without its data.
+//! A server that is replaced by a server without the data.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use windlass_test::{TestCluster, eventually, stretched};
 
 use crate::fixture::{SOON, create_config_map, expect_eq, run, secret, secret_count};
 
-/// Forwards requests to the current server. When it changes, all connections break.
+/// Forwards requests to the current server. A switch breaks all connections.
 #[derive(Clone)]
 struct Switch(watch::Sender<Client>);
 
@@ -75,7 +75,7 @@ async fn a_cache_follows_a_server_that_was_replaced_by_one_without_its_data() {
     factory.shutdown().await;
 }
 
-/// Keeps a Secret for each ConfigMap, the same for all of its kind.
+/// Keeps a Secret with the name of each ConfigMap.
 async fn keep_secret(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
     if cx.get_not_terminating(&key)?.is_some() {
         cx.apply_object(&secret(key.name())).await?;
@@ -83,7 +83,7 @@ async fn keep_secret(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
     Ok(Action::done())
 }
 
-/// Revisions begin anew, and nothing that the controller remembers of its writes holds any more.
+/// Revisions begin anew, and the controller's memory of earlier writes is wrong.
 #[tokio::test]
 async fn a_controller_goes_on_with_a_server_that_was_replaced_by_an_empty_one() {
     let replacement = TestCluster::start().await;

@@ -1,4 +1,5 @@
-//! Several replicas that split the keys. With `WINDLASS_TEST_KUBECONFIG` they run on the server of that kubeconfig.
+//! Several replicas that split the keys. With `WINDLASS_TEST_KUBECONFIG` the replicas run on the server of
+//! that kubeconfig.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -54,7 +55,7 @@ fn again() -> Action {
     Action::requeue_after(Duration::from_millis(20))
 }
 
-/// A namespace of its own on a server, with objects to reconcile.
+/// A namespace on a server, with objects to reconcile.
 struct World {
     cluster: TestCluster,
     /// An administrator's.
@@ -63,7 +64,7 @@ struct World {
     work: Work,
 }
 
-/// What the replicas do, seen from outside.
+/// The work of the replicas, as seen from outside.
 #[derive(Clone, Default)]
 struct Work(Arc<Mutex<Observed>>);
 
@@ -73,7 +74,7 @@ struct Observed {
     now: BTreeMap<ObjectKey, &'static str>,
     /// The replica that worked on a key last.
     last: BTreeMap<ObjectKey, &'static str>,
-    /// Keys on which two replicas worked at once.
+    /// The keys that two replicas worked on at once.
     twice: Vec<String>,
 }
 
@@ -91,7 +92,8 @@ impl Work {
         AtWork(self.clone(), key.clone())
     }
 
-    /// Waits until every object was worked on after now, by these replicas and by each of them.
+    /// Waits until every object was worked on after the call, by these replicas only and by each of these
+    /// replicas.
     async fn is_shared_by(&self, replicas: &[&str]) {
         self.0.lock().last.clear();
         eventually(SOON, || async {
@@ -101,7 +103,7 @@ impl Work {
                 return Ok(());
             }
             let result = format!("{} keys were worked on, by {by:?}", observed.last.len());
-            // What a former owner did last does not count.
+            // The last work of a former owner does not count.
             observed.last.retain(|_, replica| replicas.contains(replica));
             Err(result)
         })
@@ -192,7 +194,7 @@ impl World {
     }
 }
 
-/// Runs a manager that can be killed: nothing of it gets time to end.
+/// Runs a manager that can be killed without a graceful end.
 fn run_mortal(manager: Manager) -> JoinHandle<Result<()>> {
     tokio::spawn(manager.run_until(std::future::pending()))
 }
@@ -212,7 +214,7 @@ async fn replicas_split_the_keys_and_hand_them_over() -> Result<()> {
     c.stop().await?;
     world.work.is_shared_by(&["a"]).await;
     assert!(begun.elapsed() < timing().lease_duration, "given up, not waited for: {:?}", begun.elapsed());
-    // The Leases of those that are gone are removed.
+    // The Leases of gone replicas are removed.
     eventually(SOON, || async {
         let leases = world.leases().await.len();
         if leases == 1 { Ok(()) } else { Err(format!("{leases} Leases")) }
@@ -225,8 +227,8 @@ async fn replicas_split_the_keys_and_hand_them_over() -> Result<()> {
     Ok(())
 }
 
-/// The objects are in a further cluster only. Replica b works on its keys again and again, and replica a has nothing more to do: the periodic
-/// work is lost if replica a does not find the keys.
+/// The objects are in a further cluster only. Replica b works on its keys again and again, and replica a has
+/// no more work: the periodic work is lost if replica a does not find the keys.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_keys_of_a_further_cluster_are_handed_over() -> Result<()> {
     let own = TestCluster::start().await;
@@ -354,7 +356,7 @@ async fn a_replica_that_is_cut_off_stops_its_work_and_comes_back() -> Result<()>
     let b = run(world.replica("b", faults.client()));
     world.work.is_shared_by(&["a", "b"]).await;
     faults.cut_off();
-    // b would go on: its reconciles need no server.
+    // Replica b could continue: the reconciles need no server.
     world.work.is_shared_by(&["a"]).await;
     world.work.assert_never_twice();
     faults.reconnect();

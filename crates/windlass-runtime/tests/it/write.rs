@@ -22,7 +22,7 @@ use crate::{
     fixture::{SOON, config_map, create_config_map, run, secret, secrets},
 };
 
-/// A context of a controller that does nothing by itself: for trying one write after the other.
+/// Returns the context of an idle controller, for single writes.
 async fn context<K>(faults: &Faults) -> (Context<K>, crate::fixture::Running)
 where
     K: kube_core::Resource<DynamicType = ()> + serde::de::DeserializeOwned + Send + Sync + 'static,
@@ -69,7 +69,7 @@ async fn a_status_that_is_so_already_is_not_written() -> Result<()> {
     running.stop().await
 }
 
-/// As in Go, where a reconciler changes the object that it has read and then updates the status.
+/// A reconciler in Go also changes an object after reading the object, and then updates the status.
 #[tokio::test]
 async fn a_status_that_was_changed_in_place_is_written() -> Result<()> {
     let cluster = TestCluster::start().await;
@@ -81,7 +81,7 @@ async fn a_status_that_was_changed_in_place_is_written() -> Result<()> {
     running.stop().await
 }
 
-/// Another writer's field that the caches have not seen is not lost.
+/// A field that another writer set, and that the caches have not seen, is not lost.
 #[tokio::test]
 async fn a_status_is_not_written_over_a_newer_one() -> Result<()> {
     let cluster = TestCluster::start().await;
@@ -194,7 +194,8 @@ async fn what_cannot_be_written_is_told_with_its_object() -> Result<()> {
     running.stop().await
 }
 
-/// An object from a cache that leaves fields out would lose them on the server, so that it is not updated as a whole.
+/// An update of an object from a cache that drops fields would remove these fields on the server, so the
+/// update fails.
 #[tokio::test]
 async fn an_object_without_its_dropped_fields_is_not_written_back() {
     let cluster = TestCluster::start().await;

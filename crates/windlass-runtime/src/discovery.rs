@@ -1,4 +1,5 @@
-//! Asks the server what it serves: the scope of a kind that is known only at run time, and whether a kind has a status.
+//! Discovery of the server: the scope of a kind that is known only at run time, and the presence of the
+//! status subresource.
 
 use std::time::Duration;
 
@@ -16,10 +17,11 @@ use crate::{
 /// The pause before the kind is looked up again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The longest wait for one answer.
+/// The time limit of a response.
 const ATTEMPT: Duration = Duration::from_secs(30);
 
-/// Whether objects of a resource are in namespaces. Waits until the server serves the resource, at most `limit` if there is one.
+/// Returns whether objects of a resource are namespaced. Waits until the server serves the resource, at most
+/// for `limit`.
 pub(crate) async fn is_namespaced(
     client: &Client,
     resource: &ApiResource,
@@ -52,7 +54,7 @@ pub(crate) async fn is_namespaced(
     }
 }
 
-/// Whether the server serves the subresource `status` of a resource.
+/// Returns whether the server serves the subresource `status` of a resource.
 ///
 /// # Errors
 /// The server did not answer, or does not serve the resource.

@@ -1,4 +1,4 @@
-//! The finalizer guard: cleans up what was made outside of the cluster before an object goes.
+//! The finalizer guard: cleans up resources outside of the cluster before an object is deleted.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
     reconcile::Action,
 };
 
-/// What to do with an object that has the finalizer.
+/// The action for an object with the finalizer.
 #[derive(Clone, Debug)]
 pub enum Finalize<K> {
     /// The object lives and has the finalizer: external effects are safe.
@@ -24,10 +24,12 @@ pub enum Finalize<K> {
     Cleanup(Arc<K>),
 }
 
-/// Runs `reconcile` under a finalizer, which is added before [`Finalize::Apply`] and removed after [`Finalize::Cleanup`].
+/// Runs `reconcile` under a finalizer. The guard adds the finalizer before [`Finalize::Apply`], and removes
+/// the finalizer after [`Finalize::Cleanup`].
 ///
-/// `name` is qualified by a domain: `network.example.com/cleanup`. Each write has a condition on the state that was read, so the guard
-/// never removes another finalizer and never touches another object that was created under the name since.
+/// `name` is qualified by a domain: `network.example.com/cleanup`. Each write has a condition on the state
+/// that was read, and the guard therefore never removes another finalizer and never touches a newer object of
+/// the same name.
 ///
 /// A clean-up that returns [`Action::requeue_after`] has not completed: the finalizer stays, and the clean-up is called again.
 ///
@@ -48,8 +50,8 @@ pub enum Finalize<K> {
 /// `reconcile` fails with an [`Error`]; [`Error::other`] wraps an error of another type.
 ///
 /// # Errors
-/// `reconcile` failed, and the finalizers are as before; or the server refused to add or to remove the finalizer, for instance
-/// because the object changed since it was read.
+/// `reconcile` failed, and the finalizers are as before; or the server refused to add or to remove the
+/// finalizer, for instance because the object has changed since the read.
 pub async fn guard<K, C, F, Fut>(cx: &Context<C>, object: Arc<K>, name: &str, reconcile: F) -> Result<Action>
 where
     K: Object + Serialize,
@@ -85,7 +87,7 @@ where
         [] => json!({ "op": "add", "path": "/metadata/finalizers", "value": [name] }),
         _ => json!({ "op": "add", "path": "/metadata/finalizers/-", "value": name }),
     };
-    // Tests the resource version: a list that has been empty when it was read must not be overwritten.
+    // Test the resource version: a list that was empty at the read must not be overwritten.
     let test =
         json!({ "op": "test", "path": "/metadata/resourceVersion", "value": object.resource_version() });
     let target = cx.target(object)?;

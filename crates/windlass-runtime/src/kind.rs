@@ -10,7 +10,7 @@ use windlass_cache::ObjectKey;
 /// A type of objects that a [`Context`](crate::Context) reads and writes: every kind of `k8s-openapi`, every
 /// `#[derive(CustomResource)]`, and [`DynamicObject`] for a kind that is known only at run time.
 ///
-/// Nothing needs to be implemented: each [`Resource`] with `DynamicType = ()` is an `Object`.
+/// No implementation is needed: each [`Resource`] with `DynamicType = ()` is an `Object`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a kind of Kubernetes objects",
     note = "derive `CustomResource`, use a type of `k8s_openapi`, or `DynamicObject` for a kind known only at run time",
@@ -26,7 +26,7 @@ pub trait Object: Resource + DeserializeOwned + Send + Sync + 'static {
     fn type_meta(&self) -> Option<TypeMeta>;
 }
 
-/// An object, or an `Arc` of one as [`Context::get`](crate::Context::get) returns.
+/// An object, or an `Arc` of an object, as [`Context::get`](crate::Context::get) returns.
 ///
 /// The compiler infers `Form`, which distinguishes the two cases.
 ///

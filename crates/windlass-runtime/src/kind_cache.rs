@@ -1,4 +1,4 @@
-//! The cache of one kind, as readers see it.
+//! The cache of a kind, for readers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,10 +10,10 @@ use crate::{
     undecodable::UndecodableReporter,
 };
 
-/// The cache of one kind, with the process's own unseen writes laid over it.
+/// The cache of a kind, with the process's own unseen writes laid over.
 pub(crate) struct KindCache {
     pub(crate) informer: SharedInformer,
-    /// `None` for a reader outside of a controller, which sees what the watch has seen.
+    /// `None` for a reader outside of a controller, which sees only the state of the watch.
     writes: Option<Arc<UnseenWrites>>,
     reporter: Option<Arc<UndecodableReporter>>,
 }
@@ -66,8 +66,8 @@ impl KindCache {
         }
     }
 
-    /// Whether the watch has seen a write, will never show the write, or has been failing for `patience`. A watch that keeps failing is
-    /// not waited for.
+    /// Returns whether the watch has seen a write, will never show the write, or has been failing for
+    /// `patience`. Do not wait for a watch that keeps failing.
     pub(crate) fn has_seen(&self, write: &WriteRef, patience: Duration) -> bool {
         self.writes.as_ref().is_none_or(|writes| writes.has_seen(write))
             || self.informer.failing().is_some_and(|failing| failing.duration() >= patience)

@@ -28,7 +28,7 @@ pub(crate) fn version_path(resource: &ApiResource) -> String {
     format!("/{root}/{}", resource.api_version)
 }
 
-/// The path of a resource's collection, in one namespace or in all.
+/// Returns the path of a resource's collection, in a namespace or in all namespaces.
 pub(crate) fn collection_path(resource: &ApiResource, namespace: Option<&str>) -> String {
     let (version, plural) = (version_path(resource), &resource.plural);
     match namespace {

@@ -1,4 +1,4 @@
-//! The signal by which the parts of an operator are told to stop.
+//! The signal that asks the parts of an operator to stop.
 
 use tokio_util::{
     sync::CancellationToken,

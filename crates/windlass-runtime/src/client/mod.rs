@@ -1,10 +1,12 @@
 //! Builds the `kube::Client` that Windlass uses.
 //!
-//! The client sends requests over one HTTP/2 connection, and watches over another one ([`windlass_http`]). The client obeys the server's
-//! `Retry-After` (and never repeats a POST that may have been carried out), limits the number of requests in progress but keeps room for
-//! Leases, limits the time of requests, asks for no compression, reads a token file again when the token is 50 s old or the server refused the
-//! token, reads certificates again when their files change, has metrics, and records writes so that [reads see them](crate::read_your_writes).
-//! The client does not limit the number of requests per second: API Priority and Fairness of the server does that better.
+//! The client sends requests over one HTTP/2 connection, and watches over a second connection
+//! ([`windlass_http`]). The client obeys the server's `Retry-After` (and never repeats a POST that may have
+//! been carried out), limits the number of requests in progress but keeps room for Leases, limits the time of
+//! requests, asks for no compression, reads a token file again when the token is 50 s old or the server
+//! refused the token, reads certificates again after a change of the files, has metrics, and records writes
+//! so that [reads see them](crate::read_your_writes). The client does not limit the number of requests per
+//! second: API Priority and Fairness of the server limits the rate better.
 //!
 //! ```no_run
 //! # async fn example() -> windlass_runtime::Result<()> {
@@ -99,7 +101,8 @@ impl ClientBuilder {
         }
     }
 
-    /// Sets the `User-Agent`, which names this program in the server's audit log. Default: `windlass/<version>`.
+    /// Sets the `User-Agent`: the name of this program in the server's audit log. Default:
+    /// `windlass/<version>`.
     pub fn user_agent(mut self, name: impl Into<String>) -> Self {
         self.user_agent = Some(name.into());
         self
@@ -165,7 +168,8 @@ impl ClientBuilder {
                 let namespace = config.default_namespace.clone();
                 let token = TokenFile::take(&mut config.auth_info)?;
                 let plugin = config.auth_info.exec.as_ref().and_then(|exec| exec.command.clone());
-                // The writes of a reconcile that has lost the right to write must end; the runtime continues all others itself.
+                // The writes of a reconcile that has lost the right to write must end; the runtime continues
+                // all other writes.
                 let options = Options::default()
                     .protocol(self.protocol.unwrap_or_else(usual_protocol))
                     .cancels_dropped_writes(true);
@@ -189,13 +193,13 @@ impl ClientBuilder {
     }
 }
 
-/// The protocol of a client whose builder sets no protocol.
+/// Returns the protocol of a client if the builder sets no protocol.
 fn usual_protocol() -> Protocol {
     let is_disabled = std::env::var_os("DISABLE_HTTP2").is_some_and(|value| !value.is_empty());
     if is_disabled { Protocol::Http1 } else { Protocol::Any }
 }
 
-/// Names the credential plugin of the kubeconfig in an error that it caused.
+/// Names the credential plugin of the kubeconfig in an error that the plugin caused.
 fn explain(error: kube_client::Error, plugin: Option<&str>) -> Error {
     match (&error, plugin) {
         (kube_client::Error::Auth(cause), Some(plugin)) => {
@@ -205,7 +209,7 @@ fn explain(error: kube_client::Error, plugin: Option<&str>) -> Error {
     }
 }
 
-/// Builds a client for a server in this process: it calls `service` directly, without a socket.
+/// Builds a client for a server in this process: the client calls `service` directly, without a socket.
 ///
 /// Must run inside a tokio runtime.
 ///
@@ -245,7 +249,7 @@ where
 
 /// Wraps a client that was built elsewhere.
 ///
-/// Only writes through the returned client are recorded, not those through `client`.
+/// Only writes through the returned client are recorded, not writes through `client`.
 pub fn wrap(client: Client) -> Result<Client> {
     ClientBuilder::to(Target::Client(client)).build()
 }
@@ -273,7 +277,7 @@ impl ClientState {
         self.metrics.read().clone()
     }
 
-    /// Counts from now on together with another client.
+    /// Shares the counters of another client from now on.
     pub(crate) fn share_metrics(&self, other: &Self) {
         let shared = other.metrics();
         *self.metrics.write() = shared;

@@ -1,4 +1,5 @@
-//! When a request is sent again: only if the server asks for it, and never if it may have been carried out.
+//! When a request is sent again: only if the server asks for a retry, and never if the request may have been
+//! carried out.
 
 use std::time::Duration;
 
@@ -6,12 +7,13 @@ use http::{HeaderMap, Method, StatusCode, header};
 
 use crate::error::MAX_RETRY_AFTER;
 
-/// How often a request is sent again, and after which time.
+/// The number of retries of a request, and the waits.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
     /// The number of times that a request is sent again at most. 0 turns retries off. Default: 4.
     pub retries: u32,
-    /// The longest wait before a retry. If the server asks for more, the caller gets its response. Default: 10 s.
+    /// The longest wait before a retry. If the server asks for a longer wait, the caller gets the response.
+    /// Default: 10 s.
     pub longest_wait: Duration,
 }
 
@@ -21,14 +23,14 @@ impl Default for RetryPolicy {
     }
 }
 
-/// Whether carrying a request out twice differs from once.
+/// The effect of carrying a request out twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeatable {
-    /// It does not: reads, replacements, deletions, merge patches.
+    /// The same as once: reads, replacements, deletions, merge patches.
     Yes,
-    /// It does: creations, JSON patches. Repeatable only if the server refused it.
+    /// A second effect: creations, JSON patches. Repeatable only if the server refused the request.
     OnlyIfRefused,
-    /// The caller decides: evictions, whose 429 means "not now", and streams.
+    /// The caller decides: evictions, because a 429 means "not now", and streams.
     Never,
 }
 
@@ -47,7 +49,8 @@ impl Repeatable {
 impl RetryPolicy {
     /// Returns the wait before the request is sent again, or `None` to return the response to the caller.
     ///
-    /// `retry` counts from 0; `fraction` is a random number in `0.0..1.0`, which spreads clients that were refused at once.
+    /// `retry` counts from 0; `fraction` is a random number in `0.0..1.0`, to spread clients that were
+    /// refused at the same time.
     pub(crate) fn wait(
         &self,
         repeatable: Repeatable,
@@ -61,7 +64,7 @@ impl RetryPolicy {
         }
         let allowed = match (repeatable, status) {
             (Repeatable::Never, _) => false,
-            // Refused by API Priority and Fairness or another limit, before it was carried out.
+            // Refused by API Priority and Fairness or another limit, before any effect.
             (_, StatusCode::TOO_MANY_REQUESTS) => asked.is_some() || repeatable == Repeatable::Yes,
             (Repeatable::Yes, StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT) => true,
             _ => false,

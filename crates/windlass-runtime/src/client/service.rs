@@ -26,8 +26,8 @@ use crate::{
     read_your_writes::{Written, is_write, note_any},
 };
 
-/// A request with this extension is sent once and does not count as one of the client's connections: reflectors and
-/// leader election retry by themselves.
+/// A request with this extension is sent once and does not count as a connection of the client: reflectors
+/// and leader election have their own retries.
 #[derive(Clone, Copy, Debug)]
 pub struct NoRetry;
 

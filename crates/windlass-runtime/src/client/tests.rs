@@ -119,7 +119,7 @@ fn retry_after_is_a_number_of_seconds() {
     assert_eq!(retry_after(&HeaderMap::new()), None);
 }
 
-/// Writes a kubeconfig with one context of this name, to a server of this name.
+/// Writes a kubeconfig with a context of this name, for a server of the same name.
 fn kubeconfig(folder: &Path, name: &str, current: bool) -> String {
     let path = folder.join(format!("{name}.yaml"));
     let current = if current { format!("current-context: {name}\n") } else { String::new() };

@@ -1,4 +1,4 @@
-//! Where requests go: over the network, or to another client.
+//! The transport of requests: the network, or another client.
 
 use http::{Request, Response};
 use kube_client::{Client, client::Body};

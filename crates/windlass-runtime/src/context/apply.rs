@@ -22,7 +22,7 @@ use crate::{
     lister::Lister,
 };
 
-/// A server-side apply, which is sent when it is awaited. [`Context::apply`] makes it.
+/// A server-side apply. Awaiting the request sends the apply. [`Context::apply`] makes a request.
 #[must_use = "nothing is sent until the request is awaited"]
 pub struct ApplyRequest<'a, O> {
     cx: Context<()>,
@@ -32,7 +32,7 @@ pub struct ApplyRequest<'a, O> {
     response: std::marker::PhantomData<fn(&'a ()) -> O>,
 }
 
-/// What is applied, and to what.
+/// The configuration, and the target of the apply.
 struct Prepared {
     target: Target,
     body: Value,
@@ -40,17 +40,19 @@ struct Prepared {
 }
 
 impl<K> Context<K> {
-    /// Server-side apply: creates or changes an object so that it has the fields of the configuration. This controller owns them from
-    /// then on; all other fields are left alone. Fields that it applied before and that are missing now are removed.
+    /// Server-side apply: creates or changes an object so that the object has the fields of the
+    /// configuration. This controller owns these fields from then on; all other fields are left alone. Fields
+    /// that the controller applied before and that are missing now are removed.
     ///
     /// **Forces conflicts**, unlike `kubectl apply --server-side`: a field that another manager owns, a person with `kubectl edit` for
     /// instance, gets the value of the configuration, and this controller owns the field from then on.
     /// [`force(false)`](ApplyRequest::force) makes such a field an error, which [`Error::field_conflicts`] details. The field manager is
     /// the controller's name.
     ///
-    /// **Nothing is sent** if this controller applied the same configuration before and the object has not changed since: its kind is
-    /// declared, and the cache shows the object as it was after the last apply. A change of its status does not count, nor does one of
-    /// `managedFields`. The first apply of a configuration by a process is always sent.
+    /// **Nothing is sent** if this controller applied the same configuration before and the object has not
+    /// changed since: the kind is declared, and the cache shows the object of the last apply. Changes of the
+    /// status and of `managedFields` do not count. The first apply of a configuration by a process is always
+    /// sent.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -78,8 +80,9 @@ impl<K> Context<K> {
     /// Server-side apply of the status. Forces conflicts, as [`apply`](Self::apply) does. Two controllers that write one status own the fields that each of them sets, and do not
     /// overwrite each other.
     ///
-    /// Of the configuration, only the status is sent, so that one configuration can serve both this and [`apply`](Self::apply).
-    /// **Nothing is sent** if this controller applied the same status before and the object's status has not changed since.
+    /// Only the status of the configuration is sent: a configuration can serve both this method and
+    /// [`apply`](Self::apply). **Nothing is sent** if this controller applied the same status before and the
+    /// object's status has not changed since.
     ///
     /// # Errors
     /// The object does not exist, or the server refused the request.
@@ -131,8 +134,8 @@ impl<K> Context<K> {
     /// As [`apply`](Self::apply), of an object instead of a configuration. Forces conflicts. The controller owns every field that the
     /// object serializes.
     ///
-    /// Build it anew instead of changing one that was read. A type of `k8s_openapi` serializes more than was set (an empty
-    /// `Deployment` has a selector and a template).
+    /// Build a new object instead of changing an object that was read. A type of `k8s_openapi` serializes
+    /// more than was set (an empty `Deployment` has a selector and a template).
     ///
     /// # Errors
     /// As [`apply`](Self::apply).
@@ -208,7 +211,7 @@ impl<O: Object> ApplyRequest<'_, O> {
         {
             return Ok(WriteResult { object, operation: OperationResult::Unchanged });
         }
-        // If the request fails, whether it took effect is not known.
+        // If the request fails, the effect of the apply is not known.
         memory.forget(&slot);
 
         let separator = if subresource.is_empty() { "" } else { "/" };
@@ -248,7 +251,7 @@ fn types_of(body: &Value) -> Option<TypeMeta> {
     })
 }
 
-/// Sets what an object that is applied must have, and removes what it must not.
+/// Sets the required members of an applied object, and removes forbidden members.
 fn complete(body: &mut Value, target: &Target, subresource: &str) {
     if matches!(subresource, "" | "status") {
         body["apiVersion"] = json!(target.resource.api_version);
@@ -259,7 +262,7 @@ fn complete(body: &mut Value, target: &Target, subresource: &str) {
     }
 }
 
-/// Keeps the identity of the object and its status.
+/// Keeps only the identity and the status of the object.
 fn only_status(body: &Value) -> Value {
     let mut kept = json!({ "apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": {} });
     for field in ["name", "namespace", "uid", "resourceVersion"] {

@@ -76,7 +76,7 @@ impl Caches {
     /// Declares the cache of a watch.
     ///
     /// # Errors
-    /// Reads would not know which of two caches to use.
+    /// Two caches would fit a read.
     pub(crate) fn declare(&self, name: Option<&str>, informer: &SharedInformer) -> Result<()> {
         let resource = informer.resource();
         let mut kinds = self.kinds.write();
@@ -248,7 +248,7 @@ impl Caches {
         self.reporter.report(resource, object, error);
     }
 
-    /// The writes that these caches follow.
+    /// Returns the writes that these caches follow.
     pub(crate) fn writes(&self) -> &WriteLog {
         &self.writes
     }

@@ -1,4 +1,4 @@
-//! Creates an object, or changes it to what it should be.
+//! Creates an object, or updates the object to the wanted state.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use crate::{
 };
 
 impl<K> Context<K> {
-    /// Creates an object, or updates the existing one of its name, so that `change` has nothing more to change.
+    /// Creates an object, or updates the existing object of the same name, until `change` has nothing more to
+    /// change.
     ///
     /// `change` gets `object` if there is none of its name, and the existing object otherwise. It sets every field that the
     /// controller is responsible for, owner references included, and leaves the others alone. If it changes nothing, nothing is sent.

@@ -12,7 +12,7 @@ use crate::{
     kind::{AsObject, Object},
 };
 
-/// A deletion, which is sent when it is awaited. [`Context::delete`] makes it.
+/// A deletion. Awaiting the request sends the deletion. [`Context::delete`] makes a request.
 #[must_use = "nothing is deleted until the request is awaited"]
 pub struct DeleteRequest<'a> {
     cx: Context<()>,
@@ -26,7 +26,8 @@ pub struct DeleteRequest<'a> {
 }
 
 impl<K> Context<K> {
-    /// Deletes exactly this object: another one that was created under its name since is left alone. Succeeds if the object is gone.
+    /// Deletes exactly this object: a newer object of the same name is left alone. Succeeds if the object is
+    /// gone.
     ///
     /// Dependents are deleted in the background; see [`DeleteRequest::propagation`].
     ///
@@ -60,20 +61,20 @@ impl<K> Context<K> {
 }
 
 impl DeleteRequest<'_> {
-    /// Fails with a [conflict](Error::is_conflict) if the object was written since it was read.
+    /// Fails with a [conflict](Error::is_conflict) if the object has changed since the read.
     pub fn if_unchanged(mut self) -> Self {
         self.preconditions.resource_version = self.read_at.clone();
         self
     }
 
-    /// Sets the fate of the dependents. Default: `Background`, they are deleted after the object. `Foreground`: the object is gone
-    /// when they are. `Orphan`: they stay.
+    /// Sets the fate of the dependents. Default: `Background`, dependents are deleted after the object.
+    /// `Foreground`: the object is deleted after the dependents. `Orphan`: dependents stay.
     pub fn propagation(mut self, policy: PropagationPolicy) -> Self {
         self.propagation = policy;
         self
     }
 
-    /// Sets the seconds that the object has to end. Default: that of its kind, 30 s for pods.
+    /// Sets the grace period in seconds. Default: the grace period of the kind, 30 s for pods.
     pub fn grace_period(mut self, seconds: u32) -> Self {
         self.grace_period = Some(seconds);
         self
@@ -108,7 +109,7 @@ impl<'a> IntoFuture for DeleteRequest<'a> {
     }
 }
 
-/// Whether a deletion failed because the object under the name has another uid.
+/// Returns whether a deletion failed because the object under the name has another uid.
 fn is_uid_conflict(error: &Error, uid: Option<&str>) -> bool {
     error.is_conflict()
         && uid.is_some_and(|uid| {

@@ -1,4 +1,4 @@
-//! What a controller applied last, so that the same is not sent again.
+//! The last applies of a controller. An apply of the same configuration is not sent again.
 
 use std::{
     collections::HashMap,
@@ -14,22 +14,22 @@ use crate::client::path::GroupResource;
 /// The number of applies that are remembered at least; twice as many at most. An entry takes about 200 bytes.
 const REMEMBERED: usize = 16_384;
 
-/// The last apply of each object and subresource, of a bounded number of them.
+/// The last applies, by object and subresource. The number of remembered applies is bounded.
 #[derive(Default)]
 pub(crate) struct LastApplies {
     generations: Mutex<Generations>,
-    /// Seeds the hashes, so that the author of an object cannot prepare two with one hash.
+    /// The seed of the hashes: the author of an object cannot prepare two bodies with equal hashes.
     hasher: RandomState,
 }
 
-/// Two maps: when the young one is full, it becomes the old one, and what was old is forgotten.
+/// Two maps: a full young map becomes the old map, and the old map is forgotten.
 #[derive(Default)]
 struct Generations {
     young: HashMap<Slot, Applied>,
     old: HashMap<Slot, Applied>,
 }
 
-/// An object or a subresource of it.
+/// An object or a subresource.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Slot {
     pub(super) resource: GroupResource,
@@ -37,10 +37,10 @@ pub(super) struct Slot {
     pub(super) subresource: String,
 }
 
-/// An apply, and the object that it resulted in.
+/// An apply, and the resulting object.
 #[derive(Clone, Debug)]
 pub(super) struct Applied {
-    /// The hash of what was applied.
+    /// The hash of the applied body.
     body: u64,
     uid: String,
     resource_version: String,
@@ -104,7 +104,8 @@ impl LastApplies {
         hasher.finish()
     }
 
-    /// Whether the last apply had this body, and its part of the object is now as it was then.
+    /// Returns whether the last apply had this body, and the applied part of the object has not changed
+    /// since.
     pub(super) fn is_current(&self, slot: &Slot, body: u64, part: Part, now: &RawObject) -> bool {
         let Some(last) = self.get(slot) else { return false };
         if last.body != body || last.uid != now.uid() {
@@ -124,7 +125,7 @@ impl LastApplies {
         true
     }
 
-    /// Returns an entry, which is young again.
+    /// Returns an entry, and makes the entry young again.
     fn get(&self, slot: &Slot) -> Option<Applied> {
         let mut generations = self.generations.lock();
         if let Some(found) = generations.young.get(slot) {
@@ -135,7 +136,8 @@ impl LastApplies {
         Some(found)
     }
 
-    /// Remembers an apply. Of two that were answered at the same time, the one that the server carried out last counts.
+    /// Remembers an apply. If two applies were answered at the same time, the apply that the server carried
+    /// out last counts.
     pub(super) fn remember(&self, slot: Slot, applied: Option<Applied>) {
         let Some(applied) = applied else { return };
         let mut generations = self.generations.lock();
@@ -179,7 +181,7 @@ fn revision(resource_version: &str) -> u64 {
     resource_version.parse().unwrap_or(0)
 }
 
-/// The members of an object by name, whatever their order in JSON.
+/// Returns the members of an object, sorted by name.
 fn sorted(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     let mut members: Vec<_> = value.as_object().into_iter().flatten().collect();
     members.sort_by_key(|(name, _)| *name);

@@ -15,7 +15,7 @@ use crate::{
     kind_ref::IntoKind,
 };
 
-/// A patch, which is sent when it is awaited. [`Context::patch`] makes it.
+/// A patch. Awaiting the request sends the patch. [`Context::patch`] makes a request.
 #[must_use = "nothing is sent until the request is awaited"]
 pub struct PatchRequest<'a, T> {
     cx: Context<()>,
@@ -41,7 +41,8 @@ enum Format {
 }
 
 impl<K> Context<K> {
-    /// Patches the object of kind `C` under a key, and returns it as the server stores it. `Patch::Apply` forces conflicts.
+    /// Patches the object of kind `C` under a key, and returns the stored object. `Patch::Apply` forces
+    /// conflicts.
     ///
     /// ```
     /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};

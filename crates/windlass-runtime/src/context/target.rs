@@ -60,7 +60,8 @@ fn name_of(meta: &ObjectMeta) -> String {
 }
 
 impl<K> Context<K> {
-    /// The target of an object. A dynamic one must name its kind, and the kind must be one that the controller knows.
+    /// Returns the target of an object. A dynamic object must name its kind, and the controller must know the
+    /// kind.
     pub(crate) fn target<C: Object>(&self, object: &C) -> Result<Target> {
         self.target_of_types::<C>(object.type_meta(), object.meta())
     }

@@ -1,4 +1,4 @@
-//! Creates of which it is not known whether they took effect.
+//! Creates with an unknown outcome.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -18,16 +18,17 @@ use crate::{
     read_your_writes::{WriteLog, current_reconcile},
 };
 
-/// The number of uncertain creates that are remembered. More than these are treated as failed.
+/// The number of remembered uncertain creates. Further creates are treated as failed.
 const REMEMBERED: usize = 4096;
 
 /// How long an uncertain create is remembered. The key of a failed reconcile is reconciled again long before, at the longest back-off.
 const REMEMBERED_FOR: Duration = Duration::from_secs(3600);
 
-/// Creates of which it is not known whether they took effect: the connection broke, or no answer came in time. The server completes
-/// their names, so that a second attempt would make a second object.
+/// Creates with an unknown outcome: the connection broke, or no response came in time. The server completes
+/// the names of the objects: a second attempt would make a second object.
 ///
-/// The overlay of [`read_your_writes`](crate::read_your_writes) knows creates by their answer; these have none.
+/// The overlay of [`read_your_writes`](crate::read_your_writes) knows creates by the response; an uncertain
+/// create has no response.
 #[derive(Default)]
 pub(crate) struct UncertainCreates {
     open: Mutex<BTreeMap<Uncertain, Instant>>,
@@ -100,7 +101,8 @@ impl UncertainCreates {
 }
 
 impl Uncertain {
-    /// Returns what a create would leave uncertain; `None` if the object has a name, and a second attempt does no harm.
+    /// Returns the uncertainty that a create would leave; `None` for an object with a name, because a second
+    /// attempt does no harm.
     pub(super) fn of(target: &Target, meta: &ObjectMeta) -> Result<Option<Self>> {
         let Some(prefix) = meta.generate_name.as_ref().filter(|_| meta.name.is_none()) else {
             return Ok(None);
@@ -113,7 +115,7 @@ impl Uncertain {
         creates.open.lock().contains_key(self)
     }
 
-    /// Remembers the create if its failure says nothing of its effect.
+    /// Remembers the create if the failure leaves the outcome unknown.
     pub(super) fn note(self, error: &Error, creates: &UncertainCreates) {
         let is_refused = error.is_too_many_requests();
         if (error.is_transient() || error.is_decode()) && !is_refused {
@@ -142,8 +144,9 @@ impl Uncertain {
 }
 
 impl<K> Context<K> {
-    /// Fails with a conflict if an earlier create of the same prefix may have taken effect, after it has asked the server which objects
-    /// there are. The next reconcile of the key begins when the caches show them.
+    /// Fails with a conflict if an earlier create with the same prefix may have taken effect, after a list of
+    /// the existing objects from the server. The next reconcile of the key begins when the caches show these
+    /// objects.
     pub(super) async fn settle_uncertain(
         &self,
         target: &Target,

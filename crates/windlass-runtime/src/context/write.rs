@@ -26,7 +26,7 @@ pub struct StatusRequest<'a> {
     borrowed: PhantomData<&'a ()>,
 }
 
-/// A status, and the object as it was read.
+/// A status, and the object of the read.
 struct NewStatus {
     target: Target,
     uid: String,
@@ -99,11 +99,12 @@ impl<K> Context<K> {
         Ok(Some(without_nulls(status)))
     }
 
-    /// Creates an object, and returns it as the server stores it.
+    /// Creates an object, and returns the stored object.
     ///
-    /// With `generate_name`, the server completes the name. If the answer to such a create is lost, the object may exist: the next
-    /// create with the same prefix asks the server, and fails with a conflict so that the reconcile is repeated with what the caches
-    /// show then. A name that the controller computes needs no such care.
+    /// With `generate_name`, the server completes the name. If the response to such a create is lost, the
+    /// object may exist: the next create with the same prefix asks the server, and fails with a conflict. The
+    /// reconcile is then repeated with the caches' new state. A name that the controller computes needs no
+    /// such care.
     ///
     /// # Errors
     /// The server refused the request; see [`Error::is_already_exists`].
@@ -125,8 +126,9 @@ impl<K> Context<K> {
         })
     }
 
-    /// Replaces an object. The server refuses if the object was written or replaced since it was read ([`Error::is_conflict`]): its
-    /// uid and resource version are preconditions, unless they are removed from the object.
+    /// Replaces an object. The server refuses if the object was changed or replaced since the read
+    /// ([`Error::is_conflict`]): the uid and the resource version are preconditions, unless removed from the
+    /// object.
     ///
     /// # Errors
     /// The server refused the request.
@@ -140,12 +142,13 @@ impl<K> Context<K> {
     /// Replaces the status of `object`, which was read and may be of any kind. The rest of the object is left alone, and so is another object that was created
     /// under the name of `object` since.
     ///
-    /// Sends nothing if the cache shows an object that has the status already. The status may be computed in place: `object` is not
-    /// compared. A kind without a cache is always written.
+    /// Sends no request if the cached object already has the status. The status may be computed in place:
+    /// `object` is not compared. A kind without a cache is always written.
     ///
-    /// The server refuses the status if another client wrote the object since `object` was read ([`Error::is_conflict`]), so that no
-    /// field of another writer is lost. The reconcile is then repeated. [`force`](StatusRequest::force) replaces the status all the same.
-    /// Two controllers that share a status use [`apply_status`](Self::apply_status).
+    /// The server refuses the status if another client wrote the object since `object` was read
+    /// ([`Error::is_conflict`]), and no field of another writer is lost. The reconcile is then repeated.
+    /// [`force`](StatusRequest::force) replaces the status nevertheless. Two controllers that share a status
+    /// use [`apply_status`](Self::apply_status).
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::{Pod, PodStatus};
@@ -213,7 +216,7 @@ struct WithStatus {
     status: Value,
 }
 
-/// Whether "not found" names the object, and not a resource that is not served.
+/// Returns whether "not found" names the object, and not a resource that is not served.
 fn is_object_gone(error: &Error, name: &str) -> bool {
     error.is_not_found()
         && error

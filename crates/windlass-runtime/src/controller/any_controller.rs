@@ -1,4 +1,4 @@
-//! A controller as the manager holds it until the controller has been prepared.
+//! A controller in the manager, before the preparation.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,7 +20,7 @@ use crate::{
     watch::Watch,
 };
 
-/// A controller with its key type erased, as the manager holds it.
+/// A controller with an erased key type, for the manager.
 pub(crate) trait AnyController: Send {
     fn name(&self) -> &str;
     /// The kinds that are watched, before [`prepare`](Self::prepare) takes the watches.
@@ -29,9 +29,9 @@ pub(crate) trait AnyController: Send {
     fn permissions(&self) -> Vec<Permission>;
     fn needs_leader(&self) -> bool;
     fn warms_up(&self) -> bool;
-    /// Whether replicas split its keys.
+    /// Returns whether replicas split the keys.
     fn is_sharded(&self) -> bool;
-    /// Requests the caches, before they are started.
+    /// Requests the caches, before the caches are started.
     fn prepare<'a>(&'a mut self, shared: &'a Arc<SharedState>) -> BoxFuture<'a, Result<()>>;
     /// Returns the work of the controller after [`prepare`](Self::prepare).
     fn work(&self) -> Option<Arc<dyn ControllerWork>>;
@@ -103,7 +103,7 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
 }
 
 impl<Q: QueueKey> Controller<Q> {
-    /// The controller's share of the keys; `None` if they are not split.
+    /// Returns the controller's share of the keys; `None` for keys that are not split.
     fn shard(&self, shared: &SharedState) -> Result<Option<Shard<Q>>> {
         let Some(hash) = self.shard_hash.clone() else { return Ok(None) };
         let Some(gate) = shared.sharding.get() else {
@@ -116,7 +116,7 @@ impl<Q: QueueKey> Controller<Q> {
     }
 }
 
-/// The controller's kind, with its scope if a watch of owned objects needs it.
+/// Returns the controller's kind, with the scope if a watch of owned objects needs the scope.
 async fn resolve_scope(
     primary: Option<Kind>,
     needed: bool,

@@ -1,4 +1,4 @@
-//! The controller whose reconcile the current task runs.
+//! The controller of the reconcile in the current task.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ tokio::task_local! {
 /// Tells the controllers of a process apart.
 pub(crate) struct Identity {
     name: String,
-    /// Those of the manager of the controller.
+    /// The metrics of the controller's manager.
     metrics: Metrics,
 }
 

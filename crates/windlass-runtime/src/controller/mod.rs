@@ -240,7 +240,7 @@ impl<Q: QueueKey> Controller<Q> {
     /// Drops changes of the controller's own kind that do not match. Other watches have their own predicates:
     /// [`Watch::predicate`].
     ///
-    /// A controller made by [`keyed`](Self::keyed) has no kind of its own, and does not start with this.
+    /// A controller of [`keyed`](Self::keyed) has no own kind, and does not start with a resync.
     pub fn predicate(self, predicate: Predicate) -> Self {
         self.configure_primary("predicate", |watch| watch.predicate(predicate))
     }
@@ -252,11 +252,12 @@ impl<Q: QueueKey> Controller<Q> {
         self.configure_primary("options", |watch| watch.options(options))
     }
 
-    /// Reconciles every object of the controller's own kind this often, even if nothing changes. Default: never.
+    /// Reconciles every object of the controller's own kind at this interval, even without a change. Default:
+    /// never.
     ///
     /// A resync is an update without a change: predicates such as `generation_changed` drop the update, as in controller-runtime.
     ///
-    /// A controller made by [`keyed`](Self::keyed) has no kind of its own, and does not start with this.
+    /// A controller of [`keyed`](Self::keyed) has no own kind, and does not start with a resync.
     pub fn resync(self, period: Duration) -> Self {
         self.configure_primary("resync", |watch| watch.resync(period))
     }
@@ -408,12 +409,12 @@ impl<Q: QueueKey> Controller<Q> {
         self.declared_watches().map(|watch| &watch.kind.resource)
     }
 
-    /// The watches, before [`prepare`](AnyController::prepare) takes them.
+    /// Returns the watches, before [`prepare`](AnyController::prepare) takes the watches.
     pub(crate) fn declared_watches(&self) -> impl Iterator<Item = &Watch<Q>> {
         self.primary_watch.iter().chain(&self.watches)
     }
 
-    /// The controller's own kind, if it has one.
+    /// Returns the controller's own kind.
     pub(crate) fn primary(&self) -> Option<&Kind> {
         self.primary.as_ref()
     }

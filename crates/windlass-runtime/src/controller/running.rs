@@ -1,4 +1,4 @@
-//! A controller at work: its queue, its watches, its caches.
+//! A running controller: queue, watches and caches.
 
 use std::{
     collections::BTreeMap,
@@ -45,7 +45,7 @@ use crate::{
     watch::Watch,
 };
 
-/// How often the log says which first list a controller waits for.
+/// The interval at which the log names the first lists that a controller waits for.
 const SYNC_REPORT: Duration = Duration::from_secs(30);
 
 pub(crate) struct Running<Q: QueueKey> {
@@ -61,7 +61,7 @@ pub(crate) struct Running<Q: QueueKey> {
     pub(super) identity: Arc<Identity>,
     /// The leader's right to reconcile, if the controller runs on the leader only.
     pub(super) leader: Option<Fence>,
-    /// The keys of this replica, if the replicas split them.
+    /// The keys of this replica, for a sharded controller.
     shard: OnceLock<Shard<Q>>,
     predicates: Arc<Vec<Predicate>>,
     /// The declared rights, to explain a denied request.
@@ -71,9 +71,9 @@ pub(crate) struct Running<Q: QueueKey> {
     further: BTreeMap<String, Arc<context::ControllerContext>>,
     /// The caches in all clusters.
     pub(super) caches: Vec<Arc<Caches>>,
-    /// Watches whose handler is not added yet: the queue fills only when the controller is to work, or to warm up.
+    /// Watches without a handler yet: the queue fills only when the controller works, or warms up.
     waiting: Mutex<Vec<(WatchId, Prepared<Q>)>>,
-    /// Watches whose first lists the start waits for.
+    /// Watches with first lists that the start waits for.
     starting: Mutex<Vec<WatchId>>,
     active: Mutex<BTreeMap<WatchId, ActiveWatch<Q>>>,
     next_watch: AtomicU64,
@@ -83,7 +83,7 @@ pub(crate) struct Running<Q: QueueKey> {
     source_panic: watch::Sender<Option<String>>,
 }
 
-/// A watch with its informer, before its handler is added.
+/// A watch and the watch's informer, before the handler is added.
 struct Prepared<Q: QueueKey> {
     informer: SharedInformer,
     enqueuer: Arc<QueuedWatch<Q>>,
@@ -91,7 +91,8 @@ struct Prepared<Q: QueueKey> {
     declared: Option<Declaration>,
 }
 
-/// A watch with its handler. Dropping it removes the handler; the watch stops when its last user is gone.
+/// A watch with a handler. Dropping the value removes the handler; the watch stops when the last user is
+/// gone.
 struct ActiveWatch<Q: QueueKey> {
     informer: SharedInformer,
     enqueuer: Arc<QueuedWatch<Q>>,
@@ -122,7 +123,7 @@ fn subscribe<Q: QueueKey>(
     informer.subscribe(move |delta: &Delta| enqueuer.handle(delta), options)
 }
 
-/// Removes a watch again unless it is kept.
+/// Removes an added watch on drop, unless the watch is kept.
 struct AddedWatch<'a, Q: QueueKey> {
     running: &'a Running<Q>,
     id: WatchId,
@@ -137,7 +138,7 @@ impl<Q: QueueKey> Drop for AddedWatch<'_, Q> {
     }
 }
 
-/// Makes a cache readable until it is dropped.
+/// Makes a cache readable until dropped.
 struct Declaration {
     caches: Arc<Caches>,
     name: Option<String>,
@@ -252,7 +253,7 @@ impl<Q: QueueKey> Running<Q> {
         self.manager.observer.as_ref()
     }
 
-    /// Requests the cache of a watch. Its handler is added by [`start_watches`](Self::start_watches).
+    /// Requests the cache of a watch. [`start_watches`](Self::start_watches) adds the handler.
     pub(super) async fn declare(&self, watch: Watch<Q>) -> Result<WatchId> {
         let id = WatchId(self.next_watch.fetch_add(1, Ordering::Relaxed));
         let prepared = self.prepare(watch).await?;
@@ -309,7 +310,7 @@ impl<Q: QueueKey> Running<Q> {
         discovery::is_namespaced(&cluster.client, &kind.resource, limit).await
     }
 
-    /// Adds the handlers of all declared watches and waits until each has got its first list.
+    /// Adds the handlers of all declared watches and waits until each handler has got the first list.
     pub(super) async fn start_watches(&self) -> Result<()> {
         let waiting: Vec<_> = std::mem::take(&mut *self.waiting.lock());
         for (id, prepared) in waiting {
@@ -361,7 +362,7 @@ impl<Q: QueueKey> Running<Q> {
         Ok(id)
     }
 
-    /// The caches of the controller's own kind, in all clusters, once its watch has started.
+    /// Returns the caches of the controller's own kind, in all clusters, after the watch has started.
     pub(super) fn primary_stores(&self) -> Option<Vec<Store>> {
         let primary = self.primary.as_ref()?;
         let active = self.active.lock();
@@ -381,7 +382,7 @@ impl<Q: QueueKey> Running<Q> {
         self.active.lock().insert(id, watch);
     }
 
-    /// Waits until the first list of a watch has ended, and says in the log what it waits for.
+    /// Waits until the first list of a watch has ended, and logs the wait.
     async fn wait_synced(&self, id: WatchId, begun: Instant) -> Result<()> {
         let (synced, informer) = {
             let active = self.active.lock();
@@ -412,12 +413,12 @@ impl<Q: QueueKey> Running<Q> {
         }
     }
 
-    /// Says what to do if a text reports a denied request.
+    /// Returns the advice for a text that reports a denied request.
     fn advice(&self, text: &str) -> Option<String> {
         Denial::find(text).map(|denial| denial.advice(&self.declared))
     }
 
-    /// Adds to an error that reports a denied request what to do about it.
+    /// Adds advice to an error that reports a denied request.
     pub(super) fn advised(&self, error: BoxError) -> BoxError {
         match self.advice(&chain(error.as_ref())) {
             Some(advice) => Advised { error, advice }.into(),
@@ -425,7 +426,7 @@ impl<Q: QueueKey> Running<Q> {
         }
     }
 
-    /// Queues the keys of a source until it or the controller ends.
+    /// Queues the keys of a source until the source or the controller ends.
     pub(super) fn follow(self: &Arc<Self>, source: Source<Q>) {
         let this = self.clone();
         let cx = SourceContext {
@@ -445,10 +446,11 @@ impl<Q: QueueKey> Running<Q> {
         });
     }
 
-    /// Completes with an error when a stream has panicked. It cannot be restarted, so the controller ends.
+    /// Completes with an error when a stream has panicked. The controller ends, because a stream cannot be
+    /// restarted.
     pub(super) async fn source_failed(&self) -> Error {
         let mut panicked = self.source_panic.subscribe();
-        // The sender lives as long as `self`, so that the wait never fails.
+        // The sender lives as long as `self`: the wait never fails.
         let message = panicked.wait_for(Option::is_some).await.ok().and_then(|message| message.clone());
         let message = message.unwrap_or_default();
         Error::setup(format!("a source of controller {:?} panicked: {message}", self.name))
@@ -464,7 +466,7 @@ impl<Q: QueueKey> Running<Q> {
     }
 }
 
-/// An error with what to do about it.
+/// An error with advice.
 #[derive(Debug, thiserror::Error)]
 #[error("{}; {advice}", chain(error.as_ref()))]
 struct Advised {
@@ -488,7 +490,7 @@ impl<Q: QueueKey> QueuedWatch<Q> {
         if !self.common.iter().chain(&self.own).all(|predicate| predicate.matches(delta)) {
             return Ok(());
         }
-        // A change goes before keys of which nothing changed.
+        // A change has priority over keys without a change.
         let priority = if delta.is_unchanged() { LOW_PRIORITY } else { 0 };
         let mut keys = Enqueuer::new(&self.queue, AddOptions::new().priority(priority));
         self.handler.handle(delta, &self.cx, &mut keys)

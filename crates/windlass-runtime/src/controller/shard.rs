@@ -16,7 +16,7 @@ use crate::{
     supervisor::Recovery,
 };
 
-/// Returns the hash by which a key is assigned to a replica.
+/// The hash function that assigns keys to replicas.
 pub(crate) type ShardHash<Q> = Arc<dyn Fn(&Q) -> u64 + Send + Sync>;
 
 /// The keys of the objects in a store of the controller's own kind.
@@ -35,7 +35,7 @@ impl<Q> Clone for StoredKeys<Q> {
 
 impl<Q> Copy for StoredKeys<Q> {}
 
-/// The sharding of one controller.
+/// The sharding of a controller.
 pub(super) struct Shard<Q> {
     gate: Gate,
     hash: ShardHash<Q>,
@@ -81,15 +81,16 @@ impl<Q: QueueKey> Shard<Q> {
                     aside.foreign.remember(key.clone(), Instant::now());
                 }
                 drop(aside);
-                // The rights may have grown in between, and with them the keys that were put aside been queued.
+                // The rights may have grown in between, and the keys that were put aside may have been
+                // queued.
                 self.gate.enter((self.hash)(key)).ok()
             }
         }
     }
 
-    /// Remembers a key whose reconcile was cancelled.
+    /// Remembers a key with a cancelled reconcile.
     pub(super) fn put_back(&self, key: Q, queue: &WorkQueue<Q>) {
-        // It may have become this replica's again in between.
+        // The key may belong to this replica again in the meantime.
         if let Some(permit) = self.enter(&key) {
             drop(permit);
             queue.add(key);
@@ -105,7 +106,7 @@ impl<Q: QueueKey> Shard<Q> {
     fn take(&self, before: &Rights, now: &Rights) -> Vec<Q> {
         let verdict = |key: &Q| now.verdict((self.hash)(key));
         let mut aside = self.aside.lock();
-        // The hash is a function of the user's, which may panic: no key is removed before all verdicts are known.
+        // The hash is a user's function and may panic: no key is removed before all verdicts are known.
         let decided: Vec<(Q, Verdict)> =
             aside.waiting.iter().map(|key| (key.clone(), verdict(key))).collect();
         let foreign: Vec<Q> =
@@ -120,7 +121,7 @@ impl<Q: QueueKey> Shard<Q> {
             aside.waiting.remove(&key);
             match verdict {
                 Verdict::Own => keys.push(key),
-                // A key that waited may have become another replica's.
+                // A waiting key may now belong to another replica.
                 _ => aside.foreign.remember(key, Instant::now()),
             }
         }
@@ -138,11 +139,11 @@ impl<Q: QueueKey> Shard<Q> {
     }
 }
 
-/// So many keys are compared between two pauses for other tasks.
+/// The number of keys that are compared before other tasks run.
 const BATCH: usize = 1000;
 
 impl<Q: QueueKey> Running<Q> {
-    /// Makes this replica a member of the group as soon as all sharded controllers have filled their caches.
+    /// Makes this replica a member of the group when all sharded controllers have filled the caches.
     pub(super) fn join_group(self: &Arc<Self>) {
         if let Some(shard) = self.shard() {
             shard.gate.add(self);
@@ -162,7 +163,8 @@ impl<Q: QueueKey> Running<Q> {
         Some(permit)
     }
 
-    /// The keys of the objects of the controller's own kind, in all clusters; `None` if it has no kind.
+    /// Returns the keys of the objects of the controller's own kind, in all clusters; `None` without an own
+    /// kind.
     fn cached_keys(&self, shard: &Shard<Q>) -> Option<Vec<Q>> {
         let (stored, stores) = (shard.stored?, self.primary_stores()?);
         let mut keys = Vec::with_capacity(stores.iter().map(Store::len).sum());
@@ -176,7 +178,7 @@ impl<Q: QueueKey> Running<Q> {
         shard.take(before, now).into_iter().for_each(|key| self.queue.add(key));
         let has_forgotten = shard.has_forgotten();
         let Some(keys) = self.cached_keys(shard) else {
-            // Without a kind of its own, the keys are known to the handlers only.
+            // Without an own kind, only the handlers know the keys.
             self.renew_watches(|_| true);
             return;
         };
@@ -229,7 +231,7 @@ impl<Q: QueueKey> ShardedController for Running<Q> {
     }
 }
 
-/// The hash of a key's text, which is the same on every replica.
+/// Returns the hash of a key's text. The hash is the same on every replica.
 pub(super) fn hash_of_text<Q: QueueKey>() -> ShardHash<Q> {
     Arc::new(|key| hash(&key.to_string()))
 }

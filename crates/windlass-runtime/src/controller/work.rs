@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::Running;
 use crate::{error::Result, handler::QueueKey, shutdown::Shutdown, source::Source};
 
-/// A controller that has been prepared, with its key type erased.
+/// A prepared controller, with an erased key type.
 pub(crate) trait ControllerWork: Send + Sync {
     /// Starts to fill the queue, and waits until the first lists have ended. Returns at once if both have been done.
     fn start(self: Arc<Self>) -> BoxFuture<'static, Result<()>>;
@@ -22,14 +22,14 @@ pub(crate) trait ControllerWork: Send + Sync {
     fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<()>>;
 }
 
-/// A controller that has been prepared. Dropping it ends its watches and sources.
+/// A prepared controller. Dropping the value ends the watches and sources.
 pub(super) struct Work<Q: QueueKey> {
     running: Arc<Running<Q>>,
     /// The sources, until they have started.
     sources: Mutex<Vec<Source<Q>>>,
     /// Held while the first lists are waited for. Whether the sources have started.
     started: tokio::sync::Mutex<bool>,
-    /// Whether an earlier term has begun.
+    /// True if an earlier term has begun.
     has_run: AtomicBool,
 }
 

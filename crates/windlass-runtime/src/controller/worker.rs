@@ -63,7 +63,7 @@ impl<Q: QueueKey> Running<Q> {
     }
 
     async fn worker(self: Arc<Self>, shutdown: Shutdown, recovery: Recovery) {
-        // A handle of its own: workers do not contend for one reference count.
+        // Each worker has a separate handle: workers do not contend for a reference count.
         let queue = self.queue.clone();
         loop {
             let item = tokio::select! {
@@ -83,7 +83,8 @@ impl<Q: QueueKey> Running<Q> {
         }
     }
 
-    /// Returns the item if this replica may reconcile its key now. The key of another replica is forgotten here.
+    /// Returns the item if this replica may reconcile the key now. The key of another replica is forgotten
+    /// here.
     fn admit(self: &Arc<Self>, item: Item<Q>) -> Option<(Item<Q>, Permit)> {
         let shard = match self.shard().map(|shard| self.enter(shard, item.key())) {
             None => None,
@@ -98,7 +99,7 @@ impl<Q: QueueKey> Running<Q> {
         Some((item, Permit::new(self.leader.clone(), shard)))
     }
 
-    /// Returns the item if its key may be reconciled now. A key in a hot loop is put back.
+    /// Returns the item if the key may be reconciled now. A key in a hot loop is put back.
     fn pace(&self, item: Item<Q>) -> Option<Item<Q>> {
         let Pace::Hold { wait, report } = self.hot_loops.pace(item.key(), Instant::now()) else {
             return Some(item);
@@ -151,7 +152,7 @@ impl<Q: QueueKey> Running<Q> {
             drop(permit);
             match self.shard() {
                 Some(shard) if revoked => shard.put_back(key, &self.queue),
-                // A leader that becomes a follower takes the key up in its next term.
+                // A leader that becomes a follower continues with the key in the next term.
                 None if revoked => self.queue.add_with(key, AddOptions::new().after(AFTER_ABORT)),
                 _ => {}
             }
@@ -193,7 +194,7 @@ impl<Q: QueueKey> Running<Q> {
         })
     }
 
-    /// A number for the reconciles of one key by this controller.
+    /// Returns a number that identifies the reconciles of a key by this controller.
     fn identity(&self, key: &Q) -> u64 {
         foldhash::fast::FixedState::default().hash_one((&self.name, key))
     }
@@ -242,8 +243,8 @@ async fn revoke(permit: &mut Permit, writes: &Session) {
     writes.revoke();
 }
 
-/// A worker that was restarted, and has waited this long for a key, works again. Longer than [`AFTER_ABORT`], so that the key with
-/// which it panicked comes before.
+/// A worker that was restarted, and has waited this long for a key, works again. Longer than [`AFTER_ABORT`],
+/// so that the key of the panic comes first.
 const IDLE_IS_WELL: Duration = Duration::from_secs(3);
 
 /// Waits for the next key.
@@ -251,7 +252,7 @@ async fn next<Q: QueueKey>(queue: &WorkQueue<Q>, recovery: &Recovery) -> Option<
     if !recovery.is_pending() {
         return queue.get().await;
     }
-    // A timeout loses no key: one that is ready is taken first.
+    // A timeout loses no key: a ready key is taken first.
     if let Ok(item) = timeout(IDLE_IS_WELL, queue.get()).await {
         return item;
     }
@@ -259,7 +260,7 @@ async fn next<Q: QueueKey>(queue: &WorkQueue<Q>, recovery: &Recovery) -> Option<
     queue.get().await
 }
 
-/// Counts an active worker until it is dropped, by a panic for one.
+/// Counts an active worker until dropped, for example by a panic.
 struct Busy<'a>(&'a Gauge);
 
 impl<'a> Busy<'a> {

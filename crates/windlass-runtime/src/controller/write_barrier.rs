@@ -1,4 +1,5 @@
-//! Before a key is reconciled again, its caches have seen the writes of the last reconcile.
+//! The barrier before the next reconcile of a key: the caches must have seen the writes of the last
+//! reconcile.
 
 use std::{hash::Hash, sync::Arc, time::Duration};
 
@@ -18,7 +19,7 @@ pub(crate) struct WriteBarrier<Q> {
 
 struct Last<Q> {
     writes: HashMap<Q, Unseen, foldhash::fast::FixedState>,
-    /// The number of keys at which keys whose writes have been seen are swept out.
+    /// The number of keys at which keys with seen writes are removed.
     sweep_at: usize,
 }
 
@@ -30,7 +31,7 @@ enum Unseen {
     Awaited(i32),
 }
 
-/// Whether a key may be reconciled.
+/// The passage of a key.
 pub(crate) enum Passage {
     Open,
     /// The caches have not seen these writes.
@@ -39,7 +40,7 @@ pub(crate) enum Passage {
     Awaited,
 }
 
-/// The least number of keys at which the map is swept.
+/// The smallest number of keys at which the map is swept.
 const SWEEP: usize = 256;
 
 impl<Q: Eq + Hash> WriteBarrier<Q> {
@@ -59,7 +60,7 @@ impl<Q: Eq + Hash> WriteBarrier<Q> {
         }
     }
 
-    /// Forgets the keys whose writes have been seen, and returns the number of keys that stay.
+    /// Forgets the keys with seen writes, and returns the number of remaining keys.
     pub(crate) fn sweep(&self, caches: &[Arc<Caches>]) -> usize {
         let mut last = self.last.lock();
         last.sweep(caches, self.limit);
@@ -133,8 +134,8 @@ impl<Q: Eq + Hash> Last<Q> {
 }
 
 impl<Q: QueueKey> Running<Q> {
-    /// Returns the item if the caches have seen the last writes of the key. Otherwise a task puts the key back when they have, and the
-    /// worker is free for other keys.
+    /// Returns the item if the caches have seen the last writes of the key. Otherwise, a task puts the key
+    /// back when the caches have seen the writes, and the worker is free for other keys.
     pub(super) fn pass_barrier(self: &Arc<Self>, item: Item<Q>) -> Option<Item<Q>> {
         let writes = match self.barrier.passage(item.key(), item.priority(), &self.caches) {
             Passage::Open => return Some(item),
@@ -157,7 +158,8 @@ impl<Q: QueueKey> Running<Q> {
     }
 }
 
-/// A key whose writes a task waits for. Dropping the `AwaitedKey`, by a panic too, opens the barrier and adds the key to the queue.
+/// A key with writes that a task waits for. Dropping the value, even by a panic, opens the barrier and adds
+/// the key to the queue.
 struct AwaitedKey<Q: QueueKey> {
     running: Arc<Running<Q>>,
     key: Q,

@@ -15,16 +15,16 @@ use crate::{reader::Reader, resource_path::GroupResource};
 /// The longest wait that a server can ask for. Longer waits are cut to this.
 pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
 
-/// Any error. A reconciler may return each error type that converts into it.
+/// Any error. A reconciler may return each error type that converts into `BoxError`.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
 
-/// A `Result` whose error type is [`Error`] by default.
+/// A `Result`. The default error type is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error of the runtime or the API server.
 ///
 /// The type is opaque, so that new kinds of failure break no caller. Methods such as
-/// [`is_not_found`](Error::is_not_found) and [`is_conflict`](Error::is_conflict) tell the kinds apart.
+/// [`is_not_found`](Error::is_not_found) and [`is_conflict`](Error::is_conflict) distinguish the kinds.
 ///
 /// `Display` and `Debug` print one line with the causes, and never the contents of an object.
 pub struct Error(Box<Inner>);
@@ -45,15 +45,15 @@ enum Kind {
     Transport(BoxError),
     /// The API server did not respond in time.
     Timeout(Duration),
-    /// A response whose body stopped arriving.
+    /// A response with a body that stopped arriving.
     Stalled(Duration),
-    /// Data that does not decode into its type.
+    /// Data that does not decode into the type.
     Decode { what: String, cause: BoxError },
-    /// A cached object that does not decode. The cause names it.
+    /// A cached object that does not decode. The cause names the object.
     Undecodable { resource: Box<GroupResource>, cause: windlass_cache::DecodeError },
     /// A read of a kind that the controller did not declare.
     NotDeclared { reader: Reader, kind: String },
-    /// A mistake in the program or its environment: flags, kubeconfig, addresses in use.
+    /// A mistake in the program or the environment: flags, kubeconfig, addresses in use.
     Setup(String),
     /// This replica is not the leader any more.
     LostLeadership,
@@ -80,8 +80,8 @@ impl Error {
         }
     }
 
-    /// Wraps an error that a retry does not cure. It is logged and counted; the key is not retried until one of its objects
-    /// changes.
+    /// Wraps an error that a retry does not cure. The error is logged and counted; the key is not retried
+    /// until an object of the key changes.
     pub fn terminal(error: impl Into<BoxError>) -> Self {
         let mut error = Self::other(error);
         error.0.terminal = true;
@@ -163,7 +163,7 @@ impl Error {
         self
     }
 
-    /// The `Status` that the API server responded with, if it did.
+    /// Returns the `Status` of the API server's response, if there was a response.
     pub fn status(&self) -> Option<&Status> {
         match &self.0.kind {
             Kind::Api { status, .. } => Some(status),
@@ -177,28 +177,30 @@ impl Error {
         })
     }
 
-    /// Whether the object or the resource does not exist.
+    /// Returns whether the object or the resource does not exist.
     pub fn is_not_found(&self) -> bool {
         self.reason_is("NotFound", 404)
     }
 
-    /// Whether an object of this name exists already.
+    /// Returns whether an object of this name exists already.
     pub fn is_already_exists(&self) -> bool {
         self.reason_is("AlreadyExists", 0)
     }
 
-    /// Whether the object has changed since it was read, or was replaced by another of the same name; or whether a server-side
-    /// apply conflicts with another owner of a field; [`is_field_conflict`](Self::is_field_conflict) tells these apart.
+    /// Returns whether the object has changed or was replaced since the read; or whether a server-side apply
+    /// conflicts with another owner of a field. [`is_field_conflict`](Self::is_field_conflict) distinguishes
+    /// the two cases.
     pub fn is_conflict(&self) -> bool {
         self.reason_is("Conflict", 409)
     }
 
-    /// Whether the object violates its schema or a validation rule.
+    /// Returns whether the object violates the schema or a validation rule.
     pub fn is_invalid(&self) -> bool {
         self.reason_is("Invalid", 422)
     }
 
-    /// Whether a `test` of a JSON patch failed: the object has changed since it was read, or was replaced.
+    /// Returns whether a `test` of a JSON patch failed: the object has changed or was replaced since the
+    /// read.
     pub(crate) fn is_failed_test(&self) -> bool {
         // A violated rule names the field; a failed test has no details.
         self.is_invalid()
@@ -238,7 +240,7 @@ impl Error {
             || self.reason_is("", 504)
     }
 
-    /// Whether the namespace is terminating, so that nothing can be created in it.
+    /// Returns whether the namespace is terminating: no object can be created in the namespace.
     pub fn is_namespace_terminating(&self) -> bool {
         self.is_forbidden()
             && self.status().and_then(|status| status.details.as_ref()).is_some_and(|details| {
@@ -255,12 +257,12 @@ impl Error {
         }
     }
 
-    /// Whether an object does not decode into the type that it was read as.
+    /// Returns whether an object does not decode into the requested type.
     pub fn is_decode(&self) -> bool {
         matches!(self.0.kind, Kind::Decode { .. } | Kind::Undecodable { .. })
     }
 
-    /// Whether a kind was read that the controller did not declare with `.owns` or `.watches`.
+    /// Returns whether a kind was read that the controller did not declare with `.owns` or `.watches`.
     pub fn is_not_declared(&self) -> bool {
         matches!(self.0.kind, Kind::NotDeclared { .. })
     }

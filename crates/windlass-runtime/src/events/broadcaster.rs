@@ -33,9 +33,9 @@ use crate::{
 /// The number of events that wait for a sink at most; client-go's figure.
 const QUEUE: usize = 1000;
 
-/// Hands the events of its recorders to sinks. Cheap to clone.
+/// Hands the events of the recorders to sinks. Cheap to clone.
 ///
-/// A broadcaster without sinks discards its events.
+/// A broadcaster without sinks discards events.
 #[derive(Clone)]
 pub struct Broadcaster {
     inner: Arc<Inner>,
@@ -46,7 +46,7 @@ struct Inner {
     supervisor: Supervisor,
     sinks: Mutex<Sinks>,
     dropped: DroppedEvents,
-    /// Whether the last event was dropped: only the first of a row is logged as a warning.
+    /// True if the last event was dropped: only the first dropped event in a row is logged as a warning.
     dropping: AtomicBool,
 }
 
@@ -78,7 +78,7 @@ impl Broadcaster {
         Self::counting(env, supervisor, DroppedEvents::default())
     }
 
-    /// Creates a broadcaster without sinks that counts its dropped events together with this one.
+    /// Creates a broadcaster without sinks that counts dropped events together with this broadcaster.
     pub(crate) fn sibling(&self) -> Self {
         Self::counting(self.inner.env.clone(), self.inner.supervisor.clone(), self.inner.dropped.clone())
     }
@@ -94,7 +94,7 @@ impl Broadcaster {
         self.inner.sinks.lock().log = true;
     }
 
-    /// Calls a function with each event, before correlation. It must be quick.
+    /// Calls a function with each event, before correlation. The function must be quick.
     pub(crate) fn start_watching(&self, watcher: impl Fn(&RecordedEvent) + Send + Sync + 'static) {
         self.inner.sinks.lock().watchers.push(Arc::new(watcher));
     }
@@ -119,7 +119,7 @@ impl Broadcaster {
         if sinks.shut_down {
             return;
         }
-        // The queue outlives a panic; the event that caused it is lost, and so is what is remembered of earlier ones.
+        // The queue outlives a panic; the event of the panic is lost, and so is the memory of earlier events.
         let events = Arc::new(tokio::sync::Mutex::new(events));
         let (env, dropped) = (self.inner.env.clone(), self.inner.dropped.clone());
         let task = self.inner.supervisor.spawn("event sink", move |recovery| {
@@ -149,13 +149,13 @@ impl Broadcaster {
         Recorder::new(component.into(), self.clone())
     }
 
-    /// Stops accepting events and waits until the sinks have written those that are queued, at most for `limit`.
+    /// Stops accepting events and waits until the sinks have written the queued events, at most for `limit`.
     pub async fn shutdown(&self, limit: Duration) {
         let deadline = Instant::now().checked_add(limit);
         let tasks = {
             let mut sinks = self.inner.sinks.lock();
             sinks.shut_down = true;
-            // A sink ends when its queue is closed and empty.
+            // A sink ends when the queue is closed and empty.
             sinks.queues.clear();
             std::mem::take(&mut sinks.tasks)
         };
@@ -172,7 +172,7 @@ impl Broadcaster {
     }
 
     pub(super) fn broadcast(&self, event: RecordedEvent) {
-        // Without the lock from here on: a layer of the log may record events itself.
+        // Release the lock from here on: a layer of the log may record events.
         let (log, watchers, queues) = {
             let sinks = self.inner.sinks.lock();
             if sinks.shut_down {
@@ -207,7 +207,7 @@ impl Broadcaster {
                         );
                     }
                 }
-                // The sink's task was cancelled with its runtime.
+                // The sink's task was cancelled together with the runtime.
                 Err(TrySendError::Closed(_)) => {}
             }
         }

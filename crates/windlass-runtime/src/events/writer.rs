@@ -35,7 +35,7 @@ pub(super) enum Written {
     Yes,
     /// The Event to be patched is gone: the API server deletes Events after an hour by default.
     NotFound,
-    /// Not written, which is logged and counted.
+    /// Not written. The loss is logged and counted.
     No,
 }
 
@@ -69,10 +69,11 @@ impl EventWriter {
     {
         for attempt in 0..TRIES {
             match send().await {
-                // A server that answers has decided: the events behind must not wait for one that is refused. client-go does the same.
+                // A server that answers has decided: later events must not wait for a refused event.
+                // client-go does the same.
                 Err(error) if error.is_transient() && error.status().is_none() => {
                     tracing::debug!(%error, attempt, "writing an event failed, retrying");
-                    // The first pause is random, so that many programs do not retry in step.
+                    // The first pause is random: programs do not retry in step.
                     let pause = if attempt == 0 { PAUSE.mul_f64(self.env.fraction()) } else { PAUSE };
                     sleep(pause).await;
                 }
@@ -91,7 +92,7 @@ impl EventWriter {
     }
 }
 
-/// Whether it is the namespace that is not found.
+/// Returns whether the missing object is the namespace.
 fn is_namespace(error: &Error) -> bool {
     error
         .status()

@@ -1,4 +1,4 @@
-//! The fake cluster, as tests see it.
+//! The fake cluster, for tests.
 
 use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
 
@@ -35,9 +35,9 @@ use crate::{
     webhooks::{WebhookCluster, reads_of},
 };
 
-/// An API server in memory, and contexts that read from it and write to it. Clones are handles to the same cluster.
+/// An API server in memory, and contexts that read and write. Clones are handles to the same cluster.
 ///
-/// See the [module](super) for an example, and for what it does not do.
+/// See the [module](super) for an example, and for the limits.
 #[derive(Clone)]
 pub struct FakeCluster {
     pub(super) server: Arc<Server>,
@@ -52,7 +52,8 @@ pub struct FakeCluster {
 }
 
 impl FakeCluster {
-    /// A fake cluster with objects of one kind; [`builder`](Self::builder) takes several kinds, and options.
+    /// Creates a fake cluster with objects of one kind; [`builder`](Self::builder) takes several kinds, and
+    /// options.
     ///
     /// # Panics
     /// Outside of a tokio runtime, or as [`insert`](Self::insert).
@@ -84,9 +85,11 @@ impl FakeCluster {
         Self { server, client, writes, broadcaster, events, metrics, controller, last_applies }
     }
 
-    /// Returns a context for the reconciler of kind `K`. It may read every kind: one that has no objects is an empty cache.
+    /// Returns a context for the reconciler of kind `K`. The context may read every kind: a kind without
+    /// objects is an empty cache.
     ///
-    /// The caches have no selectors and no indexes; [`context_of`](Self::context_of) has those that a controller declares.
+    /// The caches have no selectors and no indexes; [`context_of`](Self::context_of) has a controller's
+    /// selectors and indexes.
     ///
     /// # Panics
     /// If `K` is [`DynamicObject`]: use [`context_of_kind`](Self::context_of_kind).
@@ -111,8 +114,8 @@ impl FakeCluster {
         Context::new(self.shared(name, primary, caches))
     }
 
-    /// Returns a context with the caches that a controller declares, with their namespaces, selectors, indexes and names. A read of
-    /// another kind is an error, as it is in a manager.
+    /// Returns a context with the caches that a controller declares, with namespaces, selectors, indexes and
+    /// names. A read of another kind is an error, as in a manager.
     ///
     /// `K` is the type of the reconciler's context.
     ///
@@ -160,7 +163,7 @@ impl FakeCluster {
     /// ```
     ///
     /// # Errors
-    /// Two webhooks declare different caches of one kind.
+    /// Two webhooks declare different caches of a kind.
     pub fn webhooks(&self, webhooks: Webhooks) -> Result<Webhooks> {
         let caches = self.caches(Reader::Runnable("webhooks".to_owned()));
         for cache in reads_of(&webhooks) {
@@ -206,7 +209,7 @@ impl FakeCluster {
         })
     }
 
-    /// The client of the contexts. Writes through it count as the reconciler's.
+    /// Returns the client of the contexts. Writes through the client count as the reconciler's.
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -216,13 +219,13 @@ impl FakeCluster {
         &self.server.env
     }
 
-    /// Returns the writes that succeeded since the last [`take_writes`](Self::take_writes), dry runs excluded. What the test itself
-    /// changes is not among them.
+    /// Returns the writes that succeeded since the last [`take_writes`](Self::take_writes), dry runs
+    /// excluded. Changes by the test are not included.
     pub fn writes(&self) -> Vec<Write> {
         self.server.state.lock().writes.clone()
     }
 
-    /// Returns the writes as [`writes`](Self::writes) does, and forgets them.
+    /// Returns the writes like [`writes`](Self::writes), and forgets the writes.
     pub fn take_writes(&self) -> Vec<Write> {
         std::mem::take(&mut self.server.state.lock().writes)
     }
@@ -232,7 +235,7 @@ impl FakeCluster {
         self.events.lock().clone()
     }
 
-    /// Fails the next request that matches. Several failures are used up one after the other.
+    /// Fails the next request that matches. Several failures are used up in order.
     pub fn fail_next(&self, failure: Failure) {
         self.plan(failure, true);
     }
@@ -265,7 +268,7 @@ impl UndeclaredCaches for Server {
     }
 }
 
-/// Makes the client of the informers, whose watches are never started.
+/// Makes the client of the informers. The watches are never started.
 fn unused_client() -> Client {
     let service = |_: Request<Body>| async {
         let mut response = Response::new(Body::empty());

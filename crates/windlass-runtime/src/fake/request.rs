@@ -101,7 +101,7 @@ impl ApiRequest {
         self.query.get(key).map(String::as_str)
     }
 
-    /// Whether an apply takes over the fields of other managers.
+    /// Returns whether an apply takes over the fields of other managers.
     pub(super) fn is_forced(&self) -> bool {
         self.parameter("force") == Some("true")
     }

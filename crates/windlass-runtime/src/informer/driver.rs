@@ -1,4 +1,4 @@
-//! Drives one reflector: sends its requests, and feeds it with the responses.
+//! Drives a reflector: sends the reflector's requests, and feeds the reflector with the responses.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use windlass_cache::{InformerCore, ListWatch, Reflector, ReflectorConfig, ScanOp
 use super::{request::Collection, undecodable::UndecodableObjects};
 use crate::{client::retry_after, error::chain, supervisor::Recovery};
 
-/// One watch of an informer: what a [`Driver`] is made of, at the start and after a panic.
+/// A watch of an informer: the source of a [`Driver`], at the start and after a panic.
 #[derive(Clone)]
 pub(super) struct WatchSource {
     pub(super) client: Client,
@@ -26,7 +26,7 @@ pub(super) struct WatchSource {
 }
 
 impl WatchSource {
-    /// Watches for ever. It begins with a list, so that a restart after a panic leaves nothing stale.
+    /// Watches for ever. A run begins with a list: a restart after a panic leaves no stale object.
     pub(super) async fn run(self, recovery: Recovery) {
         let Self { client, collection, config, scan, informer, source, undecodable } = self;
         let reflector = Reflector::new(config, &scan, Instant::now().into_std());
@@ -35,7 +35,7 @@ impl WatchSource {
     }
 }
 
-/// One reflector and the connection it uses.
+/// A reflector and the reflector's connection.
 struct Driver {
     client: Client,
     collection: Collection,
@@ -54,14 +54,14 @@ enum Exchange {
     Reading(Body),
 }
 
-/// What the exchange brought.
+/// The next result of the exchange.
 enum Arrival {
     Response(Response<Body>),
     Piece(Bytes),
     End(Option<String>),
 }
 
-/// The most pieces that are applied together, if they have arrived already.
+/// The largest number of pieces that are applied together, if the pieces have arrived already.
 const TOGETHER: usize = 4;
 
 impl Driver {
@@ -153,15 +153,15 @@ impl Driver {
     }
 }
 
-/// Lets another thread run the handlers that have just been woken, while this one goes on.
+/// Lets another thread run the woken handlers, while this thread continues.
 ///
-/// The task that was woken last waits in this thread's LIFO slot, which no other thread steals from. Waking one more task pushes
-/// it to the queue that other threads do steal from.
+/// The last woken task waits in this thread's LIFO slot, and no other thread steals from the slot. Waking
+/// another task pushes the first task to the queue, from which other threads steal.
 fn let_handlers_run() {
     drop(tokio::spawn(std::future::ready(())));
 }
 
-/// Waits for what the exchange brings next; for ever, if none is under way.
+/// Waits for the next result of the exchange; for ever without an exchange.
 async fn next(exchange: &mut Exchange) -> Arrival {
     match exchange {
         Exchange::Nothing => std::future::pending().await,

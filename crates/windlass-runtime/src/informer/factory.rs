@@ -64,7 +64,7 @@ struct State {
     made: u64,
 }
 
-/// Users with the same key share one watch.
+/// The key of a shared watch. Users with equal keys share a watch.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct WatchKey {
     api_version: String,
@@ -82,7 +82,7 @@ pub(super) struct Release {
 }
 
 impl Release {
-    /// Keeps the counts of a watch that ends, so that the counters of its resource never fall.
+    /// Keeps the counts of an ended watch: the counters of the resource never fall.
     pub(super) fn keep_counts(&self, resource: &ApiResource, counted: &InformerMetrics) {
         let Some(factory) = self.factory.upgrade() else { return };
         let mut ended = factory.ended.lock();
@@ -326,7 +326,7 @@ impl SharedInformerFactory {
     }
 }
 
-/// Names the resource of an informer whose first list has not ended, with the reason if it is known.
+/// Names the resource of an informer with an unfinished first list, with the reason if known.
 fn describe_unsynced(informer: &SharedInformer) -> String {
     let plural = &informer.resource().plural;
     informer.last_failure().map_or_else(|| plural.clone(), |failure| format!("{plural} ({failure})"))

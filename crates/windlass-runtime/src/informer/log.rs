@@ -9,7 +9,7 @@ use windlass_cache::{Notice, SourceId};
 /// Writes notices to the log. A failure that repeats is a warning once, and later at debug level.
 #[derive(Debug, Default)]
 pub(super) struct WatchLog {
-    /// The failing watches of the informer: one for each namespace, or one.
+    /// The failing watches of the informer: a watch for each namespace, or a single watch.
     failing: Mutex<BTreeMap<Option<SourceId>, Failing>>,
 }
 
@@ -20,7 +20,7 @@ pub(crate) struct Failing {
     since: Instant,
     /// The last failure.
     pub(crate) last: String,
-    /// Whether the server does not have the kind: the cache is not stale, because there are no objects.
+    /// True if the server does not have the kind: the cache is not stale, because there are no objects.
     pub(crate) kind_is_missing: bool,
 }
 
@@ -47,7 +47,7 @@ impl WatchLog {
         repeated
     }
 
-    /// Writes a notice of one of the informer's watches.
+    /// Writes a notice of a watch of the informer.
     pub(super) fn write(&self, resource: &str, source: Option<SourceId>, notice: &Notice) {
         match notice {
             Notice::Failed { error, retry_in } => {
@@ -80,7 +80,7 @@ impl WatchLog {
 mod tests {
     use super::*;
 
-    /// A watch of another namespace that recovers says nothing of a watch that fails.
+    /// The recovery of another namespace's watch does not affect a failing watch.
     #[tokio::test(start_paused = true)]
     async fn the_watch_of_each_namespace_fails_and_recovers_alone() {
         let log = WatchLog::default();

@@ -1,6 +1,6 @@
 //! Shared caches: a single watch per kind and selector in a process, any number of readers and handlers.
 //!
-//! The state machines are in `windlass-cache`; this module adds the requests, the clock and the tasks around them.
+//! The state machines are in `windlass-cache`; this module adds the requests, the clock and the tasks.
 //!
 //! ```no_run
 //! use k8s_openapi::api::core::v1::Pod;

@@ -8,7 +8,7 @@ use windlass_cache::ListWatch;
 use super::CacheOptions;
 use crate::client::{NoRetry, path::collection_path};
 
-/// The part that all requests of one reflector share.
+/// The common part of all requests of a reflector.
 #[derive(Clone, Debug)]
 pub(super) struct Collection {
     path: String,
@@ -33,7 +33,7 @@ impl Collection {
         &self.path
     }
 
-    /// Builds one request.
+    /// Builds a request.
     ///
     /// # Errors
     /// The kind or the namespace contains characters that a path cannot.

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 pub struct Timing {
     /// How long other replicas wait for a leader that does not renew the Lease.
     pub lease_duration: Duration,
-    /// How long the leader tries to renew the Lease before it gives up.
+    /// The time for which the leader tries to renew the Lease before giving up.
     pub renew_deadline: Duration,
     /// The time between two attempts to acquire or renew the Lease.
     pub retry_period: Duration,
@@ -27,7 +27,7 @@ impl Default for Timing {
 }
 
 impl Timing {
-    /// Checks that the times fit together. Returns what is wrong.
+    /// Checks that the times fit together. Returns the error.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         let Self { renew_deadline, retry_period, .. } = *self;
         // A Lease counts in seconds.
@@ -51,10 +51,12 @@ impl Timing {
 /// Candidates delay their attempts by a random part of the retry period, up to this factor.
 const JITTER: f64 = 1.2;
 
-/// The part of the retry period to which a replica that waits knows the time of the leader's renewals.
+/// The accuracy with which a waiting replica knows the time of the leader's renewals, as a part of the retry
+/// period.
 const LOOK: f64 = 0.125;
 
-/// The current time by two clocks. Decisions use the monotonic one; the wall clock is only written into the Lease.
+/// The current time by two clocks. Decisions use the monotonic clock; the wall clock is only written into the
+/// Lease.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     /// The time since a fixed moment, by the monotonic clock.
@@ -82,10 +84,11 @@ pub(crate) enum Step {
     Read,
     /// Create the Lease, and report the result to [`Elector::wrote`].
     Create(Record),
-    /// Replace the Lease, unless it has changed since it was read or written last. Report the result to
+    /// Replace the Lease, unless the Lease has changed since the last read or write. Report the result to
     /// [`Elector::wrote`].
     Update(Record),
-    /// The leadership is lost. The election has ended, unless [`Elector::campaign_again`] begins it anew.
+    /// The leadership is lost. The election has ended, unless [`Elector::campaign_again`] restarts the
+    /// election.
     Lost,
 }
 
@@ -106,12 +109,14 @@ pub(crate) struct Elector {
     timing: Timing,
     phase: Phase,
     leading: bool,
-    /// The Lease as it was last read, and when these contents were first read: the times in the Lease are another replica's.
+    /// The last read Lease, and the time of the first read of these contents: the times in the Lease are
+    /// another replica's.
     observed: Option<(Record, Duration)>,
     /// How many reads since then have found the same contents.
     unchanged: u32,
-    /// When this candidate sent the write that last acquired or renewed the Lease. The server wrote the Lease later, and other replicas saw
-    /// it still later: they wait longer than this candidate.
+    /// The time at which this candidate sent the write that last acquired or renewed the Lease. The server
+    /// wrote the Lease later, and other replicas saw the Lease still later: other replicas wait longer than
+    /// this candidate.
     renewed: Duration,
     /// When the current write was sent.
     write_sent: Duration,
@@ -148,7 +153,8 @@ impl Elector {
         &self.identity
     }
 
-    /// The moment at which the leader gives up unless it renews the Lease before; `None` if this candidate does not lead.
+    /// Returns the moment at which the leader gives up unless the Lease is renewed before; `None` for a
+    /// candidate that does not lead.
     pub(crate) fn leads_until(&self) -> Option<Duration> {
         self.leading.then(|| self.give_up_at())
     }
@@ -182,14 +188,14 @@ impl Elector {
         match self.phase.clone() {
             Phase::Lost => Step::Lost,
             Phase::Resting(until) if now.elapsed < until => Step::WaitUntil(until),
-            // The leader wrote the Lease last, so it need not read it.
+            // The leader wrote the Lease last, and need not read the Lease.
             Phase::Resting(_) if self.leading && self.fresh => self.write(now),
             Phase::Resting(_) | Phase::Reading => {
                 self.phase = Phase::Reading;
                 Step::Read
             }
             Phase::Writing(_) => {
-                // The result of the write was not reported: it counts as failed.
+                // The result of the write was not reported, and counts as a failure.
                 self.rest(now, fraction);
                 self.next(now, fraction)
             }
@@ -235,7 +241,7 @@ impl Elector {
     pub(crate) fn wrote(&mut self, now: Moment, fraction: f64, ok: bool) {
         let phase = std::mem::replace(&mut self.phase, Phase::Reading);
         match phase {
-            // A reply that comes after the deadline is worth nothing: other replicas may have waited long enough.
+            // A reply after the deadline has no value: other replicas may have waited long enough.
             Phase::Writing(record) if ok && now.elapsed < self.write_sent + self.timing.renew_deadline => {
                 self.observed = Some((record, now.elapsed));
                 self.renewed = self.write_sent;
@@ -243,7 +249,7 @@ impl Elector {
                 self.fresh = true;
                 self.phase = Phase::Resting((now.elapsed + self.timing.retry_period).min(self.give_up_at()));
             }
-            // Another replica wrote the Lease, or the renewal failed otherwise: read it at once.
+            // Another replica wrote the Lease, or the renewal failed otherwise: read the Lease at once.
             Phase::Writing(_) if self.leading && self.fresh => {
                 self.fresh = false;
                 self.phase = Phase::Reading;
@@ -269,7 +275,7 @@ impl Elector {
         })
     }
 
-    /// Lets a candidate that has lost the leadership campaign again: it reads the Lease at once.
+    /// Lets a candidate that has lost the leadership campaign again, beginning with a read of the Lease.
     pub(crate) fn campaign_again(&mut self) {
         self.leading = false;
         self.fresh = false;
@@ -308,9 +314,10 @@ impl Elector {
 
     /// Returns when a replica that waits reads the Lease again: just after the leader's next renewal, and when the Lease ends.
     ///
-    /// The leader renews once per retry period. After a renewal the replica rests for a little less than the period, so that its reads come
-    /// earlier and earlier in the period, until a read comes before the renewal. The next read follows soon. The replica then knows the
-    /// time of each renewal to an eighth of the period, at about one read per period, and the Lease of a dead leader is not taken later.
+    /// The leader renews once per retry period. After a renewal, the replica rests for a little less than the
+    /// period: the reads come earlier and earlier in the period, until a read comes before the renewal. The
+    /// next read follows soon. The replica then knows the time of each renewal to an eighth of the period, at
+    /// about one read per period, and the Lease of a dead leader is not taken later.
     fn next_look(&self, now: Moment) -> Duration {
         let period = self.timing.retry_period;
         let rest = match self.unchanged {

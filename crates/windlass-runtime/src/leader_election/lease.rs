@@ -18,13 +18,13 @@ use crate::{
     error::{Error, Result},
 };
 
-/// Access to one Lease. Requests are sent once; the caller limits their time.
+/// Access to a Lease. Requests are sent once; the caller limits the time.
 pub(super) struct LeaseLock {
     client: Client,
     namespace: String,
     name: String,
     labels: BTreeMap<String, String>,
-    /// The Lease as it was last read or written. Updates keep its metadata, and fail if it has changed since.
+    /// The last read or written Lease. Updates keep the metadata, and fail if the Lease has changed since.
     last: Option<Lease>,
 }
 
@@ -103,7 +103,8 @@ impl LeaseLock {
         self.keep(updated, "updating")
     }
 
-    /// As [`update`](Self::update). If the Lease has changed since it was read but is still held, tries once more.
+    /// Like [`update`](Self::update). If the Lease has changed since the read but is still held, tries once
+    /// more.
     pub(super) async fn release(&mut self, record: &Record) -> bool {
         let held_by = self.last.as_ref().map(record_of).map(|record| record.holder);
         if self.update(record).await {
@@ -150,7 +151,8 @@ fn record_of(lease: &Lease) -> Record {
     }
 }
 
-/// The spec for a record. As in client-go, `strategy` and `preferredHolder`, which belong to coordinated leader election, are removed.
+/// Returns the spec for a record. As in client-go, `strategy` and `preferredHolder`, which belong to
+/// coordinated leader election, are removed.
 fn spec_of(record: &Record) -> LeaseSpec {
     LeaseSpec {
         holder_identity: Some(record.holder.clone()),

@@ -1,4 +1,4 @@
-//! Leader election by a Lease: one of several replicas works.
+//! Leader election by a Lease: a single replica of several works.
 
 mod elector;
 mod lease;
@@ -41,10 +41,11 @@ use crate::{
 
 /// The configuration of a leader election.
 ///
-/// The algorithm and its times are client-go's, so replicas that use client-go may compete for the same Lease. A graceful
-/// stop releases the Lease, so that another replica need not wait. A replica that loses the Lease stops everything at once,
-/// and the manager's `run` fails: the process must end. With [`back_to_follower`](Self::back_to_follower), the process goes on instead.
-/// The begin and the end of a leadership are recorded as events on the Lease.
+/// The algorithm and the times are client-go's: replicas with client-go may compete for the same Lease. A
+/// graceful stop releases the Lease, and another replica need not wait. A replica that loses the Lease stops
+/// everything at once, and the manager's `run` fails: the process must end. With
+/// [`back_to_follower`](Self::back_to_follower), the process goes on instead. The begin and the end of a
+/// leadership are recorded as events on the Lease.
 #[derive(Clone, Debug)]
 pub struct LeaderElection {
     name: String,
@@ -94,8 +95,8 @@ impl LeaderElection {
         self
     }
 
-    /// Sets whether a graceful stop releases the Lease. Default: true. Set it to false if the process goes on writing after
-    /// the manager has ended.
+    /// Sets whether a graceful stop releases the Lease. Default: true. Choose false if the process continues
+    /// to write after the manager has ended.
     pub fn release_on_stop(mut self, release: bool) -> Self {
         self.release_on_stop = release;
         self
@@ -103,13 +104,14 @@ impl LeaderElection {
 
     /// Makes a replica that loses the Lease a follower, which campaigns again. Default: the manager ends with an error.
     ///
-    /// Everything that only the leader runs is aborted: reconciles under way are dropped, and send no further request. Webhooks, caches
-    /// and all other parts go on. When the replica is elected again, its controllers reconcile every object, as after a start of the
-    /// process, and the runnables of [`Group::LeaderElected`](crate::manager::Group::LeaderElected) start again. Such runnables must be
-    /// [repeatable](crate::Runnable::repeatable): with others, the manager does not start.
+    /// Everything that only the leader runs is aborted: reconciles under way are dropped, and send no further
+    /// request. Webhooks, caches and all other parts go on. When the replica is elected again, the
+    /// controllers reconcile every object, as after a start of the process, and the runnables of
+    /// [`Group::LeaderElected`](crate::manager::Group::LeaderElected) start again. Such runnables must be
+    /// [repeatable](crate::Runnable::repeatable): with any other runnable, the manager does not start.
     ///
-    /// The manager still ends with an error if code of the leader blocks its thread for more than a second, because such code cannot be
-    /// aborted.
+    /// The manager still ends with an error if code of the leader blocks a thread for more than a second,
+    /// because such code cannot be aborted.
     pub fn back_to_follower(mut self) -> Self {
         self.back_to_follower = true;
         self
@@ -120,7 +122,7 @@ impl LeaderElection {
         self.back_to_follower
     }
 
-    /// The namespace of the Lease, if it is not the client's.
+    /// Returns the namespace of the Lease, if different from the client's.
     pub(crate) fn own_namespace(&self) -> Option<&str> {
         self.namespace.as_deref()
     }
@@ -211,7 +213,7 @@ pub(crate) struct Leadership {
 impl Leadership {
     /// Waits for the next change.
     pub(crate) async fn changed(&mut self) -> LeadershipChange {
-        // A campaign whose task has ended cannot renew any more.
+        // A campaign with an ended task can no longer renew.
         match self.changes.changed().await {
             Ok(()) => self.changes.borrow_and_update().unwrap_or(LeadershipChange::Lost),
             Err(_) => LeadershipChange::Lost,
@@ -226,8 +228,8 @@ impl Leadership {
         true
     }
 
-    /// Ends the election. Releases the Lease if `release` is set and the election is configured so, which may take up to
-    /// `limit`.
+    /// Ends the election. Releases the Lease if `release` is set and the configuration allows the release;
+    /// the release may take up to `limit`.
     pub(crate) async fn end(mut self, limit: Duration, release: bool) {
         self.may_release.store(release, Ordering::Release);
         self.stop.cancel();
@@ -239,13 +241,13 @@ impl Leadership {
 }
 
 impl Drop for Leadership {
-    /// Without the manager nothing works any more: the Lease must not be renewed.
+    /// Without the manager, no worker runs any more: the Lease must not be renewed.
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-/// Drives the state machine: carries out its steps and reports the results.
+/// Drives the state machine: carries out steps and reports the results.
 struct Campaign {
     elector: Elector,
     lock: LeaseLock,
@@ -259,9 +261,9 @@ struct Campaign {
     env: Env,
     tell: watch::Sender<Option<LeadershipChange>>,
     gauge: Gauge,
-    /// Counts renewals for which the Lease had to be read.
+    /// Counts renewals with a read of the Lease.
     slow_path: Counter,
-    /// Notified when the replica may campaign again. Without it, a lost Lease ends the campaign.
+    /// Notified when the replica may campaign again. If `None`, a lost Lease ends the campaign.
     again: Option<Arc<Notify>>,
     stop: CancellationToken,
 }
@@ -344,14 +346,14 @@ impl Campaign {
         self.elector.next(self.now(), self.env.fraction())
     }
 
-    /// Counts a renewal for which the Lease had to be read, as client-go does.
+    /// Counts a renewal with a read of the Lease, like client-go.
     fn count_slow_path(&self, next: &Step) {
         if matches!(next, Step::Update(_)) && self.elector.leader() == Some(self.elector.identity()) {
             self.slow_path.inc();
         }
     }
 
-    /// Gives the leadership up, and the Lease back so that other replicas need not wait.
+    /// Gives up the leadership, and releases the Lease so that other replicas need not wait.
     async fn step_down(&mut self) {
         let Some(record) = self.elector.release(self.now()) else { return };
         self.record_event("stopped leading");

@@ -1,4 +1,4 @@
-//! Who may read the metrics: the API server is asked, and its answers are remembered.
+//! Access to the metrics: decided by the API server. The decisions are remembered.
 
 use std::{collections::BTreeMap, hash::Hash, time::Duration};
 
@@ -49,7 +49,7 @@ impl MetricsAccess {
         Self { client, users: Mutex::default(), decisions: Mutex::default() }
     }
 
-    /// Returns the refusal of a request that may not be answered. Codes and texts are those of controller-runtime.
+    /// Returns the refusal of a request without access. Codes and texts are controller-runtime's.
     pub(super) async fn refusal<B>(&self, request: &Request<B>) -> Option<Response<Full<Bytes>>> {
         let refuse = |code, text: String| Some(plain(code, format!("{text}\n")));
         let Some(token) = bearer_token(request.headers()) else {
@@ -75,7 +75,7 @@ impl MetricsAccess {
         }
     }
 
-    /// Returns the user whose token it is.
+    /// Returns the user of a token.
     async fn user(&self, token: &str) -> Result<Option<UserInfo>> {
         if let Some(user) = self.users.lock().get(&token.to_owned(), Instant::now()) {
             return Ok(user);
@@ -135,7 +135,8 @@ fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty() && token.len() <= MAX_TOKEN).then_some(token)
 }
 
-/// Answers that are valid for some time. The one that expires first goes when there are too many.
+/// Answers that are valid for some time. If there are too many answers, the answer that expires first is
+/// removed.
 struct Remembered<K, V> {
     answers: BTreeMap<K, (V, Instant)>,
 }

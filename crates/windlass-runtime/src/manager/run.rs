@@ -42,15 +42,16 @@ use crate::{
 pub(super) struct RunningManager {
     pub(super) state: Arc<SharedState>,
     pub(super) groups: [RunningGroup; 4],
-    /// Runnables that start when this replica becomes the leader. If a leader may become a follower, those of a leader too.
+    /// Runnables that start when this replica becomes the leader. If a leader may become a follower, the
+    /// runnables of a leader too.
     pub(super) elected: Vec<Runnable>,
-    /// Controllers that ask the server about their kinds.
+    /// Controllers that discover kinds.
     pub(super) preparing: FuturesUnordered<Preparing>,
     pub(super) names: ControllerNames,
     /// Calls that wait until a part has stopped.
     pub(super) stopping: Vec<(String, oneshot::Sender<Result<()>>)>,
     pub(super) leading: bool,
-    /// Whether a replica that loses the Lease campaigns again.
+    /// True if a replica that loses the Lease campaigns again.
     pub(super) returns_to_follower: bool,
     /// A runnable of the leader that has started and cannot start again.
     pub(super) once: Option<String>,
@@ -60,7 +61,7 @@ pub(super) struct RunningManager {
     pub(super) grace: Option<Duration>,
     pub(super) stale_after: Option<Duration>,
     pub(super) health: Health,
-    /// Whether the caches have been declared and started.
+    /// True if the caches have been declared and started.
     pub(super) started: Arc<AtomicBool>,
     /// The controllers in `preparing` by name, for readiness, and to abort the preparation of a controller that is stopped.
     pub(super) asking: Arc<Mutex<BTreeMap<String, AbortHandle>>>,
@@ -75,7 +76,7 @@ enum Next {
     Leadership(LeadershipChange),
 }
 
-/// A controller whose caches have been requested, or the reason why they cannot be.
+/// A controller with requested caches, or with the reason why the caches cannot be requested.
 type Prepared = (Box<dyn AnyController>, Result<()>);
 /// A preparation ends without a result if the controller is stopped first.
 type Preparing = Abortable<BoxFuture<'static, Prepared>>;
@@ -176,7 +177,7 @@ impl RunningManager {
         StartupCrds::new(&self.state.own.client, crds, webhooks, self.state.env.clone(), progress)
     }
 
-    /// Applies the CRDs, starts the other parts, and waits until it is time to stop.
+    /// Applies the CRDs, starts the other parts, and waits until the manager must stop.
     async fn work(
         &mut self,
         crds: Option<StartupCrds>,
@@ -195,7 +196,7 @@ impl RunningManager {
         self.watch_over(stop, changes).await
     }
 
-    /// Starts what answers while the CRDs are applied: metrics and health endpoints, and webhooks.
+    /// Starts the servers that answer while the CRDs are applied: metrics and health endpoints, and webhooks.
     fn start_servers(&mut self, parts: &mut Parts) -> Result<()> {
         for controller in &parts.controllers {
             self.names.add(controller.name())?;
@@ -257,8 +258,9 @@ impl RunningManager {
         Ok(())
     }
 
-    /// Requests the caches of a controller. Returns the controller if that needs no answer of the server; otherwise it starts when the
-    /// answer has come, and the others need not wait.
+    /// Requests the caches of a controller. Returns the controller if the request needs no answer of the
+    /// server; otherwise, the controller starts when the answer has come, and other controllers need not
+    /// wait.
     fn prepare(&mut self, mut controller: Box<dyn AnyController>) -> Result<Option<Box<dyn AnyController>>> {
         let (state, name) = (self.state.clone(), controller.name().to_owned());
         let mut preparing: BoxFuture<'static, Prepared> = Box::pin(async move {
@@ -342,7 +344,7 @@ impl RunningManager {
         self.part_ended(&name);
     }
 
-    /// Tells those who wait that a part has ended, if nothing of it runs any more.
+    /// Reports the end of a part to the waiting callers, if no task of the part runs any more.
     pub(super) fn part_ended(&mut self, part: &str) {
         let runs = self.groups.iter().any(|group| group.runs(part))
             || self.elected.iter().any(|runnable| runnable.part() == part);
@@ -357,7 +359,7 @@ impl RunningManager {
         }
     }
 
-    /// Waits until it is time to stop, and returns the manager's result.
+    /// Waits until the manager must stop, and returns the manager's result.
     async fn watch_over(
         &mut self,
         mut stop: std::pin::Pin<&mut (impl Future<Output = ()> + Send)>,

@@ -209,7 +209,7 @@ pub(super) struct Ended {
     pub(super) result: Result<(), BoxError>,
 }
 
-/// The running members of one group.
+/// The running members of a group.
 pub(super) struct RunningGroup {
     shutdown: Shutdown,
     tasks: JoinSet<()>,
@@ -243,7 +243,7 @@ impl RunningGroup {
         let part = runnable.part().to_owned();
         let Runnable { name, run, needs_caches, reads, group, .. } = runnable;
         let shutdown = self.shutdown.child();
-        // Before the task, so that the caches exist when the manager starts all caches.
+        // Before the task: the caches must exist when the manager starts all caches.
         let cx = RunContext::new(&name, &reads, state, shutdown.clone());
         let waits = needs_caches && group > Group::Webhooks;
         let (label, informers) = (name.clone(), state.informers());
@@ -356,7 +356,7 @@ async fn stopped_alone<F: Future>(
         () = own.requested() => {}
     }
     match grace {
-        // The stop of a group has a deadline of its own, for all groups together.
+        // The stop of a group has a separate deadline, for all groups together.
         Some(grace) if !group.is_requested() => timeout(grace, run).await.ok(),
         _ => Some(run.await),
     }

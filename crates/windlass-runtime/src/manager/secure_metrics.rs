@@ -1,4 +1,4 @@
-//! Metrics over HTTPS, for those who may read them.
+//! Metrics over HTTPS, for readers with access.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -20,14 +20,15 @@ use crate::{
     shared_state::SharedState,
 };
 
-/// The life of a certificate that the manager makes. It is replaced after two thirds of it.
+/// The lifetime of a self-signed certificate; the certificate is renewed after two thirds.
 const LIFE: Duration = Duration::from_hours(24 * 365);
 
-/// Serves `/metrics` over HTTPS, and asks the API server who may read it. [`Manager::secure_metrics`](super::Manager::secure_metrics)
-/// adds it.
+/// Serves `/metrics` over HTTPS, with access control by the API server.
+/// [`Manager::secure_metrics`](super::Manager::secure_metrics) adds the endpoint.
 ///
-/// A client sends the token of a service account (`Authorization: Bearer`). The API server says whose token it is (TokenReview), and
-/// whether that user may `get` the path `/metrics` (SubjectAccessReview); answers are remembered as long as controller-runtime does.
+/// A client sends the token of a service account (`Authorization: Bearer`). The API server names the user of
+/// the token (TokenReview), and decides if the user may `get` the path `/metrics` (SubjectAccessReview);
+/// answers are remembered as long as in controller-runtime.
 ///
 /// ```
 /// # async fn example(client: kube_client::Client) {
@@ -45,12 +46,12 @@ pub struct SecureMetrics {
 }
 
 impl SecureMetrics {
-    /// Serves on this address, with a certificate that the manager makes and signs itself: clients do not verify it.
+    /// Serves on this address, with a self-signed certificate that clients do not verify.
     pub fn new(address: SocketAddr) -> Self {
         Self { address, files: None, authorize: true, http2: true }
     }
 
-    /// Reads the certificate from files, and reads them again when they change.
+    /// Reads the certificate from files, and reads changed files again.
     pub fn certificate_files(mut self, files: CertificateFiles) -> Self {
         self.files = Some(files);
         self
@@ -105,7 +106,7 @@ impl SecureMetrics {
     }
 }
 
-/// Makes certificates, one after the other.
+/// Makes certificates, one after the other, before each expiry.
 async fn self_signed(store: &CertificateStore, cx: &RunContext) -> Result<(), BoxError> {
     let names = ["localhost", "127.0.0.1", "::1"].map(ToOwned::to_owned);
     loop {

@@ -1,4 +1,4 @@
-//! The metrics of controllers, as controller-runtime names them.
+//! The metrics of controllers, with controller-runtime's names.
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -186,7 +186,7 @@ impl ReconcileMetrics {
     }
 }
 
-/// The metrics of one controller.
+/// The metrics of a controller.
 pub(crate) struct OneController {
     pub(crate) success: Counter,
     pub(crate) error: Counter,

@@ -1,4 +1,4 @@
-//! The metrics of clients, as client-go names them.
+//! The metrics of clients, with client-go's names.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ struct DurationLabel {
     host: String,
 }
 
-/// The metrics of clients. The label `host` tells them apart.
+/// The metrics of clients. The label `host` distinguishes clients.
 #[derive(Clone)]
 pub(crate) struct RestClientMetrics {
     requests: Family<RequestLabel, Counter>,

@@ -45,7 +45,7 @@ impl Metadata {
     }
 }
 
-/// The spec of a Namespace, whose finalizers delay its end.
+/// The spec of a Namespace. The finalizers in the spec delay the end of the namespace.
 #[derive(Default, Deserialize)]
 struct Spec {
     #[serde(default)]
@@ -62,7 +62,8 @@ impl Answer {
         serde_json::from_slice(body).ok()
     }
 
-    /// The uid of an object that a DELETE removed at once, which the server answers with a `Status`.
+    /// Returns the uid of an object that a DELETE removed at once. The server answers such a DELETE with a
+    /// `Status`.
     pub(super) fn deleted_uid(&self) -> Option<&str> {
         if self.kind != "Status" {
             return None;
@@ -70,7 +71,8 @@ impl Answer {
         self.details.as_ref()?.uid.as_deref()
     }
 
-    /// Whether the write ended the object: an immediate deletion, or the removal of the last finalizer.
+    /// Returns whether the write ended the object: an immediate deletion, or the removal of the last
+    /// finalizer.
     pub(super) fn is_gone(&self, delete: bool) -> bool {
         let Metadata { finalizers, deletion_timestamp, deletion_grace_period_seconds, .. } = &self.metadata;
         let held_by_spec = self.spec.finalizers.as_array().is_some_and(|finalizers| !finalizers.is_empty());

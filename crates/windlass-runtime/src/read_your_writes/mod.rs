@@ -1,14 +1,15 @@
 //! Reads that see the process's own writes.
 //!
-//! A cache lags behind the server. A reconciler that creates a pod and runs again before the watch has seen it would create a
-//! second one: the classic bug of controllers. Two means prevent it:
+//! A cache lags behind the server. A reconciler that creates a pod, and runs again before the watch has seen
+//! the pod, would create a second pod: the classic bug of controllers. Two means prevent the bug:
 //!
-//! - **Overlay.** A layer of the client remembers the answer to every write of a watched kind. Reads lay those over the cache until
-//!   the watch of the object's namespace has caught up. They never wait.
-//! - **Write barrier.** Before a key is reconciled again, its controller waits until its watches have seen every write of the last
-//!   reconcile of that key. The wait is bounded; a timeout is counted, and the reconcile goes on.
+//! - **Overlay.** A layer of the client remembers the response to every write of a watched kind. Reads lay
+//!   these objects over the cache until the watch of the object's namespace has caught up. Reads never wait.
+//! - **Write barrier.** Before a key is reconciled again, the controller waits until the watches have seen
+//!   every write of the key's last reconcile. The wait is bounded; a timeout is counted, and the reconcile
+//!   continues.
 //!
-//! The record belongs to the client, so writes through `Api<K>` count as well as those through the context.
+//! The record belongs to the client: writes through `Api<K>` count as well as writes through the context.
 
 mod admission;
 mod answer;
@@ -44,11 +45,11 @@ pub(crate) use self::{
 };
 use crate::resource_path::{GroupResource, ResourcePath, query_flag};
 
-/// Tells the writes of one client from those of another, which may talk to another cluster.
+/// Distinguishes the writes of a client from the writes of another client, which may talk to another cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LogId(usize);
 
-/// The writes of one client, handed to every cache of the kind that was written.
+/// The writes of a client, handed to every cache of the written kind.
 #[derive(Clone, Default)]
 pub(crate) struct WriteLog {
     kinds: Arc<RwLock<Followers>>,
@@ -56,16 +57,17 @@ pub(crate) struct WriteLog {
 
 type Followers = HashMap<GroupResource, Vec<Weak<UnseenWrites>>, foldhash::fast::FixedState>;
 
-/// The last write to one object.
+/// The last write to an object.
 #[derive(Clone)]
 pub(crate) struct Write {
     pub(crate) uid: Arc<str>,
-    /// The written resource version; for a deletion the last known one, which is older than the deletion.
+    /// The written resource version; for a deletion the last known resource version, which is older than the
+    /// deletion.
     pub(crate) revision: u64,
     pub(crate) state: State,
     /// The high-water mark of the cache when the write was noted.
     pub(crate) noted_at: u64,
-    /// Whether the watch of the cache will show the write.
+    /// True if the watch of the cache will show the write.
     pub(crate) is_shown: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A cache with the unseen writes laid over it.
+//! A cache with the unseen writes laid over.
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
@@ -12,12 +12,12 @@ use super::{
 };
 use crate::namespaced_name::NamespacedName;
 
-/// The least number of writes at which the writes that the cache has seen are swept out.
+/// The smallest number of writes at which seen writes are removed.
 const SWEEP: usize = 256;
 
-/// The writes that one cache has not seen yet.
+/// The writes that a cache has not seen yet.
 ///
-/// Each cache has its own record: watches with different selectors progress independently.
+/// Each cache has a separate record: watches with different selectors progress independently.
 pub(crate) struct UnseenWrites {
     cache: Box<dyn CacheView>,
     pending: Mutex<Pending>,
@@ -30,9 +30,9 @@ struct Pending {
     writes: Writes,
     /// Finds the written objects of a list without a look at all writes.
     postings: Postings,
-    /// The number of writes at which the writes that the cache has seen are swept out.
+    /// The number of writes at which seen writes are removed.
     sweep_at: usize,
-    /// The number of ended objects whose end the cache has seen.
+    /// The number of ended objects with an end that the cache has seen.
     ended: u64,
 }
 
@@ -41,7 +41,7 @@ impl UnseenWrites {
         Self { cache, pending: Mutex::default() }
     }
 
-    /// Returns whether objects with this API version and kind look like those of the cache.
+    /// Returns whether objects with this API version and kind have the form of the cache's objects.
     pub(super) fn has_shape(&self, api_version: &str, kind: &str) -> bool {
         self.cache.has_shape(api_version, kind)
     }
@@ -76,7 +76,8 @@ impl UnseenWrites {
         write.noted_at = self.cache.high_water_mark(key.namespace());
         let mut pending = self.pending.lock();
         if let Some(before) = pending.writes.get(key).filter(|before| before.uid == write.uid) {
-            // The answers to two writes of one object may arrive in either order: the newer one wins, and gone stays gone.
+            // The responses to two writes of an object may arrive in either order: the newer write wins, and
+            // a gone object stays gone.
             let newer = write.revision.max(before.revision);
             if write.state.is_gone() || before.state.is_gone() {
                 write.state = State::Gone;
@@ -179,8 +180,9 @@ impl UnseenWrites {
             })
     }
 
-    /// Returns whether the cache holds a written object once its watch has seen the write. Where only the server can tell, because of a field
-    /// selector, an object that the cache holds stays, and a new one appears with its watch event.
+    /// Returns whether the cache holds a written object after the watch has seen the write. With a field
+    /// selector, only the server can decide: an object in the cache stays, and a new object appears with the
+    /// watch event.
     fn is_held(&self, key: &ObjectKey, written: &RawObject) -> bool {
         match self.cache.admits(written) {
             Admission::Held => true,
@@ -218,8 +220,9 @@ impl Pending {
         }
     }
 
-    /// Removes the objects of the cache that were written since, and adds them to `written`. Removes from `written` what the cache shows in a
-    /// newer form. Other tasks may have forgotten a write of `written` meanwhile, or may have written.
+    /// Removes the objects of the cache with a later write, and adds these objects to `written`. Removes
+    /// writes from `written` that the cache shows in a newer form. Meanwhile, other tasks may have forgotten
+    /// a write of `written`, or may have written.
     fn lay_over(&self, objects: &mut Vec<RawObject>, written: &mut Writes, cache: &dyn CacheView) {
         if self.writes.is_empty() && written.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! The unseen writes of one cache, by the parts of a query.
+//! The unseen writes of a cache, by the parts of a query.
 
 use std::collections::BTreeSet;
 

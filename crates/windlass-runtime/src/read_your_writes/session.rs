@@ -24,7 +24,7 @@ pub(crate) struct WriteRef {
     pub(crate) uid: Arc<str>,
     pub(crate) revision: u64,
     pub(crate) gone: bool,
-    /// The caches whose watches will show the write.
+    /// The caches with watches that will show the write.
     pub(crate) shown_by: Vec<Weak<UnseenWrites>>,
 }
 
@@ -35,19 +35,19 @@ impl WriteRef {
     }
 }
 
-/// The writes of one reconcile. A task that the reconcile spawned is not part of it.
+/// The writes of a reconcile. A task that the reconcile spawned is not part of the session.
 #[derive(Clone, Default)]
 pub(crate) struct Session(Arc<Writes>);
 
 #[derive(Default)]
 struct Writes {
-    /// A number for the reconciles of one key by one controller.
+    /// A number that identifies the reconciles of a key by a controller.
     reconcile: u64,
     /// The status updates of the reconcile, each of which tested the resource version before.
     status_updates: Mutex<Vec<StatusVersion>>,
     /// Writes of kinds that some cache holds.
     seen_later: Mutex<Vec<WriteRef>>,
-    /// Whether there was any write at all.
+    /// True if there was any write.
     any: AtomicBool,
     /// The number of writes that were begun and have no answer yet. A write outlives the reconcile that drops the write.
     in_flight: AtomicUsize,
@@ -79,7 +79,7 @@ tokio::task_local! {
 }
 
 impl Session {
-    /// Creates the session of a reconcile. `reconcile` is a number for the reconciles of one key by one controller.
+    /// Creates the session of a reconcile. `reconcile` identifies the reconciles of a key by a controller.
     pub(crate) fn new(reconcile: u64) -> Self {
         Self(Arc::new(Writes { reconcile, ..Writes::default() }))
     }
@@ -128,7 +128,7 @@ impl Session {
         }
     }
 
-    /// Whether the reconcile wrote anything.
+    /// Returns whether the reconcile has written.
     pub(crate) fn has_written(&self) -> bool {
         self.0.any.load(Ordering::Relaxed)
     }
@@ -140,7 +140,7 @@ impl Session {
         for mut write in writes {
             let object = (write.log, write.resource.clone(), write.key.clone());
             if let Some(earlier) = last.get(&object).filter(|earlier| earlier.uid == write.uid) {
-                // A deletion may not know how new the object was; the write before it does.
+                // A deletion may not know the version of the object; the write before the deletion does.
                 write.revision = write.revision.max(earlier.revision);
                 write.gone |= earlier.gone;
             }
@@ -172,12 +172,12 @@ pub(crate) fn after_status_updates(uid: &str, version: &str) -> String {
     after.unwrap_or_else(|_| version.to_owned())
 }
 
-/// Adds a write of a cached kind to the current session, if there is one.
+/// Adds a write of a cached kind to the current session, if any.
 pub(crate) fn note(write: WriteRef) {
     let _ = CURRENT.try_with(|session| session.0.seen_later.lock().push(write));
 }
 
-/// Marks the current session, if there is one, as having written.
+/// Marks the current session, if any, as having written.
 pub(crate) fn note_any() {
     let _ = CURRENT.try_with(|session| session.0.any.store(true, Ordering::Relaxed));
 }

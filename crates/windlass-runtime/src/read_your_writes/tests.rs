@@ -57,7 +57,7 @@ impl CacheView for Cache {
 }
 
 impl Cache {
-    /// Shows an object, as its watch event would.
+    /// Shows an object, like a watch event.
     fn sees(&self, object: &Value) {
         let object = raw(object);
         let mut contents = self.0.lock();
@@ -66,7 +66,7 @@ impl Cache {
         contents.objects.push(object);
     }
 
-    /// Removes an object, as its watch event would.
+    /// Removes an object, like a watch event.
     fn loses(&self, name: &str, revision: u64) {
         let mut contents = self.0.lock();
         contents.objects.retain(|known| known.name() != name);
@@ -92,7 +92,7 @@ fn raw(object: &Value) -> RawObject {
     RawObject::from_json(object.to_string().as_bytes()).unwrap()
 }
 
-/// A client, whose writes one cache of pods follows, at revision 5 to begin with.
+/// A client with writes that a cache of pods follows, at revision 5 to begin with.
 struct Client {
     log: WriteLog,
     unseen: Arc<UnseenWrites>,
@@ -343,8 +343,8 @@ fn list(unseen: &UnseenWrites, cached: Vec<RawObject>) -> Vec<RawObject> {
     unseen.list(&Query::new(), read).unwrap_or_default()
 }
 
-/// An answer that is only the metadata of the object says nothing of the rest: it never replaces an object that a cache holds
-/// whole. The write is waited for all the same.
+/// A response with only the metadata of an object never replaces an object in a cache of whole objects. The
+/// barrier nevertheless waits for the write.
 #[test]
 fn an_answer_of_another_shape_is_not_laid_over_a_cache() {
     let (client, cache) = Client::new();
@@ -361,7 +361,7 @@ fn an_answer_of_another_shape_is_not_laid_over_a_cache() {
     assert!(client.unseen.has_seen(&writes[0]));
 }
 
-/// A server that was restored from a backup has lower resource versions and knows nothing of the last writes.
+/// A server that was restored from a backup has lower resource versions and does not know the last writes.
 #[test]
 fn writes_to_a_server_that_was_restored_are_forgotten() {
     let (client, cache) = Client::new();
@@ -375,7 +375,7 @@ fn writes_to_a_server_that_was_restored_are_forgotten() {
     assert_eq!(client.unseen.len(), 0);
 }
 
-/// The last writes of a reconcile are found in time, however many it made.
+/// The last writes of a reconcile are found in time, even among very many writes.
 #[test]
 fn a_reconcile_may_write_very_many_objects() {
     let (client, _) = Client::new();
@@ -475,7 +475,7 @@ fn a_deleted_collection_is_waited_for() {
     );
 }
 
-/// A list looks at the unseen writes that may be in the list, and at no others.
+/// A list looks only at the unseen writes that may be in the list.
 #[test]
 fn a_list_takes_no_time_for_writes_of_other_owners() {
     let (client, _) = Client::new();

@@ -1,4 +1,4 @@
-//! Writes under way, and their replies.
+//! Writes under way, and the replies.
 
 use std::sync::{Arc, Weak};
 
@@ -22,7 +22,8 @@ pub(crate) struct Written {
     pub(super) resource: Arc<GroupResource>,
     /// The key in the path; a create has none.
     pub(super) named: Option<ObjectKey>,
-    /// The uid and the resource version of the object in each cache, before a write whose reply is of another kind.
+    /// The uid and the resource version of the object in each cache, before a write with a reply of another
+    /// kind.
     pub(super) before: Vec<Option<(String, u64)>>,
     pub(super) reply: Reply,
 }
@@ -94,7 +95,8 @@ impl Written {
         }
     }
 
-    /// Records the object, which was [read again](Self::reads_again) after the write: a list of at most one object.
+    /// Records the object that was [read again](Self::reads_again) after the write: a list of at most one
+    /// object.
     pub(crate) fn finish_read(self, body: &[u8]) {
         let Ok(list) = serde_json::from_slice::<List<Box<RawValue>>>(body) else { return };
         // Some API servers ignore the field selector.
@@ -138,7 +140,7 @@ impl Written {
     /// Lets the next reconcile wait for the end of an object that a subresource has ended: an eviction, for instance.
     fn finish_absent(&self) {
         let Some(key) = &self.named else { return };
-        // By now, a cache may hold another object of the name.
+        // By now, a cache may hold another object of the same name.
         for (follower, before) in self.followers.iter().zip(&self.before) {
             let Some((uid, revision)) = before else { continue };
             let (uid, revision): (Arc<str>, _) = (uid.as_str().into(), *revision);
@@ -150,8 +152,8 @@ impl Written {
         }
     }
 
-    /// Lets the next reconcile wait for a write whose reply has the metadata of the object, as `Scale` has. Used if the object cannot be
-    /// read.
+    /// Makes the next reconcile wait for a write with a reply that has the metadata of the object, such as
+    /// `Scale`. Used if the object cannot be read.
     fn finish_other_kind(&self, body: &[u8]) {
         let Some(answer) = Answer::parse(body) else { return };
         let (Some(key), Some(uid), Some(revision)) =
@@ -162,7 +164,8 @@ impl Written {
         self.expect_newer(&key, uid, revision);
     }
 
-    /// Lets the next reconcile wait for the deletions. The reply has the objects as they were before the deletion, or after the deletion.
+    /// Makes the next reconcile wait for the deletions. The reply has the objects before or after the
+    /// deletion.
     fn finish_collection(&self, body: &[u8]) {
         let Ok(list) = serde_json::from_slice::<List<Item>>(body) else { return };
         for Item { metadata } in list.items {

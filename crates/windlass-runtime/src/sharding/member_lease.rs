@@ -19,20 +19,20 @@ use crate::{
     error::{Error, Result},
 };
 
-/// The label of a member's Lease; its value is the name of the group.
+/// The label of a member's Lease. The value is the name of the group.
 pub(super) const GROUP_LABEL: &str = "sharding.windlass.dev/group";
 
-/// The annotation with the members to which a member yields their keys, separated by commas.
+/// The annotation with the members to which a member yields keys, separated by commas.
 const YIELDS_TO: &str = "sharding.windlass.dev/yields-to";
 
-/// Access to the Leases of a group. Requests are sent once; the caller limits their time.
+/// Access to the Leases of a group. Requests are sent once; the caller limits the time.
 pub(super) struct MemberLeases {
     client: Client,
     namespace: String,
     group: String,
     identity: String,
     lease_duration: Duration,
-    /// The own Lease as it was last read or written. An update fails if it has changed since.
+    /// The last read or written own Lease. An update fails if the Lease has changed since.
     last: Option<Lease>,
 }
 
@@ -71,7 +71,7 @@ impl MemberLeases {
         request::decode(&request::send(&self.client, request).await?)
     }
 
-    /// Lists the Leases of the group. Without a resource version, the server answers with its latest state.
+    /// Lists the Leases of the group. Without a resource version, the server answers with the latest state.
     ///
     /// # Errors
     /// The request failed.
@@ -109,7 +109,7 @@ impl MemberLeases {
         }
     }
 
-    /// Reads the own Lease after a conflict: an earlier write succeeded, but its response was lost.
+    /// Reads the own Lease after a conflict: an earlier write succeeded, but the response was lost.
     async fn refresh(&mut self, name: &str) -> WriteResult {
         let path = format!("{}/{name}", self.collection());
         match self.send::<Lease>(Request::get(path), None::<&Lease>).await {
@@ -152,7 +152,7 @@ impl MemberLeases {
         lease
     }
 
-    /// Deletes a Lease if it still has this version. Another replica may have deleted it.
+    /// Deletes a Lease with this version. Another replica may have deleted the Lease.
     pub(super) async fn delete(&self, name: &str, version: &str) {
         let path = format!("{}/{name}", self.collection());
         let options = json!({

@@ -1,49 +1,58 @@
 //! Sharding: replicas split the keys of a controller, and each key has one owner at a time.
 //!
-//! [`Sharding`] configures it for a manager, [`Controller::sharded`](crate::Controller::sharded) for a controller. Each replica is a
-//! member of a group and has a Lease there, under a name that is never used again. Of all members, the one with the greatest weight for
-//! a key owns it (rendezvous hashing), so that a member that joins or leaves moves no keys but its own.
+//! [`Sharding`] configures sharding for a manager, [`Controller::sharded`](crate::Controller::sharded) for a
+//! controller. Each replica is a member of a group and has a Lease there, under a name that is never used
+//! again. The member with the greatest weight for a key owns the key (rendezvous hashing): a member that
+//! joins or leaves moves only that member's keys.
 //!
 //! # The protocol
 //!
-//! A member `r` keeps a set `P(r)` of peers. It *yields* to each of them: it works on a key only if it outranks all peers in `P(r)` for the
-//! key. The Lease of `r` names the peers of which it has confirmed this, `Y(r)`.
+//! A member `r` keeps a set `P(r)` of peers. The member *yields* to each peer: `r` works on a key only if `r`
+//! outranks all peers in `P(r)` for the key. The Lease of `r` names the confirmed peers, `Y(r)`.
 //!
-//! - **Join.** `r` creates its Lease, then lists the Leases of the group at the server's latest state. All members in this list are put
-//!   into `P(r)` as *earlier* peers; a member that a later list shows is a *later* peer. Before the list, `r` works on nothing.
-//! - **Hand-over.** When a list shows `r` a new peer `s`, `s` is put into `P(r)` at once, so that `r` begins no work on a key for which `s`
-//!   outranks it. When all such work in flight has ended, or was cancelled after the hand-over timeout, `r` puts `s` into `Y(r)` and
-//!   writes its Lease.
-//! - **Take-over.** `r` works on a key only if each earlier peer `s` that `r` outranks has `r` in `Y(s)`, or cannot own the key: a member
-//!   in `Y(s)` whose Lease is in the last list of `r` outranks `s` for the key.
-//! - **Renewal.** `r` renews its Lease each retry period. It stops all work at the time it *sent* the last successful write plus the renew
-//!   deadline: it begins none, and what is in flight is cancelled and never polled again. It then joins again under another name.
-//! - **Leave.** After its last work has ended, `r` writes its Lease with an empty holder.
-//! - **Removal.** `s` is taken out of `P(r)` when a list shows its Lease with an empty holder, or when it is absent and its lease duration
-//!   has passed since `r` first saw it as it was last. A Lease that stays unchanged for its duration is deleted by any member, on the
-//!   condition that its resource version is still the same.
+//! - **Join.** `r` creates a Lease, then lists the Leases of the group at the server's latest state. All
+//!   members in this list are put into `P(r)` as *earlier* peers; a member that a later list shows is a
+//!   *later* peer. Before the list, `r` works on no key.
+//! - **Hand-over.** When a list shows `r` a new peer `s`, `s` is put into `P(r)` at once, and `r` then begins
+//!   no work on a key for which `s` outranks `r`. When all such work in flight has ended, or was cancelled
+//!   after the hand-over timeout, `r` puts `s` into `Y(r)` and writes the Lease.
+//! - **Take-over.** `r` works on a key only if each earlier peer `s` that `r` outranks has `r` in `Y(s)`, or
+//!   cannot own the key: a member in `Y(s)` with a Lease in the last list of `r` outranks `s` for the key.
+//! - **Renewal.** `r` renews the Lease each retry period. `r` stops all work at the time at which `r` *sent*
+//!   the last successful write plus the renew deadline: `r` begins no work, and work in flight is cancelled
+//!   and never polled again. `r` then joins again under another name.
+//! - **Leave.** After the last work has ended, `r` writes the Lease with an empty holder.
+//! - **Removal.** `s` is taken out of `P(r)` when a list shows the Lease of `s` with an empty holder, or when
+//!   the Lease is absent and the lease duration has passed since `r` first saw the last version of the Lease.
+//!   Any member deletes a Lease that stays unchanged for the lease duration, on the condition that the
+//!   resource version is still the same.
 //!
 //! # Why a key never has two owners
 //!
 //! 1. *`s ∈ P(r)` and `r ∈ P(s)` exclude each other's work on a key*: both would have to outrank the other, and the order is strict.
-//! 2. *A peer leaves `P(r)` only when it works no more.* It wrote an empty holder after its last work. Or its Lease was deleted at the
-//!    version `v`, a lease duration after a member first saw `v`. The write of `v` was sent before it was seen, and `v` was the last one,
-//!    so the peer had stopped a renew deadline after that, which is shorter. No two replicas' wall clocks are compared: the durations are
-//!    measured by monotonic clocks, so one clock may run faster than another by up to the ratio of lease duration and renew deadline
-//!    (1.5 by default). A list that is answered late only delays a removal.
-//! 3. *Of two members that join, one sees the other*, because lists show the server's latest state. If `s` was created after the first list
-//!    of `r`, the first list of `s` shows `r`, so `r ∈ P(s)` before `s` works on anything: a later peer need not confirm. If `s` is an
-//!    earlier peer of `r`, then `s ∈ P(r)` from the beginning, and `r` waits for `r ∈ Y(s)`, which is written when `r ∈ P(s)` and no work on
-//!    keys of `r` is in flight. From then on 1 holds until 2.
-//! 4. *An earlier peer `s` that has not confirmed*, and has not seen `r`, works on a key only if it outranks every `t ∈ Y(s)` that it has not
-//!    removed. It can only have removed `t` after a list that shows `t` absent or released. If the last list of `r` shows `t` at work, that
-//!    list of `s` was later, and so showed `r`, too: then `s` yields to `r`.
+//! 2. *A peer leaves `P(r)` only when the peer works no more.* The peer wrote an empty holder after the last
+//!    work. Or the peer's Lease was deleted at the version `v`, a lease duration after a member first saw
+//!    `v`. The write of `v` was sent before `v` was seen, and `v` was the last version: the peer stopped a
+//!    renew deadline after the write, and the renew deadline is shorter than the lease duration. No two
+//!    replicas' wall clocks are compared: the durations are measured by monotonic clocks, and a clock may run
+//!    faster than another clock by up to the ratio of lease duration and renew deadline (1.5 by default). A
+//!    list that is answered late only delays a removal.
+//! 3. *Of two joining members, one sees the other*, because lists show the server's latest state. If `s` was
+//!    created after the first list of `r`, the first list of `s` shows `r`: `r ∈ P(s)` before `s` works on
+//!    any key: a later peer need not confirm. If `s` is an earlier peer of `r`, then `s ∈ P(r)` from the
+//!    beginning, and `r` waits for `r ∈ Y(s)`, and `s` writes `r ∈ Y(s)` when `r ∈ P(s)` and no work on keys
+//!    of `r` is in flight. From then on 1 holds until 2.
+//! 4. *An earlier peer `s` that has not confirmed*, and has not seen `r`, works on a key only if `s` outranks
+//!    every `t ∈ Y(s)` that `s` has not removed. `s` can only have removed `t` after a list that shows `t`
+//!    absent or released. If the last list of `r` shows `t` at work, that list of `s` was later, and showed
+//!    `r`, too: then `s` yields to `r`.
 //!
-//! Every key has an owner in the end: a dead member's Lease is deleted, so `P` and `Y` settle on the living; confirmations wait for nothing
-//! but work in flight, which ends.
+//! Every key has an owner in the end: a dead member's Lease is deleted, and `P` and `Y` settle on the living
+//! members; confirmations wait only for work in flight, and that work ends.
 //!
-//! Like leader election, this is no fence on the server: a write that a stopped replica sent before its deadline may arrive later. Use
-//! preconditions (resource versions) where that matters. A Lease of a living member must not be deleted or edited by hand.
+//! Like leader election, this is no fence on the server: a write that a stopped replica sent before the
+//! deadline may arrive later. Use preconditions (resource versions) against such writes. A Lease of a living
+//! member must not be deleted or edited by hand.
 
 mod gate;
 mod keeper;
@@ -83,11 +92,12 @@ use crate::{
     supervisor::Supervisor,
 };
 
-/// The configuration of sharding. Replicas with the same name and namespace split the keys of their
+/// The configuration of sharding. Replicas with the same name and namespace split the keys of the
 /// [sharded](crate::Controller::sharded) controllers.
 ///
-/// A replica that cannot renew its Lease stops its reconciles before another replica may take its keys, and joins again when the API
-/// server answers. A graceful stop gives the keys up as soon as the last reconcile has ended.
+/// A replica that cannot renew the Lease stops all reconciles before another replica may take the keys, and
+/// joins again when the API server answers. A graceful stop gives up the keys as soon as the last reconcile
+/// has ended.
 ///
 /// ```
 /// use std::time::Duration;
@@ -109,8 +119,8 @@ pub struct Sharding {
 }
 
 impl Sharding {
-    /// Creates a configuration for the group `name`, which begins the names of the members' Leases: at most 46 lower-case letters, digits
-    /// and `-`.
+    /// Creates a configuration for the group `name`, the prefix of the members' Leases: at most 46 lower-case
+    /// letters, digits and `-`.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -127,20 +137,22 @@ impl Sharding {
         self
     }
 
-    /// Sets the name of this replica that its Lease shows as the holder. Default: the host name and a random ID.
+    /// Sets the name of this replica: the holder in the Lease. Default: the host name and a random ID.
     pub fn identity(mut self, identity: impl Into<String>) -> Self {
         self.identity = Some(identity.into());
         self
     }
 
-    /// Sets the times: how long a dead replica's keys wait for another owner, how long a replica works on that cannot renew its Lease,
-    /// and how often Leases are renewed and listed. Default: 15, 10 and 2 seconds.
+    /// Sets the times: the wait for another owner of a dead replica's keys, the time for which a replica
+    /// without a renewed Lease continues to work, and the interval of renewals and lists. Default: 15, 10 and
+    /// 2 seconds.
     pub fn timing(mut self, timing: Timing) -> Self {
         self.timing = timing;
         self
     }
 
-    /// Sets how long reconciles of keys that move to another replica may take before they are cancelled. Default: 30 s.
+    /// Sets the time limit of reconciles of keys that move to another replica. Longer reconciles are
+    /// cancelled. Default: 30 s.
     pub fn hand_over_timeout(mut self, limit: Duration) -> Self {
         self.hand_over_timeout = limit;
         self
@@ -174,7 +186,7 @@ impl Sharding {
         self.timing.check().or_else(bad)
     }
 
-    /// Creates the gate of this replica. It lets nothing through until [`start`](Self::start).
+    /// Creates the gate of this replica. The gate is closed until [`start`](Self::start).
     pub(crate) fn gate(&self, env: &Env, metrics: &Metrics) -> Gate {
         let terms = Terms { timing: self.timing, hand_over_timeout: self.hand_over_timeout };
         let gate = Gate::new(Membership::new(&self.name, terms, env.random()));
@@ -183,7 +195,7 @@ impl Sharding {
         gate
     }
 
-    /// Joins the group when so many controllers are ready.
+    /// Joins the group when `controllers` controllers are ready.
     pub(crate) fn start(
         self,
         gate: Gate,

@@ -1,4 +1,4 @@
-//! Informers against a server that does what each test says. Time is paused: it passes when everybody waits.
+//! Informers with a scripted server. Time is paused: time passes when all tasks wait.
 
 mod server;
 
@@ -95,7 +95,7 @@ async fn users_of_one_watch_share_it_and_the_last_ends_it() {
     factory.shutdown().await;
 }
 
-/// The server sends no event when it serves a stored object with other content than before.
+/// The server sends no event for a stored object that is served with new content.
 #[tokio::test(start_paused = true)]
 async fn a_kind_is_listed_again_while_an_object_does_not_decode() {
     let (factory, mut server) = factory();
@@ -328,8 +328,8 @@ async fn a_listener_may_panic_and_call_back() {
     factory.shutdown().await;
 }
 
-/// A change that always makes a handler panic is given up when its object is gone: otherwise nothing would ever end the retries,
-/// and readiness would fail until the process ends.
+/// A change that always makes a handler panic is given up when the object is gone: otherwise, the retries
+/// would never end, and readiness would fail until the process ends.
 #[tokio::test(start_paused = true)]
 async fn a_change_of_an_object_that_is_gone_is_given_up_in_the_end() {
     let (client, mut server) = server();
@@ -359,8 +359,8 @@ async fn a_change_of_an_object_that_is_gone_is_given_up_in_the_end() {
     factory.shutdown().await;
 }
 
-/// An object that is deleted and made again several times while its handler fails: the state that the handler knows is reported
-/// as deleted, whatever is left out between.
+/// An object is deleted and made again several times while the handler fails: the handler gets the deletion
+/// of the state that the handler knows, regardless of the changes that are left out.
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_recovers_learns_that_what_it_knew_is_gone() {
     let (factory, mut server) = factory();
@@ -398,7 +398,7 @@ async fn a_handler_that_recovers_learns_that_what_it_knew_is_gone() {
     factory.shutdown().await;
 }
 
-/// An error whose text panics is an error of a handler like any other.
+/// An error with a text that panics is a handler's error like any other.
 #[tokio::test(start_paused = true)]
 async fn an_error_that_panics_when_it_is_printed_ends_no_handler() {
     struct Unprintable;
@@ -434,7 +434,7 @@ async fn an_error_that_panics_when_it_is_printed_ends_no_handler() {
     factory.shutdown().await;
 }
 
-/// A listener may add an index, also when it is an index that has just panicked.
+/// A listener may add an index, even an index that has just panicked.
 #[test]
 fn a_listener_may_add_an_index() {
     let (finished, wait) = std::sync::mpsc::channel();

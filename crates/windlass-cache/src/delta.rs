@@ -2,14 +2,14 @@
 
 use crate::RawObject;
 
-/// A change of one object, as the cache saw it: what handlers, predicates and mappers are given.
+/// A change of an object, as the cache saw the change: the argument of handlers, predicates and mappers.
 #[derive(Clone, Debug)]
 pub enum Delta {
     /// The object appeared.
     Added {
         /// The object.
         object: RawObject,
-        /// Whether the object existed when the watch, or the handler, began.
+        /// True if the object existed when the watch, or the handler, began.
         initial: bool,
     },
     /// The object changed. A resync repeats an object with `old` and `new` [the same](RawObject::is_same).
@@ -26,13 +26,13 @@ pub enum Delta {
     Deleted {
         /// The last known state.
         last: RawObject,
-        /// Whether the deletion itself was missed, so that `last` may be older than the final state.
+        /// True if the deletion itself was missed: `last` may be older than the final state.
         final_state_unknown: bool,
     },
 }
 
 impl Delta {
-    /// Returns the current state of the object, or its last one.
+    /// Returns the current state of the object, or the last state of a deleted object.
     pub fn object(&self) -> &RawObject {
         match self {
             Self::Added { object, .. } => object,
@@ -41,7 +41,7 @@ impl Delta {
         }
     }
 
-    /// Returns the state before an update, then the current or last one.
+    /// Returns the state before an update, then the current or last state.
     pub fn states(&self) -> impl Iterator<Item = &RawObject> {
         let old = match self {
             Self::Updated { old, .. } => Some(old),
@@ -50,7 +50,7 @@ impl Delta {
         old.into_iter().chain(std::iter::once(self.object()))
     }
 
-    /// Returns whether the object itself did not change, because it comes from an initial list or a resync.
+    /// Returns whether the object is unchanged, because the delta comes from an initial list or a resync.
     pub fn is_unchanged(&self) -> bool {
         match self {
             Self::Added { initial, .. } => *initial,

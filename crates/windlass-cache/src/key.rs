@@ -1,4 +1,4 @@
-//! The key of an object within its kind.
+//! The key of an object within a kind.
 
 use std::{
     cmp::Ordering,
@@ -7,9 +7,10 @@ use std::{
     sync::Arc,
 };
 
-/// The key of an object within its kind: `namespace/name`, or `name` for a cluster-scoped kind.
+/// The key of an object within a kind: `namespace/name`, or `name` for a cluster-scoped kind.
 ///
-/// Clones share one allocation. Keys are ordered by namespace, then by name; those without a namespace come first.
+/// Clones share an allocation. Keys are ordered by namespace, then by name; keys without a namespace come
+/// first.
 ///
 /// ```
 /// use windlass_cache::ObjectKey;
@@ -95,7 +96,7 @@ impl PartialOrd for ObjectKey {
 
 impl Hash for ObjectKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // Hash the parts, so that a lookup with the parts needs no key.
+        // Hash the parts: a lookup with the parts then needs no key.
         (self.namespace(), self.name()).hash(state);
     }
 }

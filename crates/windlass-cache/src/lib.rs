@@ -1,8 +1,8 @@
 //! An operator's view of the cluster: objects as bytes and an index, stores with indexes, the reflector, the informer core.
 //!
-//! The cache keeps each object's JSON (without `managedFields`) and a fixed index over its metadata. Nothing is decoded
-//! before it is read. The crate knows no HTTP, no clock and no generated types: a [`Reflector`] is a state machine
-//! that is given the time and the bytes, and `windlass-runtime` drives it.
+//! The cache keeps each object's JSON (without `managedFields`) and a fixed index over the metadata. Objects
+//! are decoded on the first read. The crate knows no HTTP, no clock and no generated types: a [`Reflector`]
+//! is a state machine that is given the time and the bytes, and `windlass-runtime` drives the state machine.
 
 // From the surface down: a module uses only modules further down.
 mod estimate;

@@ -18,7 +18,7 @@ use crate::{
     store::{Slot, StoreInner},
 };
 
-/// The memos of a store: one for each type that is decoded.
+/// The memos of a store, with a memo for each decoded type.
 pub(crate) struct Memos {
     budget: usize,
     /// The estimated bytes of the decoded objects of all types.
@@ -51,7 +51,7 @@ impl fmt::Debug for Memos {
     }
 }
 
-/// Decodes the objects of a store as `K`, and remembers decoded ones. Cheap to clone.
+/// Decodes the objects of a store as `K`, and remembers decoded objects. Cheap to clone.
 pub struct Decoder<K> {
     store: Arc<StoreInner>,
     memo: Arc<Memo<K>>,
@@ -64,7 +64,7 @@ impl<K> Decoder<K> {
 }
 
 impl<K: DeserializeOwned> Decoder<K> {
-    /// Decodes an object, or returns the remembered one. Objects that the store does not hold are not remembered.
+    /// Decodes an object, or returns the remembered result. Objects outside of the store are not remembered.
     ///
     /// # Errors
     /// The object is not a `K`.
@@ -118,7 +118,7 @@ impl<K> fmt::Debug for Decoder<K> {
     }
 }
 
-/// The decoded objects of one type.
+/// The decoded objects of a type.
 pub(crate) struct Memo<K>(Mutex<Entries<K>>);
 
 /// At most one decoded object for each slot of the store. When reads of single objects find no room, the less recently used half is evicted.

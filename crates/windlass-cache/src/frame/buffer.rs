@@ -31,14 +31,14 @@ impl Buffer {
         Self { piece: Bytes::new(), at: 0, carried: Vec::new(), open: None, limit }
     }
 
-    /// Sets the next piece. The previous one must be consumed.
+    /// Sets the next piece. The previous piece must be consumed.
     pub(super) fn push(&mut self, piece: Bytes) {
         debug_assert_eq!(self.at, self.piece.len(), "a piece came before the last one was read");
         self.piece = piece;
         self.at = 0;
     }
 
-    /// Releases the piece if it is consumed, so that its memory can be reused.
+    /// Releases a consumed piece, so that the memory can be reused.
     pub(super) fn release(&mut self) {
         if self.at == self.piece.len() {
             self.piece = Bytes::new();
@@ -69,7 +69,7 @@ impl Buffer {
         self.open.is_some_and(|open| open.is_in_string())
     }
 
-    /// Skips white space and returns the next byte, if the piece has one.
+    /// Skips white space and returns the next byte of the piece.
     pub(super) fn peek(&mut self) -> Option<u8> {
         let rest = &self.piece[self.at..];
         let white = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
@@ -118,7 +118,7 @@ impl Buffer {
         self.carried = Vec::new();
     }
 
-    /// Discards the first `length` bytes of the open value. The bytes after them begin another value.
+    /// Discards the first `length` bytes of the open value. The remaining bytes begin a new value.
     pub(super) fn restart(&mut self, length: usize) {
         self.carried.drain(..length);
         self.open = match self.carried.first().map(|&first| OpenValue::new(first)) {

@@ -34,7 +34,7 @@ fn text_or_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Str
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// What the parser expects next.
+/// The part of the list that the parser expects next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Start,
@@ -56,7 +56,7 @@ enum Field {
     Other,
 }
 
-/// The result of one step of the parser.
+/// The result of a step of the parser.
 enum Parsed {
     Part,
     Item(Location),

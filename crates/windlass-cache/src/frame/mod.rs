@@ -15,7 +15,7 @@ pub use self::{
 
 use crate::{ObjectKey, scan::ScanError};
 
-/// An object of a body that could not be read. Parsing continues after it.
+/// An object of a body that could not be read. Parsing continues after the object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an object could not be read{}: {error}", .key.as_ref().map(|key| format!(" ({key})")).unwrap_or_default())]
 pub struct BadObject {

@@ -11,7 +11,7 @@ pub(super) enum OpenValue {
 }
 
 impl OpenValue {
-    /// Begins a value with its first byte.
+    /// Begins a value with the first byte.
     pub(super) fn new(first: u8) -> Result<Self, ScanError> {
         match first {
             b'{' | b'[' => Ok(Self::Container(Skip::default())),
@@ -21,9 +21,10 @@ impl OpenValue {
         }
     }
 
-    /// Continues with `bytes`; returns the offset after the value's last byte if they contain it.
+    /// Continues with `bytes`. If the value ends in `bytes`, returns the offset after the last byte of the
+    /// value.
     ///
-    /// The opening quote of a string counts as escaped, so that it does not close the string.
+    /// The opening quote of a string counts as escaped, and therefore does not close the string.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Option<usize> {
         match self {
             Self::Container(skip) => skip.feed(bytes),

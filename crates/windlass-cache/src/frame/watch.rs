@@ -21,7 +21,7 @@ pub struct WatchFramer {
     lost: bool,
 }
 
-/// An event and its object.
+/// An event and the event's object.
 #[derive(Debug)]
 pub struct WatchEvent<'a> {
     /// The type of the event.
@@ -73,7 +73,8 @@ impl WatchFramer {
                 return Some(Err(BadObject::new(ScanError::syntax(0, "an event"), None)));
             }
             let start = self.buffer.position();
-            // An event of several lines takes the slow path, which checks line by line whether it is complete.
+            // An event of several lines takes the slow path, which checks after each line whether the event
+            // is complete.
             if let Ok((event, length)) = scanner.index_event(self.buffer.rest())
                 && !scanner.has_controls()
             {
@@ -117,8 +118,8 @@ impl WatchFramer {
         }
     }
 
-    /// Returns the offset of a line in the carried bytes that shows that the event before it is invalid: the line begins inside
-    /// a string, or as every event does.
+    /// Returns the offset of a line in the carried bytes that proves the previous event invalid: the line
+    /// begins inside a string, or with the first bytes of an event.
     fn invalid_until(&self) -> Option<usize> {
         if !self.buffer.is_open() {
             return None;

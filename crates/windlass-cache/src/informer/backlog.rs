@@ -1,4 +1,4 @@
-//! The changes that wait for delivery to one handler.
+//! The changes that wait for delivery to a handler.
 
 use std::{collections::VecDeque, hash::BuildHasher};
 
@@ -12,21 +12,22 @@ const EXACT_LIMIT: usize = 1024;
 /// Fewer [`Entry::Cancelled`] are not worth a compaction.
 const COMPACT_FROM: usize = 32;
 
-/// The changes that wait for delivery to one handler, oldest first.
+/// The changes that wait for delivery to a handler, oldest first.
 ///
-/// Up to [`EXACT_LIMIT`] changes are kept one by one. Beyond that there is one entry for each object, so that the length is bounded
-/// by the number of objects.
+/// Up to [`EXACT_LIMIT`] changes are kept separately. Beyond the limit there is a single entry for each
+/// object: the number of objects bounds the length.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     /// The objects that existed when the handler was added.
     initial: std::vec::IntoIter<RawObject>,
     entries: VecDeque<Entry>,
-    /// The number of [`Entry::Cancelled`] entries. They are removed when they are more than half.
+    /// The number of [`Entry::Cancelled`] entries. These entries are removed when more than half of the
+    /// entries are cancelled.
     cancelled: usize,
     /// The number of entries that have been taken from the front.
     taken: u64,
-    /// The positions of the entries that further changes of their object are merged into, counted from the first entry ever.
-    /// Hashed by the key of the object, which is read from the entry.
+    /// The positions of the entries that further changes of the same object are merged into, counted from the
+    /// first entry ever. The key of an object, read from the entry, is hashed.
     mergeable: HashTable<u64>,
     hasher: RandomState,
     merged: u64,
@@ -153,7 +154,7 @@ impl Backlog {
         self.initial.len() + self.entries.len()
     }
 
-    /// Returns the bytes of the backlog, with the old states of objects that it keeps.
+    /// Returns the bytes of the backlog, including the old states of objects in the entries.
     pub(super) fn memory(&self) -> usize {
         self.initial.len() * size_of::<RawObject>()
             + self.entries.capacity() * size_of::<Entry>()
@@ -161,7 +162,7 @@ impl Backlog {
             + self.entries.iter().map(Entry::past_memory).sum::<usize>()
     }
 
-    /// Returns the number of changes that were merged into others.
+    /// Returns the number of changes that were merged into other changes.
     pub(super) fn merged(&self) -> u64 {
         self.merged
     }

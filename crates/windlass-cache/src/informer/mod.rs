@@ -1,4 +1,4 @@
-//! The informer's core: a store that one or more watches feed, and subscriptions to its changes.
+//! The core of an informer: a store, the watches that feed the store, and subscriptions to changes.
 
 mod backlog;
 mod metrics;
@@ -29,15 +29,16 @@ use crate::{
     scan::{ScanError, Scanned},
 };
 
-/// Receives the notices of an informer's watches, each with its watch. A notice of an index has no watch.
+/// Receives the notices of an informer's watches. The notice of an index has no watch.
 pub type NoticeHandler = Arc<dyn Fn(Option<SourceId>, &Notice) + Send + Sync>;
 
 /// The options of an informer.
 #[derive(Clone, Debug)]
 pub struct InformerOptions {
-    /// The options of its store.
+    /// The options of the store.
     pub store: StoreOptions,
-    /// The number of watches that feed it: one for each namespace, or one for all. Default: 1.
+    /// The number of watches that feed the store: a watch for each namespace, or a single watch for all
+    /// namespaces. Default: 1.
     pub sources: u16,
     /// The bytes of memory beyond which [`InformerCore::memory_warning`] warns. Default: no limit.
     pub memory_limit: Option<usize>,
@@ -49,7 +50,7 @@ impl Default for InformerOptions {
     }
 }
 
-/// A store that one or more watches feed, and subscriptions to its changes. Cheap to clone.
+/// A store, the watches that feed the store, and subscriptions to changes. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct InformerCore {
     inner: Arc<Inner>,
@@ -76,7 +77,7 @@ impl Inner {
     /// Locks the state.
     ///
     /// # Panics
-    /// This thread has locked it already: an index function calls its informer.
+    /// This thread holds the lock already: an index function calls the informer of the index.
     fn lock(&self) -> Locked<'_> {
         let outer = LOCKED.get();
         assert!(
@@ -124,7 +125,7 @@ struct InformerState {
     metrics: InformerMetrics,
     /// The coalesced changes of subscriptions that have ended.
     coalesced: u64,
-    /// The store is beyond its memory limit, and a warning was given.
+    /// True if the store exceeds the memory limit and a warning was given.
     warned: bool,
 }
 
@@ -134,7 +135,7 @@ impl std::fmt::Debug for InformerState {
     }
 }
 
-/// The state of one watch.
+/// The state of a watch.
 #[derive(Clone, Copy, Debug, Default)]
 struct SourceState {
     synced: bool,
@@ -185,12 +186,14 @@ impl InformerCore {
 
     /// Returns the resource version up to which every watch has seen everything. Zero before the first lists have ended.
     ///
-    /// Events, bookmarks and lists advance it. It goes back only when the server's resource versions do.
+    /// Events, bookmarks and lists raise the mark. The mark goes back only when the server's resource
+    /// versions do.
     pub fn high_water_mark(&self) -> u64 {
         self.inner.marks.iter().map(|mark| mark.load(Ordering::Acquire)).min().unwrap_or_default()
     }
 
-    /// Returns the resource version up to which one watch has seen everything. Zero before its first list has ended.
+    /// Returns the resource version up to which a watch has seen everything. Zero before the first list of
+    /// the watch has ended.
     pub fn high_water_mark_of(&self, source: SourceId) -> u64 {
         self.inner.marks.get(usize::from(source.0)).map_or(0, |mark| mark.load(Ordering::Acquire))
     }
@@ -269,7 +272,7 @@ impl InformerCore {
     /// Feeds the informer through the sink of a watch. The changes become visible in the store together when `feed` returns, and
     /// are then queued for the subscriptions.
     ///
-    /// If `feed` panics, none of its changes become visible. The watch must then begin a new list.
+    /// If `feed` panics, no change of `feed` becomes visible. The watch must then begin a new list.
     pub fn feed<R>(&self, source: SourceId, feed: impl FnOnce(&mut InformerSink<'_, '_>) -> R) -> R {
         let mut notices = Vec::new();
         let mut state = self.inner.lock();
@@ -338,15 +341,15 @@ impl InformerCore {
         }
     }
 
-    /// Queues all objects for one subscription, as updates that change nothing.
+    /// Queues all objects for a subscription, as updates without a change.
     fn resync(&self, queue: &SubscriptionQueue) {
-        // No change may be queued between the list and its delivery.
+        // No change may be queued between the list and the delivery of the list.
         let _state = self.inner.lock();
         let objects = self.inner.store.list();
         queue.extend(objects.into_iter().map(|object| Delta::Updated { old: object.clone(), new: object }));
     }
 
-    /// Returns a warning when the store grows beyond its memory limit.
+    /// Returns a warning when the store grows beyond the memory limit.
     pub fn memory_warning(&self) -> Option<String> {
         let mut state = self.inner.lock();
         let limit = state.metrics.memory_limit?;
@@ -403,7 +406,7 @@ impl Sink for InformerSink<'_, '_> {
     }
 
     fn end_list(&mut self) {
-        // An object without a readable key may be any: nothing is deleted until a list is readable.
+        // An object without a readable key may be any object: nothing is deleted until a list is readable.
         if self.state.anonymous {
             self.transaction.keep_all(self.source);
         }

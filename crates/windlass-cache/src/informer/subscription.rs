@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{Delta, RawObject};
 
-/// The changes that wait for one subscription.
+/// The changes that wait for a subscription.
 #[derive(Debug)]
 pub(super) struct SubscriptionQueue {
     backlog: Mutex<Backlog>,
@@ -72,7 +72,7 @@ impl SubscriptionQueue {
     }
 }
 
-/// A guard for a subscription. Dropping it ends the subscription.
+/// A guard for a subscription. Dropping the guard ends the subscription.
 #[derive(Debug)]
 pub struct SubscriptionGuard {
     informer: InformerCore,
@@ -98,7 +98,7 @@ impl SubscriptionGuard {
         }
     }
 
-    /// Delivers every object again, as a [`Delta::Updated`] that changes nothing.
+    /// Delivers every object again, as a [`Delta::Updated`] without a change.
     pub fn resync(&self) {
         self.informer.resync(&self.queue);
     }
@@ -108,7 +108,7 @@ impl SubscriptionGuard {
         self.queue.len()
     }
 
-    /// Ends the subscription. A call of the handler that is under way completes; no further one begins.
+    /// Ends the subscription. A running call of the handler completes; no further call begins.
     pub fn remove(self) {}
 }
 

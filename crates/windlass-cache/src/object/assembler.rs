@@ -9,10 +9,10 @@ use super::{
 };
 use crate::scan::{Index, Text};
 
-/// Assembles objects, reusing its working memory.
+/// Assembles objects, and reuses the working memory.
 #[derive(Debug)]
 pub(crate) struct Assembler {
-    /// The members `apiVersion` and `kind`, for objects that lack them.
+    /// The members `apiVersion` and `kind`, for objects without these members.
     type_members: Vec<u8>,
     bytes: Vec<u8>,
     /// The bases of earlier objects, if all objects are of one kind.
@@ -28,7 +28,7 @@ impl Assembler {
         Self { type_members, bytes: Vec::new(), bases: one_kind.then(Bases::default) }
     }
 
-    /// Returns the bytes of the bases of the objects so far.
+    /// Returns the bytes of the bases of all objects so far.
     pub(crate) fn bases_memory(&self) -> usize {
         self.bases.as_ref().map_or(0, Bases::memory)
     }

@@ -8,12 +8,12 @@ use zstd::{
     zstd_safe::{CCtx, DCtx, compress_bound, get_error_name},
 };
 
-/// A compression dictionary for the objects of a kind, with its contexts.
+/// A compression dictionary for the objects of a kind, with compression contexts.
 pub struct Dictionary {
     encoder: EncoderDictionary<'static>,
     decoder: DecoderDictionary<'static>,
     size: usize,
-    /// Idle contexts. A context is taken out while it is in use, so that readers do not wait for each other.
+    /// Idle contexts. A context in use is taken out, so that readers do not wait for each other.
     compressors: Mutex<Vec<CCtx<'static>>>,
     decompressors: Mutex<Vec<DCtx<'static>>>,
 }
@@ -22,7 +22,7 @@ impl Dictionary {
     /// Trains a dictionary of at most `size` bytes on samples of the kind.
     ///
     /// # Errors
-    /// There are too few samples, or they have nothing in common.
+    /// There are too few samples, or the samples have nothing in common.
     pub fn train(samples: &[impl AsRef<[u8]>], size: usize) -> io::Result<Self> {
         Self::from_bytes(&from_samples(samples, size)?)
     }

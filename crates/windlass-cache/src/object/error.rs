@@ -5,8 +5,9 @@ use crate::ObjectKey;
 
 /// An object does not decode as the type that a read asked for.
 ///
-/// The object is in the cache and in the cluster: treat it as present and unreadable, never as deleted. The message names the
-/// object, the field and what is wrong with it. It repeats no value of the object, which may be a secret.
+/// The object is in the cache and in the cluster: treat the object as present and unreadable, never as
+/// deleted. The message names the object, the field and the problem. The message repeats no value of the
+/// object, because a value may be a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key} (resourceVersion {resource_version}) does not decode as {wanted}: {reason}")]
 pub struct DecodeError {
@@ -17,7 +18,7 @@ pub struct DecodeError {
 }
 
 impl DecodeError {
-    /// Describes the error of decoding `json`, which is that of `object`, as the type of this name.
+    /// Describes the error of decoding `json`, the JSON of `object`, as the type of this name.
     pub(super) fn new(object: &RawObject, json: &[u8], type_name: &str, error: &serde_json::Error) -> Self {
         Self {
             key: object.key(),
@@ -32,7 +33,7 @@ impl DecodeError {
         &self.key
     }
 
-    /// The field and what is wrong with it: `spec.replicas: expected i32, found a string`.
+    /// Returns the field and the problem: `spec.replicas: expected i32, found a string`.
     pub fn reason(&self) -> &str {
         &self.reason
     }

@@ -1,4 +1,4 @@
-//! The memory layout of an object: its form, then its bytes.
+//! The memory layout of an object: the form, then the bytes.
 //!
 //! The bytes of an object are: the stored JSON, in the object's form; indexed texts that the stored JSON does not contain literally; tables
 //! of fixed-size records; and a [`Record`] with the ranges of everything else.

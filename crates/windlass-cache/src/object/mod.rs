@@ -1,4 +1,4 @@
-//! An object of the cluster: its JSON, and an index over its metadata.
+//! An object of the cluster: the JSON, and an index over the metadata.
 
 mod assembler;
 mod base;
@@ -29,7 +29,7 @@ use crate::{
     scan::{Field, ScanError, ScanOptions, Scanner},
 };
 
-/// An object as JSON, without the fields that the cache drops, and an index over its metadata.
+/// An object as JSON, without dropped fields, and an index over the metadata.
 ///
 /// It is immutable. It is one allocation, plus a base or dictionary that it may share with other objects of its kind; a clone
 /// increments a reference count. It is decoded only on request.
@@ -46,7 +46,7 @@ use crate::{
 pub struct RawObject(ThinArc<Form, u8>);
 
 impl RawObject {
-    /// Scans one object and drops its `managedFields`. Use a [`Scanner`] for many objects, or for other options.
+    /// Scans an object and drops `managedFields`. Use a [`Scanner`] for many objects, or for other options.
     ///
     /// # Errors
     /// The bytes are not the JSON of an object with a name.
@@ -79,7 +79,7 @@ impl RawObject {
         self.text(Field::ResourceVersion)
     }
 
-    /// Returns the resource version as an integer; zero if it is not one.
+    /// Returns the resource version as an integer; zero for any other text.
     pub fn revision(&self) -> u64 {
         self.resource_version().parse().unwrap_or_default()
     }
@@ -109,7 +109,8 @@ impl RawObject {
         self.label_bytes().find(|(name, _)| *name == key.as_bytes()).map(|(_, value)| text(value))
     }
 
-    /// Returns the annotations in the order of the JSON. They are not indexed: each call parses them.
+    /// Returns the annotations in the order of the JSON. Annotations are not indexed: each call parses the
+    /// annotations.
     pub fn annotations(&self) -> Vec<(String, String)> {
         let span = self.layout().annotations();
         if span.length == 0 {
@@ -268,14 +269,14 @@ impl RawObject {
     }
 }
 
-/// Returns bytes as text. The scan has checked that they are UTF-8.
+/// Returns bytes as text. The scan has checked the UTF-8.
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
 }
 
 impl fmt::Debug for RawObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Never print the body: it may contain secrets.
+        // Never print the body, which may contain secrets.
         write!(f, "{}@{}", self.key(), self.resource_version())
     }
 }

@@ -13,9 +13,9 @@ pub struct OwnerReference<'a> {
     pub name: &'a str,
     /// The uid of the owner.
     pub uid: &'a str,
-    /// Whether the owner is the managing controller.
+    /// True if the owner is the managing controller.
     pub controller: bool,
-    /// Whether a foreground deletion of the owner waits for this object.
+    /// True if a foreground deletion of the owner waits for this object.
     pub block_owner_deletion: bool,
 }
 

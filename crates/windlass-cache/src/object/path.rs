@@ -20,7 +20,7 @@ impl Path {
     /// Returns the path of the innermost value of valid JSON that has the byte at `offset`.
     pub(super) fn to_byte(json: &[u8], offset: usize) -> Self {
         let mut path = Vec::new();
-        // Whether each open container is an object whose next string is a key.
+        // For each open container: whether the container is an object that expects a key next.
         let mut expects_key: Vec<Option<bool>> = Vec::new();
         let mut at = 0;
         while let Some(byte) = json.get(at).filter(|_| at <= offset) {

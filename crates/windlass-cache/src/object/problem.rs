@@ -14,7 +14,7 @@ pub(super) fn describe(json: &[u8], error: &serde_json::Error) -> String {
     let Ok(root) = serde_json::from_slice::<Value>(json) else {
         return format!("invalid JSON at line {} column {}", error.line(), error.column());
     };
-    // A type whose errors have no position was not read to its end: the problem is the whole.
+    // A type whose errors have no position was not read to the end: the problem is the whole value.
     let path = offset(json, error).map(|offset| Path::to_byte(json, offset)).unwrap_or_default();
     let found = path.value_in(&root).unwrap_or(&root);
     let problem = problem(&error.to_string(), found).unwrap_or_else(|| UNKNOWN.to_owned());
@@ -34,7 +34,7 @@ fn offset(json: &[u8], error: &serde_json::Error) -> Option<usize> {
 /// The message of `serde_json` for a key that is read as a number and is none.
 const NUMERIC_KEY: &str = "invalid value: expected key to be a number in quotes";
 
-/// Words of serde's own messages. These words tell nothing about a value that has them.
+/// Words of serde's own messages. These words reveal nothing about a value with the same words.
 const COMMON: [&str; 22] = [
     "a", "an", "array", "boolean", "element", "elements", "enum", "fields", "i32", "i64", "integer",
     "length", "map", "number", "of", "one", "or", "sequence", "string", "struct", "u32", "with",
@@ -90,7 +90,7 @@ fn kind(described: &str) -> &'static str {
     }
 }
 
-/// Whether a text has a word of a string or a number in `value`, except common words.
+/// Returns whether a text has a word of a string or a number in `value`, except common words.
 fn shares_word(text: &str, value: &Value) -> bool {
     let is_telling = |word: &str| !COMMON.contains(&word);
     let has_word_of = |leaf: &str| {

@@ -2,28 +2,28 @@
 
 use std::time::Duration;
 
-/// The configuration of a reflector. Defaults follow client-go where it has an equivalent.
+/// The configuration of a reflector. Defaults follow client-go where client-go has an equivalent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReflectorConfig {
     /// The resource, for messages: `pods`, `databases.db.example.com`.
     pub resource: String,
-    /// Whether to begin with a watch that sends the objects (`sendInitialEvents`). If the server does not support it, the
-    /// reflector falls back to a list. Default: true.
+    /// True to begin with a watch that sends the objects (`sendInitialEvents`). On a server without support,
+    /// the reflector falls back to a list. Default: true.
     pub watch_list: bool,
     /// How long lists are used after a server that was silent at the beginning of such a watch. A server that refuses such
     /// watches is not asked again. Default: 10 minutes.
     pub watch_list_retry: Duration,
     /// The page size of lists; zero disables paging. Default: 500.
     pub page_size: u32,
-    /// The server is asked to end each watch after this time plus up to a tenth of it. Default: 5 minutes.
+    /// The server is asked to end each watch after this time plus up to a tenth. Default: 5 minutes.
     pub watch_timeout: Duration,
     /// A request without a response is cancelled after this time. Default: 1 minute.
     pub response_timeout: Duration,
     /// A list whose body is silent for this long is cancelled. If the beginning of a watch is silent for this long, the
     /// reflector falls back to a list. Default: 10 s.
     pub quiet_timeout: Duration,
-    /// A watch that has sent bookmarks and then is silent for this long is cancelled. A watch without bookmarks is cancelled
-    /// when it outlives its [`Self::watch_timeout`]. Default: 150 s.
+    /// A watch that has sent bookmarks and then is silent for this long is cancelled. A watch without
+    /// bookmarks is cancelled after the [`Self::watch_timeout`]. Default: 150 s.
     pub idle_timeout: Duration,
     /// Delays between failed attempts.
     pub backoff: BackoffConfig,
@@ -49,7 +49,7 @@ impl ReflectorConfig {
     }
 }
 
-/// The upper limit of each duration, so that adding them to an `Instant` cannot overflow.
+/// The upper limit of each duration: the sum of a duration and an `Instant` cannot overflow.
 const MAX_TIME: Duration = Duration::from_hours(24 * 365);
 
 impl ReflectorConfig {
@@ -72,14 +72,15 @@ impl ReflectorConfig {
     }
 }
 
-/// An exponential back-off. Each delay is lengthened by a random part of itself.
+/// An exponential back-off. Each delay is lengthened by a random part of the delay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackoffConfig {
     /// The first delay. Default: 800 ms.
     pub initial: Duration,
     /// The maximum delay. Default: 30 s.
     pub max: Duration,
-    /// The maximum delay while the server does not have the kind: its CRD may be installed any moment. Default: 2 s.
+    /// The maximum delay while the server does not have the kind: the CRD may be installed at any moment.
+    /// Default: 2 s.
     pub max_unknown_kind: Duration,
 }
 

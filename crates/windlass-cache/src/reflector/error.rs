@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::{frame::BadObject, scan::ScanError};
 
-/// A list or watch failed. The reflector retries by itself; the error is for logs and metrics.
+/// A failed list or watch. The reflector retries without help; the error is for logs and metrics.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{resource}: {kind}")]
 pub struct WatchError {
@@ -56,14 +56,14 @@ struct Cause {
     reason: String,
 }
 
-/// Reads any number as seconds, so that a strange one does not hide the rest of the status.
+/// Reads any number as seconds, because a strange number must not hide the rest of the status.
 fn seconds<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let value = serde_json::Value::deserialize(deserializer)?;
     Ok(value.as_f64().map_or(0, |seconds| seconds as u64))
 }
 
 impl WatchError {
-    /// Returns the status code of the server's response, if it sent one.
+    /// Returns the status code of the server's response; `None` without a response.
     pub fn code(&self) -> Option<u16> {
         match &self.kind {
             WatchErrorKind::Refused(status) => Some(status.code),
@@ -76,7 +76,7 @@ impl WatchError {
         self.code() == Some(403)
     }
 
-    /// Returns whether the server does not have the kind (404): its CRD is not installed.
+    /// Returns whether the server does not have the kind (404), because the CRD is not installed.
     pub fn is_unknown_kind(&self) -> bool {
         self.code() == Some(404)
     }
@@ -96,7 +96,8 @@ impl WatchError {
 }
 
 impl WatchErrorKind {
-    /// Returns whether the connection failed, here or behind a proxy, so that another server may answer the next request.
+    /// Returns whether the connection failed, here or behind a proxy. The next request may then reach a
+    /// different server.
     pub(super) fn may_hide_a_restart(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::Stalled(_) | Self::Truncated => true,
@@ -117,7 +118,8 @@ impl ErrorStatus {
         self.code == 410 || self.reason == "Expired" || self.reason == "Gone"
     }
 
-    /// Returns whether the server does not have the requested resource version yet. It lags or was replaced.
+    /// Returns whether the server does not have the requested resource version yet. The server lags or was
+    /// replaced.
     pub(super) fn is_version_too_large(&self) -> bool {
         self.causes().any(|cause| cause.reason == "ResourceVersionTooLarge")
             || self.message.starts_with("Too large resource version")

@@ -1,20 +1,22 @@
 //! The reflector: a state machine over list and watch that keeps a store equal to a collection of the server.
 //!
-//! It does no I/O and reads no clock. A driver calls [`Reflector::poll`] to learn what to do next, sends the requests and
-//! hands in the responses. The resulting changes of objects go to a [`Sink`].
+//! A reflector does no I/O and reads no clock. A driver calls [`Reflector::poll`] for the next step, sends
+//! the requests and hands in the responses. The resulting changes of objects go to a [`Sink`].
 //!
 //! # Resuming a watch
-//! A watch that ends resumes at the newest resource version that it has shown. A server that was replaced, or restored from a
-//! backup, may accept a resource version that it does not have yet and then send nothing. Therefore:
+//! A watch that ends resumes at the newest resource version of the watch. A server that was replaced, or
+//! restored from a backup, may accept a future resource version and then send nothing. Therefore:
 //!
-//! - After a failed connection (no response, a body that breaks off or is silent, a response 502, 503 or 504) the reflector
-//!   first sends a list with `limit=1`. Such a list is consistent: no replica responds with an older state. If its resource
-//!   version is lower than that of the watch, the server has another history, and everything is listed again. Otherwise the
-//!   watch resumes. If the server forbids lists (403), the watch resumes without the comparison.
-//! - A bookmark with a lower resource version than an earlier one may come from a lagging replica. The same list decides. If
-//!   the history is the same, lower bookmarks are ignored until the replica has caught up.
-//! - An event with a lower resource version than an earlier one leads to a relist at once, because no server sends such an
-//!   event for a watch that begins later.
+//! - After a failed connection (no response, a body that breaks off or is silent, a response 502, 503 or 504)
+//!   the reflector first sends a list with `limit=1`. Such a list is consistent: no replica responds with an
+//!   older state. If the list has a lower resource version than the watch, the server has another history,
+//!   and everything is listed again. Otherwise the watch resumes. If the server forbids lists (403), the
+//!   watch resumes without the comparison.
+//! - A bookmark with a lower resource version than an earlier bookmark may come from a lagging replica. The
+//!   same list decides. If the history is the same, lower bookmarks are ignored until the replica has caught
+//!   up.
+//! - An event with a lower resource version than an earlier event leads to a relist at once, because no
+//!   server sends such an event for a watch that begins later.
 //! - A response 404 means that the kind was deleted. Everything is listed again when the server has the kind.
 //! - A response 410 means that the server no longer has the resource version. Everything is listed again.
 //!
@@ -47,10 +49,10 @@ use crate::{
     scan::{ScanError, ScanOptions, Scanned, Scanner},
 };
 
-/// What the driver must do next.
+/// The next step of the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Cancel the current request, if any, and send this one.
+    /// Cancel the current request, if any, and send this request.
     Send(ListWatch),
     /// Hand in the response of the current request, and poll again at this time at the latest.
     Receive {
@@ -66,17 +68,18 @@ pub enum Step {
 
 /// Receives the changes of the collection.
 pub trait Sink {
-    /// A list begins. When it ends, objects that it has not shown are deleted.
+    /// A list begins. At the end of the list, objects that the list has not shown are deleted.
     fn begin_list(&mut self);
     /// An object exists in this state.
     fn upsert(&mut self, object: Scanned<'_>) -> Result<(), ScanError>;
-    /// An object was deleted; this was its last state.
+    /// An object was deleted; `object` is the last state.
     fn delete(&mut self, object: Scanned<'_>) -> Result<(), ScanError>;
-    /// An object of the list could not be read. Without a key it may be any object.
+    /// An object of the list could not be read. Without a key, the object may be any object.
     fn unreadable(&mut self, key: Option<&ObjectKey>);
     /// The list has ended.
     fn end_list(&mut self);
-    /// Everything up to this resource version has been seen. It is lower than before if the server was replaced.
+    /// Everything up to this resource version has been seen. The version is lower than before if the server
+    /// was replaced.
     fn progress(&mut self, resource_version: &str);
     /// A notice for operators.
     fn notice(&mut self, notice: Notice);
@@ -89,7 +92,7 @@ pub trait Sink {
 /// A notice for operators: for logs and metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// A list or watch failed. It is retried after a delay.
+    /// A list or watch failed. The reflector retries after a delay.
     Failed {
         /// Why.
         error: WatchError,
@@ -98,13 +101,13 @@ pub enum Notice {
     },
     /// The watch works again after failures.
     Recovered,
-    /// An object could not be read. The watch continues, and the cache keeps the last state that it could read.
+    /// An object could not be read. The watch continues, and the cache keeps the last readable state.
     Unreadable(WatchError),
     /// An index function panicked: the object has no value in the index. Reported once for each index and change.
     IndexPanicked {
         /// The name of the index.
         index: String,
-        /// The first object for which it panicked.
+        /// The object of the first panic.
         object: ObjectKey,
     },
     /// The server does not support watches that begin with the objects (`sendInitialEvents`). Lists are used instead.
@@ -125,18 +128,19 @@ enum Plan {
     List { token: Option<String> },
     /// A watch from a resource version.
     Watch { version: String },
-    /// A list of one object. Its resource version shows whether the server still has the history that `version` belongs to.
+    /// A list of a single object. The resource version of the list shows whether the server still has the
+    /// history that `version` belongs to.
     Verify { version: String },
 }
 
-/// Whether the server supports watches that begin with the objects.
+/// The server's support for watches that begin with the objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WatchListSupport {
-    /// The server supports them, or has not been asked yet.
+    /// The server supports such watches, or has not been asked yet.
     Assumed,
-    /// The server was silent after the initial events; it is asked again after this time.
+    /// The server was silent after the initial events; the reflector tries again after this time.
     Silent { retry_at: Instant },
-    /// The server refused them, or they are disabled.
+    /// The server refused such watches, or the configuration disables such watches.
     Refused,
 }
 
@@ -146,7 +150,7 @@ enum RequestState {
     Planned { at: Instant },
     /// The request was sent.
     Sent { until: Instant },
-    /// The response is an error; this much of its body has arrived.
+    /// The response is an error; `body` has arrived so far.
     Refused { until: Instant, code: u16, retry_after: Option<Duration>, body: Vec<u8> },
     /// The body of the response is arriving.
     Streaming { until: Instant, stream: Box<Stream>, since: Instant },
@@ -182,7 +186,7 @@ const ERROR_BODY: usize = 64 << 10;
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
 
 impl Reflector {
-    /// Creates a reflector that sends its first request at once.
+    /// Creates a reflector that sends the first request at once.
     pub fn new(config: ReflectorConfig, options: &ScanOptions, now: Instant) -> Self {
         let config = config.bounded();
         let backoff = Backoff::new(config.backoff.clone(), config.seed);
@@ -205,12 +209,12 @@ impl Reflector {
         reflector
     }
 
-    /// Returns whether a list has ended, so that the reflector follows the changes from there.
+    /// Returns whether a list has ended, and the reflector follows the changes since that list.
     pub fn has_listed(&self) -> bool {
         matches!(self.plan, Plan::Watch { .. } | Plan::Verify { .. })
     }
 
-    /// Returns what the driver must do next.
+    /// Returns the next step of the driver.
     pub fn poll(&mut self, now: Instant, sink: &mut impl Sink) -> Step {
         match &self.request {
             RequestState::Planned { at } if now < *at => return Step::Sleep { until: *at },
@@ -290,7 +294,7 @@ impl Reflector {
         }
     }
 
-    /// Handles the end of the response's body. `broken`: why it broke off.
+    /// Handles the end of the response's body. `broken` is the reason of a body that broke off.
     pub fn on_end(&mut self, now: Instant, broken: Option<&str>, sink: &mut impl Sink) {
         match std::mem::replace(&mut self.request, RequestState::Planned { at: now }) {
             RequestState::Refused { code, retry_after, body, .. } => {
@@ -411,7 +415,7 @@ impl Reflector {
                 );
             }
         }
-        // The kind was deleted. If it is created again, it has other objects.
+        // The kind was deleted. If the kind is created again, the objects are new.
         let deleted = status.code == 404 && matches!(self.plan, Plan::Watch { .. } | Plan::Verify { .. });
         if deleted {
             self.plan = self.list_plan(now);

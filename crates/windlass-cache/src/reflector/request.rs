@@ -5,11 +5,11 @@ use std::fmt;
 /// The parameters of a list or watch. The driver adds the path and the selectors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListWatch {
-    /// Whether the request is a watch.
+    /// True for a watch.
     pub watch: bool,
-    /// Whether the watch begins with the existing objects.
+    /// True if the watch begins with the existing objects.
     pub send_initial_events: bool,
-    /// The resource version at which a watch begins. A list without one is consistent.
+    /// The resource version at which a watch begins. A list without a version is consistent.
     pub resource_version: Option<String>,
     /// The page size of a list.
     pub limit: Option<u32>,

@@ -23,7 +23,8 @@ pub(super) enum Stream {
         framer: WatchFramer,
         /// The existing objects are still being sent.
         initial: bool,
-        /// The newest resource version of the watch, or the one at which it began. Zero if unknown.
+        /// The newest resource version of the watch, at first the version at which the watch began. Zero if
+        /// unknown.
         seen: u64,
         /// The watch has sent an event.
         useful: bool,
@@ -37,7 +38,7 @@ pub(super) enum Stream {
 /// The reason of a relist when the server has another history.
 const WENT_BACK: &str = "the server's resourceVersion went back: it was replaced or restored";
 
-/// Whether to continue with the body.
+/// The continuation of a body.
 enum Flow {
     Continue,
     /// The next request has been planned.
@@ -127,7 +128,8 @@ impl Reflector {
         (initial, seen, useful): (&mut bool, &mut u64, &mut bool),
         sink: &mut impl Sink,
     ) -> Flow {
-        // The resource version is recorded once for each piece, since it matters only when the watch ends.
+        // The resource version is recorded once for each piece, because only the end of a watch needs the
+        // version.
         let mut version = String::new();
         loop {
             let WatchEvent { event, object } = match framer.next(&mut self.scanner) {
@@ -194,8 +196,8 @@ impl Reflector {
         Flow::Continue
     }
 
-    /// Records the resource version at which the watch resumes. The initial objects have no order, so their versions do not
-    /// count.
+    /// Records the resource version at which the watch resumes. The initial objects have no order: these
+    /// versions do not count.
     fn record_version(&mut self, version: &str, initial: bool, sink: &mut impl Sink) {
         if !version.is_empty() && !initial {
             sink.progress(version);
@@ -293,7 +295,7 @@ impl Reflector {
     }
 }
 
-/// Reports an object that could not be read. If it is part of a list, the store must keep it.
+/// Reports an object that could not be read. The store must keep an unreadable object of a list.
 fn unreadable(resource: &str, bad: BadObject, listing: bool, sink: &mut impl Sink) {
     if listing {
         sink.unreadable(bad.key.as_ref());

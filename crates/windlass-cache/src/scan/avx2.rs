@@ -47,7 +47,7 @@ fn specials_avx2(block: &[u8; 64]) -> Specials {
     Avx2::specials(block)
 }
 
-/// Used only by the functions above, so that its methods run only on processors with the features.
+/// Used only by the functions above: the methods run only on processors with the features.
 struct Avx2;
 
 impl Kernel for Avx2 {

@@ -28,7 +28,7 @@ pub(super) struct Cursor<'a> {
     block: Block,
 }
 
-/// A block of up to 64 bytes, with a mask of those that can end the plain text of a string.
+/// A block of up to 64 bytes, with a mask of the bytes that can end the plain text of a string.
 #[derive(Clone, Copy)]
 struct Block {
     start: usize,
@@ -76,7 +76,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Moves past `byte` if it is next; returns whether it was.
+    /// Moves past `byte` if `byte` is next. Returns whether `byte` was next.
     #[inline(always)]
     pub(super) fn eat(&mut self, byte: u8) -> Result<bool, ScanError> {
         let found = self.peek()? == byte;
@@ -130,7 +130,7 @@ impl<'a> Cursor<'a> {
         let start = self.at;
         let mut escaped = false;
         if start < self.bytes.len() {
-            // A block that begins here contains most strings completely, and often the next ones, too.
+            // A block that begins here contains most strings completely, and often the next strings, too.
             self.classify();
             if let Some(token) = self.plain_content() {
                 return Ok(token);
@@ -190,7 +190,7 @@ impl<'a> Cursor<'a> {
         self.block = Block { start: self.at, length, special };
     }
 
-    /// Moves past one escape.
+    /// Moves past an escape.
     fn escape(&mut self) -> Result<(), ScanError> {
         const EXPECTED: &str = "one of \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX";
         match self.bytes.get(self.at + 1) {
@@ -237,7 +237,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Moves past `null` if it is next; returns whether it was.
+    /// Moves past `null` if `null` is next. Returns whether `null` was next.
     pub(super) fn eat_null(&mut self) -> Result<bool, ScanError> {
         if self.peek()? == b'n' {
             self.literal(b"null")?;
@@ -258,7 +258,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads a number and returns its text.
+    /// Reads a number and returns the text of the number.
     ///
     /// A number at the end of the bytes is incomplete, because more digits may follow.
     pub(super) fn number(&mut self) -> Result<&'a [u8], ScanError> {

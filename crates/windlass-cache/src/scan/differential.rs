@@ -1,4 +1,5 @@
-//! Compares this processor's implementation with the portable one, for the tests and the fuzz target.
+//! Compares the implementation for this processor with the portable implementation, for the tests and the
+//! fuzz target.
 
 use super::{
     kernel,

@@ -2,7 +2,8 @@
 
 /// The bytes are not the JSON of a Kubernetes object.
 ///
-/// Messages say where the problem is and what was expected. They repeat no value, since objects may contain secrets.
+/// Messages name the place of the problem and the expected token. Messages repeat no value, because objects
+/// may contain secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScanError {

@@ -9,7 +9,7 @@ pub enum WatchEventType {
     Added,
     /// The object was changed.
     Modified,
-    /// The object was deleted; this was its last state.
+    /// The object was deleted; the event has the last state.
     Deleted,
     /// Everything up to the object's resource version has been sent.
     Bookmark,

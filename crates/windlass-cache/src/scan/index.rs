@@ -1,4 +1,4 @@
-//! The result of scanning one object.
+//! The result of scanning an object.
 
 use super::{ScanError, cursor::Token, text::unescape};
 
@@ -32,7 +32,7 @@ pub(crate) struct Owner {
     pub(crate) block_owner_deletion: bool,
 }
 
-/// The result of scanning one object. It is reused for the next object.
+/// The result of scanning an object. The memory is reused for the next object.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     /// The start of the object in the scanned bytes.
@@ -49,7 +49,7 @@ pub(crate) struct Index {
     pub(crate) finalizers: Vec<Text>,
     /// Byte ranges to drop: ascending and disjoint.
     pub(crate) cuts: Vec<(u32, u32)>,
-    /// Texts whose escapes have been replaced.
+    /// Texts with replaced escapes.
     pub(crate) unescaped: Vec<u8>,
 }
 
@@ -71,7 +71,7 @@ impl Index {
         self.finalizers.clear();
     }
 
-    /// Records a string. If it has escapes, its unescaped text is stored.
+    /// Records a string. For a string with escapes, the unescaped text is stored.
     ///
     /// # Errors
     /// The string is longer than an index can say.

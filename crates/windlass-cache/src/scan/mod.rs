@@ -1,8 +1,8 @@
 //! Scans the JSON of Kubernetes objects without decoding it.
 //!
-//! The scan indexes an object's metadata and skips the rest, 64 bytes at a time, with AVX2 or NEON if the processor has them and
-//! with portable code otherwise. Fields that the cache drops (`managedFields` by default, and those of a [`Transform`]) are
-//! recorded as cuts and never copied.
+//! The scan indexes an object's metadata and skips the rest, 64 bytes at a time, with AVX2 or NEON if the
+//! processor has them and with portable code otherwise. Dropped fields (`managedFields` by default, and the
+//! fields of a [`Transform`]) are recorded as cuts and never copied.
 //!
 //! Objects of one kind ([`ScanOptions::one_kind`]) are stored as differences from earlier objects.
 //!
@@ -54,11 +54,12 @@ pub struct ScanOptions {
     pub keep_managed_fields: bool,
     /// Keeps only `apiVersion`, `kind` and `metadata`. Default: false.
     pub metadata_only: bool,
-    /// `apiVersion` and `kind` for objects that lack them, as the items of a typed list do.
+    /// `apiVersion` and `kind` for objects without these fields, such as the items of a typed list.
     pub type_meta: Option<(String, String)>,
-    /// All objects are of one kind, so that the text that they have in common is stored once. Default: false.
+    /// True if all objects are of the same kind: the text that the objects have in common is stored once.
+    /// Default: false.
     pub one_kind: bool,
-    /// The maximum size of an object in bytes, at most 1 GiB. Larger ones are rejected. Default: 64 MiB.
+    /// The maximum size of an object in bytes, at most 1 GiB. Larger objects are rejected. Default: 64 MiB.
     pub max_object_size: usize,
 }
 
@@ -75,7 +76,7 @@ impl Default for ScanOptions {
     }
 }
 
-/// Scans objects one after the other, reusing its working memory.
+/// Scans objects in sequence, and reuses the working memory.
 #[derive(Debug)]
 pub struct Scanner {
     transform: Transform,
@@ -103,12 +104,12 @@ impl Scanner {
         }
     }
 
-    /// Returns the bytes of the text that the objects so far share.
+    /// Returns the bytes of the text that all objects so far share.
     pub(crate) fn shared_memory(&self) -> usize {
         self.assembler.bases_memory()
     }
 
-    /// Scans the object at the start of `bytes`. Bytes after it are not read.
+    /// Scans the object at the start of `bytes`. Further bytes are not read.
     ///
     /// # Errors
     /// [`ScanError::Incomplete`] if the object continues after `bytes`; other errors are final.
@@ -117,7 +118,7 @@ impl Scanner {
         Ok(self.view(&bytes[..length]))
     }
 
-    /// Indexes the object at the start of `bytes` and returns its length.
+    /// Indexes the object at the start of `bytes` and returns the length of the object.
     pub(crate) fn index(&mut self, bytes: &[u8]) -> Result<usize, ScanError> {
         self.index_with(bytes, |scan| scan.object().map(drop)).map(|((), length)| length)
     }
@@ -127,7 +128,7 @@ impl Scanner {
         self.has_controls
     }
 
-    /// Indexes the watch event at the start of `bytes`; returns its type and its length.
+    /// Indexes the watch event at the start of `bytes`; returns the type and the length of the event.
     pub(crate) fn index_event(&mut self, bytes: &[u8]) -> Result<(WatchEventType, usize), ScanError> {
         self.index_with(bytes, |scan| {
             let event = scan.event()?;
@@ -163,7 +164,7 @@ impl Scanner {
         Ok((found, length))
     }
 
-    /// Returns a view of the object that was indexed last, in these bytes.
+    /// Returns a view of the object that was indexed last. `source` are the bytes of that object.
     pub(crate) fn view<'a>(&'a mut self, source: &'a [u8]) -> Scanned<'a> {
         Scanned { source, index: &self.index, assembler: &mut self.assembler }
     }
@@ -171,7 +172,7 @@ impl Scanner {
     /// Scans bytes that contain one object and white space only, and copies the object.
     ///
     /// # Errors
-    /// The bytes are not one object with a name.
+    /// The bytes are not a single object with a name.
     pub fn object(&mut self, bytes: &[u8]) -> Result<RawObject, ScanError> {
         let scanned = self.scan(bytes)?;
         let length = scanned.length();
@@ -191,7 +192,7 @@ pub struct Scanned<'a> {
 }
 
 impl<'a> Scanned<'a> {
-    /// Returns the length of the object in bytes, including white space before it.
+    /// Returns the length of the object in bytes, including leading white space.
     pub fn length(&self) -> usize {
         self.index.end as usize
     }
@@ -201,7 +202,7 @@ impl<'a> Scanned<'a> {
         self.text(Field::Name)
     }
 
-    /// Returns `metadata.namespace`. An empty one counts as none.
+    /// Returns `metadata.namespace`. An empty namespace counts as no namespace.
     pub fn namespace(&self) -> Option<&'a str> {
         self.text(Field::Namespace).filter(|namespace| !namespace.is_empty())
     }
@@ -216,7 +217,7 @@ impl<'a> Scanned<'a> {
         self.text(Field::ResourceVersion).unwrap_or_default()
     }
 
-    /// Returns `metadata.name`, if it is set.
+    /// Returns `metadata.name`.
     pub(crate) fn name_bytes(&self) -> Option<&'a [u8]> {
         Some(self.bytes(Field::Name)).filter(|name| !name.is_empty())
     }
@@ -242,7 +243,7 @@ impl<'a> Scanned<'a> {
         Some(ObjectKey::new(self.namespace(), self.name()?))
     }
 
-    /// Returns the JSON of the object as it arrived.
+    /// Returns the JSON of the object as received.
     pub fn source(&self) -> &'a [u8] {
         self.source.get(self.index.start as usize..self.index.end as usize).unwrap_or_default()
     }
@@ -253,7 +254,7 @@ impl<'a> Scanned<'a> {
         string_map(annotations).into_iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// Copies the object without its cuts.
+    /// Copies the object without the cuts.
     ///
     /// # Errors
     /// The object has no name.
@@ -261,7 +262,7 @@ impl<'a> Scanned<'a> {
         self.into_successor(None)
     }
 
-    /// As [`Self::to_object`], for an object that replaces `old`, which it probably resembles.
+    /// Works like [`Self::to_object`], for an object that replaces the probably similar object `old`.
     pub(crate) fn into_successor(self, old: Option<&RawObject>) -> Result<RawObject, ScanError> {
         if self.name_bytes().is_none() {
             return Err(ScanError::field("metadata.name", "set"));

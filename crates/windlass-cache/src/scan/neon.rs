@@ -45,7 +45,7 @@ impl Kernel for Neon {
     }
 }
 
-/// Gathers one bit of each of 64 bytes that are all ones or zero.
+/// Gathers a bit from each of 64 bytes. Each byte is all ones or zero.
 #[inline]
 #[target_feature(enable = "neon")]
 fn gather(parts: [uint8x16_t; 4]) -> u64 {

@@ -1,4 +1,4 @@
-//! Scans one object: indexes its metadata, skips the rest, and records dropped fields as cuts.
+//! Scans an object: indexes the metadata, skips the rest, and records dropped fields as cuts.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::{
     transform::{NodeId, ROOT, Transform},
 };
 
-/// Scans one object into an index.
+/// Scans an object into an index.
 pub(super) struct ObjectScan<'a, 'i> {
     pub(super) cursor: Cursor<'a>,
     pub(super) index: &'i mut Index,
@@ -51,14 +51,14 @@ impl<'a> ObjectScan<'a, '_> {
         Ok(())
     }
 
-    /// Reads the members of the object at the cursor. `member` reads a value and returns whether it is kept. Other members are
-    /// cut together with their commas.
+    /// Reads the members of the object at the cursor. `member` reads a value and returns whether to keep the
+    /// member. Other members are cut together with their commas.
     fn members(
         &mut self,
         mut member: impl FnMut(&mut Self, Token) -> Result<bool, ScanError>,
     ) -> Result<(), ScanError> {
         self.cursor.expect(b'{', "`{`")?;
-        // The end of the last kept member: everything after it is cut so far.
+        // The end of the last kept member: everything after this end is cut so far.
         let mut cut_from = self.cursor.at;
         let (mut cutting, mut kept_any) = (false, false);
         if self.cursor.eat(b'}')? {
@@ -71,7 +71,7 @@ impl<'a> ObjectScan<'a, '_> {
             let key = self.cursor.key()?;
             if member(self, key)? {
                 if cutting {
-                    // The comma before this member is kept if a member before it is.
+                    // The comma before this member is kept after an earlier kept member.
                     let comma = if kept_any { self.last_comma(cut_from, start) } else { start };
                     self.index.cuts.insert(cuts, (cut_from as u32, comma as u32));
                 }
@@ -115,7 +115,7 @@ impl<'a> ObjectScan<'a, '_> {
         }
     }
 
-    /// Reads a value that is not indexed, applying the transform. Returns whether it is kept.
+    /// Reads a value without an index, and applies the transform. Returns whether to keep the value.
     fn unindexed(&mut self, node: Option<NodeId>) -> Result<bool, ScanError> {
         let Some(node) = node else {
             self.cursor.skip_value()?;
@@ -288,7 +288,7 @@ impl<'a> ObjectScan<'a, '_> {
         }
     }
 
-    /// Reads an integer or null, which counts as zero.
+    /// Reads an integer or null. Null counts as zero.
     fn integer(&mut self, field: &'static str) -> Result<i64, ScanError> {
         if self.cursor.eat_null()? {
             return Ok(0);
@@ -300,7 +300,7 @@ impl<'a> ObjectScan<'a, '_> {
         integer(digits).ok_or(ScanError::field(field, "a 64-bit integer"))
     }
 
-    /// Reads a boolean or null, which counts as false.
+    /// Reads a boolean or null. Null counts as false.
     fn boolean(&mut self, field: &'static str) -> Result<bool, ScanError> {
         match self.cursor.peek()? {
             b't' => self.cursor.literal(b"true").map(|()| true),
@@ -314,7 +314,7 @@ impl<'a> ObjectScan<'a, '_> {
         if self.cursor.eat_null()? { Ok(()) } else { self.reject(field, "an object") }
     }
 
-    /// Rejects a value of another type, after checking that it is complete JSON.
+    /// Rejects a value of another type, after a check that the value is complete JSON.
     fn reject(&mut self, field: &'static str, expected: &'static str) -> Result<(), ScanError> {
         self.cursor.skip_value()?;
         Err(ScanError::Field { field, expected })

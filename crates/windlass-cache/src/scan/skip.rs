@@ -28,7 +28,7 @@ pub(super) struct Masks {
 pub(super) struct Specials {
     /// Quotes, backslashes and control characters. Bit `i` belongs to byte `i`.
     pub(super) special: u64,
-    /// Whether a byte is not ASCII.
+    /// True if a byte is not ASCII.
     pub(super) high: bool,
 }
 
@@ -45,7 +45,7 @@ pub(super) trait Kernel {
     }
 }
 
-/// The state of a skip. It can stop after any byte and continue with the next.
+/// The state of a skip. The skip can stop after any byte and continue with the next byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Skip {
     depth: usize,
@@ -57,7 +57,7 @@ pub(crate) struct Skip {
     pub(crate) non_ascii: bool,
     /// A byte was a control character, such as a line break or tab.
     pub(crate) has_controls: bool,
-    /// A control character was inside a string, which JSON forbids.
+    /// True if a control character was inside a string, a violation of JSON.
     pub(crate) has_controls_in_strings: bool,
 }
 
@@ -123,8 +123,8 @@ impl Skip {
         if backslash == 0 {
             return std::mem::take(&mut self.escaped);
         }
-        // A run of backslashes escapes the byte after it if its length is odd. Subtracting the starts of the runs from the
-        // odd bits carries through each run; the parity of its end shows the parity of its length.
+        // A run of backslashes of odd length escapes the next byte. Subtracting the starts of the runs from
+        // the odd bits carries through each run; the parity of the end shows the parity of the length.
         let start = backslash & !self.escaped;
         let even = (start << 1 | ODD).wrapping_sub(start) ^ ODD;
         let escaped = even ^ (backslash | self.escaped);

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::ScanError;
 
-/// Replaces the escapes in the content of a string, which the cursor has checked. `offset` is the offset of the content, for the
-/// error.
+/// Replaces the escapes in the content of a string, after the check by the cursor. `offset` is the offset of
+/// the content, for the error.
 pub(super) fn unescape(content: &[u8], offset: usize) -> Result<Cow<'_, [u8]>, ScanError> {
     let Some(first) = content.iter().position(|&byte| byte == b'\\') else {
         return Ok(Cow::Borrowed(content));

@@ -1,4 +1,4 @@
-//! Transforms: fields that the scan drops before they cost memory.
+//! Transforms: fields that the scan drops before these fields cost memory.
 
 use std::fmt;
 
@@ -88,7 +88,7 @@ impl FieldPath {
 }
 
 impl FieldPath {
-    /// Returns the values at the path. Numbers and booleans are returned as they are written in JSON.
+    /// Returns the values at the path. Numbers and booleans are returned as JSON text.
     pub(crate) fn values(&self, json: &[u8]) -> Vec<String> {
         let mut values = Vec::new();
         // Invalid JSON has no values. A decode reports it.
@@ -151,7 +151,7 @@ impl Transform {
     /// Compiles the paths of the fields to drop.
     ///
     /// # Errors
-    /// The cache needs one of the fields, or a path names elements of an array, or there are too many paths.
+    /// The cache needs a given field, or a path names elements of an array, or there are too many paths.
     pub fn drop_fields(paths: impl IntoIterator<Item = FieldPath>) -> Result<Self, TransformError> {
         let mut transform = Self { nodes: vec![Node::default()], paths: paths.into_iter().collect() };
         transform.paths.sort();
@@ -177,7 +177,7 @@ impl Transform {
         any.into_iter().chain(elements).try_for_each(|child| self.spread_any(child))
     }
 
-    /// Adds the paths at `from` to those at `to`.
+    /// Adds the paths at `from` to the paths at `to`.
     fn merge(&mut self, from: usize, to: usize) -> Result<(), TransformError> {
         self.nodes[to].drop |= self.nodes[from].drop;
         let Node { members, any_member, elements, .. } = self.nodes[from].clone();

@@ -10,7 +10,7 @@ pub use self::parse::SelectorError;
 
 /// A label selector, as in `kubectl -l` and `metav1.LabelSelector`.
 ///
-/// Requirements are sorted, so that equal selectors compare equal whatever the order in which they are written.
+/// Requirements are sorted: equal selectors compare equal in any written order.
 ///
 /// ```
 /// use windlass_cache::Selector;
@@ -29,20 +29,20 @@ pub struct Selector {
 pub struct Requirement {
     /// The key of the label.
     pub key: String,
-    /// The operator and its values.
+    /// The operator and the operator's values.
     pub operator: Operator,
 }
 
-/// The operator of a requirement, with its values.
+/// The operator of a requirement, with values.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operator {
     /// Present, with this value.
     Equals(String),
     /// Absent, or with another value.
     NotEquals(String),
-    /// Present, with one of these values.
+    /// Present, with a value from this list.
     In(Vec<String>),
-    /// Absent, or with a value that is none of these.
+    /// Absent, or with a value outside of this list.
     NotIn(Vec<String>),
     /// Present.
     Exists,
@@ -80,7 +80,7 @@ impl Selector {
         self.matches_labels(|key| object.label(key))
     }
 
-    /// Returns whether an object matches whose labels are looked up by `label`.
+    /// Returns whether a selector matches an object. `label` looks up the labels of the object.
     pub fn matches_labels<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements.iter().all(|requirement| requirement.operator.matches(label(&requirement.key)))
     }

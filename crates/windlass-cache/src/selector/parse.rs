@@ -32,7 +32,7 @@ struct Parser<'a> {
     rest: &'a str,
 }
 
-/// The symbols. Longer ones precede their prefixes.
+/// The symbols. A longer symbol precedes its prefixes.
 const SYMBOLS: [&str; 9] = ["==", "!=", "=", "!", "(", ")", ",", ">", "<"];
 
 impl<'a> Parser<'a> {

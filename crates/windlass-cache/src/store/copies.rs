@@ -1,4 +1,4 @@
-//! Two copies of the state: readers read one while the writer writes the other.
+//! Two copies of the state: readers read a published copy while the writer writes the hidden copy.
 //!
 //! A reader takes a shared lock on the published copy and never waits for it, because the writer locks only the hidden copy.
 //! If the writer publishes between the reader's look at which copy is published and its lock, the reader notices and tries
@@ -52,7 +52,7 @@ mod sync {
     }
 }
 
-/// A state that changes by operations that can be repeated on another copy.
+/// A state that changes by repeatable operations: the operations are repeated on the other copy.
 pub(super) trait Replica: Clone {
     type Operation;
 
@@ -76,7 +76,8 @@ impl<O> OperationLog<O> {
         self.operations.push(operation);
     }
 
-    /// Discards the operations of a write that panicked. The hidden copy will be cloned from the published one.
+    /// Discards the operations of a write that panicked. The hidden copy will be cloned from the published
+    /// copy.
     pub(super) fn discard(&mut self) {
         self.operations.clear();
         self.everything = true;
@@ -116,7 +117,8 @@ impl<S: Replica> Copies<S> {
     pub(super) fn read<R>(&self, read: impl FnOnce(&S) -> R) -> R {
         loop {
             let published = self.published.load(Ordering::Acquire);
-            // The copy may have been hidden and changed since. Its changes are not published yet.
+            // The copy may have been hidden and changed in the meantime, with changes that are not published
+            // yet.
             if let Some(state) = self.states[published].try_read()
                 && self.published.load(Ordering::Acquire) == published
             {
@@ -126,8 +128,9 @@ impl<S: Replica> Copies<S> {
         }
     }
 
-    /// Changes the hidden copy and publishes it, unless the log stays empty. `log` has the operations that the hidden copy
-    /// lacks; afterwards it has those that the other copy lacks. There must be only one writer.
+    /// Changes the hidden copy and publishes the copy, unless the log stays empty. `log` has the operations
+    /// that the hidden copy lacks; afterwards, `log` has the operations that the other copy lacks. There must
+    /// be only one writer.
     pub(super) fn write<R>(
         &self,
         log: &mut OperationLog<S::Operation>,
@@ -143,7 +146,7 @@ impl<S: Replica> Copies<S> {
             return result;
         }
         self.published.store(hidden, Ordering::Release);
-        // Usually no reader is left in the other copy. Updating it now releases old objects.
+        // Usually no reader is left in the other copy. An update of that copy now releases old objects.
         if let Some(mut state) = self.states[published].try_write() {
             log.bring_up_to_date(&mut *state, &self.states[hidden]);
         }

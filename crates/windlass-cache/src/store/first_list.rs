@@ -1,4 +1,4 @@
-//! First lists: the objects that a source shows before its first list has ended.
+//! First lists: the objects that a source shows before the end of the source's first list.
 //!
 //! A first list becomes visible as a whole, so that no reader or handler takes a part of a namespace for all of it. The first
 //! list of an empty store goes straight into the hidden copy, which is not published before the list ends. All other first
@@ -13,16 +13,16 @@ use crate::RawObject;
 #[derive(Debug, Default)]
 pub(super) struct FirstLists {
     ended: BTreeSet<SourceId>,
-    /// Sources whose first list has ended in the current write.
+    /// Sources with a first list that ends in the current write.
     ending: Vec<SourceId>,
-    /// The source whose first list goes straight into the hidden copy.
+    /// The source of the first list that goes straight into the hidden copy.
     direct: Option<SourceId>,
     staged: BTreeMap<SourceId, Vec<Staged>>,
     /// Bytes of the staged objects.
     bytes: usize,
 }
 
-/// A change that becomes visible when the first list of its source ends.
+/// A change that becomes visible at the end of the source's first list.
 #[derive(Debug)]
 pub(super) enum Staged {
     Upsert { object: RawObject, initial: bool },
@@ -43,7 +43,7 @@ impl FirstLists {
         self.hide(source);
     }
 
-    /// Ends the first list of a source and returns its staged changes.
+    /// Ends the first list of a source and returns the staged changes.
     pub(super) fn end(&mut self, source: SourceId) -> Vec<Staged> {
         if !self.ended.contains(&source) {
             self.ending.push(source);
@@ -51,7 +51,7 @@ impl FirstLists {
         self.take_staged(source).unwrap_or_default()
     }
 
-    /// Ends the first list in the hidden copy; returns whether it was this source's.
+    /// Ends the first list in the hidden copy. Returns whether the list was this source's list.
     pub(super) fn end_direct(&mut self, source: SourceId) -> bool {
         self.direct.take_if(|direct| *direct == source).is_some()
     }
@@ -64,8 +64,8 @@ impl FirstLists {
         }
     }
 
-    /// Records that the current write has panicked and the hidden copy is lost. The first list of each source that it concerns
-    /// must be repeated.
+    /// Records that the current write has panicked and the hidden copy is lost. Every source that lost a
+    /// first list must repeat the list.
     pub(super) fn roll_back(&mut self) {
         for source in std::mem::take(&mut self.ending).into_iter().chain(self.direct.take()) {
             self.hide(source);

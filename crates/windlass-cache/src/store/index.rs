@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{FieldPath, RawObject};
 
-/// Computes the values that an object has in an index: none, one or many.
+/// Computes the values of an object in an index: any number of values.
 ///
 /// The function must be deterministic: the store calls it again to find the values of an object that goes. It may read the store
 /// but must not call the informer of the index, which is locked: such a call panics. If the function panics, the object has no
@@ -26,8 +26,8 @@ impl IndexFn {
         Self(Arc::new(values))
     }
 
-    /// Creates an index of the field at a path. Numbers and booleans are indexed as they are written in JSON. A path with `[*]`
-    /// or `*` gives one value for each element.
+    /// Creates an index of the field at a path. Numbers and booleans are indexed as JSON text. A path with
+    /// `[*]` or `*` gives a value for each element.
     pub fn field(path: FieldPath) -> Self {
         Self::new(move |object| path.values(&object.json()))
     }
@@ -74,7 +74,7 @@ impl IndexFn {
 
     /// Returns the values of an object, sorted and without duplicates, or `None` if the function panics.
     pub(super) fn try_values(&self, object: &RawObject) -> Option<Vec<String>> {
-        // The writer must complete its change.
+        // The writer must complete the change.
         let mut values = catch_unwind(AssertUnwindSafe(|| (self.0)(object))).ok()?;
         values.sort_unstable();
         values.dedup();
@@ -84,7 +84,7 @@ impl IndexFn {
 
 /// The values that an object has in an index: a single `String`, or an iterator or a collection of `String`s.
 ///
-/// The compiler infers `Count`, which tells the two cases apart.
+/// The compiler infers `Count`, which distinguishes the two cases.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a value of an index",
     note = "an index function returns a `String`, an `Option<String>`, or an iterator or a collection of `String`s"

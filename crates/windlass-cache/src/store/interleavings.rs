@@ -51,7 +51,7 @@ fn read(copies: &Copies<Pair>) -> u8 {
     })
 }
 
-/// Starts a thread that reads twice; returns its first reading.
+/// Starts a thread that reads twice; returns the first reading.
 fn reader(copies: &Arc<Copies<Pair>>) -> thread::JoinHandle<u8> {
     let copies = copies.clone();
     thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! How objects are stored, and how much memory they take.
+//! The storage of objects, and the memory of a store.
 
 use std::sync::{
     Arc, Weak,
@@ -15,22 +15,23 @@ pub enum Tier {
     /// As JSON that a read decodes. The text that objects of the kind have in common is stored once. The default.
     #[default]
     Raw,
-    /// As [`Self::Raw`], but objects that share no text are compressed with a dictionary that is trained on the kind. They
-    /// take about a fifth of the memory; each read takes some microseconds more.
+    /// Like [`Self::Raw`], but objects without shared text are compressed with a dictionary that is trained
+    /// on the kind. Compressed objects take about a fifth of the memory; each read takes some microseconds
+    /// more.
     Compressed,
 }
 
-/// The memory that one store takes, in bytes.
+/// The memory of a store, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryUse {
-    /// The objects, without the text that they share.
+    /// The objects, without the shared text.
     pub objects: usize,
     /// Tables and indexes.
     pub index: usize,
     /// The text that objects of the kind share.
     pub shared: usize,
-    /// The compression dictionaries and their contexts.
+    /// The compression dictionaries and the compression contexts.
     pub dictionaries: usize,
     /// The remembered decoded objects. An estimate.
     pub decoded: usize,

@@ -1,4 +1,4 @@
-//! The store: the objects of one kind, and the indexes over them.
+//! The store: the objects of a kind, and the indexes over these objects.
 
 mod copies;
 mod first_list;
@@ -32,10 +32,10 @@ use self::{
 };
 use crate::{Decoder, ObjectKey, RawObject, Selector, memo::Memos};
 
-/// Reads the objects of one kind. Cheap to clone.
+/// Reads the objects of a kind. Cheap to clone.
 ///
-/// Each read sees one consistent state and never waits for the writer. The order of the objects is stable: two runs that see
-/// the same events return the same order.
+/// Each read sees a consistent state and never waits for the writer. The order of the objects is stable: two
+/// runs with the same events return the same order.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<StoreInner>,
@@ -62,14 +62,14 @@ impl StoreInner {
         })
     }
 
-    /// Passes all objects, with their slots, to `read`.
+    /// Passes all objects, with slots, to `read`.
     pub(crate) fn each_slot(&self, read: impl FnOnce(&mut dyn Iterator<Item = (Slot, &RawObject)>)) {
         self.copies.read(|state| read(&mut state.occupied()));
     }
 }
 
 impl Store {
-    /// Creates an empty store and its only writer.
+    /// Creates an empty store and the store's only writer.
     pub fn new(options: StoreOptions) -> (Self, Writer) {
         let hasher = Hasher::default();
         let inner = Arc::new(StoreInner {
@@ -80,7 +80,7 @@ impl Store {
         (Self { inner: inner.clone(), guard: None }, Writer::new(inner, options))
     }
 
-    /// Returns the same store. It and its clones keep `guard` alive.
+    /// Returns the same store. The returned store and its clones keep `guard` alive.
     pub fn with_guard(&self, guard: Arc<dyn Any + Send + Sync>) -> Self {
         Self { inner: self.inner.clone(), guard: Some(guard) }
     }
@@ -168,8 +168,8 @@ impl Store {
         self.inner.accounting.read(2 * index, self.inner.memos.bytes())
     }
 
-    /// Returns a decoder that remembers what it decoded, within
-    /// [`StoreOptions::memo_bytes`](crate::StoreOptions::memo_bytes). Decoders of one type share their memory.
+    /// Returns a decoder that remembers decoded objects, within
+    /// [`StoreOptions::memo_bytes`](crate::StoreOptions::memo_bytes). Decoders of a type share this memory.
     pub fn decoder<K: Send + Sync + 'static>(&self) -> Decoder<K> {
         Decoder::new(self.inner.clone(), self.inner.memos.of::<K>())
     }

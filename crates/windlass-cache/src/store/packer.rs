@@ -1,4 +1,4 @@
-//! Compresses objects with a dictionary that is trained on the first ones.
+//! Compresses objects with a dictionary that is trained on the first objects.
 
 use std::{io, sync::Arc};
 
@@ -6,7 +6,7 @@ use memchr::memmem;
 
 use crate::{Dictionary, RawObject};
 
-/// Compresses objects once it has seen enough samples to train a dictionary.
+/// Compresses objects after enough samples to train a dictionary.
 #[derive(Debug)]
 pub(super) struct Packer {
     samples: Vec<RawObject>,
@@ -17,7 +17,7 @@ pub(super) struct Packer {
     stored: usize,
     /// The bytes of the same objects before compression.
     original: usize,
-    /// The compression ratio right after training, in percent. Zero until it is known.
+    /// The compression ratio right after training, in percent. Zero before the training.
     first_ratio: usize,
 }
 
@@ -31,7 +31,7 @@ enum State {
 
 /// The number of samples to train from.
 const SAMPLES: usize = 512;
-/// Fewer samples are enough when they have this many bytes.
+/// Fewer samples are enough if the samples have this many bytes.
 const SAMPLE_BYTES: usize = 2 << 20;
 const DICTIONARY: usize = 64 << 10;
 /// The ratio is checked each time this many bytes have been compressed.

@@ -2,13 +2,13 @@
 
 use roaring::RoaringBitmap;
 
-/// The number of an object in the store. It is reused after the object is removed.
+/// The number of an object in the store. A slot is reused after the object is removed.
 pub(crate) type Slot = u32;
 
 /// Up to this many slots, a sorted vector is smaller than a bitmap.
 const FEW: usize = 64;
 
-/// A set of slots, represented according to its size.
+/// A set of slots, in a representation for the size.
 #[derive(Clone, Debug)]
 pub(super) enum Postings {
     One(Slot),
@@ -39,7 +39,8 @@ impl Postings {
         }
     }
 
-    /// Inserts a slot that is probably greater than all others. The set stays a vector until [`Self::settle`].
+    /// Inserts a slot that is probably greater than all slots of the set. The set stays a vector until
+    /// [`Self::settle`].
     pub(super) fn append(&mut self, slot: Slot) {
         match self {
             Self::Few(slots) if slots.last().is_some_and(|&last| last < slot) => slots.push(slot),
@@ -47,7 +48,7 @@ impl Postings {
         }
     }
 
-    /// Converts the set to the representation for its size.
+    /// Converts the set to the representation for the size.
     pub(super) fn settle(&mut self) {
         let Self::Few(slots) = self else { return };
         if slots.len() <= FEW {

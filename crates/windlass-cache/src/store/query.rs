@@ -42,17 +42,17 @@ impl<'a> Query<'a> {
         Self { index: Some((index, value)), ..self }
     }
 
-    /// Returns the named index of the query and the value that objects must have in it, if there is one.
+    /// Returns the named index of the query, and the value that matching objects have in the index.
     pub fn named_index(&self) -> Option<(&'a str, &'a str)> {
         self.index
     }
 
-    /// Returns the namespace that objects must be in, if there is one.
+    /// Returns the namespace of matching objects; `None` for all namespaces.
     pub fn in_namespace(&self) -> Option<&'a str> {
         self.namespace
     }
 
-    /// Returns the uid of the owner that objects must have, if there is one.
+    /// Returns the uid of the owner of matching objects; `None` for all owners.
     pub fn owner_uid(&self) -> Option<&'a str> {
         self.owner
     }
@@ -76,7 +76,7 @@ impl<'a> Query<'a> {
         Ok(slots.filter_map(|slot| state.at(slot)).filter(wanted).cloned().collect())
     }
 
-    /// Returns sets of slots, each of which contains every match, or `None` if some part matches no object.
+    /// Returns sets of slots, each with every match, or `None` if some part matches no object.
     fn plan<'s>(&self, state: &'s State) -> Result<Option<Vec<Choice<'s>>>, UnknownIndex> {
         let mut plan = Vec::new();
         if let Some((index, value)) = self.index {
@@ -114,7 +114,7 @@ impl<'a> Query<'a> {
 
 /// A union of sets of slots.
 struct Choice<'s> {
-    /// Belongs to a named index, whose values cannot be checked on the object.
+    /// True for a named index: the values of a named index cannot be checked on the object.
     named: bool,
     union: Vec<&'s Postings>,
 }

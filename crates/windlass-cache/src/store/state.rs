@@ -1,4 +1,4 @@
-//! One copy of the store's state.
+//! A copy of the store's state.
 
 use std::{
     hash::{BuildHasher, BuildHasherDefault},
@@ -24,7 +24,7 @@ pub(super) struct State {
     loading: bool,
     slots: Vec<Option<RawObject>>,
     names: HashTable<Name>,
-    /// By the hash of a term. A collision adds slots that the query rejects when it checks the object.
+    /// By the hash of a term. A collision adds slots, and the query then rejects the objects of these slots.
     terms: HashMap<u64, Postings, BuildHasherDefault<Identity>>,
     indexes: Vec<NamedIndex>,
 }
@@ -152,7 +152,7 @@ impl State {
         self.find(name_hash(&self.hasher, namespace, name), namespace, name)
     }
 
-    /// Returns the objects with their slots.
+    /// Returns the objects with slots.
     pub(super) fn occupied(&self) -> impl Iterator<Item = (Slot, &RawObject)> {
         (0..).zip(&self.slots).filter_map(|(slot, object)| Some((slot, object.as_ref()?)))
     }

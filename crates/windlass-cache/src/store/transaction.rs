@@ -1,4 +1,4 @@
-//! The changes of one write.
+//! The changes of a write.
 
 use super::{
     IndexFn, ObjectRef, SourceId,
@@ -34,17 +34,19 @@ impl<'a> Transaction<'a> {
         Self { state, log, writer, accounting, deltas: Vec::new(), loaded: None }
     }
 
-    /// Takes the changes so far, in order. The objects of [`Self::take_loaded`] are not among them.
+    /// Takes the changes so far, in order. The objects of [`Self::take_loaded`] are not included.
     pub fn take_deltas(&mut self) -> Vec<Delta> {
         std::mem::take(&mut self.deltas)
     }
 
-    /// Takes the objects of the first list of an empty store, if it has just ended. They precede all deltas.
+    /// Takes the objects of the first list of an empty store, after the end of the list. These objects
+    /// precede all deltas.
     pub fn take_loaded(&mut self) -> Option<Vec<RawObject>> {
         self.loaded.take()
     }
 
-    /// Begins a list of a source. [`Self::sweep`] ends it and removes the objects of the source that it has not shown.
+    /// Begins a list of a source. [`Self::sweep`] ends the list and removes the objects of the source that
+    /// the list has not shown.
     pub fn begin_list(&mut self, source: SourceId) {
         self.stage_blocking(source);
         self.writer.first_lists.begin(source, self.state.slots() == 0);
@@ -72,7 +74,7 @@ impl<'a> Transaction<'a> {
         self.writer.unlogged = false;
     }
 
-    /// Returns whether the changes of a source are staged until its first list ends.
+    /// Returns whether the changes of a source are staged until the end of the source's first list.
     #[inline]
     fn is_staged(&mut self, source: SourceId) -> bool {
         if self.writer.first_lists.is_idle() {
@@ -137,7 +139,7 @@ impl<'a> Transaction<'a> {
     /// other content at the same resource version.
     ///
     /// # Errors
-    /// The error of `make`. The object is then left as it was.
+    /// The error of `make`. The stored object is unchanged.
     pub fn upsert(
         &mut self,
         seen: ObjectRef<'_>,
@@ -191,7 +193,7 @@ impl<'a> Transaction<'a> {
         Ok(())
     }
 
-    /// Adds a delta, unless nothing has been published yet.
+    /// Adds a delta, unless the store has not published anything yet.
     fn push_delta(&mut self, delta: impl FnOnce() -> Delta) {
         if !self.writer.first_lists.is_direct() {
             self.deltas.push(delta());
@@ -210,7 +212,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Marks an object as shown by the current list although it could not be read, so that [`Self::sweep`] keeps it.
+    /// Marks an unreadable object as shown by the current list: [`Self::sweep`] keeps the object.
     pub fn keep(&mut self, source: SourceId, namespace: Option<&str>, name: &str) {
         if let Some(slot) = self.find(namespace, name) {
             self.writer.marks[slot as usize] = self.writer.mark(source);
@@ -223,7 +225,7 @@ impl<'a> Transaction<'a> {
         self.writer.marks.iter_mut().filter(|seen| seen.source == source).for_each(|seen| *seen = mark);
     }
 
-    /// Removes an object. `last` is its final state, if known.
+    /// Removes an object. `last` is the final state, if known.
     pub fn remove(&mut self, source: SourceId, namespace: Option<&str>, name: &str, last: Option<RawObject>) {
         if self.is_staged(source) {
             let namespace = namespace.unwrap_or_default().into();
@@ -274,7 +276,8 @@ impl<'a> Transaction<'a> {
         self.values(slot, Some(old), Some(new));
     }
 
-    /// Adds an object to the postings of its namespace, labels and owners, or removes it from them.
+    /// Adds an object to the postings of the object's namespace, labels and owners, or removes the object
+    /// from these postings.
     fn terms(&mut self, slot: Slot, object: &RawObject, add: bool) {
         for term in Term::of(object) {
             let term = term_hash(self.state.hasher(), term);
@@ -282,7 +285,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Moves an object from its old values to its new ones in each named index.
+    /// Moves an object from the old values to the new values in each named index.
     fn values(&mut self, slot: Slot, old: Option<&RawObject>, new: Option<&RawObject>) {
         for index in 0..self.writer.functions.len() {
             self.values_of(index, slot, old, new);

@@ -29,7 +29,7 @@ impl Default for StoreOptions {
     }
 }
 
-/// The number of a watch that feeds a store. A cache of several namespaces has one watch for each.
+/// The number of a watch that feeds a store. A cache of several namespaces has a watch for each namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId(pub u16);
 
@@ -56,7 +56,7 @@ impl<'a> ObjectRef<'a> {
         }
     }
 
-    /// Returns a reference to an object that has not been copied yet, or `None` if it has no name.
+    /// Returns a reference to an object that has not been copied yet, or `None` without a name.
     pub(crate) fn of_scanned(source: SourceId, object: &Scanned<'a>) -> Option<Self> {
         Some(Self {
             source,
@@ -93,13 +93,13 @@ pub(super) struct WriterState {
     /// Bytes of the objects.
     pub(super) bytes: usize,
     pub(super) first_lists: FirstLists,
-    /// Operations are not logged, because the other copy will be cloned from this one.
+    /// True if operations are not logged, because the other copy will be cloned from this copy.
     pub(super) unlogged: bool,
-    /// Index functions that have panicked, with the first object: at most one entry for each index.
+    /// Index functions that have panicked, with the first object: at most an entry for each index.
     pub(super) index_panics: Vec<(String, ObjectKey)>,
 }
 
-/// One list of one source.
+/// A list of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) source: SourceId,
@@ -127,7 +127,7 @@ impl Writer {
         writer
     }
 
-    /// Returns the indexes whose function has panicked since the last call, each with the first object for which it did.
+    /// Returns the indexes with a panic since the last call, each with the object of the first panic.
     pub fn take_index_panics(&mut self) -> Vec<(String, ObjectKey)> {
         std::mem::take(&mut self.state.index_panics)
     }
@@ -143,10 +143,10 @@ impl Writer {
         self.write(|transaction| transaction.add_index(name, function))
     }
 
-    /// Changes the store. Readers see all changes at once when `change` has returned. They see the first list of a source
-    /// when it ends with [`Transaction::sweep`].
+    /// Changes the store. Readers see all changes at once after the return of `change`. The first list of a
+    /// source becomes visible at the end of the list, with [`Transaction::sweep`].
     ///
-    /// If `change` panics, readers see none of its changes, and the next write starts from the state that readers see. The
+    /// If `change` panics, readers see no change, and the next write starts from the published state. The
     /// source must then begin a new list.
     pub fn write<R>(&mut self, change: impl FnOnce(&mut Transaction<'_>) -> R) -> R {
         let torn = std::mem::replace(&mut self.torn, true);

@@ -52,7 +52,7 @@ enum Port {
     Named { name: String },
 }
 
-/// A type whose error message contains the value.
+/// A type with an error message that contains the value.
 fn schedule<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
     let text = String::deserialize(deserializer)?;
     Err(D::Error::custom(format!("invalid value: `{text}`, expected {text}")))

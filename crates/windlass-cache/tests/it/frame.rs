@@ -23,7 +23,7 @@ fn sizes(body: &str) -> impl Iterator<Item = usize> {
     (1..body.len()).step_by(if cfg!(miri) { 61 } else { 1 })
 }
 
-/// Describes the events of a watch whose body arrives in pieces of a size.
+/// Describes the events of a watch from a body in pieces of a size.
 fn watch(body: &str, size: usize) -> Vec<String> {
     let (mut framer, mut scanner) = (WatchFramer::new(LIMIT), scanner());
     let mut told = Vec::new();
@@ -44,7 +44,7 @@ fn watch(body: &str, size: usize) -> Vec<String> {
     told
 }
 
-/// Describes the items of a list whose body arrives in pieces of a size.
+/// Describes the items of a list from a body in pieces of a size.
 fn list(body: &str, size: usize) -> (Vec<String>, Option<ListMeta>) {
     let (mut framer, mut scanner) = (ListFramer::new(LIMIT), scanner());
     let mut told = Vec::new();

@@ -1,4 +1,4 @@
-//! The informer core and its subscriptions.
+//! The informer core and subscriptions.
 
 use std::{sync::Arc, time::Instant};
 
@@ -10,7 +10,7 @@ use windlass_cache::{
 
 const SOURCE: SourceId = SourceId(0);
 
-/// Records the changes that it gets.
+/// Records the received changes.
 #[derive(Clone, Default)]
 struct Diary(Arc<Mutex<Vec<String>>>);
 
@@ -256,7 +256,7 @@ async fn overlapping_short_lived_objects_are_compacted_in_the_backlog() {
         delete(&informer, &format!("brief-{}", number - 1), 30_000 + number);
     }
     assert!(registration.backlog() < 2100, "{}", registration.backlog());
-    // The remaining changes are delivered in order, and later ones are merged into them.
+    // The remaining changes are delivered in order, and later changes are merged into the remaining changes.
     put(&informer, "brief-4999", 50_000);
     put(&informer, "last", 50_001);
     let diary = Diary::default();
@@ -264,7 +264,7 @@ async fn overlapping_short_lived_objects_are_compacted_in_the_backlog() {
     assert_eq!(diary.take()[1024..], ["kept-7:8-24999", "+brief-4999!", "+last!"]);
 }
 
-/// Feeds an object from one of several watches.
+/// Feeds an object from a watch among several.
 fn put_from(informer: &InformerCore, source: u16, name: &str, version: u64) {
     let mut scanner = Scanner::new(&ScanOptions::default());
     let json = json(name, version);
@@ -424,7 +424,7 @@ async fn an_index_function_that_panics_gives_no_value_and_is_reported() {
     assert_eq!(names(&informer), ["good"]);
 }
 
-/// Feeds a list of objects of one kind through a reflector.
+/// Feeds a list of objects of a kind through a reflector.
 fn list_of_kind(informer: &InformerCore, source: u16, items: &[String]) {
     let now = Instant::now();
     let config = ReflectorConfig { watch_list: false, ..ReflectorConfig::new("things") };

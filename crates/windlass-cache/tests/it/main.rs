@@ -1,4 +1,4 @@
-//! Tests of the cache through its public API.
+//! Tests of the cache through the public API.
 
 mod decode;
 mod frame;

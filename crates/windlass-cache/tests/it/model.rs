@@ -75,7 +75,7 @@ fn thing() -> impl Strategy<Value = Thing> {
     let name = select(vec!["a", "b", "c", "d"]);
     let color = select(vec!["red", "blue"]);
     (namespace, name, 0..2_u8, 0..9_u8, color).prop_map(|(namespace, name, uid, version, color)| {
-        // The server may serve one version with several colors.
+        // The server may serve a version with several colors.
         let number = usize::from(uid) + usize::from(version);
         let (label, owner) = (["l1", "l2"][number % 2], ["o1", "o2"][number / 2 % 2]);
         Thing { namespace, name, uid, version, label, owner, color }
@@ -109,7 +109,7 @@ struct Bench {
     store: Store,
     writer: Writer,
     model: BTreeMap<Key, Thing>,
-    /// The part of the model that readers see: a first list is invisible before it ends.
+    /// The part of the model that readers see: a first list is invisible until the end.
     shown: BTreeMap<Key, Thing>,
     /// How far the first list of each source is.
     first: [First; 2],

@@ -92,7 +92,7 @@ fn the_order_of_the_top_level_members_is_no_change() {
     assert_eq!(put(&mut writer, &changed), ["updated a@1 a@1"]);
 }
 
-/// Objects that resemble each other are stored as differences from one of them.
+/// Similar objects are stored as differences from a base.
 #[test]
 fn content_is_compared_across_bases() {
     let (store, mut writer) = Store::new(StoreOptions::default());

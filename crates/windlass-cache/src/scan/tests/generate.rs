@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use proptest::{prelude::*, sample::select};
 
-/// A value, before it is serialized.
+/// A value before the serialization.
 #[derive(Clone, Debug)]
 pub(super) enum Json {
     Literal(&'static str),

@@ -45,7 +45,7 @@ fn compare(json: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Finds the end of a container one byte at a time.
+/// Finds the end of a container byte by byte.
 fn naive_end(bytes: &[u8]) -> Option<usize> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (at, &byte) in bytes.iter().enumerate() {

@@ -47,7 +47,7 @@ impl Seen {
         }
     }
 
-    /// Reads them from a value; `None` if it is not an object of Kubernetes.
+    /// Reads the fields of a value; `None` if the value is not an object of Kubernetes.
     pub(super) fn read(value: &Value) -> Option<Self> {
         let empty = Map::new();
         let metadata = match value.as_object()?.get("metadata") {

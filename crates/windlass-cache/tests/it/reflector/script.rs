@@ -1,4 +1,4 @@
-//! Plays the server line by line and records what the reflector does.
+//! Plays the server line by line and records the steps of the reflector.
 
 use std::{
     fmt::Write,
@@ -89,7 +89,7 @@ impl Scene {
         self.reflector.on_bytes(self.now, Bytes::from(text), &mut self.log);
     }
 
-    /// Advances the time, and polls the reflector whenever it asked for it.
+    /// Advances the time, and polls the reflector at every requested time.
     fn wait(&mut self, time: Duration) {
         let end = self.now + time;
         while let Some(until) = self.settle().filter(|until| *until <= end) {
@@ -98,7 +98,7 @@ impl Scene {
         self.now = end;
     }
 
-    /// Polls the reflector until it waits; returns when it wants to be polled again.
+    /// Polls the reflector until the reflector waits; returns the time of the next poll.
     fn settle(&mut self) -> Option<Instant> {
         loop {
             match self.reflector.poll(self.now, &mut self.log) {

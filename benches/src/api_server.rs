@@ -13,7 +13,7 @@ use windlass_apiserver::{Identity, Server};
 pub(crate) enum Scenario {
     /// Time from the start of a process to `/readyz` over TLS
     Ready,
-    /// Time from the creation of an in-process server to its first response
+    /// Time from the creation of an in-process server to the first response
     InProcess,
     /// Memory of an idle server
     AtRest,
@@ -63,7 +63,7 @@ async fn ask(client: &Client) {
     assert_eq!(answer, "ok");
 }
 
-/// Measures the second server of a process, because the first one initialises shared state.
+/// Measures the second server of a process, because the first server initialises shared state.
 async fn in_process() -> Cell {
     ask(&Client::new(server().service(Identity::admin()), "default")).await;
     let (before, began) = (process::anonymous(), Instant::now());

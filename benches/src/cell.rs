@@ -1,4 +1,4 @@
-//! The results of a run: one line of JSON on standard output. The peers print the same format.
+//! The results of a run: a line of JSON on standard output. The peers print the same format.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ impl Cell {
         self
     }
 
-    /// Prints the line. Adds the peak memory of the process if the run has not set it.
+    /// Prints the line. Adds the peak memory of the process if the run has not set the peak.
     pub(crate) fn print(mut self) {
         self.0.entry("peak").or_insert_with(|| crate::process::peak() as f64);
         println!("{}", serde_json::to_string(&self.0).expect("numbers are JSON"));

@@ -1,4 +1,4 @@
-//! Generated objects that resemble those of a large cluster; none comes from a real one.
+//! Generated objects that resemble the objects of a large cluster. No object comes from a real cluster.
 
 mod chart;
 mod cluster;
@@ -22,9 +22,9 @@ use crate::random::Random;
 /// The kind of the objects.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Kind {
-    /// Custom resources of 1.3 KB, 38 % of which are managedFields, without owners.
+    /// Custom resources of 1.3 KB, with 38 % managedFields, without owners.
     Databases,
-    /// Pods of 8.5 KB, 43 % of which are managedFields.
+    /// Pods of 8.5 KB, with 43 % managedFields.
     Pods,
 }
 
@@ -77,7 +77,7 @@ impl FromStr for Source {
 /// Objects, and later states of the same objects.
 pub(crate) struct Corpus {
     pub(crate) objects: Objects,
-    /// At most one change of each object.
+    /// At most a single change of each object.
     pub(crate) changes: Objects,
     /// The diversity of generated pods.
     pub(crate) diversity: Option<Diversity>,
@@ -93,7 +93,7 @@ pub(crate) struct Objects {
 const FIRST_REVISION: u64 = 100_000_000;
 
 impl Corpus {
-    /// Returns the objects of a source, and `changes` of them. A file has as many as it has.
+    /// Returns the objects of a source, and `changes` of the objects. A file yields all objects of the file.
     pub(crate) fn new(source: &Source, kind: Kind, count: usize, changes: usize, seed: u64) -> Self {
         match (source, kind) {
             (Source::File(file), _) => Self::read(file),
@@ -158,7 +158,8 @@ impl Corpus {
         Self { objects, changes, diversity: None }
     }
 
-    /// Returns the resource version of the list, which is later than every generated object and earlier than every change.
+    /// Returns the resource version of the list, later than every generated object and earlier than every
+    /// change.
     pub(crate) fn revision() -> u64 {
         2 * FIRST_REVISION - 1
     }

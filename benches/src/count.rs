@@ -6,14 +6,14 @@ use windlass_cache::{ObjectRef, RawObject, ScanOptions, Scanner, SourceId, Store
 use windlass_workqueue::AddOptions;
 use windlass_workqueue::core::{Config, Queue, Timestamp};
 
-/// What is counted.
+/// The counted path.
 #[derive(Clone, Copy, clap::ValueEnum)]
 pub(crate) enum Path {
-    /// One pod, from bytes to an object
+    /// A pod, from bytes to an object
     ScanPod,
-    /// One custom resource, from an object into the store
+    /// A custom resource, from an object into the store
     StoreInsert,
-    /// One key, added, handed out and finished
+    /// A key, added, handed out and finished
     QueueAddGetDone,
 }
 

@@ -1,4 +1,4 @@
-//! A manager of twenty controllers that has nothing to do.
+//! An idle manager of twenty controllers.
 
 use crate::cell::Cell;
 use crate::process;
@@ -10,7 +10,7 @@ use windlass_runtime::client::ConfigSource;
 use windlass_runtime::leader_election::LeaderElection;
 use windlass_runtime::{Action, Context, Controller, Error, Manager};
 
-/// The kinds, one for each controller.
+/// The kinds, with a kind for each controller.
 const KINDS: [(&str, &str, &str); 20] = [
     ("", "v1", "ConfigMap"),
     ("", "v1", "Endpoints"),
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     processes: Vec<u32>,
 }
 
-/// `idle` is the part of a core that a leader takes which renews its Lease every 2 s.
+/// `idle` is the part of a core that an idle leader takes. The leader renews the Lease every 2 s.
 pub(crate) fn run(args: &Args) -> Cell {
     let source = ConfigSource { kubeconfig: Some(args.kubeconfig.clone()), ..ConfigSource::default() };
     crate::runtime().block_on(async {

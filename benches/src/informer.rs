@@ -1,4 +1,4 @@
-//! An informer that is fed by the byte server: time to sync, memory, and the rate at which changes reach a queue.
+//! An informer, fed by the byte server: time to sync, memory, and the rate at which changes reach a queue.
 
 use crate::cell::Cell;
 use crate::corpus::Kind;
@@ -38,7 +38,8 @@ pub(crate) struct Args {
     /// Uses LIST and WATCH instead of a streaming list.
     #[arg(long)]
     list: bool,
-    /// Measures the memory during a relist, until the changes that the server sends after it have arrived.
+    /// Measures the memory during a relist, until the arrival of the changes that the server sends after the
+    /// relist.
     #[arg(long)]
     relist: bool,
     /// Measures reads from the cache.
@@ -150,7 +151,7 @@ async fn work_off(queue: &WorkQueue<ObjectKey>, count: usize) {
     worker.await.expect("a worker does not panic");
 }
 
-/// Measures the peak memory during a relist, and the resident memory before it.
+/// Measures the peak memory during a relist, and the resident memory before the relist.
 async fn relist(args: &Args, queue: &WorkQueue<ObjectKey>, cell: Cell) -> Cell {
     tokio::time::sleep(SETTLED).await;
     let steady = process::resident();

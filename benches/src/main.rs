@@ -38,14 +38,14 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Run {
-    /// Serves prepared bytes until it is killed
+    /// Serves prepared bytes until killed
     Serve(server::Args),
     /// Measures the embedded API server
     ApiServer {
         #[arg(long, value_enum)]
         of: api_server::Scenario,
     },
-    /// Repeats one path, for callgrind
+    /// Repeats a path, for callgrind
     Count {
         #[arg(long, value_enum)]
         path: count::Path,
@@ -58,7 +58,7 @@ enum Run {
     Scan(scan::Args),
     /// Measures an informer that is fed by the byte server
     Informer(informer::Args),
-    /// Runs a manager of twenty controllers that has nothing to do
+    /// Runs an idle manager of twenty controllers
     Idle(idle::Args),
     /// Runs an operator on an API server
     Reconcile(reconcile::Args),
@@ -76,7 +76,7 @@ enum Run {
     },
 }
 
-/// Creates a runtime with one thread for each core, like the runtimes of the peers.
+/// Creates a runtime with a thread for each core, like the runtimes of the peers.
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("tokio starts")
 }
@@ -84,7 +84,7 @@ fn runtime() -> tokio::runtime::Runtime {
 fn main() {
     // An error means that a provider is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    // What a manager could not do explains a benchmark that does not end.
+    // The manager's log explains a benchmark that does not end.
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)

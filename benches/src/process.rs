@@ -29,12 +29,12 @@ pub(crate) fn reset_peak() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
-/// Returns the processor time of all threads so far, in seconds.
+/// Returns the processor time of all threads since the start, in seconds.
 pub(crate) fn processor() -> f64 {
     seconds(clock_gettime(ClockId::ProcessCPUTime))
 }
 
-/// Returns the processor time of this thread so far, in seconds.
+/// Returns the processor time of this thread since the start, in seconds.
 pub(crate) fn processor_of_thread() -> f64 {
     seconds(clock_gettime(ClockId::ThreadCPUTime))
 }

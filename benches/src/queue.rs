@@ -1,4 +1,4 @@
-//! The work queue: one task adds keys, eight workers take and finish them with `get` and `done`.
+//! The work queue: a task adds keys, and eight workers take and finish the keys with `get` and `done`.
 
 use crate::cell::Cell;
 use crate::process;
@@ -9,7 +9,7 @@ use windlass_workqueue::WorkQueue;
 const WORKERS: usize = 8;
 const HOT_KEYS: usize = 1000;
 
-/// What is added.
+/// The added keys.
 #[derive(Clone, Copy, clap::ValueEnum)]
 pub(crate) enum Load {
     /// Every key once.

@@ -1,4 +1,5 @@
-//! The random generator of the corpus. It has its own code, so that an update of a dependency cannot change the corpus.
+//! The random generator of the corpus. The code is part of the benchmarks, because an update of a dependency
+//! must not change the corpus.
 
 /// A SplitMix64 generator.
 pub(crate) struct Random(u64);

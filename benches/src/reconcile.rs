@@ -1,4 +1,5 @@
-//! An operator at work: ConfigMaps that each own one Secret, on an API server in a process of its own. The peers have the same operator.
+//! An operator at work: ConfigMaps that each own a Secret, on an API server in a separate process. The peers
+//! have the same operator.
 
 use crate::cell::Cell;
 use crate::process;
@@ -38,7 +39,7 @@ pub(crate) struct Args {
     prepare: bool,
 }
 
-/// What the reconciles have done.
+/// The progress of the reconciles.
 struct Progress {
     began: Instant,
     first: OnceLock<Instant>,
@@ -56,8 +57,9 @@ impl Progress {
     }
 }
 
-/// `first` is the time from the start of the process to the first reconcile; `seconds` and `rate` are the time until each ConfigMap has its
-/// Secret, and the children per second. `round_rate` is reconciles that read two objects from the caches and find nothing to do.
+/// `first` is the time from the start of the process to the first reconcile; `seconds` and `rate` are the
+/// time until each ConfigMap has a Secret, and the children per second. `round_rate` is reconciles that read
+/// two objects from the caches and write no object.
 pub(crate) fn run(args: &Args) -> Cell {
     let began = Instant::now();
     crate::runtime().block_on(async {
@@ -144,7 +146,7 @@ async fn operate(client: Client, objects: u64, began: Instant) -> Cell {
         .with("round_processor_each", round_processor / rounds)
 }
 
-/// Creates the Secret of a ConfigMap, unless it is there.
+/// Creates the Secret of a ConfigMap, unless the Secret exists.
 async fn reconcile(key: ObjectKey, cx: Context<ConfigMap>, progress: Arc<Progress>) -> Result<Action> {
     progress.first.get_or_init(Instant::now);
     if let Some(parent) = cx.get(&key)?

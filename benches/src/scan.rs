@@ -6,7 +6,7 @@ use crate::process;
 use std::hint::black_box;
 use windlass_cache::{RawObject, ScanOptions, Scanner};
 
-/// The number of passes. The best one counts, because others were disturbed by other processes.
+/// The number of passes. The best pass counts, because other processes disturb the other passes.
 const PASSES: usize = 5;
 
 #[derive(clap::Args)]

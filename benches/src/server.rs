@@ -1,5 +1,5 @@
-//! A server that sends prepared bytes: lists, pages, initial events and changes of one kind. It does as little work as
-//! possible, so that the client is measured.
+//! A server that sends prepared bytes: lists, pages, initial events and changes of a kind. The server does as
+//! little work as possible: the benchmarks measure the client.
 
 use crate::corpus::{Corpus, Kind, Objects, Source};
 use bytes::{Bytes, BytesMut};
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     kind: Kind,
     #[arg(long)]
     objects: usize,
-    /// Number of changes sent on the first watch that does not expire, one for each object in turn.
+    /// Number of changes sent on the first watch that does not expire, in turn for each object.
     #[arg(long, default_value_t = 0)]
     events: usize,
     /// Ends the first watch with 410 Gone after this number of seconds.
@@ -56,7 +56,7 @@ struct ByteServer {
     watches: AtomicUsize,
 }
 
-/// Runs the server until it is killed. Prints its address when it is ready.
+/// Runs the server until killed. Prints the address when the server is ready.
 pub(crate) fn run(args: &Args) {
     let server = Arc::new(ByteServer::new(args));
     eprintln!("{} objects, {} bytes", server.objects.len(), server.objects.bytes());

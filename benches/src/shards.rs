@@ -1,5 +1,6 @@
-//! Reconciles per second of one, two and four replicas that split the keys of a controller. A reconcile reads its object from the cache and
-//! waits for something external; each replica has a few workers, so that it is they who limit it, not the processor.
+//! Reconciles per second of one, two and four replicas that split the keys of a controller. A reconcile reads
+//! the object from the cache and waits for an external system; each replica has few workers, so that the
+//! workers limit the replica, not the processor.
 
 use crate::cell::Cell;
 use crate::process;
@@ -21,7 +22,7 @@ const EXTERNAL: Duration = Duration::from_millis(10);
 /// The concurrency of each replica.
 const WORKERS: usize = 16;
 const MEASURED: Duration = Duration::from_secs(5);
-/// Replicas that join find each other within the time in which a Lease is renewed.
+/// New replicas find each other within the renewal interval of a Lease.
 const TIMING: Timing = Timing {
     lease_duration: Duration::from_secs(15),
     renew_deadline: Duration::from_secs(10),
@@ -36,8 +37,8 @@ struct Replica {
     manager: windlass_runtime::Metrics,
 }
 
-/// Measures with `objects` objects. `rate1`, `rate2` and `rate4` are reconciles per second in all; `scale2` and `scale4` are what they
-/// come to for each replica, relative to one that is alone.
+/// Measures with `objects` objects. `rate1`, `rate2` and `rate4` are the total reconciles per second;
+/// `scale2` and `scale4` are the rates per replica, relative to a single replica.
 pub(crate) fn run(objects: usize) -> Cell {
     crate::runtime().block_on(async {
         let server = server();
@@ -112,7 +113,7 @@ impl Replica {
         Self { stop, task, reconciles, manager: metrics }
     }
 
-    /// Returns whether this replica shares the keys with all others and reconciles its own.
+    /// Returns whether this replica shares the keys with all other replicas and reconciles its own keys.
     fn works_beside(&self, members: usize) -> bool {
         let text = self.manager.render();
         let value = |name: &str| {

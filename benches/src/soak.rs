@@ -1,8 +1,8 @@
 //! Ten million changes from the bytes of a watch to a worker: the memory stays where it is.
 //!
-//! Objects change, vanish and come back under new resourceVersions; now and then the watch expires and everything is
-//! listed again; keys fail and wait, and keys come that never come again. No clock is read: each change takes a
-//! microsecond, so that every run does the same.
+//! Objects change, vanish and come back under new resourceVersions; at times the watch expires and everything
+//! is listed again; keys fail and wait, and some keys come only once. No clock is read: each change takes a
+//! microsecond, and every run does the same.
 
 use crate::cell::Cell;
 use crate::corpus::{Kind, Objects};
@@ -32,7 +32,7 @@ const FLAT: f64 = 1.05;
 /// The most idle keys that the queue keeps in memory.
 const IDLE_KEYS: usize = 10_000;
 
-/// Runs all events; fails if the memory has grown, or the cache is not what the server has.
+/// Runs all events; fails if the memory has grown, or if the cache differs from the server.
 pub(crate) fn run(args: &Args) -> Cell {
     let mut cluster = Cluster::new(args.objects);
     let mut operator = Operator::new();
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args) -> Cell {
         .with("queue_keys", keys as f64)
 }
 
-/// What would grow if something was kept.
+/// The measured memory. A leak would show here.
 struct Weight {
     resident: f64,
     store: f64,
@@ -88,7 +88,7 @@ impl Weight {
     }
 }
 
-/// What a server has and sends.
+/// The objects of a server, and the events that the server sends.
 struct Cluster {
     corpus: Objects,
     /// Where the nine digits of each object's resourceVersion are.
@@ -225,7 +225,7 @@ impl Operator {
     }
 }
 
-/// Adds the keys of what changes.
+/// Adds the keys of changes.
 struct Enqueue {
     queue: Queue<ObjectKey>,
     now: AtomicU64,

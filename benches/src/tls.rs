@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 
-/// Creates a certificate for 127.0.0.1 and writes it to `file`, so that clients can trust it.
+/// Creates a certificate for 127.0.0.1 and writes the certificate to `file`, for the trust of clients.
 pub(crate) fn acceptor(file: &PathBuf) -> TlsAcceptor {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned(), "localhost".to_owned()]);
     let rcgen::CertifiedKey { cert, signing_key } = made.expect("a certificate can be made");

@@ -1,4 +1,4 @@
-//! A short soak test. The full one is `cargo run --release -p windlass-benches -- soak`.
+//! A short soak test. The full soak is `cargo run --release -p windlass-benches -- soak`.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
-//! The API server that is measured, with the allocator of the `windlass` command. Runs until standard input ends; prints
-//! its kubeconfig and an empty line.
+//! The measured API server, with the allocator of the `windlass` command. Runs until standard input ends;
+//! prints the kubeconfig and an empty line.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "standard output is the result")]

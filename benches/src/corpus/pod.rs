@@ -56,7 +56,7 @@ pub(super) fn pod(random: &mut Random, cluster: &mut Cluster, revision: u64) -> 
     let managed = managed_fields(&labels, &annotations, &containers, &owner, &ip, &time);
     let status = status(random, cluster, &app, &containers, &ip, &time);
     let spec = spec(&app, &containers, &node, &token);
-    // The fields have the order in which a server writes built-in kinds.
+    // The order of the fields is the order in which a server writes built-in kinds.
     format!(
         r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"{name}","generateName":"{app}-{hash}-","namespace":"{namespace}","uid":"{uid}","resourceVersion":"{revision}","generation":1,"creationTimestamp":"{time}","labels":{labels},"annotations":{annotations},"ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"{app}-{hash}","uid":"{owner}","controller":true,"blockOwnerDeletion":true}}],"managedFields":{managed}}},"spec":{spec},"status":{status}}}"#
     )

@@ -1,5 +1,6 @@
-//! A reflector that is fed by the byte server, and a scheduler after it, as in a controller of kube-runtime. It has no
-//! indexes and no metrics, so it does less work than our informer.
+//! A reflector, fed by the byte server, and a scheduler, in the same order as in a controller of
+//! kube-runtime. The reflector has no indexes and no metrics, and therefore does less work than the informer
+//! of Windlass.
 
 use crate::{Cell, number, process};
 use futures::{Stream, StreamExt, TryStreamExt};
@@ -129,7 +130,7 @@ async fn until_synced<K>(stream: &mut (impl Stream<Item = watcher::Result<watche
     }
 }
 
-/// Returns the changes a second that pass a predicate and the scheduler, which is the queue of a controller.
+/// Returns the changes a second that pass a predicate and the scheduler, the queue of a controller.
 async fn changes<K>(
     stream: Pin<&mut (impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send)>,
     events: usize,

@@ -1,4 +1,5 @@
-//! The benchmarks with kube-runtime. A process is one run and prints one line of JSON, as ours does.
+//! The benchmarks with kube-runtime. A process is a run and prints a line of JSON, in the format of the other
+//! side.
 
 mod informer;
 mod process;
@@ -30,7 +31,7 @@ fn main() {
     std::process::exit(0);
 }
 
-/// Returns a numeric option, or 0 if it is missing.
+/// Returns a numeric option; 0 for a missing option.
 pub fn number(options: &BTreeMap<&str, &str>, name: &str) -> usize {
     options.get(name).map_or(0, |value| value.parse().expect("a number"))
 }

@@ -23,7 +23,7 @@ pub fn reset_peak() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
-/// Returns the processor time of all threads so far, in seconds.
+/// Returns the processor time of all threads since the start, in seconds.
 pub fn processor() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

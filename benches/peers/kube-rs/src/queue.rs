@@ -1,4 +1,5 @@
-//! The scheduler of kube-runtime, which is its queue. It is a stream, so it has a single consumer.
+//! The scheduler of kube-runtime, the queue of a controller. The scheduler is a stream, with a single
+//! consumer.
 
 use crate::{Cell, number};
 use futures::channel::mpsc;

@@ -1,4 +1,4 @@
-//! An operator of ConfigMaps that each own one Secret.
+//! An operator of ConfigMaps. Each ConfigMap owns a Secret.
 
 use crate::{Cell, number, process};
 use futures::StreamExt;
@@ -63,7 +63,7 @@ pub async fn run(options: &BTreeMap<&str, &str>) -> Cell {
     let client = Client::try_from(config).expect("a client");
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
     let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
-    // The controller has a watch of its own: to share one is an unstable feature.
+    // The controller has a separate watch: a shared watch is an unstable feature.
     let (reader, writer) = store::store();
     let keeper = Arc::new(Keeper {
         client,
@@ -107,7 +107,7 @@ pub async fn run(options: &BTreeMap<&str, &str>) -> Cell {
     ])
 }
 
-/// Looks every millisecond, as the others do.
+/// Checks the condition every millisecond, like the other operators.
 async fn until(done: impl Fn() -> bool) {
     while !done() {
         tokio::time::sleep(Duration::from_millis(1)).await;

@@ -82,7 +82,7 @@ pub(crate) enum Kind {
     Select {
         operand: Id,
         field: Name,
-        /// Whether the node tests the presence of the field.
+        /// True if the node tests the presence of the field.
         test: bool,
     },
     Call {

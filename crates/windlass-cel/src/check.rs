@@ -72,7 +72,7 @@ pub(crate) fn resolve(source: &str, ast: Ast, env: &Env) -> Checked {
 }
 
 struct Checker<'a> {
-    /// Whether every type is `dyn`.
+    /// True if every type is `dyn`.
     lenient: bool,
     source: &'a str,
     env: &'a Env,
@@ -141,7 +141,7 @@ impl<'a> Checker<'a> {
         self.ast.kinds[id as usize] = Kind::Ident(name);
     }
 
-    /// Finds a variable or the name of a type. Returns its full name and its type.
+    /// Finds a variable or the name of a type. Returns the full name and the type.
     fn look_up(&self, name: &str) -> Option<(Name, Type, Reference)> {
         if let Some((name, known)) = self.local(name) {
             return Some((Arc::clone(name), known.clone(), Reference::Local));

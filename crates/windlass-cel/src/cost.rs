@@ -1,4 +1,5 @@
-//! Costs: estimated before an evaluation, and counted during one. The numbers are those of cel-go and Kubernetes.
+//! Costs: estimated before an evaluation, and counted during an evaluation. The numbers are those of cel-go
+//! and Kubernetes.
 
 pub(crate) mod actual;
 mod estimate;

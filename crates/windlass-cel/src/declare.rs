@@ -26,7 +26,7 @@ pub(crate) struct Overload {
     pub(crate) member: bool,
     pub(crate) parameters: Vec<Type>,
     pub(crate) result: Type,
-    /// Whether the signature has type parameters.
+    /// True if the signature has type parameters.
     pub(crate) generic: bool,
     pub(crate) run: Run,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Overload {
 pub(crate) struct Function {
     pub(crate) name: &'static str,
     pub(crate) overloads: Vec<Overload>,
-    /// Whether one implementation takes the arguments of any signature.
+    /// True if the same implementation takes the arguments of every signature.
     pub(crate) singleton: bool,
 }
 

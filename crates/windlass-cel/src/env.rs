@@ -28,9 +28,10 @@ pub struct Env {
     variables: Vec<(String, Type)>,
     pub(crate) container: String,
     pub(crate) syntax: Syntax,
-    /// Whether literals are checked that would fail in an evaluation, and lists and maps must have elements of one type.
+    /// True if literals that would fail in an evaluation are rejected, and the elements of lists and maps
+    /// must have equal types.
     pub(crate) validates_literals: bool,
-    /// Whether constants are computed when an expression is compiled.
+    /// True if constants are computed when an expression is compiled.
     pub(crate) folds_constants: bool,
 }
 
@@ -153,7 +154,7 @@ impl Env {
         &self.variables[index].0
     }
 
-    /// Finds a function, by its name in the container or its full name.
+    /// Finds a function by the full name, or by the name in the container.
     pub(crate) fn function(&self, name: &str) -> Option<&Function> {
         if self.container.is_empty() {
             return self.functions.get(name.trim_start_matches('.'));

@@ -68,7 +68,7 @@ impl Error {
         self.kind
     }
 
-    /// Whether the error ends the evaluation at once.
+    /// Returns whether the error ends the evaluation at once.
     pub(crate) fn is_fatal(&self) -> bool {
         self.kind != ErrorKind::Evaluation
     }

@@ -1,6 +1,6 @@
 //! Names of fields in expressions, where they must be identifiers.
 
-/// The words of the language, which no field may have as its name.
+/// The reserved words of the language, which no field may have as a name.
 const RESERVED: [&str; 21] = [
     "as",
     "break",

@@ -1,4 +1,4 @@
-//! The Common Expression Language as Kubernetes has it: its libraries, types from schemas, limits and costs.
+//! The Common Expression Language of Kubernetes: libraries, types from schemas, limits and costs.
 //!
 //! [`Env`] has the functions and variables, and compiles an expression to a [`Program`]. A program evaluates JSON without
 //! conversion: [`Value::with_schema`] borrows an object, and [`Schema`] tells the types of its fields.

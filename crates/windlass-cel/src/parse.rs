@@ -34,7 +34,7 @@ pub(crate) struct Syntax {
     pub(crate) escaped_fields: bool,
     /// The macros `math.least` and `math.greatest`.
     pub(crate) math: bool,
-    /// Whether no macro is expanded.
+    /// True if no macro is expanded.
     pub(crate) no_macros: bool,
 }
 

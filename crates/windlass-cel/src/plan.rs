@@ -31,7 +31,7 @@ pub(crate) enum Node {
     Append(Box<Append>),
     /// Inserts into the map in a slot: a key and a value, or the entries of a map.
     Insert(Box<Insert>),
-    /// Whether the value is one of constants.
+    /// A test whether a value is in a list of constants.
     Member(Box<Member>),
     NotStrictlyFalse(Box<Node>),
     /// The value of an optional, or else another optional or value.
@@ -44,7 +44,7 @@ pub(crate) enum Node {
 pub(crate) struct Attribute {
     pub(crate) base: Base,
     pub(crate) qualifiers: Vec<Qualifier>,
-    /// Whether only the presence of the last field matters.
+    /// True if only the presence of the last field matters.
     pub(crate) test: bool,
 }
 
@@ -108,7 +108,7 @@ pub(crate) struct Call {
     pub(crate) dispatch: Dispatch,
     pub(crate) arguments: Vec<Node>,
     pub(crate) cost: Option<CallCost>,
-    /// Whether the first error of an argument ends the call, without costs.
+    /// True if the first error of an argument ends the call, without costs.
     pub(crate) stops_early: bool,
     pub(crate) singleton: bool,
 }
@@ -159,7 +159,7 @@ pub(crate) struct Fold {
 pub(crate) struct Append {
     pub(crate) slot: usize,
     pub(crate) element: Node,
-    /// Whether `[element]` is a constant list, which costs nothing.
+    /// True if `[element]` is a constant list without costs.
     pub(crate) constant: bool,
 }
 

@@ -34,7 +34,7 @@ impl Program {
         self.plan.as_ref().err()
     }
 
-    /// Whether the expression refers to a variable.
+    /// Returns whether the expression refers to a variable.
     pub fn uses(&self, variable: &str) -> bool {
         self.checked.references.iter().any(|reference| match reference {
             Reference::Variable(index) => self.env.variable_name(*index) == variable,
@@ -42,7 +42,7 @@ impl Program {
         })
     }
 
-    /// Whether the whole expression is a literal.
+    /// Returns whether the whole expression is a literal.
     pub fn is_literal(&self) -> bool {
         matches!(self.checked.ast.kind(self.checked.ast.root), Kind::Literal(_))
     }

@@ -61,7 +61,7 @@ pub(crate) struct Field {
 pub(crate) enum ListKind {
     Atomic,
     Set,
-    /// A list whose elements are identified by these fields.
+    /// A list with these fields as the keys of elements.
     Map(Vec<Box<str>>),
 }
 
@@ -72,7 +72,7 @@ impl Schema {
         Arc::new(compile(Props(schema.as_object()), is_resource))
     }
 
-    /// Whether values have a type in expressions.
+    /// Returns whether values have a type in expressions.
     pub fn has_type(&self) -> bool {
         match &self.form {
             Form::Preserved | Form::Unknown(_) => false,
@@ -251,7 +251,7 @@ static KEY: Schema = Schema { form: Form::String, nullable: false, max_elements:
 /// The fields that every resource has.
 const RESOURCE_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Whether a schema has the fields of a resource that expressions can see.
+/// Returns whether a schema has the fields of a resource that expressions can see.
 fn is_complete(schema: Props<'_>) -> bool {
     let Some(properties) = schema.schema("properties") else { return false };
     let has_type = |object: Props<'_>, name: &str, kind: &str| {

@@ -82,7 +82,7 @@ pub enum Library<'a> {
     Format(&'static NamedFormat),
     /// A question to the authorizer, or its answer.
     Check(Arc<Check>),
-    /// JSON of which the schema tells nothing.
+    /// JSON without type information in the schema.
     Preserved(&'a serde_json::Value),
 }
 
@@ -167,7 +167,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// Whether the value is the zero value of its type.
+    /// Returns whether the value is the zero value of the type.
     pub(crate) fn is_zero(&self) -> bool {
         match self {
             Self::Null => true,

@@ -39,7 +39,7 @@ pub fn is_known(format: &str) -> bool {
     KNOWN.binary_search(&format.replace('-', "").as_str()).is_ok()
 }
 
-/// Whether a text has a format. A text has any format that is not known.
+/// Returns whether a text has a format. The result is true for every unknown format.
 pub fn matches(format: &str, text: &str) -> bool {
     match format.replace('-', "").as_str() {
         "bsonobjectid" => text.len() == 24 && is_hex(text),

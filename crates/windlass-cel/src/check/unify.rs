@@ -45,7 +45,7 @@ impl Bindings {
         succeeded
     }
 
-    /// Whether a type can be assigned to another one; if so, variables are bound.
+    /// Returns whether a type can be assigned to another type; if so, variables are bound.
     pub(super) fn is_assignable(&mut self, from: &Type, to: &Type) -> bool {
         self.attempt(|bindings| bindings.assign(from, to))
     }
@@ -83,7 +83,8 @@ impl Bindings {
         }
     }
 
-    /// Whether a variable can stand for a type, and whether the variable already stands for some type.
+    /// Returns whether a variable can stand for a type, and whether the variable already stands for some
+    /// type.
     fn substitute(&mut self, of: &Type, variable: &Type) -> (bool, bool) {
         if of == variable {
             return (true, true);
@@ -108,7 +109,7 @@ impl Bindings {
         (true, true)
     }
 
-    /// Whether a variable does not occur in a type.
+    /// Returns whether a variable does not occur in a type.
     fn is_free_of(&self, variable: &Type, within: &Type) -> bool {
         if variable == within {
             return false;
@@ -119,7 +120,7 @@ impl Bindings {
         within.parameters().into_iter().all(|parameter| self.is_free_of(variable, parameter))
     }
 
-    /// Replaces variables by the types that they stand for, and unknown ones by `dyn` if wanted.
+    /// Replaces variables by their types, and unknown types by `dyn` if wanted.
     pub(super) fn resolve(&self, of: &Type, to_dyn: bool) -> Type {
         if let Some(known) = self.find(of) {
             return self.resolve(known, to_dyn);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 /// A path of fields from a variable, such as `self`, `spec`, `@items`.
 ///
-/// A path shares its memory with the paths that were made of it, as slices do in Go: appending twice to one path changes the
-/// first result. Estimates of kube-apiserver depend on this.
+/// A path shares its memory with the paths that were made of the path, as slices do in Go: appending twice to
+/// one path changes the first result. Estimates of kube-apiserver depend on this.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Path {
     cells: Rc<RefCell<Vec<Arc<str>>>>,

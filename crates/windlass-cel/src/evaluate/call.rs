@@ -61,7 +61,7 @@ fn dispatch<'a>(meter: &mut Meter, call: &Call, arguments: &[Value<'a>]) -> Resu
     }
 }
 
-/// Whether a parameter takes a value. Of lists and maps, the first element counts.
+/// Returns whether a parameter takes a value. Of lists and maps, the first element counts.
 fn accepts(parameter: &Type, value: &Value<'_>) -> bool {
     match (parameter, value) {
         (Type::Dyn | Type::Parameter(_), _) => true,

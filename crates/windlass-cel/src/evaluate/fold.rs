@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::plan::{Append, Fold, Insert};
 use crate::value::{Key, List, Map, Value};
 
-/// Whether a loop goes on.
+/// The continuation of a loop.
 enum Next {
     Continue,
     Break,

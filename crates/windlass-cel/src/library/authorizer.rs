@@ -14,7 +14,7 @@ pub trait Authorize: Send + Sync {
     fn authorize(&self, request: &AccessRequest) -> Decision;
 }
 
-/// A request of which an expression asks whether it is allowed.
+/// A request that an expression submits for authorization.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessRequest {
     /// The service account that would send the request: the namespace and the name. `None` is the current user.
@@ -42,7 +42,7 @@ pub struct AccessRequest {
 /// The answer of the authorizer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether the request is allowed.
+    /// True if the request is allowed.
     pub allowed: bool,
     /// The reason, for people.
     pub reason: String,

@@ -49,7 +49,7 @@ pub(super) const FUNCTIONS: &[Row] = &[
     Row("lists.range", "lists_range", "int", "list(int)", range),
     Row("reverse", "list_reverse", ".list(T)", "list(T)", reverse),
     Row("distinct", "list_distinct", ".list(T)", "list(T)", distinct),
-    // Steps of macros, which the evaluation itself knows.
+    // Steps of macros, implemented by the evaluation.
     Row("cel.@mapInsert", "@mapInsert_map_key_value", "map(K, V) K V", "map(K, V)", |_, _| Err(Error::no_overload())),
     Row("cel.@mapInsert", "@mapInsert_map_map", "map(K, V) map(K, V)", "map(K, V)", |_, _| Err(Error::no_overload())),
 ];

@@ -159,7 +159,7 @@ fn ip_problem(text: &str) -> String {
     if parts.len() > 4 { "IPv4 address too long".to_owned() } else { "IPv4 address too short".to_owned() }
 }
 
-/// Parses a range for `cidr()`, whose errors repeat their words.
+/// Parses a range for `cidr()`, with the prefix that `cidr()` adds to errors.
 fn to_cidr(text: &str) -> Result<Cidr, Error> {
     parse_cidr(text).map_err(|error| {
         Error::new(format!("network address parse error during conversion from string: {error}"))

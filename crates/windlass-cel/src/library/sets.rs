@@ -26,7 +26,7 @@ pub(super) const FUNCTIONS: &[Row] = &[
     }),
 ];
 
-/// Whether a list has all elements of another list.
+/// Returns whether a list has all elements of another list.
 fn contains(meter: &mut Meter, list: &List<'_>, part: &List<'_>) -> Result<bool, Error> {
     for element in part.iter() {
         if !has(meter, list, &element?)? {

@@ -105,7 +105,7 @@ impl Parser<'_> {
         self.call(open.start, &name, arguments)
     }
 
-    /// Returns the name of a message that begins here, and takes it up to its opening brace.
+    /// Returns the name of a message that begins here, and consumes the name up to the opening brace.
     fn message_name(&mut self, leading: bool) -> Option<(Name, Lexeme)> {
         let mut at = self.at;
         let mut name = if leading { ".".to_owned() } else { String::new() };

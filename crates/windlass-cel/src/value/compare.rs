@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::meter::Meter;
 use crate::schema::ListKind;
 
-/// Whether two values are equal.
+/// Returns whether two values are equal.
 pub(crate) fn equal(meter: &mut Meter, one: &Value<'_>, other: &Value<'_>) -> Result<bool, Error> {
     meter.elements(1)?;
     Ok(match (one, other) {
@@ -124,7 +124,7 @@ fn equal_lists(meter: &mut Meter, one: &List<'_>, other: &List<'_>) -> Result<bo
     Ok(true)
 }
 
-/// Whether each element of the second list is in the first one, which is a set.
+/// Returns whether the first list, a set, has each element of the second list.
 fn equal_sets(meter: &mut Meter, one: &List<'_>, other: &List<'_>) -> Result<bool, Error> {
     meter.elements(one.len() + other.len())?;
     let texts = |list: &List<'_>| -> Result<Vec<String>, Error> {

@@ -66,12 +66,12 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the list is none of JSON with a schema.
+    /// Returns whether the list is not a list of JSON with a schema.
     pub(super) fn is_plain(&self) -> bool {
         !matches!(self, Self::Json(..) | Self::Merged(..))
     }

@@ -108,7 +108,7 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// Whether there is an entry with the key.
+    /// Returns whether there is an entry with the key.
     pub(crate) fn contains(&self, key: &Key<'_>) -> bool {
         self.find(key).is_ok()
     }
@@ -127,12 +127,12 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// Whether there are no entries.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the map is none of JSON with a schema.
+    /// Returns whether the map is not a map of JSON with a schema.
     pub(super) fn is_plain(&self) -> bool {
         !matches!(self, Self::Json(..))
     }

@@ -49,7 +49,7 @@ impl Timestamp {
         self.seconds
     }
 
-    /// Whether the point is the start of the year 1, the zero value in Go.
+    /// Returns whether the point is the start of the year 1, the zero value in Go.
     pub(crate) fn is_zero(&self) -> bool {
         self.seconds == MIN_SECONDS && self.nanos == 0
     }
@@ -135,7 +135,7 @@ impl Timestamp {
     }
 }
 
-/// Writes the point as RFC 3339 has it, with the offset with which it was written.
+/// Writes the point in the format of RFC 3339, with the original offset.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Fields { year, month, day, hour, minute, second, .. } = self.fields(self.offset);

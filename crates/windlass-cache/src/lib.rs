@@ -13,7 +13,7 @@ mod store;
 
 mod delta;
 pub mod frame;
-mod memo;
+
 mod selector;
 
 mod object;
@@ -29,13 +29,12 @@ pub use self::{
         SubscriptionGuard,
     },
     key::{ObjectKey, ParseKeyError},
-    memo::Decoder,
     object::{DecodeError, Dictionary, OwnerReference, RawObject},
     reflector::{BackoffConfig, ListWatch, Notice, Reflector, ReflectorConfig, Sink, Step, WatchError},
     scan::{FieldPath, FieldPathError, ScanError, ScanOptions, Scanner, Transform},
     selector::{Operator, Requirement, Selector, SelectorError},
     store::{
-        IndexFn, IndexValues, MemoryUse, ObjectRef, Query, SourceId, Store, StoreOptions, Tier, Transaction,
-        UnknownIndex, Writer,
+        Decoder, IndexFn, IndexValues, MemoryUse, ObjectRef, Query, SourceId, Store, StoreOptions, Tier,
+        Transaction, UnknownIndex, Writer,
     },
 };

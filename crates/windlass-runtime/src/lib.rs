@@ -44,8 +44,8 @@ pub mod sharding;
 mod context;
 pub mod leader_election;
 
-mod cluster_state;
 mod api_reader;
+mod cluster_state;
 mod discovery;
 mod fence;
 mod lister;

@@ -9,7 +9,7 @@ use super::sources::is_test;
 use crate::Result;
 use crate::project::Package;
 
-/// Modules of one crate that may use each other until somebody separates them. The list only gets shorter.
+/// Modules of one crate that may use each other until the modules are separated. The list only gets shorter.
 const KNOTS: &[(&str, &[&str])] = &[
     ("windlass-apply", &["field", "members"]),
     ("windlass-cache", &["object", "scan"]),

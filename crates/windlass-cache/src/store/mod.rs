@@ -3,6 +3,7 @@
 mod copies;
 mod first_list;
 mod index;
+mod memo;
 mod memory;
 mod packer;
 mod postings;
@@ -16,6 +17,7 @@ mod interleavings;
 
 pub use self::{
     index::{IndexFn, IndexValues, UnknownIndex},
+    memo::Decoder,
     memory::{MemoryUse, Tier},
     query::Query,
     transaction::Transaction,
@@ -27,10 +29,11 @@ use std::{any::Any, fmt, sync::Arc};
 pub(crate) use self::postings::Slot;
 use self::{
     copies::Copies,
+    memo::Memos,
     memory::Accounting,
     state::{Hasher, State},
 };
-use crate::{Decoder, ObjectKey, RawObject, Selector, memo::Memos};
+use crate::{ObjectKey, RawObject, Selector};
 
 /// Reads the objects of a kind. Cheap to clone.
 ///

@@ -13,10 +13,8 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 
-use crate::{
-    DecodeError, RawObject,
-    store::{Slot, StoreInner},
-};
+use super::{Slot, StoreInner};
+use crate::{DecodeError, RawObject};
 
 /// The memos of a store, with a memo for each decoded type.
 pub(crate) struct Memos {

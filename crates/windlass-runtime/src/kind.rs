@@ -85,7 +85,8 @@ impl<K: Resource + 'static> AsObject<Shared> for Arc<K> {
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Kind {
-    pub(crate) resource: ApiResource,
+    #[doc(hidden)]
+    pub resource: ApiResource,
     /// `None`: not known before discovery is asked.
     pub(crate) namespaced: Option<bool>,
 }

@@ -15,7 +15,8 @@
 
 // From the surface down: a module uses only modules further down.
 pub mod conditions;
-pub mod fake;
+#[doc(hidden)]
+pub mod detached;
 pub mod finalizer;
 pub mod owner;
 pub mod storage_migration;

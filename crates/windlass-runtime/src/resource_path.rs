@@ -4,13 +4,16 @@ use kube_core::ApiResource;
 
 /// A resource of an API group, without the version: all versions of a resource are the same objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct GroupResource {
-    pub(crate) group: String,
-    pub(crate) resource: String,
+pub struct GroupResource {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The plural.
+    pub resource: String,
 }
 
 impl GroupResource {
-    pub(crate) fn of(resource: &ApiResource) -> Self {
+    /// Returns the resource without its version.
+    pub fn of(resource: &ApiResource) -> Self {
         Self { group: resource.group.clone(), resource: resource.plural.clone() }
     }
 }
@@ -39,17 +42,22 @@ pub(crate) fn collection_path(resource: &ApiResource, namespace: Option<&str>) -
 
 /// A parsed path of the API: `/apis/{group}/{version}/namespaces/{namespace}/{resource}/{name}/{subresource}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ResourcePath<'a> {
-    pub(crate) group: &'a str,
-    pub(crate) resource: &'a str,
-    pub(crate) namespace: Option<&'a str>,
-    pub(crate) name: Option<&'a str>,
-    pub(crate) subresource: Option<&'a str>,
+pub struct ResourcePath<'a> {
+    /// The API group; empty for the core group.
+    pub group: &'a str,
+    /// The plural.
+    pub resource: &'a str,
+    /// The namespace, if the path has one.
+    pub namespace: Option<&'a str>,
+    /// The name of the object, if the path has one.
+    pub name: Option<&'a str>,
+    /// The subresource, if the path has one.
+    pub subresource: Option<&'a str>,
 }
 
 impl<'a> ResourcePath<'a> {
     /// Returns `None` for a path that names no resource: `/version`, `/openapi/v3`, discovery.
-    pub(crate) fn parse(path: &'a str) -> Option<Self> {
+    pub fn parse(path: &'a str) -> Option<Self> {
         let mut segments = path.split('/').filter(|segment| !segment.is_empty());
         let group = match segments.next()? {
             "api" => "",
@@ -75,13 +83,14 @@ impl<'a> ResourcePath<'a> {
         Some(Self { group, resource, namespace, name, subresource })
     }
 
-    pub(crate) fn group_resource(&self) -> GroupResource {
+    /// Returns the resource of the path.
+    pub fn group_resource(&self) -> GroupResource {
         GroupResource { group: self.group.to_owned(), resource: self.resource.to_owned() }
     }
 }
 
 /// Whether a query sets `key` to a value that the API server reads as true.
-pub(crate) fn query_flag(query: Option<&str>, key: &str) -> bool {
+pub fn query_flag(query: Option<&str>, key: &str) -> bool {
     query.unwrap_or_default().split('&').any(|pair| {
         pair.split_once('=')
             .is_some_and(|(name, value)| name == key && matches!(value, "true" | "1" | "True" | "TRUE" | "t"))

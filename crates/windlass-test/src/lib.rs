@@ -29,11 +29,13 @@
 //! manager's declared rights, and [`eventually`] waits for any other condition.
 //! [`TestCluster::check_ownership`] checks that an operator takes no field from the user of the operator. [`Faults`] stand between a
 //! client and a server, and a [`Scenario`] runs an operator under faults many times. A [`DevProgram`] is an
-//! operator's command `dev`.
+//! operator's command `dev`. A [`FakeCluster`](fake::FakeCluster) is a
+//! cheap cluster for tests of one reconcile at a time.
 #![forbid(unsafe_code)]
 
 // From the surface down: a module uses only modules further down.
 mod dev_program;
+pub mod fake;
 mod scenario;
 mod unshared_fields;
 

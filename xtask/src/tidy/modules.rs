@@ -9,7 +9,7 @@ use super::sources::is_test;
 use crate::Result;
 use crate::project::Package;
 
-/// Modules of one crate that may use each other until the modules are separated. The list only gets shorter.
+/// Modules of one crate that use each other. The list only gets shorter.
 const KNOTS: &[(&str, &[&str])] = &[
     ("windlass-apply", &["field", "members"]),
     ("windlass-cache", &["object", "scan"]),
@@ -67,7 +67,7 @@ pub(super) fn check(package: &Package, report: &mut Report) -> Result {
 /// Modules of a crate that may use each other.
 struct Knot {
     modules: &'static [&'static str],
-    /// Whether the modules do use each other.
+    /// True if the modules do use each other.
     is_tied: bool,
 }
 

@@ -22,6 +22,7 @@ use serde::de::DeserializeOwned;
 use windlass_cache::ObjectKey;
 
 use self::write::JSON;
+pub use self::write::without_nulls;
 pub use self::{
     apply::ApplyRequest,
     delete::DeleteRequest,
@@ -35,7 +36,6 @@ pub(crate) use self::{
     last_applies::LastApplies,
     target::Target,
     uncertain_creates::UncertainCreates,
-    write::without_nulls,
 };
 use crate::{
     api_reader::ApiReader, env::Env, error::Result, events::Recorder, kind::Object, kind_ref::IntoKind,

@@ -226,7 +226,7 @@ fn is_object_gone(error: &Error, name: &str) -> bool {
 }
 
 /// Removes members that are null, which the server drops too.
-pub(crate) fn without_nulls(value: Value) -> Value {
+pub fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(members) => Value::Object(
             members.into_iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k, without_nulls(v))).collect(),

@@ -301,7 +301,7 @@ impl<Q: QueueKey> Running<Q> {
         context.map(|context| &context.caches).ok_or_else(Error::stopped)
     }
 
-    /// Whether objects of a kind are in namespaces. The server is asked if the type does not say it.
+    /// True if objects of a kind are in namespaces. The server is asked if the type does not say it.
     async fn is_namespaced(&self, kind: &Kind, cluster: &ClusterState) -> Result<bool> {
         if let Some(namespaced) = kind.namespaced {
             return Ok(namespaced);

@@ -25,9 +25,9 @@ pub(crate) trait ControllerWork: Send + Sync {
 /// A prepared controller. Dropping the value ends the watches and sources.
 pub(super) struct Work<Q: QueueKey> {
     running: Arc<Running<Q>>,
-    /// The sources, until they have started.
+    /// The sources, until the sources have started.
     sources: Mutex<Vec<Source<Q>>>,
-    /// Held while the first lists are waited for. Whether the sources have started.
+    /// Held while the start waits for the first lists. True if the sources have started.
     started: tokio::sync::Mutex<bool>,
     /// True if an earlier term has begun.
     has_run: AtomicBool,

@@ -73,16 +73,25 @@ pub enum EventsApi {
 }
 
 /// A recorded event, before the correlation.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct RecordedEvent {
-    pub(crate) component: Arc<str>,
-    pub(crate) regarding: ObjectReference,
-    pub(crate) related: Option<ObjectReference>,
-    pub(crate) action: Option<String>,
-    pub(crate) annotations: BTreeMap<String, String>,
-    pub(crate) kind: EventType,
-    pub(crate) reason: String,
-    pub(crate) note: String,
+pub struct RecordedEvent {
+    /// The component that reports the event.
+    pub component: Arc<str>,
+    /// The object that the event is about.
+    pub regarding: ObjectReference,
+    /// A second object that the event is about.
+    pub related: Option<ObjectReference>,
+    /// The action that was taken or failed.
+    pub action: Option<String>,
+    /// The annotations of the event.
+    pub annotations: BTreeMap<String, String>,
+    /// The type of the event.
+    pub kind: EventType,
+    /// The reason, in upper camel case.
+    pub reason: String,
+    /// The message.
+    pub note: String,
 }
 
 impl RecordedEvent {

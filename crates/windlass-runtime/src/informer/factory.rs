@@ -228,7 +228,8 @@ impl SharedInformerFactory {
     }
 
     /// Returns the informer of a resource: the existing informer with equal options, or a new informer.
-    pub(crate) fn share(
+    #[doc(hidden)]
+    pub fn share(
         &self,
         resource: &ApiResource,
         options: CacheOptions,

@@ -6,7 +6,8 @@ use super::SharedInformer;
 
 impl SharedInformer {
     /// Fills the cache with a first list, at a resource version.
-    pub(crate) fn fill<'a>(&self, objects: impl Iterator<Item = &'a [u8]> + Clone, revision: u64) {
+    #[doc(hidden)]
+    pub fn fill<'a>(&self, objects: impl Iterator<Item = &'a [u8]> + Clone, revision: u64) {
         let mut scanner = self.scanner();
         for source in self.sources() {
             self.watch.core.feed(source, |sink| {
@@ -26,7 +27,8 @@ impl SharedInformer {
     }
 
     /// Shows a change of an object, at a resource version.
-    pub(crate) fn update(&self, object: &[u8], exists: bool, revision: u64) {
+    #[doc(hidden)]
+    pub fn update(&self, object: &[u8], exists: bool, revision: u64) {
         let mut scanner = self.scanner();
         for source in self.sources() {
             self.watch.core.feed(source, |sink| {

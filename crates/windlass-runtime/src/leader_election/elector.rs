@@ -120,7 +120,7 @@ pub(crate) struct Elector {
     renewed: Duration,
     /// When the current write was sent.
     write_sent: Duration,
-    /// Whether this candidate wrote the Lease last, so that it need not read it before the next renewal.
+    /// True if this candidate wrote the Lease last, so that it need not read it before the next renewal.
     fresh: bool,
 }
 
@@ -159,7 +159,7 @@ impl Elector {
         self.leading.then(|| self.give_up_at())
     }
 
-    /// Whether this candidate leads. It gives up if [`next`](Self::next) is called after the renew deadline.
+    /// True if this candidate leads. It gives up if [`next`](Self::next) is called after the renew deadline.
     pub(crate) fn is_leading(&self) -> bool {
         self.leading
     }

@@ -117,7 +117,7 @@ impl LeaderElection {
         self
     }
 
-    /// Whether a replica that loses the Lease campaigns again.
+    /// True if a replica that loses the Lease campaigns again.
     pub(crate) fn returns_to_follower(&self) -> bool {
         self.back_to_follower
     }
@@ -254,7 +254,7 @@ struct Campaign {
     /// The right of the leader's reconciles to run.
     fence: Fence,
     release_on_stop: bool,
-    /// Whether all work of the leader has ended, so that the Lease may be released.
+    /// True if all work of the leader has ended, so that the Lease may be released.
     may_release: Arc<AtomicBool>,
     recorder: Recorder,
     begun: Instant,

@@ -7,7 +7,7 @@ use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use kube_client::Client;
-use kube_core::{ApiResource, DynamicObject};
+use kube_core::ApiResource;
 use serde_json::Value;
 use tokio::{
     sync::watch,
@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// The webhook configurations of the cluster.
 pub(super) struct Configurations {
-    informers: Vec<SharedInformer<DynamicObject>>,
+    informers: Vec<SharedInformer>,
 }
 
 /// Tells when a watch has shown more.
@@ -42,7 +42,7 @@ impl Configurations {
             ApiResource::erase::<MutatingWebhookConfiguration>(&()),
             ApiResource::erase::<ValidatingWebhookConfiguration>(&()),
         ];
-        let informers = kinds.iter().map(|kind| factory.informer(kind, CacheOptions::new()));
+        let informers = kinds.iter().map(|kind| factory.share(kind, CacheOptions::new()));
         let informers = informers.collect::<Result<_, _>>()?;
         factory.start();
         Ok(Self { informers })
@@ -84,7 +84,7 @@ impl Configurations {
 }
 
 /// Waits until the first list has ended. Returns the reason if the list fails, or takes too long.
-async fn first_list(informer: &SharedInformer<DynamicObject>) -> Result<(), String> {
+async fn first_list(informer: &SharedInformer) -> Result<(), String> {
     let begun = Instant::now();
     while timeout(LOOK, informer.synced()).await.is_err() {
         if let Some(reason) = informer.last_failure() {

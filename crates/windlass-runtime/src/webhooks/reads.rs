@@ -55,9 +55,9 @@ impl AdmissionWebhookExt for AdmissionWebhook {
 /// use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 /// use windlass_runtime::{
 ///     AdmissionContextExt as _, AdmissionWebhookExt as _, ObjectKey,
-///     fake::FakeCluster,
 ///     webhook::{Admission, AdmissionContext, AdmissionWebhook, Change, Denial, Webhooks},
 /// };
+/// use windlass_test::fake::FakeCluster;
 ///
 /// async fn validate(_: Change<ConfigMap>, cx: AdmissionContext) -> Result<(), Denial> {
 ///     let namespaces = cx.lister::<Namespace>().await?;

@@ -11,10 +11,9 @@ use kube_client::{
 use kube_core::{ApiResource, DynamicObject, GroupVersionKind, ResourceExt, params::Patch};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use windlass_runtime::{
-    Action, Context, Controller, Error, Manager, ObjectKey, Result, fake::FakeCluster, finalizer,
-};
+use windlass_runtime::{Action, Context, Controller, Error, Manager, ObjectKey, Result, finalizer};
 use windlass_test::TestCluster;
+use windlass_test::fake::FakeCluster;
 
 const FINALIZER: &str = "example.com/bucket";
 

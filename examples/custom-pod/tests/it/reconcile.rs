@@ -2,8 +2,8 @@
 
 use custom_pod::{CustomPod, CustomPodSpec, CustomPodStatus};
 use k8s_openapi::api::core::v1::Pod;
-use windlass::fake::{Failure, FakeCluster};
 use windlass::prelude::*;
+use windlass_test::fake::{Failure, FakeCluster};
 
 #[tokio::test]
 async fn creates_the_missing_pods() -> Result<()> {

@@ -2,8 +2,8 @@
 
 use k8s_openapi::api::apps::v1::Deployment;
 use sample_controller::{Foo, FooSpec, controller};
-use windlass::fake::FakeCluster;
 use windlass::prelude::*;
+use windlass_test::fake::FakeCluster;
 
 fn key() -> ObjectKey {
     ObjectKey::namespaced("default", "a")

@@ -6,11 +6,11 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use windlass_runtime::{
     AdmissionContextExt as _, AdmissionWebhookExt as _, Error, Manager, ObjectKey, Permission, RunContext,
     Runnable, Verb,
-    fake::FakeCluster,
     webhook::{
         Admission, AdmissionContext, AdmissionWebhook, Change, Denial, SelfIssued, WebhookServer, Webhooks,
     },
 };
+use windlass_test::fake::FakeCluster;
 use windlass_test::{TestCluster, eventually};
 
 use super::{configure_at, create, denial, free_port, with};

@@ -1,7 +1,7 @@
 //! Writes, by the rules of the API server.
 
 use serde_json::{Value, json};
-use windlass_cache::ObjectKey;
+use windlass_runtime::ObjectKey;
 
 use super::{
     metadata,
@@ -9,7 +9,10 @@ use super::{
     status::{self, StatusResult, bad_request, failure, uid_precondition},
     storage::Storage,
 };
-use crate::{client::path::GroupResource, context::without_nulls, env::Env};
+use windlass_runtime::{
+    detached::{GroupResource, without_nulls},
+    env::Env,
+};
 
 /// The attempts to find a free generated name.
 const NAME_ATTEMPTS: usize = 8;

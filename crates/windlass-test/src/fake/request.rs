@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use http::{Method, header, request::Parts};
 use serde_json::Value;
-use windlass_cache::ObjectKey;
+use windlass_runtime::ObjectKey;
 
 use super::{
     owners::Manager,
     status::{StatusResult, bad_request, method_not_allowed, no_such_resource},
     write::Verb,
 };
-use crate::client::path::{GroupResource, ResourcePath, query_flag};
+use windlass_runtime::detached::{GroupResource, ResourcePath, query_flag};
 
 /// The format of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 
-use crate::events::{EventType, RecordedEvent};
+use windlass_runtime::{detached::RecordedEvent, events::EventType};
 
 /// A recorded Event, before equal events are counted together.
 ///

@@ -15,7 +15,7 @@ use kube_core::{
 use serde_json::json;
 
 use super::{Failure, FakeCluster, Verb};
-use crate::{
+use windlass_runtime::{
     Action, Context, Controller, Error, KindRef, ObjectKey, OperationResult, Result, Selector, Watch,
     events::EventType,
     finalizer::{self, Finalize},
@@ -386,7 +386,7 @@ fn writer(fake: &FakeCluster, name: &str) -> Context<ConfigMap> {
 /// As in a manager, a controller remembers the applies of earlier reconciles.
 #[tokio::test]
 async fn a_second_reconcile_applies_nothing_again() -> Result<()> {
-    use windlass_apply::core::v1::config_map as configuration;
+    use windlass_runtime::apply::core::v1::config_map as configuration;
 
     async fn reconcile(key: ObjectKey, cx: Context<Pod>) -> Result<Action> {
         let Some(pod) = cx.get(&key)? else { return Ok(Action::done()) };
@@ -414,7 +414,7 @@ async fn a_second_reconcile_applies_nothing_again() -> Result<()> {
 
 #[tokio::test]
 async fn apply_knows_the_owners_of_fields() -> Result<()> {
-    use windlass_apply::core::v1::config_map;
+    use windlass_runtime::apply::core::v1::config_map;
 
     let fake = FakeCluster::new([ConfigMap { metadata: meta("a"), ..ConfigMap::default() }]);
     let (ours, theirs) = (writer(&fake, "ours"), writer(&fake, "theirs"));
@@ -455,7 +455,7 @@ async fn apply_knows_the_owners_of_fields() -> Result<()> {
 
 #[tokio::test]
 async fn items_of_lists_have_owners() -> Result<()> {
-    use windlass_apply::core::v1::{container, pod};
+    use windlass_runtime::apply::core::v1::{container, pod};
 
     let fake = FakeCluster::builder().build();
     let (ours, theirs) = (writer(&fake, "ours"), writer(&fake, "theirs"));

@@ -1,6 +1,6 @@
 //! Unit tests of a reconciler, without a cluster.
 //!
-//! A [`FakeCluster`] is an API server in memory: the cluster makes a [`Context`](crate::Context), records the
+//! A [`FakeCluster`] is an API server in memory: the cluster makes a [`Context`](windlass_runtime::Context), records the
 //! context's writes, and refuses requests on demand.
 //!
 //! ```
@@ -8,9 +8,9 @@
 //! use kube_core::ObjectMeta;
 //! use windlass_runtime::{
 //!     Action, Context, ObjectKey, Result,
-//!     fake::{Failure, FakeCluster},
 //!     owner::Owned,
 //! };
+//! use windlass_test::fake::{Failure, FakeCluster};
 //!
 //! // The reconciler: each ConfigMap has a Secret of its name.
 //! async fn reconcile(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
@@ -46,7 +46,7 @@
 //!
 //! # Like a server
 //!
-//! - A context reads from caches that show every change at once, and [`Context::client`](crate::Context::client) sends any other
+//! - A context reads from caches that show every change at once, and [`Context::client`](windlass_runtime::Context::client) sends any other
 //!   request to the same objects.
 //! - Uids, resource versions, generations, creation times and generated names are assigned, and are the same in every run.
 //! - A create of an existing name is refused with `AlreadyExists`; an update with a stale resource version, or of a successor, with
@@ -63,7 +63,7 @@
 //! # Unlike a server
 //!
 //! - Objects are neither validated nor defaulted, and any kind can be written; a namespace need not exist.
-//!   Test the CRD's schema with `windlass_test::TestCluster`.
+//!   Test the CRD's schema with [`TestCluster`](crate::TestCluster).
 //! - There are no controllers: pods do not change, and are gone when deleted. Dependents of a deleted object
 //!   stay, unless the fake is built with [`collect_garbage`](FakeClusterBuilder::collect_garbage).
 //! - There are no watches, and no RBAC.

@@ -4,7 +4,7 @@ use kube_core::{ApiResource, DynamicObject, Resource};
 use parking_lot::MutexGuard;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
-use windlass_cache::ObjectKey;
+use windlass_runtime::ObjectKey;
 
 use super::{
     FakeCluster, metadata,
@@ -12,7 +12,7 @@ use super::{
     owners::Manager,
     server::State,
 };
-use crate::{client::path::GroupResource, kind::Object};
+use windlass_runtime::{Object, detached::GroupResource};
 
 impl FakeCluster {
     /// Returns the object of kind `K` that the server holds under a key.
@@ -86,7 +86,8 @@ impl FakeCluster {
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;
-    /// use windlass_runtime::{ObjectKey, fake::FakeCluster};
+    /// use windlass_runtime::ObjectKey;
+    /// use windlass_test::fake::FakeCluster;
     ///
     /// fn pod_runs(fake: &FakeCluster, key: &ObjectKey) {
     ///     fake.update(key, |pod: &mut Pod| {

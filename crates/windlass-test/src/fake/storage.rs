@@ -4,18 +4,17 @@ use std::collections::BTreeMap;
 
 use kube_core::{ApiResource, GroupVersionKind};
 use serde_json::Value;
-use windlass_cache::{ObjectKey, RawObject};
+use windlass_runtime::{ObjectKey, RawObject};
 
 use super::{
     metadata,
     owners::{Manager, Owners},
     selector::FieldSelector,
 };
-use crate::{
-    client::path::GroupResource,
-    error::{Error, Result},
+use windlass_runtime::{
+    Error, Result,
+    detached::{GroupResource, admits, field_selector},
     informer::{CacheOptions, SharedInformer, SharedInformerFactory},
-    read_your_writes::Admission,
 };
 
 /// The objects of the fake API server, and the caches that show them.
@@ -125,7 +124,7 @@ impl Storage {
         let informer = self
             .informers
             .share(resource, options)
-            .map_err(|error| Error::setup(format!("{}: {error}", resource.kind)))?;
+            .map_err(|error| Error::other(format!("{}: {error}", resource.kind)))?;
         if !informer.has_synced() {
             let resource = GroupResource::of(resource);
             let held = self.list(&resource).filter(|(_, object)| holds(&informer, object));
@@ -151,12 +150,8 @@ impl Storage {
 fn holds(informer: &SharedInformer, object: &Value) -> bool {
     let Ok(raw) = RawObject::from_json(object.to_string().as_bytes()) else { return false };
     let options = informer.options();
-    match options.admits(&raw) {
-        Admission::Held => true,
-        Admission::NotHeld => false,
-        Admission::Unknown => {
-            let selector = options.field_selector.as_deref().unwrap_or_default();
-            FieldSelector::parse(selector).is_ok_and(|selector| selector.matches(object))
-        }
-    }
+    admits(options, &raw).unwrap_or_else(|| {
+        let selector = field_selector(options).unwrap_or_default();
+        FieldSelector::parse(selector).is_ok_and(|selector| selector.matches(object))
+    })
 }

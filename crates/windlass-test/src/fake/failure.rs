@@ -7,13 +7,13 @@ use super::{
     status::{self, failure_of},
     write::Verb,
 };
-use crate::{client::path::GroupResource, kind::Object};
+use windlass_runtime::{Object, detached::GroupResource};
 
 /// A failure, and the failing requests: all writes, unless narrowed by verb, kind, name or subresource.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
-/// use windlass_runtime::fake::Failure;
+/// use windlass_test::fake::Failure;
 ///
 /// let create = Failure::already_exists().on_create::<Pod>();
 /// let status = Failure::conflict().on_patch::<Pod>().named("a").subresource("status");
@@ -115,7 +115,7 @@ impl Failure {
         self.on(Verb::Update).on_kind::<K>()
     }
 
-    /// Fails only patches of objects of kind `K`, including [`update_status`](crate::Context::update_status).
+    /// Fails only patches of objects of kind `K`, which include [`update_status`](windlass_runtime::Context::update_status).
     pub fn on_patch<K: Object + Resource<DynamicType = ()>>(self) -> Self {
         self.on(Verb::Patch).on_kind::<K>()
     }

@@ -9,7 +9,7 @@ use kube_client::client::Body;
 use kube_core::response::Status;
 use parking_lot::Mutex;
 use serde_json::Value;
-use windlass_cache::ObjectKey;
+use windlass_runtime::ObjectKey;
 
 use super::{
     collection::{list_object, select},
@@ -23,7 +23,7 @@ use super::{
     storage::Storage,
     write::{Verb, Write},
 };
-use crate::env::Env;
+use windlass_runtime::env::Env;
 
 /// An API server in memory.
 pub(super) struct Server {

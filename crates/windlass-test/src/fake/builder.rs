@@ -5,7 +5,7 @@ use kube_core::{ApiResource, Resource};
 use serde::Serialize;
 
 use super::FakeCluster;
-use crate::{env::Env, kind::Object};
+use windlass_runtime::{Object, env::Env};
 
 /// The first instant of 2026.
 const START: i64 = 1_767_225_600;

@@ -1,13 +1,13 @@
 //! The fake cluster, for tests.
 
-use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
+use std::{convert::Infallible, sync::Arc};
 
 use http::{Request, Response, StatusCode};
 use kube_client::{Client, client::Body};
 use kube_core::{ApiResource, DynamicObject};
 use parking_lot::Mutex;
 use serde::Serialize;
-use windlass_webhook::Webhooks;
+use windlass_runtime::webhook::Webhooks;
 
 use super::{
     builder::FakeClusterBuilder,
@@ -17,22 +17,11 @@ use super::{
     storage::Storage,
     write::Write,
 };
-use crate::{
-    client,
-    context::{Caches, Clusters, Context, ControllerContext, LastApplies, UndeclaredCaches},
-    controller::{AnyController, Controller},
+use windlass_runtime::{
+    Action, Context, Controller, Object, QueueKey, Result,
+    detached::{CacheSource, DetachedContexts},
     env::Env,
-    error::{Error, Result},
-    events::Broadcaster,
-    handler::QueueKey,
     informer::{CacheOptions, SharedInformer, SharedInformerFactory},
-    kind::Object,
-    metrics::Metrics,
-    read_your_writes::WriteLog,
-    reader::Reader,
-    reconcile::Action,
-    undecodable::UndecodableReporter,
-    webhooks::{WebhookCluster, reads_of},
 };
 
 /// An API server in memory, and contexts that read and write. Clones are handles to the same cluster.
@@ -41,14 +30,9 @@ use crate::{
 #[derive(Clone)]
 pub struct FakeCluster {
     pub(super) server: Arc<Server>,
-    client: Client,
-    writes: WriteLog,
-    broadcaster: Broadcaster,
+    contexts: Arc<DetachedContexts>,
     events: Arc<Mutex<Vec<Event>>>,
-    metrics: Metrics,
     controller: Option<String>,
-    /// The last applies of each controller, by name.
-    last_applies: Arc<Mutex<BTreeMap<String, Arc<LastApplies>>>>,
 }
 
 impl FakeCluster {
@@ -71,18 +55,15 @@ impl FakeCluster {
         let mut storage = Storage::new(SharedInformerFactory::builder(unused_client()).seed(0).build());
         kinds.iter().for_each(|kind| storage.learn(kind));
         let state = State { storage, failures: Vec::new(), writes: Vec::new() };
-        let server = Arc::new(Server { env, collects_garbage, state: Mutex::new(state) });
-        let (client, state) = client::in_process_without_retries(server.service())
+        let server = Arc::new(Server { env: env.clone(), collects_garbage, state: Mutex::new(state) });
+        let contexts = DetachedContexts::new(server.service(), env, server.clone())
             .expect("a client of a service in this process needs no configuration");
         let events = Arc::<Mutex<Vec<Event>>>::default();
-        let broadcaster = Broadcaster::new();
-        broadcaster.start_watching({
+        contexts.watch_events({
             let events = events.clone();
             move |event| events.lock().push(event.into())
         });
-        let (writes, metrics) = (state.writes.clone(), Metrics::new());
-        let last_applies = Arc::default();
-        Self { server, client, writes, broadcaster, events, metrics, controller, last_applies }
+        Self { server, contexts: Arc::new(contexts), events, controller }
     }
 
     /// Returns a context for the reconciler of kind `K`. The context may read every kind: a kind without
@@ -110,8 +91,7 @@ impl FakeCluster {
         }
         let kind = primary.as_ref().map(|primary| primary.kind.to_lowercase());
         let name = self.controller.clone().or(kind).unwrap_or_default();
-        let caches = self.caches(Reader::Controller(name.clone())).with_undeclared(self.server.clone());
-        Context::new(self.shared(name, primary, caches))
+        self.contexts.context(name, primary)
     }
 
     /// Returns a context with the caches that a controller declares, with namespaces, selectors, indexes and
@@ -122,7 +102,7 @@ impl FakeCluster {
     /// # Errors
     /// The controller's watches contradict each other.
     pub fn context_of<K, Q: QueueKey>(&self, controller: &Controller<Q>) -> Result<Context<K>> {
-        Ok(Context::new(self.shared_of(controller)?))
+        self.contexts.context_of(controller)
     }
 
     /// Reconciles a key once, with a context as [`context_of`](Self::context_of) returns. As in a manager, a reconcile does not repeat
@@ -131,20 +111,7 @@ impl FakeCluster {
     /// # Errors
     /// The reconcile failed, or the controller's watches contradict each other.
     pub async fn reconcile<Q: QueueKey>(&self, controller: &Controller<Q>, key: Q) -> Result<Action> {
-        controller.reconcile_once(key, self.shared_of(controller)?).await.map_err(Error::other)
-    }
-
-    fn shared_of<Q: QueueKey>(&self, controller: &Controller<Q>) -> Result<Arc<ControllerContext>> {
-        let name = AnyController::name(controller).to_owned();
-        let caches = self.caches(Reader::Controller(name.clone()));
-        for watch in controller.declared_watches() {
-            let informer = self.informer_of(&watch.kind.resource, watch.options.clone())?;
-            if watch.readable {
-                caches.declare(watch.name.as_deref(), &informer)?;
-            }
-        }
-        let primary = controller.primary().map(|kind| kind.resource.clone());
-        Ok(self.shared(name, primary, caches))
+        self.contexts.reconcile(controller, key).await
     }
 
     /// Connects webhooks with this cluster: with the declared caches, and with [`client`](Self::client). A read of a kind that no
@@ -152,7 +119,8 @@ impl FakeCluster {
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-    /// # use windlass_runtime::{AdmissionWebhookExt as _, fake::FakeCluster};
+    /// # use windlass_runtime::AdmissionWebhookExt as _;
+    /// # use windlass_test::fake::FakeCluster;
     /// # use windlass_runtime::webhook::{Admission, AdmissionContext, AdmissionWebhook, Change, Denial, Webhooks};
     /// # async fn validate(_: Change<ConfigMap>, _: AdmissionContext) -> Result<(), Denial> { Ok(()) }
     /// # async fn example(config: ConfigMap, namespace: Namespace) -> windlass_runtime::Result<()> {
@@ -165,53 +133,12 @@ impl FakeCluster {
     /// # Errors
     /// Two webhooks declare different caches of a kind.
     pub fn webhooks(&self, webhooks: Webhooks) -> Result<Webhooks> {
-        let caches = self.caches(Reader::Runnable("webhooks".to_owned()));
-        for cache in reads_of(&webhooks) {
-            caches.declare(cache.name.as_deref(), &self.informer_of(&cache.kind.resource, cache.options)?)?;
-        }
-        Ok(webhooks.extension(WebhookCluster { client: self.client.clone(), caches: Arc::new(caches) }))
-    }
-
-    fn informer_of(&self, resource: &ApiResource, options: CacheOptions) -> Result<SharedInformer> {
-        let mut state = self.server.state.lock();
-        state.storage.learn(resource);
-        state.storage.informer(resource, options)
-    }
-
-    fn caches(&self, reader: Reader) -> Caches {
-        let name = reader.name();
-        let reporter = UndecodableReporter::new(
-            self.broadcaster.recorder(name),
-            self.metrics.reconcile.undecodable_of(name),
-        );
-        Caches::new(reader, self.writes.clone(), Arc::new(reporter))
-    }
-
-    fn shared(
-        &self,
-        controller: String,
-        primary: Option<ApiResource>,
-        caches: Caches,
-    ) -> Arc<ControllerContext> {
-        let last_applies = self.last_applies.lock().entry(controller.clone()).or_default().clone();
-        Arc::new(ControllerContext {
-            clusters: Clusters::default(),
-            recorder: self.broadcaster.recorder(controller.as_str()),
-            field_manager: controller.clone(),
-            controller,
-            primary,
-            client: self.client.clone(),
-            caches: Arc::new(caches),
-            metrics: self.metrics.clone(),
-            env: self.server.env.clone(),
-            last_applies,
-            uncertain_creates: Arc::default(),
-        })
+        self.contexts.webhooks(webhooks)
     }
 
     /// Returns the client of the contexts. Writes through the client count as the reconciler's.
     pub fn client(&self) -> &Client {
-        &self.client
+        self.contexts.client()
     }
 
     /// Clock and randomness.
@@ -256,11 +183,11 @@ impl FakeCluster {
     }
 }
 
-impl UndeclaredCaches for Server {
-    fn informer(&self, resource: &ApiResource) -> Result<SharedInformer> {
+impl CacheSource for Server {
+    fn informer(&self, resource: &ApiResource, options: CacheOptions) -> Result<SharedInformer> {
         let mut state = self.state.lock();
         state.storage.learn(resource);
-        state.storage.informer(resource, CacheOptions::default())
+        state.storage.informer(resource, options)
     }
 
     fn resource_of_kind(&self, api_version: &str, kind: &str) -> ApiResource {

@@ -3,7 +3,7 @@
 use kube_core::response::{Status, StatusDetails};
 use serde_json::Value;
 
-use crate::client::path::GroupResource;
+use windlass_runtime::detached::GroupResource;
 
 /// The result of a request: an answer, or the `Status` of a failure.
 pub(super) type StatusResult<T> = Result<T, Box<Status>>;

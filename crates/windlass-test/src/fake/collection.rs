@@ -2,7 +2,7 @@
 
 use kube_core::ApiResource;
 use serde_json::{Value, json};
-use windlass_cache::Selector;
+use windlass_runtime::Selector;
 
 use super::{
     request::ApiRequest,

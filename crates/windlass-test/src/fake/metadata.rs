@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
-use windlass_cache::ObjectKey;
+use windlass_runtime::ObjectKey;
 
 use super::status::{StatusResult, bad_request};
-use crate::env::Env;
+use windlass_runtime::env::Env;
 
 /// The alphabet of generated names: no vowels, and no characters that look alike.
 const SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";

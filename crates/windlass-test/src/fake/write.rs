@@ -4,7 +4,7 @@ use std::fmt;
 
 use kube_core::ApiResource;
 use serde_json::Value;
-use windlass_cache::ObjectKey;
+use windlass_runtime::ObjectKey;
 
 /// The verb of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,7 +54,7 @@ impl fmt::Display for Verb {
 /// such a line.
 ///
 /// ```
-/// use windlass_runtime::fake::Write;
+/// use windlass_test::fake::Write;
 ///
 /// fn check(writes: &[Write]) {
 ///     assert_eq!(writes, ["create Pod default/a-0", "patch Deployment/status default/web"]);

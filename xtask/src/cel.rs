@@ -1,5 +1,6 @@
 //! `cargo xtask cel`: runs the test suites of other implementations of the Common Expression Language with windlass-cel.
 
+mod bench;
 mod spec;
 mod suite;
 
@@ -16,6 +17,9 @@ pub(crate) struct Args {
     /// Run the tests of Kubernetes' functions, in k8s.io/apiserver
     #[arg(long)]
     library: bool,
+    /// Measure compilation and evaluation beside cel-go
+    #[arg(long)]
+    bench: bool,
     /// Run only the tests that match this pattern, as `go test -run` takes it
     #[arg(long)]
     run: Option<String>,
@@ -30,6 +34,9 @@ pub(crate) fn run(args: &Args) -> Result {
     }
     if args.crd {
         return suite::RULES.run(args.run.as_deref(), args.verbose);
+    }
+    if args.bench {
+        return bench::run();
     }
     if args.library {
         return suite::LIBRARY.run(args.run.as_deref(), args.verbose);

@@ -36,6 +36,7 @@ mod parse;
 mod plan;
 mod program;
 mod regex;
+mod rules;
 mod schema;
 mod types;
 mod value;
@@ -54,6 +55,10 @@ pub use library::semver::Version;
 pub use library::url::Url;
 pub use meter::Limits;
 pub use program::Program;
+pub use rules::{
+    CALL_LIMIT, RuleCosts, RuleIssue, RuleProblem, Rules, Violation, ViolationKind, Violations,
+    check as check_rule, normalize_field_path,
+};
 pub use schema::{MAX_REQUEST, Schema};
 pub use types::{StructType, Type};
 pub use value::{Entries, Key, Library, List, Map, Text, Timestamp, TypeName, Value, duration_from_text};

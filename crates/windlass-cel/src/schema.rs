@@ -308,6 +308,15 @@ impl Schema {
         }
     }
 
+    /// Returns the schema of the items, or of the values of a map.
+    pub(crate) fn shared_part(&self, name: &str) -> Option<Arc<Self>> {
+        match (&self.form, name) {
+            (Form::List { items, .. }, "@items") => Some(Arc::clone(items)),
+            (Form::Map(values), "@values") => Some(Arc::clone(values)),
+            _ => None,
+        }
+    }
+
     /// Whether values are objects with fields.
     pub(crate) fn has_fields(&self) -> bool {
         matches!(self.form, Form::Object(_))

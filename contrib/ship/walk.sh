@@ -86,7 +86,7 @@ windlass create api --group zhhnzw --version v1 --kind CustomPod >/dev/null
 windlass create webhook --group zhhnzw --version v1 --kind CustomPod --programmatic-validation >/dev/null
 # The webhook refuses an object, and the operator issues the certificate.
 sed -i -e 's/Some(_custom_pod)/Some(custom_pod)/' \
-    -e 's|^    // Your logic.*|    if custom_pod.spec.foo.as_deref() == Some("bad") {\n        return Err(Denial::new("foo must not be bad"));\n    }|' \
+    -e 's|^    // Your logic.*|    if custom_pod.spec.foo.as_deref() == Some("bad") {\n        return Err(AdmissionDenial::new("foo must not be bad"));\n    }|' \
     src/webhooks/custom_pod/validation.rs
 sed -i -e 's/^use windlass::webhook::{/&SelfIssued, /' \
     -e 's/WebhookServer::new(webhooks)$/&.self_issued(SelfIssued::for_service("operator-demo-system", "operator-demo-webhook-service"))/' \

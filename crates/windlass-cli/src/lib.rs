@@ -14,8 +14,8 @@ mod demo;
 mod deploy;
 mod dev;
 mod generate;
+mod multicall;
 mod node;
-mod personality;
 mod user_kubeconfig;
 
 mod image;
@@ -34,8 +34,8 @@ use std::process::ExitCode;
 use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 use crate::error::Error;
+use crate::multicall::Personality;
 use crate::output::Output;
-use crate::personality::Personality;
 use crate::verb::Verb;
 
 // Requests allocate small objects on all threads: a fifth of the time of a write with the allocator of the C library.

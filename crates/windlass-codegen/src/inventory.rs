@@ -32,33 +32,33 @@ pub struct Inventory {
     /// The samples that were added with `Manager::sample`, as YAML.
     pub samples: Vec<String>,
     /// The controllers.
-    pub controllers: Vec<ControllerItem>,
+    pub controllers: Vec<ControllerDeclaration>,
     /// The rights that the operator needs in any case.
     pub rights: Rights,
     /// Leader election, if a leader is elected.
-    pub election: Option<ElectionItem>,
+    pub election: Option<ElectionDeclaration>,
     /// The metrics endpoint, if metrics are served.
-    pub metrics: Option<MetricsItem>,
+    pub metrics: Option<MetricsDeclaration>,
     /// The port of the health endpoints, if the endpoints are served.
     pub health_port: Option<u16>,
     /// The webhooks, if there are any.
-    pub webhooks: Option<WebhooksItem>,
+    pub webhooks: Option<WebhooksDeclaration>,
 }
 
 /// A controller.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ControllerItem {
+pub struct ControllerDeclaration {
     /// Its name.
     pub name: String,
     /// The watched kinds, in the order of declaration.
-    pub watches: Vec<WatchItem>,
+    pub watches: Vec<WatchDeclaration>,
 }
 
 /// A kind that a controller watches.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
-pub struct WatchItem {
+pub struct WatchDeclaration {
     /// The API group; empty for the core group.
     pub group: String,
     /// The API version.
@@ -84,7 +84,7 @@ pub struct Rights {
 /// Leader election.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ElectionItem {
+pub struct ElectionDeclaration {
     /// The name of the Lease.
     pub lease: String,
     /// The rights that only leader election needs.
@@ -94,7 +94,7 @@ pub struct ElectionItem {
 /// The metrics endpoint.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
-pub struct MetricsItem {
+pub struct MetricsDeclaration {
     /// The port.
     pub port: u16,
     /// True if metrics are served over HTTPS.
@@ -106,19 +106,19 @@ pub struct MetricsItem {
 /// The webhooks and the webhook server.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
-pub struct WebhooksItem {
+pub struct WebhooksDeclaration {
     /// The port that the server listens on.
     pub port: u16,
     /// Where the server's certificate comes from.
     pub certificates: CertificateOrigin,
     /// The service that a self-issued certificate names; `None` if any will do.
-    pub service: Option<ServiceItem>,
+    pub service: Option<ServiceDeclaration>,
     /// The mutating webhooks. The service in `clientConfig` is a placeholder; only the path counts.
     pub mutating: Vec<MutatingWebhook>,
     /// The validating webhooks. The service in `clientConfig` is a placeholder; only the path counts.
     pub validating: Vec<ValidatingWebhook>,
     /// The kinds that are converted.
-    pub conversions: Vec<ConversionItem>,
+    pub conversions: Vec<ConversionDeclaration>,
 }
 
 /// Where the certificate of the webhook server comes from.
@@ -135,7 +135,7 @@ pub enum CertificateOrigin {
 /// The service of the webhook server.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ServiceItem {
+pub struct ServiceDeclaration {
     /// Its namespace.
     pub namespace: String,
     /// Its name.
@@ -145,7 +145,7 @@ pub struct ServiceItem {
 /// A kind with conversion between versions.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ConversionItem {
+pub struct ConversionDeclaration {
     /// The API group.
     pub group: String,
     /// The kind.

@@ -44,8 +44,8 @@ mod integers;
 pub use self::definitions::{DefinitionError, cluster_definitions};
 pub use self::integers::limit_integers;
 pub use self::inventory::{
-    CertificateOrigin, ControllerItem, ConversionItem, ElectionItem, Inventory, MetricsItem, Rights,
-    ServiceItem, WatchItem, WebhooksItem,
+    CertificateOrigin, ControllerDeclaration, ConversionDeclaration, ElectionDeclaration, Inventory,
+    MetricsDeclaration, Rights, ServiceDeclaration, WatchDeclaration, WebhooksDeclaration,
 };
 #[cfg(feature = "generate")]
 pub use self::source_file::{HEADER, SourceFile};

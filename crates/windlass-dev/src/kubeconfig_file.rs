@@ -10,7 +10,7 @@ use std::{
 /// The kubeconfig could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the kubeconfig {}: {source}. Choose another path with --kubeconfig FILE", path.display())]
-pub struct Unwritable {
+pub struct KubeconfigWriteError {
     path: PathBuf,
     source: io::Error,
 }
@@ -21,8 +21,8 @@ pub struct Unwritable {
 ///
 /// # Errors
 /// The file or its directory cannot be written.
-pub fn write(path: &Path, text: &str) -> Result<(), Unwritable> {
-    replace(path, text).map_err(|source| Unwritable { path: path.to_owned(), source })
+pub fn write(path: &Path, text: &str) -> Result<(), KubeconfigWriteError> {
+    replace(path, text).map_err(|source| KubeconfigWriteError { path: path.to_owned(), source })
 }
 
 fn replace(path: &Path, text: &str) -> io::Result<()> {

@@ -32,7 +32,7 @@ mod nodes;
 pub use self::{
     cel_rules::{CelRule, cel_rules},
     control_plane::{ControlPlane, PodRunner},
-    kubeconfig_file::{Unwritable, write as write_kubeconfig},
+    kubeconfig_file::{KubeconfigWriteError, write as write_kubeconfig},
     kubectl_name::kubectl_name,
     manifests::{apply_manifest, apply_manifests, read_manifests},
     shell_word::shell_word,

@@ -91,3 +91,15 @@ where
         self(key, cx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_requeue_has_a_delay_and_a_priority() {
+        let action = Action::requeue_after(Duration::from_secs(3)).with_priority(5);
+        assert_eq!((action.requeues_after(), action.priority()), (Some(Duration::from_secs(3)), Some(5)));
+        assert_eq!((Action::done().requeues_after(), Action::done().priority()), (None, None));
+    }
+}

@@ -64,7 +64,7 @@ pub use self::eventually::eventually;
 pub use self::faults::{Fault, FaultRule, Faults};
 pub use self::rights::{RestrictedAccount, RestrictedManager, RightsReport};
 pub use self::running::RunningManager;
-pub use self::scenario::{Run, Scenario};
+pub use self::scenario::{Scenario, ScenarioRun};
 pub use self::unshared_fields::unshared_fields;
 pub use windlass_apiserver::{Identity, Listen, Listening, ServerCertificate};
 pub use windlass_patience::stretched;

@@ -131,11 +131,11 @@ pub struct AdmissionDeclaration {
 /// use std::convert::Infallible;
 /// use k8s_openapi::api::core::v1::ConfigMap;
 /// use kube_core::admission::Operation;
-/// use windlass_webhook::{AdmissionContext, AdmissionWebhook, Change, Denial, FailurePolicy, Webhooks};
+/// use windlass_webhook::{AdmissionContext, AdmissionWebhook, AdmissionChange, AdmissionDenial, FailurePolicy, Webhooks};
 ///
-/// async fn keep(change: Change<ConfigMap>, _: AdmissionContext) -> Result<(), Denial> {
+/// async fn keep(change: AdmissionChange<ConfigMap>, _: AdmissionContext) -> Result<(), AdmissionDenial> {
 ///     match change {
-///         Change::Delete(config) if config.data.is_some() => Err(Denial::new("it has data")),
+///         AdmissionChange::Delete(config) if config.data.is_some() => Err(AdmissionDenial::new("it has data")),
 ///         _ => Ok(()),
 ///     }
 /// }

@@ -13,14 +13,14 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
 
 /// A refusal of a request, with the message that the client of the API server sees.
 ///
-/// A webhook may return any error: the request is denied with the error's text, code 403 and reason `Forbidden`. A `Denial`
+/// A webhook may return any error: the request is denied with the error's text, code 403 and reason `Forbidden`. An `AdmissionDenial`
 /// sets the code, the reason and the causes, too.
 ///
 /// ```
-/// use windlass_webhook::{Denial, FieldError};
+/// use windlass_webhook::{AdmissionDenial, FieldError};
 /// # use k8s_openapi::api::core::v1::ConfigMap;
 ///
-/// let denial = Denial::invalid::<ConfigMap>("colours", [FieldError::required("data.red", "every palette has red")]);
+/// let denial = AdmissionDenial::invalid::<ConfigMap>("colours", [FieldError::required("data.red", "every palette has red")]);
 /// assert_eq!(
 ///     denial.to_string(),
 ///     "ConfigMap \"colours\" is invalid: data.red: Required value: every palette has red"
@@ -28,9 +28,9 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
 /// assert_eq!(denial.status().code, 422);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Denial(Box<Status>);
+pub struct AdmissionDenial(Box<Status>);
 
-impl Denial {
+impl AdmissionDenial {
     /// Denies with code 403 and reason `Forbidden`.
     pub fn new(message: impl Into<String>) -> Self {
         let status = Status {
@@ -114,15 +114,15 @@ impl Denial {
     }
 }
 
-impl fmt::Display for Denial {
+impl fmt::Display for AdmissionDenial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)
     }
 }
 
-impl std::error::Error for Denial {}
+impl std::error::Error for AdmissionDenial {}
 
-/// An invalid field, for [`Denial::invalid`]. `Display` prints the field in the API server's words.
+/// An invalid field, for [`AdmissionDenial::invalid`]. `Display` prints the field in the API server's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
     field: String,

@@ -36,15 +36,15 @@ pub use kube_core::{
 };
 
 pub use self::{
-    admission::{AdmissionContext, AdmissionHandler, Change, Defaulter, Patched, Validator},
+    admission::{AdmissionChange, AdmissionContext, AdmissionHandler, Defaulter, Patched, Validator},
     conversion::{Converter, Spoke},
     declaration::{
         AdmissionDeclaration, AdmissionKind, AdmissionWebhook, ConversionDeclaration, FailurePolicy,
         MatchPolicy, ReinvocationPolicy, Rule, SideEffects,
     },
-    denial::{BoxError, Denial, FieldError},
+    denial::{AdmissionDenial, BoxError, FieldError},
     metrics::WebhookMetrics,
-    probe::{Admission, Admitted},
+    probe::{Admission, AdmissionResult},
     server::{
         CertificateSource, DEFAULT_PORT, SelfIssued, ServerDefaults, ServerError, WebhookListener,
         WebhookServer, server_config,

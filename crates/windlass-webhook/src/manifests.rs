@@ -27,7 +27,7 @@ use k8s_openapi::{
 use kube_core::admission::Operation;
 
 use crate::{
-    certificates::Location,
+    certificates::ServedAt,
     declaration::{
         AdmissionDeclaration, AdmissionKind, ConversionDeclaration, FailurePolicy, MatchPolicy,
         ReinvocationPolicy, Rule, SideEffects,
@@ -68,13 +68,13 @@ impl Endpoint {
     }
 
     /// Reaches the webhooks at a location with self-issued certificates.
-    pub fn at(location: &Location) -> Self {
+    pub fn at(location: &ServedAt) -> Self {
         match location {
-            Location::Service { namespace, name } => Self::service(namespace, name),
-            Location::Url { host, port } if host.contains(':') => {
+            ServedAt::Service { namespace, name } => Self::service(namespace, name),
+            ServedAt::Url { host, port } if host.contains(':') => {
                 Self::url(format!("https://[{host}]:{port}"))
             }
-            Location::Url { host, port } => Self::url(format!("https://{host}:{port}")),
+            ServedAt::Url { host, port } => Self::url(format!("https://{host}:{port}")),
         }
     }
 
@@ -248,4 +248,32 @@ fn operation(operation: &Operation) -> String {
         Operation::Connect => "CONNECT",
     }
     .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::LabelSelector};
+
+    use super::{Endpoint, validating_configuration};
+    use crate::{AdmissionChange, AdmissionContext, AdmissionWebhook, Webhooks};
+
+    #[test]
+    fn selectors_and_conditions_limit_the_objects_of_a_webhook() {
+        let allow = |_: AdmissionChange<ConfigMap>, _: AdmissionContext| async { Ok::<_, String>(()) };
+        let labels = |value: &str| LabelSelector {
+            match_labels: Some([("team".to_owned(), value.to_owned())].into()),
+            ..LabelSelector::default()
+        };
+        let webhook = AdmissionWebhook::validator::<ConfigMap>(allow)
+            .namespace_selector(labels("a"))
+            .object_selector(labels("b"))
+            .match_condition("no-leases", "request.resource.group != 'coordination.k8s.io'");
+        let admissions = Webhooks::new().admission(webhook).admissions();
+        let made = validating_configuration("validating", &admissions, &Endpoint::service("system", "hooks"));
+        let webhooks = made.expect("a configuration").webhooks.expect("webhooks");
+        assert_eq!(webhooks[0].namespace_selector, Some(labels("a")));
+        assert_eq!(webhooks[0].object_selector, Some(labels("b")));
+        let conditions = webhooks[0].match_conditions.as_ref().expect("conditions");
+        assert_eq!(conditions[0].name, "no-leases");
+    }
 }

@@ -9,7 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
-    Denial,
+    AdmissionDenial,
     admission::review,
     call::Deadline,
     declaration::{AdmissionDeclaration, AdmissionKind, AdmissionWebhook, Rule},
@@ -124,7 +124,7 @@ fn json(object: &impl Serialize) -> Value {
 
 /// The decision of all webhooks about an [`Admission`].
 #[derive(Clone, Debug)]
-pub struct Admitted<K> {
+pub struct AdmissionResult<K> {
     allowed: bool,
     status: Status,
     object: Value,
@@ -132,7 +132,7 @@ pub struct Admitted<K> {
     kind: PhantomData<fn() -> K>,
 }
 
-impl<K: DeserializeOwned> Admitted<K> {
+impl<K: DeserializeOwned> AdmissionResult<K> {
     /// Returns whether the request is allowed.
     pub fn is_allowed(&self) -> bool {
         self.allowed
@@ -143,11 +143,11 @@ impl<K: DeserializeOwned> Admitted<K> {
     /// # Errors
     ///
     /// The denial.
-    pub fn object(&self) -> Result<K, Denial> {
+    pub fn object(&self) -> Result<K, AdmissionDenial> {
         if !self.allowed {
-            return Err(Denial::from_status(self.status.clone()));
+            return Err(AdmissionDenial::from_status(self.status.clone()));
         }
-        K::deserialize(&self.object).map_err(|error| Denial::new(error.to_string()))
+        K::deserialize(&self.object).map_err(|error| AdmissionDenial::new(error.to_string()))
     }
 
     /// Returns the object as JSON, with fields that `K` does not have; `null` for a deletion.
@@ -172,12 +172,12 @@ impl Webhooks {
     /// and match conditions are ignored.
     ///
     /// The request goes through the same bytes as over HTTPS: a panic is a denial.
-    pub async fn admit<K>(&self, admission: Admission<K>) -> Admitted<K>
+    pub async fn admit<K>(&self, admission: Admission<K>) -> AdmissionResult<K>
     where
         K: Resource<DynamicType = ()> + Serialize,
     {
         let object = admission.object.clone();
-        let mut admitted = Admitted {
+        let mut admitted = AdmissionResult {
             allowed: true,
             status: Status::default(),
             object,
@@ -203,7 +203,7 @@ async fn call<K>(
     webhook: &AdmissionWebhook,
     admission: &Admission<K>,
     extensions: &Arc<Extensions>,
-    admitted: &mut Admitted<K>,
+    admitted: &mut AdmissionResult<K>,
 ) where
     K: Resource<DynamicType = ()> + Serialize,
 {

@@ -34,16 +34,16 @@ const CONVERT: &str = "/convert";
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use windlass_webhook::{Admission, AdmissionContext, Change, Denial, Webhooks};
+/// use windlass_webhook::{Admission, AdmissionContext, AdmissionChange, AdmissionDenial, Webhooks};
 ///
-/// async fn default(mut config: ConfigMap, _: AdmissionContext) -> Result<ConfigMap, Denial> {
+/// async fn default(mut config: ConfigMap, _: AdmissionContext) -> Result<ConfigMap, AdmissionDenial> {
 ///     config.data.get_or_insert_default().entry("colour".to_owned()).or_insert("red".to_owned());
 ///     Ok(config)
 /// }
 ///
-/// async fn validate(change: Change<ConfigMap>, cx: AdmissionContext) -> Result<(), Denial> {
+/// async fn validate(change: AdmissionChange<ConfigMap>, cx: AdmissionContext) -> Result<(), AdmissionDenial> {
 ///     match change.new_object().and_then(|config| config.data.as_ref()?.get("colour")) {
-///         Some(colour) if colour == "grey" => Err(Denial::new("grey is not a colour")),
+///         Some(colour) if colour == "grey" => Err(AdmissionDenial::new("grey is not a colour")),
 ///         _ => Ok(()),
 ///     }
 /// }

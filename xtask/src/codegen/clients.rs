@@ -6,14 +6,15 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use windlass_codegen::client::{Api, Kind, Piece, Target, Verb, generate};
+use windlass_codegen::client::{Api, Generator, Kind, Target, Verb, generate};
 
 use super::DataFiles;
 use super::generated_files::{self, Crate};
 use crate::Result;
 
 const CRATE: &str = "crates/windlass-client";
-const PIECES: [Piece; 4] = [Piece::Clientset, Piece::Informers, Piece::Listers, Piece::Register];
+const PIECES: [Generator; 4] =
+    [Generator::Clientset, Generator::Informers, Generator::Listers, Generator::Register];
 
 /// Writes the files that differ from `catalog/`, or fails if there are any.
 pub(super) fn run(root: &Path, data: &DataFiles, check: bool) -> Result {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use windlass_codegen::{Inventory, WebhooksItem};
+use windlass_codegen::{Inventory, WebhooksDeclaration};
 use windlass_dev::CelRule;
 
 use super::Options;
@@ -130,7 +130,7 @@ impl<'w> Session<'w> {
     async fn start(
         &mut self,
         operator: &Operator,
-        declared: Option<&WebhooksItem>,
+        declared: Option<&WebhooksDeclaration>,
         built: Option<SystemTime>,
         out: &mut Output,
     ) -> Result<()> {
@@ -158,7 +158,7 @@ impl<'w> Session<'w> {
     }
 
     /// Registers the webhooks with the API server, after the operator has started to serve webhooks.
-    async fn register(&mut self, declared: &WebhooksItem, out: &mut Output) -> Result<()> {
+    async fn register(&mut self, declared: &WebhooksDeclaration, out: &mut Output) -> Result<()> {
         let (Some(webhooks), Some(running)) = (&mut self.webhooks, &mut self.running) else { return Ok(()) };
         let registered = tokio::select! {
             biased;

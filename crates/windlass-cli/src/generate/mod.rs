@@ -1,21 +1,21 @@
 //! The files that `windlass generate` writes.
 
+mod arguments;
 mod crds;
 mod place;
 mod sources;
-mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use windlass_codegen::client::{Api, Piece, Target, generate};
+use windlass_codegen::client::{Api, Generator, Target, generate};
 use windlass_codegen::definition::Definition;
 use windlass_codegen::manifests::Manifests;
 use windlass_codegen::{SourceFile, types};
 use windlass_scaffold::{Disk, Writes};
 
+pub(crate) use self::arguments::Wanted;
 pub(crate) use self::place::Place;
-pub(crate) use self::wanted::Wanted;
 use crate::error::Result;
 use crate::project::Workspace;
 
@@ -97,7 +97,7 @@ fn api(definitions: &[Definition], place: &Place, wanted: &Wanted, remarks: &mut
     wanted.limit(&mut api);
     for version in &api.versions {
         let without = version.kinds.iter().filter(|kind| !kind.has_apply_configuration);
-        for kind in without.filter(|_| wanted.pieces.contains(&Piece::ApplyConfiguration)) {
+        for kind in without.filter(|_| wanted.pieces.contains(&Generator::ApplyConfiguration)) {
             remarks.push(format!(
                 "{} {} has no apply configuration: {}",
                 version.version,
@@ -111,9 +111,9 @@ fn api(definitions: &[Definition], place: &Place, wanted: &Wanted, remarks: &mut
 
 fn clients(
     api: &Api,
-    wanted: &BTreeSet<Piece>,
+    wanted: &BTreeSet<Generator>,
     place: &Place,
-    existing: &BTreeSet<Piece>,
+    existing: &BTreeSet<Generator>,
     has_types: bool,
 ) -> Vec<SourceFile> {
     let target = Target {
@@ -146,8 +146,8 @@ fn present(place: &Place) -> Result<Vec<String>> {
 }
 
 /// The pieces that some files are of.
-fn pieces(files: &[String]) -> BTreeSet<Piece> {
-    Piece::ALL.into_iter().filter(|piece| has(files, piece.module())).collect()
+fn pieces(files: &[String]) -> BTreeSet<Generator> {
+    Generator::ALL.into_iter().filter(|piece| has(files, piece.module())).collect()
 }
 
 /// Returns whether some file is in a module.

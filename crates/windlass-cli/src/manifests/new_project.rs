@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use windlass_codegen::manifests::{Manifests, Options};
-use windlass_codegen::{ElectionItem, Inventory, MetricsItem, Rights};
+use windlass_codegen::{ElectionDeclaration, Inventory, MetricsDeclaration, Rights};
 use windlass_runtime::Manager;
 use windlass_runtime::client::ConfigSource;
 use windlass_runtime::leader_election::LeaderElection;
@@ -39,9 +39,11 @@ fn inventory(options: &Options) -> Inventory {
         format: Inventory::FORMAT,
         name: options.project.clone(),
         rights: rights(&manager.own_permissions()),
-        election: election
-            .map(|election| ElectionItem { lease: election.lease, rights: rights(&election.permissions) }),
-        metrics: metrics.map(|metrics| MetricsItem {
+        election: election.map(|election| ElectionDeclaration {
+            lease: election.lease,
+            rights: rights(&election.permissions),
+        }),
+        metrics: metrics.map(|metrics| MetricsDeclaration {
             port: metrics.port,
             secure: metrics.secure,
             rights: rights(&metrics.permissions),

@@ -205,7 +205,7 @@ mod tests {
     use std::fs;
 
     use k8s_openapi::api::rbac::v1::PolicyRule;
-    use windlass_codegen::{MetricsItem, Rights};
+    use windlass_codegen::{MetricsDeclaration, Rights};
     use windlass_scaffold::{Folder, Project};
 
     use super::super::parse;
@@ -231,7 +231,8 @@ mod tests {
                 ..PolicyRule::default()
             };
             let rights = Rights { cluster: vec![rule], ..Rights::default() };
-            let metrics = Some(MetricsItem { port: 8443, secure: true, ..MetricsItem::default() });
+            let metrics =
+                Some(MetricsDeclaration { port: 8443, secure: true, ..MetricsDeclaration::default() });
             let inventory = Inventory { format: Inventory::FORMAT, rights, metrics, ..Inventory::default() };
             Self { workspace, inventory, _folder: folder }
         }

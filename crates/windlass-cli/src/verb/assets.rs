@@ -7,8 +7,8 @@ use clap::Args;
 use windlass_dev::shell_word;
 
 use crate::error::Result;
+use crate::multicall::Personality;
 use crate::output::Output;
-use crate::personality::Personality;
 
 /// Write the programs that envtest starts into a folder: kube-apiserver and etcd.
 ///

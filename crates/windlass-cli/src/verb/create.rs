@@ -13,11 +13,11 @@ use crate::project::Workspace;
 #[derive(Args)]
 pub(crate) struct Create {
     #[command(subcommand)]
-    what: What,
+    command: CreateCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum CreateCommand {
     Api(ApiArgs),
     Webhook(WebhookArgs),
 }
@@ -171,9 +171,9 @@ struct WebhookArgs {
 
 impl Create {
     pub(crate) fn run(self, out: &mut Output) -> Result<()> {
-        match self.what {
-            What::Api(args) => args.run(out),
-            What::Webhook(args) => args.run(out),
+        match self.command {
+            CreateCommand::Api(args) => args.run(out),
+            CreateCommand::Webhook(args) => args.run(out),
         }
     }
 }

@@ -16,11 +16,11 @@ use crate::project::Workspace;
 #[derive(Args)]
 pub(crate) struct Delete {
     #[command(subcommand)]
-    what: What,
+    command: DeleteCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum DeleteCommand {
     Api(ApiArgs),
     Webhook(WebhookArgs),
 }
@@ -72,12 +72,12 @@ struct WebhookArgs {
 impl Delete {
     pub(crate) fn run(self, out: &mut Output) -> Result<()> {
         let workspace = Workspace::current()?;
-        let (after, force, write) = match &self.what {
-            What::Api(args) => {
+        let (after, force, write) = match &self.command {
+            DeleteCommand::Api(args) => {
                 args.foreign.explain();
                 (DeleteApi { gvk: args.gvk.gvk() }.apply(&workspace.project)?, args.force, args.write)
             }
-            What::Webhook(args) => {
+            DeleteCommand::Webhook(args) => {
                 args.foreign.explain();
                 let request = DeleteWebhook {
                     gvk: args.gvk.gvk(),

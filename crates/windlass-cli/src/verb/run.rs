@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::process::ExitStatus;
 
 use clap::Args;
-use windlass_codegen::WebhooksItem;
+use windlass_codegen::WebhooksDeclaration;
 
 use crate::error::Result;
 use crate::output::Output;
@@ -84,7 +84,7 @@ impl Run {
 /// Registers the webhooks, and never ends but with an error.
 async fn register(
     webhooks: Option<&mut LocalWebhooks>,
-    declared: Option<&WebhooksItem>,
+    declared: Option<&WebhooksDeclaration>,
     out: &mut Output,
 ) -> Result<Infallible> {
     if let (Some(webhooks), Some(declared)) = (webhooks, declared) {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use windlass_runtime::webhook::certificates::{Lifetimes, Location, Observed, Rotation};
+use windlass_runtime::webhook::certificates::{CertificateDurations, CertificateState, Rotation, ServedAt};
 
 use crate::error::Result;
 
@@ -23,10 +23,10 @@ pub(super) struct Certificate {
 impl Certificate {
     /// Issues a certificate for a host of this machine, with a new authority.
     pub(super) fn issue(host: &str, port: u16) -> Result<Self> {
-        let location = Location::Url { host: host.to_owned(), port };
+        let location = ServedAt::Url { host: host.to_owned(), port };
         let own = ["127.0.0.1", "localhost"].map(str::to_owned);
-        let rotation = Rotation::new(location, Lifetimes::default()).names(own);
-        let nothing = Observed { secret: None, objects: &[], serving: None };
+        let rotation = Rotation::new(location, CertificateDurations::default()).names(own);
+        let nothing = CertificateState { secret: None, objects: &[], serving: None };
         let issued = rotation.plan(Timestamp::now(), nothing).map_err(|error| error.to_string())?;
         let mut data = issued.secret.map(|secret| secret.data).unwrap_or_default();
         let mut part = |name: &str| data.remove(name).unwrap_or_default();

@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use windlass_codegen::WebhooksItem;
+use windlass_codegen::WebhooksDeclaration;
 
 /// Where webhooks are served.
 pub(super) struct Endpoint {
@@ -53,7 +53,7 @@ pub(super) struct Configurations {
 
 impl Configurations {
     /// Makes the configurations of an operator's webhooks at an endpoint.
-    pub(super) fn of(name: &str, webhooks: &WebhooksItem, endpoint: &Endpoint) -> Self {
+    pub(super) fn of(name: &str, webhooks: &WebhooksDeclaration, endpoint: &Endpoint) -> Self {
         let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
         let mutating: Vec<_> = webhooks
             .mutating
@@ -146,29 +146,29 @@ impl Endpoint {
 
 #[cfg(test)]
 mod tests {
-    use windlass_codegen::ConversionItem;
+    use windlass_codegen::ConversionDeclaration;
 
     use super::*;
 
-    fn webhooks() -> WebhooksItem {
+    fn webhooks() -> WebhooksDeclaration {
         let mutating = json!([{
             "name": "mbar.kb.io", "sideEffects": "None", "admissionReviewVersions": ["v1"],
             "clientConfig": { "service": { "namespace": "system", "name": "webhook-service", "path": "/mutate-bar" } },
         }]);
-        let conversion = ConversionItem {
+        let conversion = ConversionDeclaration {
             group: "foo.abc.com".to_owned(),
             plural: "bars".to_owned(),
             path: "/convert".to_owned(),
-            ..ConversionItem::default()
+            ..ConversionDeclaration::default()
         };
-        WebhooksItem {
+        WebhooksDeclaration {
             mutating: serde_json::from_value(mutating).expect("webhooks"),
             conversions: vec![conversion],
-            ..WebhooksItem::default()
+            ..WebhooksDeclaration::default()
         }
     }
 
-    fn configurations(webhooks: &WebhooksItem) -> Configurations {
+    fn configurations(webhooks: &WebhooksDeclaration) -> Configurations {
         let endpoint = Endpoint { base: "https://127.0.0.1:9".to_owned(), authority: b"pem".to_vec() };
         Configurations::of("demo-local", webhooks, &endpoint)
     }
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn what_the_next_build_does_not_declare_is_removed() {
-        let (before, after) = (configurations(&webhooks()), configurations(&WebhooksItem::default()));
+        let (before, after) = (configurations(&webhooks()), configurations(&WebhooksDeclaration::default()));
         assert_eq!(before.without(&after), before);
         assert_eq!(before.without(&before), Configurations::default());
     }

@@ -25,7 +25,7 @@ use kube::{Client, Config, ResourceExt};
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
-use windlass_codegen::WebhooksItem;
+use windlass_codegen::WebhooksDeclaration;
 use windlass_dev::REPLACED_CONVERSION;
 use windlass_runtime::client::ClientBuilder;
 
@@ -129,7 +129,7 @@ impl LocalWebhooks {
     /// Registers the conversions, before the operator starts: otherwise, objects in another version than the
     /// storage version would lose fields in the operator's lists. Requests for other versions fail until the
     /// operator serves.
-    pub(crate) async fn convert(&mut self, webhooks: &WebhooksItem, out: &mut Output) -> Result<()> {
+    pub(crate) async fn convert(&mut self, webhooks: &WebhooksDeclaration, out: &mut Output) -> Result<()> {
         if !self.is_reachable {
             return Ok(());
         }
@@ -151,7 +151,7 @@ impl LocalWebhooks {
 
     /// Waits until the operator serves the webhooks, and tells the API server where the webhooks are. The conversions are registered
     /// before: see [`convert`](Self::convert).
-    pub(crate) async fn register(&mut self, webhooks: &WebhooksItem, out: &mut Output) -> Result<()> {
+    pub(crate) async fn register(&mut self, webhooks: &WebhooksDeclaration, out: &mut Output) -> Result<()> {
         if !self.is_reachable {
             return Ok(());
         }

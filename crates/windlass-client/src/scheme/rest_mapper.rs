@@ -213,10 +213,23 @@ mod tests {
         KnownType { group, version, kind: "Event", resource: "events", singular: "event", namespaced: true }
     }
 
-    fn mapper() -> RestMapper {
+    fn scheme() -> Scheme {
         let types =
             [known("a.example.com", "v2"), known("a.example.com", "v1"), known("b.example.com", "v1")];
-        RestMapper::from(&Scheme::new().add_known_types(&types))
+        Scheme::new().add_known_types(&types)
+    }
+
+    fn mapper() -> RestMapper {
+        RestMapper::from(&scheme())
+    }
+
+    #[test]
+    fn a_scheme_lists_its_versions_in_the_order_of_registration() {
+        let versions: Vec<_> =
+            scheme().prioritized_versions().iter().map(|version| version.api_version()).collect();
+        assert_eq!(versions, ["a.example.com/v2", "a.example.com/v1", "b.example.com/v1"]);
+        assert!(scheme().recognizes(&GroupVersionKind::gvk("a.example.com", "v1", "Event")));
+        assert!(!scheme().recognizes(&GroupVersionKind::gvk("a.example.com", "v1", "Node")));
     }
 
     #[test]
@@ -234,6 +247,8 @@ mod tests {
         let wanted = GroupVersionResource::gvr("b.example.com", "", "event");
         let kind = mapper().kind_for(&wanted).expect("a kind");
         assert_eq!(kind, GroupVersionKind::gvk("b.example.com", "v1", "Event"));
+        let resource = mapper().resource_for(&wanted).expect("a resource");
+        assert_eq!(resource, GroupVersionResource::gvr("b.example.com", "v1", "events"));
         let error = mapper().kind_for_resource("events").expect_err("two groups");
         assert!(error.to_string().ends_with("events.a.example.com, events.b.example.com"), "{error}");
         assert_eq!(mapper().kind_for_resource("x"), Err(MappingError::NoResource("x".to_owned())));

@@ -8,7 +8,7 @@ use super::{
     descriptors::{descriptors, title},
 };
 use crate::{
-    CertificateOrigin, Inventory, Rights, WebhooksItem,
+    CertificateOrigin, Inventory, Rights, WebhooksDeclaration,
     manifests::{CERTIFICATES, Options},
 };
 
@@ -182,7 +182,7 @@ impl ServiceVersion<'_> {
         ])
     }
 
-    fn webhooks(&self, webhooks: &WebhooksItem) -> Vec<Value> {
+    fn webhooks(&self, webhooks: &WebhooksDeclaration) -> Vec<Value> {
         let mut definitions = Vec::new();
         for webhook in &webhooks.mutating {
             let value = serde_json::to_value(webhook).unwrap_or_default();
@@ -204,7 +204,7 @@ impl ServiceVersion<'_> {
         definitions
     }
 
-    fn webhook(&self, webhooks: &WebhooksItem, kind: &str, path: &str) -> Value {
+    fn webhook(&self, webhooks: &WebhooksDeclaration, kind: &str, path: &str) -> Value {
         json!({
             "containerPort": SERVICE_PORT,
             "deploymentName": format!("{}-controller-manager", self.options.project),
@@ -214,7 +214,7 @@ impl ServiceVersion<'_> {
         })
     }
 
-    fn admission(&self, webhooks: &WebhooksItem, kind: &str, webhook: &Value) -> Value {
+    fn admission(&self, webhooks: &WebhooksDeclaration, kind: &str, webhook: &Value) -> Value {
         let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap_or_default();
         let mut definition = self.webhook(webhooks, kind, path);
         definition["generateName"] = webhook["name"].clone();

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Details, files};
 use crate::{
-    CertificateOrigin, Inventory, ServiceItem,
+    CertificateOrigin, Inventory, ServiceDeclaration,
     manifests::{
         GENERATED, Manifests, Options, documents,
         tests::{everything, full, small},
@@ -118,7 +118,7 @@ fn self_issued() -> Inventory {
     let webhooks = inventory.webhooks.as_mut().expect("webhooks");
     webhooks.certificates = CertificateOrigin::SelfIssued;
     webhooks.service =
-        Some(ServiceItem { namespace: "web-operator-system".to_owned(), name: "hooks".to_owned() });
+        Some(ServiceDeclaration { namespace: "web-operator-system".to_owned(), name: "hooks".to_owned() });
     inventory
 }
 

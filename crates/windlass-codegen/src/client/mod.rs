@@ -23,7 +23,7 @@ use crate::SourceFile;
 
 /// A module of the generated code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Piece {
+pub enum Generator {
     /// `applyconfiguration`: functions that begin an apply configuration.
     ApplyConfiguration,
     /// `clientset`: a typed client for each kind.
@@ -50,7 +50,7 @@ pub struct Target {
     pub note: Option<String>,
 }
 
-impl Piece {
+impl Generator {
     /// All pieces, sorted by name.
     pub const ALL: [Self; 5] =
         [Self::ApplyConfiguration, Self::Clientset, Self::Informers, Self::Listers, Self::Register];
@@ -94,21 +94,21 @@ impl Piece {
 pub fn generate(
     api: &Api,
     target: &Target,
-    pieces: &BTreeSet<Piece>,
-    existing: &BTreeSet<Piece>,
+    pieces: &BTreeSet<Generator>,
+    existing: &BTreeSet<Generator>,
 ) -> Vec<SourceFile> {
     let (render, cached) = (Render::new(api, target), api.cached());
     let cached = Render::new(&cached, target);
-    let pieces: BTreeSet<Piece> = pieces.iter().flat_map(|piece| piece.with_needed()).copied().collect();
-    let declared: BTreeSet<Piece> = pieces.union(existing).copied().collect();
+    let pieces: BTreeSet<Generator> = pieces.iter().flat_map(|piece| piece.with_needed()).copied().collect();
+    let declared: BTreeSet<Generator> = pieces.union(existing).copied().collect();
     let mut files = vec![root(&render, &declared)];
     for piece in pieces {
         match piece {
-            Piece::ApplyConfiguration => applyconfiguration::render(&render, &mut files),
-            Piece::Clientset => clientset::render(&render, &mut files),
-            Piece::Informers => informers::render(&cached, &mut files),
-            Piece::Listers => listers::render(&cached, &mut files),
-            Piece::Register => files.push(register::render(&render)),
+            Generator::ApplyConfiguration => applyconfiguration::render(&render, &mut files),
+            Generator::Clientset => clientset::render(&render, &mut files),
+            Generator::Informers => informers::render(&cached, &mut files),
+            Generator::Listers => listers::render(&cached, &mut files),
+            Generator::Register => files.push(register::render(&render)),
         }
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -116,7 +116,7 @@ pub fn generate(
 }
 
 /// The module that declares the pieces.
-fn root(render: &Render<'_>, pieces: &BTreeSet<Piece>) -> SourceFile {
+fn root(render: &Render<'_>, pieces: &BTreeSet<Generator>) -> SourceFile {
     let mut text = "//! Clientset, informers and listers, made by `windlass generate`.\n\n".to_owned();
     for piece in pieces {
         let _ = write!(text, "/// {}.\n#[rustfmt::skip]\npub mod {};\n", piece.about(), piece.module());

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::{Api, Piece, SourceFile, Target, generate};
+use super::{Api, Generator, SourceFile, Target, generate};
 use crate::definition::Definition;
 
 fn definition(
@@ -44,7 +44,7 @@ fn target() -> Target {
 }
 
 fn all(api: &Api) -> Vec<SourceFile> {
-    generate(api, &target(), &Piece::ALL.into(), &BTreeSet::new())
+    generate(api, &target(), &Generator::ALL.into(), &BTreeSet::new())
 }
 
 fn text<'f>(files: &'f [SourceFile], path: &str) -> &'f str {
@@ -112,7 +112,7 @@ fn groups_with_the_same_first_label_and_kinds_with_names_of_rust_do_not_clash() 
 fn one_piece_brings_what_it_names_and_keeps_what_was_there() {
     let network = definition("samplecrd.k8s.io", "Network", "networks", "Namespaced", &json!({}));
     let api = api(&[network]);
-    let files = generate(&api, &target(), &[Piece::Informers].into(), &[Piece::Clientset].into());
+    let files = generate(&api, &target(), &[Generator::Informers].into(), &[Generator::Clientset].into());
     let root = text(&files, "mod.rs");
     for module in ["clientset", "informers", "listers", "register"] {
         assert!(root.contains(&format!("pub mod {module};")), "{root}");

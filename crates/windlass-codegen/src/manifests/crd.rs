@@ -10,7 +10,7 @@ use super::{
     options::{Names, Options},
     tree::Folder,
 };
-use crate::{ConversionItem, Inventory, definitions::merge_versions, schema};
+use crate::{ConversionDeclaration, Inventory, definitions::merge_versions, schema};
 
 /// The name of the folder.
 pub(super) const FOLDER: &str = "crd";
@@ -36,11 +36,11 @@ pub(super) fn merged(
     inventory: &Inventory,
     names: &Names,
 ) -> Result<Vec<CustomResourceDefinition>, ManifestError> {
-    let conversions: &[ConversionItem] =
+    let conversions: &[ConversionDeclaration] =
         inventory.webhooks.as_ref().map_or(&[], |webhooks| &webhooks.conversions);
     let mut merged = merge_versions(&inventory.crds)?;
     for crd in &mut merged {
-        let is_of = |conversion: &&ConversionItem| {
+        let is_of = |conversion: &&ConversionDeclaration| {
             conversion.plural == crd.spec.names.plural && conversion.group == crd.spec.group
         };
         if let Some(conversion) = conversions.iter().find(is_of) {
@@ -53,7 +53,7 @@ pub(super) fn merged(
 /// Adds the conversion to the definition of a kind with conversions.
 fn convert(
     crd: &mut CustomResourceDefinition,
-    conversion: &ConversionItem,
+    conversion: &ConversionDeclaration,
     names: &Names,
 ) -> Result<(), ManifestError> {
     let name = crd.metadata.name.clone().unwrap_or_default();
@@ -65,7 +65,7 @@ fn convert(
 fn check_conversion(
     name: &str,
     crd: &CustomResourceDefinition,
-    conversion: &ConversionItem,
+    conversion: &ConversionDeclaration,
 ) -> Result<(), ManifestError> {
     let name = || name.to_owned();
     let is_defined = |version: &&String| crd.spec.versions.iter().any(|defined| defined.name == **version);
@@ -86,7 +86,7 @@ fn check_conversion(
     }
 }
 
-fn stanza(conversion: &ConversionItem, names: &Names) -> CustomResourceConversion {
+fn stanza(conversion: &ConversionDeclaration, names: &Names) -> CustomResourceConversion {
     let service = ServiceReference {
         name: names.webhook_service.clone(),
         namespace: names.namespace.clone(),

@@ -12,7 +12,7 @@ use super::{
     rbac::metadata,
     tree::{Change, Folder, Patch, add, object},
 };
-use crate::{Inventory, MetricsItem};
+use crate::{Inventory, MetricsDeclaration};
 
 /// The paths of a Deployment that components add to.
 pub(super) const ARGUMENTS: &str = "/spec/template/spec/containers/0/args/-";
@@ -37,11 +37,11 @@ pub(super) fn folder(inventory: &Inventory, names: &Names) -> Folder {
 }
 
 /// The name of the port of the service.
-fn port_name(metrics: &MetricsItem) -> &'static str {
+fn port_name(metrics: &MetricsDeclaration) -> &'static str {
     if metrics.secure { "https" } else { "http" }
 }
 
-fn service(metrics: &MetricsItem, names: &Names) -> Value {
+fn service(metrics: &MetricsDeclaration, names: &Names) -> Value {
     let mut metadata =
         metadata(names, names.of("controller-manager-metrics-service"), Some(&names.namespace));
     metadata.labels.get_or_insert_default().extend(names.pod_labels());

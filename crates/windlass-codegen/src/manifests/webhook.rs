@@ -20,7 +20,7 @@ use super::{
     rbac::metadata,
     tree::{Change, Folder, Patch, add, object},
 };
-use crate::{CertificateOrigin, ConversionItem, WebhooksItem};
+use crate::{CertificateOrigin, ConversionDeclaration, WebhooksDeclaration};
 
 /// The folder in the container with the certificate.
 pub(crate) const CERTIFICATES: &str = "/tmp/k8s-webhook-server/serving-certs";
@@ -29,12 +29,12 @@ pub(crate) const CERTIFICATES: &str = "/tmp/k8s-webhook-server/serving-certs";
 const SECRET: &str = "webhook-server-cert";
 
 /// Returns whether the certificate of the webhook server comes from outside of the operator.
-pub(super) fn needs_certificate(webhooks: &WebhooksItem) -> bool {
+pub(super) fn needs_certificate(webhooks: &WebhooksDeclaration) -> bool {
     webhooks.certificates == CertificateOrigin::Files
 }
 
 /// Returns `config/webhook`: configurations, service, and the patch of the Deployment.
-pub(super) fn folder(webhooks: &WebhooksItem, names: &Names) -> Folder {
+pub(super) fn folder(webhooks: &WebhooksDeclaration, names: &Names) -> Folder {
     let configurations = [mutating(webhooks, names), validating(webhooks, names)];
     Folder::component(Component::Webhook)
         .file("manifests.yaml", configurations.into_iter().flatten().collect())
@@ -55,7 +55,7 @@ fn validating_name(names: &Names) -> String {
     names.of("validating-webhook-configuration")
 }
 
-fn mutating(webhooks: &WebhooksItem, names: &Names) -> Option<Value> {
+fn mutating(webhooks: &WebhooksDeclaration, names: &Names) -> Option<Value> {
     let webhook = |webhook: &MutatingWebhook| MutatingWebhook {
         client_config: client_config(&webhook.client_config, names),
         ..webhook.clone()
@@ -67,7 +67,7 @@ fn mutating(webhooks: &WebhooksItem, names: &Names) -> Option<Value> {
     })
 }
 
-fn validating(webhooks: &WebhooksItem, names: &Names) -> Option<Value> {
+fn validating(webhooks: &WebhooksDeclaration, names: &Names) -> Option<Value> {
     let webhook = |webhook: &ValidatingWebhook| ValidatingWebhook {
         client_config: client_config(&webhook.client_config, names),
         ..webhook.clone()
@@ -91,7 +91,7 @@ fn client_config(declared: &WebhookClientConfig, names: &Names) -> WebhookClient
     WebhookClientConfig { service: Some(service), ..WebhookClientConfig::default() }
 }
 
-fn service(webhooks: &WebhooksItem, names: &Names) -> Value {
+fn service(webhooks: &WebhooksDeclaration, names: &Names) -> Value {
     object(&Service {
         metadata: metadata(names, names.webhook_service.clone(), Some(&names.namespace)),
         spec: Some(ServiceSpec {
@@ -105,7 +105,7 @@ fn service(webhooks: &WebhooksItem, names: &Names) -> Value {
 
 /// Returns the patch of the Deployment: the port, and the certificate if the certificate comes from outside
 /// of the operator.
-fn server(webhooks: &WebhooksItem) -> Vec<PatchOperation> {
+fn server(webhooks: &WebhooksDeclaration) -> Vec<PatchOperation> {
     let port = json!({ "containerPort": webhooks.port, "name": "webhook-server", "protocol": "TCP" });
     let mut operations = vec![add(PORTS, port)];
     if needs_certificate(webhooks) {
@@ -121,7 +121,7 @@ fn server(webhooks: &WebhooksItem) -> Vec<PatchOperation> {
 
 /// Returns `config/certmanager`: a certificate, and the annotations that make cert-manager write the
 /// authority to the configurations.
-pub(super) fn certificate_folder(webhooks: &WebhooksItem, names: &Names) -> Folder {
+pub(super) fn certificate_folder(webhooks: &WebhooksDeclaration, names: &Names) -> Folder {
     let mut folder = Folder::component(Component::CertManager)
         .file("issuer.yaml", vec![issuer(names)])
         .file("certificate-webhook.yaml", vec![certificate(names)]);
@@ -139,7 +139,7 @@ pub(super) fn certificate_folder(webhooks: &WebhooksItem, names: &Names) -> Fold
             validating_name(names),
         );
     }
-    for ConversionItem { group, plural, .. } in &webhooks.conversions {
+    for ConversionDeclaration { group, plural, .. } in &webhooks.conversions {
         let file = format!("{group}_{plural}_ca_patch.yaml");
         patch(file, "CustomResourceDefinition", format!("{plural}.{group}"));
     }

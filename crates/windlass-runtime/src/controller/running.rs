@@ -35,7 +35,7 @@ use crate::{
     kind::Kind,
     metrics::OneController,
     observer::Observer,
-    permission::{Denial, Permissions},
+    permission::{Forbidden, Permissions},
     predicate::Predicate,
     reader::Reader,
     shared_state::SharedState,
@@ -415,7 +415,7 @@ impl<Q: QueueKey> Running<Q> {
 
     /// Returns the advice for a text that reports a denied request.
     fn advice(&self, text: &str) -> Option<String> {
-        Denial::find(text).map(|denial| denial.advice(&self.declared))
+        Forbidden::find(text).map(|denial| denial.advice(&self.declared))
     }
 
     /// Adds advice to an error that reports a denied request.

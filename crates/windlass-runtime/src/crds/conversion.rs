@@ -1,7 +1,7 @@
 //! The conversion webhook of a CRD that the operator applies.
 
 use serde_json::{Value, json};
-use windlass_webhook::{CertificateSource, certificates::Location};
+use windlass_webhook::{CertificateSource, certificates::ServedAt};
 
 use crate::{
     error::{Error, Result},
@@ -32,10 +32,10 @@ fn stanza(name: &str, certificates: &CertificateSource, path: &str) -> Result<Va
         )));
     };
     let config = match issued.location() {
-        Location::Service { namespace, name } => {
+        ServedAt::Service { namespace, name } => {
             json!({ "service": { "namespace": namespace, "name": name, "path": path } })
         }
-        Location::Url { host, port } => {
+        ServedAt::Url { host, port } => {
             let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
             json!({ "url": format!("https://{host}:{port}{path}") })
         }

@@ -19,7 +19,7 @@
 
 mod access;
 mod cluster_scoped;
-mod denial;
+mod forbidden;
 mod permissions;
 mod rules;
 mod verb;
@@ -33,8 +33,8 @@ use kube_core::{ApiResource, Resource};
 
 pub use self::{
     access::Access,
-    denial::Denial,
-    permissions::{Permissions, Place, Right},
+    forbidden::Forbidden,
+    permissions::{Permissions, Right, RoleScope},
     verb::Verb,
 };
 use crate::{

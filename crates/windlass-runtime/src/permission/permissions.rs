@@ -15,7 +15,7 @@ use super::{
 
 /// The place where a right holds. The place decides the role.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
+pub enum RoleScope {
     /// Everywhere: a ClusterRole with a ClusterRoleBinding.
     Cluster,
     /// In the namespace that the operator runs in: a Role there.
@@ -27,7 +27,7 @@ pub enum Place {
 /// A single right: a verb on a resource, object or path, in a place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Right {
-    pub(super) place: Place,
+    pub(super) place: RoleScope,
     pub(super) object: RightObject,
     pub(super) verb: Verb,
 }
@@ -75,25 +75,25 @@ impl Permissions {
 
     /// Returns the rules of the ClusterRole.
     pub fn cluster_role(&self) -> Vec<PolicyRule> {
-        self.rules_of(&Place::Cluster)
+        self.rules_of(&RoleScope::Cluster)
     }
 
     /// Returns the rules of the Role in the namespace that the operator runs in.
     pub fn operator_role(&self) -> Vec<PolicyRule> {
-        self.rules_of(&Place::Operator)
+        self.rules_of(&RoleScope::Operator)
     }
 
     /// Returns the rules of the Roles in other namespaces, by namespace.
     pub fn roles(&self) -> BTreeMap<String, Vec<PolicyRule>> {
         let namespaces: BTreeSet<_> = self.rights.keys().map(|right| &right.place).collect();
-        let of = |place: &Place| match place {
-            Place::Namespace(namespace) => Some((namespace.clone(), self.rules_of(place))),
-            Place::Cluster | Place::Operator => None,
+        let of = |place: &RoleScope| match place {
+            RoleScope::Namespace(namespace) => Some((namespace.clone(), self.rules_of(place))),
+            RoleScope::Cluster | RoleScope::Operator => None,
         };
         namespaces.into_iter().filter_map(of).collect()
     }
 
-    fn rules_of(&self, place: &Place) -> Vec<PolicyRule> {
+    fn rules_of(&self, place: &RoleScope) -> Vec<PolicyRule> {
         rules::rules(self.rights.keys().filter(|right| right.place == *place))
     }
 
@@ -152,7 +152,7 @@ impl Permissions {
 
 impl Right {
     /// Returns the place of the right.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &RoleScope {
         &self.place
     }
 
@@ -194,12 +194,12 @@ impl Right {
                 AccessObject::Resource { group: in_group, resource: of, namespace, name: named },
             ) => {
                 let here = match &self.place {
-                    Place::Cluster => true,
-                    Place::Operator => {
+                    RoleScope::Cluster => true,
+                    RoleScope::Operator => {
                         namespace.is_some()
                             && operator.is_none_or(|operator| namespace.as_deref() == Some(operator))
                     }
-                    Place::Namespace(place) => namespace.as_ref() == Some(place),
+                    RoleScope::Namespace(place) => namespace.as_ref() == Some(place),
                 };
                 here && group == in_group && resource == of && (name.is_none() || name == named)
             }
@@ -216,7 +216,7 @@ impl Right {
             ) => group == other_group && resource == other_resource,
             (one, other) => one == other,
         };
-        let places = self.place == Place::Cluster || self.place == other.place;
+        let places = self.place == RoleScope::Cluster || self.place == other.place;
         self.verb == other.verb && objects && places && self != other
     }
 }
@@ -231,11 +231,11 @@ fn add(rights: &mut BTreeMap<Right, Needs>, right: Right, part: &str, optional: 
 /// The single rights of a permission.
 fn rights_of(permission: &Permission, namespaces: &[String]) -> Vec<Right> {
     let places = match &permission.scope {
-        Scope::Cluster => vec![Place::Cluster],
-        Scope::Operator => vec![Place::Operator],
-        Scope::Manager if namespaces.is_empty() => vec![Place::Cluster],
-        Scope::Manager => namespaces.iter().cloned().map(Place::Namespace).collect(),
-        Scope::Namespaces(namespaces) => namespaces.iter().cloned().map(Place::Namespace).collect(),
+        Scope::Cluster => vec![RoleScope::Cluster],
+        Scope::Operator => vec![RoleScope::Operator],
+        Scope::Manager if namespaces.is_empty() => vec![RoleScope::Cluster],
+        Scope::Manager => namespaces.iter().cloned().map(RoleScope::Namespace).collect(),
+        Scope::Namespaces(namespaces) => namespaces.iter().cloned().map(RoleScope::Namespace).collect(),
     };
     let objects: Vec<RightObject> = match &permission.target {
         Target::Url(path) => vec![RightObject::Url(path.clone())],
@@ -293,9 +293,9 @@ impl fmt::Display for Right {
             }
         }
         match &self.place {
-            Place::Cluster => Ok(()),
-            Place::Operator => f.write_str(" in the operator's namespace"),
-            Place::Namespace(namespace) => write!(f, " in namespace {namespace}"),
+            RoleScope::Cluster => Ok(()),
+            RoleScope::Operator => f.write_str(" in the operator's namespace"),
+            RoleScope::Namespace(namespace) => write!(f, " in namespace {namespace}"),
         }
     }
 }

@@ -10,7 +10,7 @@ use kube_client::Client;
 use kube_core::ApiResource;
 use serde_json::json;
 
-use super::{Access, Denial, Permission, Permissions, Verb};
+use super::{Access, Forbidden, Permission, Permissions, Verb};
 use crate::{
     Action, Context, Controller, Manager, ObjectKey, Result, Watch, events::EventsApi,
     informer::CacheOptions, kind, leader_election::LeaderElection, manager::Runnable,
@@ -214,7 +214,8 @@ fn a_denial_says_whether_the_right_is_declared() {
              namespace \"a\" (403)"
         )
     };
-    let advice = |text: &str| Denial::find(text).map(|denial| denial.advice(&declared)).unwrap_or_default();
+    let advice =
+        |text: &str| Forbidden::find(text).map(|denial| denial.advice(&declared)).unwrap_or_default();
     assert_eq!(
         advice(&text("delete", "pods")),
         "this right is declared, but bot does not have it: apply the operator's manifests again"
@@ -226,7 +227,7 @@ fn a_denial_says_whether_the_right_is_declared() {
     );
     assert_eq!(advice("the API server said no"), "");
     let cluster = "nodes is forbidden: User \"bot\" cannot list resource \"nodes\" in API group \"\" at the cluster scope";
-    assert_eq!(Denial::find(cluster).expect("a denial").access().to_string(), "list nodes");
+    assert_eq!(Forbidden::find(cluster).expect("a denial").access().to_string(), "list nodes");
     let url = "forbidden: User \"bot\" cannot get path \"/metrics\"";
-    assert_eq!(Denial::find(url).expect("a denial").access().to_string(), "get /metrics");
+    assert_eq!(Forbidden::find(url).expect("a denial").access().to_string(), "get /metrics");
 }

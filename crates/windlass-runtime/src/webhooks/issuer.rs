@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::time::{sleep, timeout};
 use windlass_webhook::{
     SelfIssued, WebhookListener,
-    certificates::{CertificateStore, Observed, Plan, Rotation, SecretState},
+    certificates::{CertificateState, CertificateStore, Plan, Rotation, SecretState},
 };
 
 use super::{
@@ -122,7 +122,7 @@ impl Issuer {
 
     fn plan(&self, secret: Option<&SecretState>, objects: &[Value]) -> Result<Plan> {
         let serving = self.store.get();
-        let observed = Observed { secret, objects, serving: serving.as_deref() };
+        let observed = CertificateState { secret, objects, serving: serving.as_deref() };
         self.rotation.plan(self.env.now(), observed).map_err(|error| Error::setup(error.to_string()))
     }
 

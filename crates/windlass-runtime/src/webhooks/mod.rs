@@ -34,11 +34,11 @@ impl Manager {
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
-    /// use windlass_runtime::{Manager, webhook::{AdmissionContext, Change, Denial, Webhooks}};
+    /// use windlass_runtime::{Manager, webhook::{AdmissionContext, AdmissionChange, AdmissionDenial, Webhooks}};
     ///
-    /// async fn validate(change: Change<ConfigMap>, _: AdmissionContext) -> Result<(), Denial> {
+    /// async fn validate(change: AdmissionChange<ConfigMap>, _: AdmissionContext) -> Result<(), AdmissionDenial> {
     ///     match change.new_object() {
-    ///         Some(config) if config.data.is_none() => Err(Denial::new("data is required")),
+    ///         Some(config) if config.data.is_none() => Err(AdmissionDenial::new("data is required")),
     ///         _ => Ok(()),
     ///     }
     /// }

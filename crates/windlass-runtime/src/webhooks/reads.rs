@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kube_client::Client;
 use kube_core::Resource;
 use serde::de::DeserializeOwned;
-use windlass_webhook::{AdmissionContext, AdmissionWebhook, Denial, Webhooks};
+use windlass_webhook::{AdmissionContext, AdmissionDenial, AdmissionWebhook, Webhooks};
 
 use crate::{
     cache_declaration::CacheDeclaration,
@@ -55,16 +55,16 @@ impl AdmissionWebhookExt for AdmissionWebhook {
 /// use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 /// use windlass_runtime::{
 ///     AdmissionContextExt as _, AdmissionWebhookExt as _, ObjectKey,
-///     webhook::{Admission, AdmissionContext, AdmissionWebhook, Change, Denial, Webhooks},
+///     webhook::{Admission, AdmissionChange, AdmissionContext, AdmissionDenial, AdmissionWebhook, Webhooks},
 /// };
 /// use windlass_test::fake::FakeCluster;
 ///
-/// async fn validate(_: Change<ConfigMap>, cx: AdmissionContext) -> Result<(), Denial> {
+/// async fn validate(_: AdmissionChange<ConfigMap>, cx: AdmissionContext) -> Result<(), AdmissionDenial> {
 ///     let namespaces = cx.lister::<Namespace>().await?;
 ///     let key = ObjectKey::cluster(cx.namespace().unwrap_or_default());
 ///     match namespaces.get(&key)?.and_then(|namespace| namespace.metadata.labels.clone()) {
 ///         Some(labels) if labels.contains_key("team") => Ok(()),
-///         _ => Err(Denial::new("the namespace has no team")),
+///         _ => Err(AdmissionDenial::new("the namespace has no team")),
 ///     }
 /// }
 ///
@@ -168,7 +168,7 @@ fn cluster_of(cx: &AdmissionContext) -> Result<&WebhookCluster> {
     })
 }
 
-impl From<Error> for Denial {
+impl From<Error> for AdmissionDenial {
     /// Denies with the status that the API server sent, or else with the error's text, code 500 and reason `InternalError`.
     fn from(error: Error) -> Self {
         let text = error.to_string();

@@ -9,7 +9,10 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use windlass_runtime::{
     Action, Context, Controller, Manager, ObjectKey,
     leader_election::LeaderElection,
-    webhook::{AdmissionContext, AdmissionWebhook, Change, Denial, SelfIssued, WebhookServer, Webhooks},
+    webhook::{
+        AdmissionChange, AdmissionContext, AdmissionDenial, AdmissionWebhook, SelfIssued, WebhookServer,
+        Webhooks,
+    },
 };
 use windlass_test::{TestCluster, eventually};
 
@@ -85,7 +88,7 @@ fn served(text: &str) -> BTreeMap<String, Metric> {
     metrics
 }
 
-async fn validate(_: Change<ConfigMap>, _: AdmissionContext) -> Result<(), Denial> {
+async fn validate(_: AdmissionChange<ConfigMap>, _: AdmissionContext) -> Result<(), AdmissionDenial> {
     Ok(())
 }
 

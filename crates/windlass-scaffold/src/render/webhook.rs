@@ -69,13 +69,13 @@ fn declaration(what: &str, kind: &str, path: Option<&str>) -> String {
 /// Returns the head of the function that sets defaults.
 fn defaulting(kind: &str) -> String {
     let parameters = [format!("object: {kind}"), "_: AdmissionContext".to_owned()];
-    line::signature("pub async fn default", &parameters, &format!(" -> Result<{kind}, Denial>"))
+    line::signature("pub async fn default", &parameters, &format!(" -> Result<{kind}, AdmissionDenial>"))
 }
 
 /// Returns the head of the function that validates.
 fn validation(kind: &str) -> String {
-    let parameters = [format!("change: Change<{kind}>"), "cx: AdmissionContext".to_owned()];
-    line::signature("pub async fn validate", &parameters, " -> Result<(), Denial>")
+    let parameters = [format!("change: AdmissionChange<{kind}>"), "cx: AdmissionContext".to_owned()];
+    line::signature("pub async fn validate", &parameters, " -> Result<(), AdmissionDenial>")
 }
 
 /// Returns a file without tests: the required fields of an external type are not known.

@@ -121,8 +121,8 @@ impl FakeCluster {
     /// # use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
     /// # use windlass_runtime::AdmissionWebhookExt as _;
     /// # use windlass_test::fake::FakeCluster;
-    /// # use windlass_runtime::webhook::{Admission, AdmissionContext, AdmissionWebhook, Change, Denial, Webhooks};
-    /// # async fn validate(_: Change<ConfigMap>, _: AdmissionContext) -> Result<(), Denial> { Ok(()) }
+    /// # use windlass_runtime::webhook::{Admission, AdmissionChange, AdmissionContext, AdmissionDenial, AdmissionWebhook, Webhooks};
+    /// # async fn validate(_: AdmissionChange<ConfigMap>, _: AdmissionContext) -> Result<(), AdmissionDenial> { Ok(()) }
     /// # async fn example(config: ConfigMap, namespace: Namespace) -> windlass_runtime::Result<()> {
     /// let webhook = AdmissionWebhook::validator::<ConfigMap>(validate).reads::<Namespace>();
     /// let webhooks = FakeCluster::new([namespace]).webhooks(Webhooks::new().admission(webhook))?;

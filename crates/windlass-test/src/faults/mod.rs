@@ -92,7 +92,7 @@ impl Faults {
         Self::with_plan(server, None, None)
     }
 
-    /// Creates a layer that injects faults chosen by a seed, until [`heal`](Self::heal).
+    /// Creates a layer that injects faults chosen by a seed, until [`clear_faults`](Self::clear_faults).
     ///
     /// The same requests in the same order meet the same faults. [`Scenario`](crate::Scenario) keeps the
     /// order of requests the same.
@@ -138,14 +138,14 @@ impl Faults {
         self.0.flow.send_replace(Flow::Faulty);
     }
 
-    /// Answers no request and delivers no event until [`heal`](Self::heal).
+    /// Answers no request and delivers no event until [`clear_faults`](Self::clear_faults).
     pub fn cut_off(&self) {
         self.0.reachable.send_replace(false);
         self.hold_watches();
     }
 
     /// Ends all current and future faults.
-    pub fn heal(&self) {
+    pub fn clear_faults(&self) {
         let mut state = self.0.state.lock();
         state.rules.clear();
         state.plan = None;

@@ -16,7 +16,7 @@ use kube_client::{Client, Config};
 use kube_core::{ObjectMeta, ResourceExt};
 use serde_json::json;
 use windlass_apiserver::{Identity, Server};
-use windlass_runtime::permission::{Permissions, Place, Right};
+use windlass_runtime::permission::{Permissions, Right, RoleScope};
 
 use crate::eventually::keep_trying;
 
@@ -162,9 +162,9 @@ impl Account {
             verb: Some(right.verb().to_string()),
             name: right.name().map(ToOwned::to_owned),
             namespace: match right.place() {
-                Place::Cluster => None,
-                Place::Operator => Some(self.namespace.clone()),
-                Place::Namespace(namespace) => Some(namespace.clone()),
+                RoleScope::Cluster => None,
+                RoleScope::Operator => Some(self.namespace.clone()),
+                RoleScope::Namespace(namespace) => Some(namespace.clone()),
             },
             ..ResourceAttributes::default()
         };

@@ -9,13 +9,13 @@ use kube_client::Client;
 use kube_client::client::Body;
 use parking_lot::Mutex;
 use windlass_runtime::BoxError;
-use windlass_runtime::permission::{Access, Denial, Verb};
+use windlass_runtime::permission::{Access, Forbidden, Verb};
 
 /// Records the used and the denied accesses of a client.
 #[derive(Default)]
 pub(crate) struct RequestLog {
     used: Mutex<BTreeSet<Access>>,
-    denied: Mutex<Vec<Denial>>,
+    denied: Mutex<Vec<Forbidden>>,
 }
 
 impl RequestLog {
@@ -36,7 +36,7 @@ impl RequestLog {
     /// Returns the denied rights, each with the declaration that would grant the right.
     pub(crate) fn missing(&self) -> Vec<String> {
         let denied = self.denied.lock();
-        let line = |denial: &Denial| format!("{}: add .needs({})", denial.access(), denial.declaration());
+        let line = |denial: &Forbidden| format!("{}: add .needs({})", denial.access(), denial.declaration());
         denied.iter().map(line).collect()
     }
 
@@ -54,7 +54,7 @@ impl RequestLog {
         }
         let (parts, body) = response.into_parts();
         let body = body.collect().await?.to_bytes();
-        match Denial::find(&message(&body)) {
+        match Forbidden::find(&message(&body)) {
             Some(denial) => self.add_denial(denial),
             // An admission plugin refuses what RBAC permits.
             None => drop(self.used.lock().insert(access)),
@@ -62,7 +62,7 @@ impl RequestLog {
         Ok(Response::from_parts(parts, Body::from(body)))
     }
 
-    fn add_denial(&self, denial: Denial) {
+    fn add_denial(&self, denial: Forbidden) {
         let mut denied = self.denied.lock();
         let declaration = denial.declaration();
         if denied.iter().all(|known| known.declaration() != declaration) {

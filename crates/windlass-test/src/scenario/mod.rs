@@ -11,7 +11,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube_client::Client;
 use windlass_runtime::Manager;
 
-pub use self::run::Run;
+pub use self::run::ScenarioRun;
 
 /// The environment variable with the number of runs.
 const RUNS: &str = "WINDLASS_FAULT_RUNS";
@@ -136,10 +136,10 @@ impl Scenario {
     }
 
     /// Runs all seeds. Returns the failed run with the lowest seed.
-    fn first_failure(&self, seeds: Vec<u64>) -> Result<(), Box<Run>> {
+    fn first_failure(&self, seeds: Vec<u64>) -> Result<(), Box<ScenarioRun>> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let next = std::sync::atomic::AtomicUsize::new(0);
-        let failed = parking_lot::Mutex::new(None::<Box<Run>>);
+        let failed = parking_lot::Mutex::new(None::<Box<ScenarioRun>>);
         std::thread::scope(|scope| {
             for _ in 0..threads.min(seeds.len()) {
                 scope.spawn(|| {

@@ -24,7 +24,7 @@ const AFTER_STEP: u64 = 20_000;
 
 /// A run of a [`Scenario`]. `Display` prints the result and the faults.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct ScenarioRun {
     seed: u64,
     failure: Option<String>,
     trace: Vec<String>,
@@ -32,7 +32,7 @@ pub struct Run {
     restarts: u64,
 }
 
-impl Run {
+impl ScenarioRun {
     /// Returns the seed.
     pub fn seed(&self) -> u64 {
         self.seed
@@ -72,7 +72,7 @@ impl Run {
     }
 }
 
-impl fmt::Display for Run {
+impl fmt::Display for ScenarioRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seed, restarts, .. } = self;
         match &self.failure {
@@ -91,23 +91,23 @@ impl fmt::Display for Run {
 
 impl Scenario {
     /// Runs the scenario with a seed, on a new thread.
-    pub fn run(&self, seed: u64) -> Run {
+    pub fn run(&self, seed: u64) -> ScenarioRun {
         let run = std::thread::scope(|scope| scope.spawn(|| self.run_here(seed)).join());
         run.unwrap_or_else(|panic| {
             let message = panic.downcast_ref::<String>().map(String::as_str);
             let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
             let failure = Some(format!("a panic: {message}"));
-            Run { seed, failure, trace: Vec::new(), faults: Vec::new(), restarts: 0 }
+            ScenarioRun { seed, failure, trace: Vec::new(), faults: Vec::new(), restarts: 0 }
         })
     }
 
-    fn run_here(&self, seed: u64) -> Run {
+    fn run_here(&self, seed: u64) -> ScenarioRun {
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
         let runtime = runtime.unwrap_or_else(|error| panic!("no tokio runtime: {error}"));
         runtime.block_on(self.play(seed))
     }
 
-    async fn play(&self, seed: u64) -> Run {
+    async fn play(&self, seed: u64) -> ScenarioRun {
         let begin = Timestamp::from_second(BEGIN).unwrap_or_default();
         let cluster = TestCluster::seeded(TestClock::starting_at(begin), seed).await;
         cluster.install_all(&self.crds).await;
@@ -122,13 +122,13 @@ impl Scenario {
             step(cluster.client()).await;
             sleep(Duration::from_millis(random.u64(..AFTER_STEP))).await;
         }
-        faults.heal();
+        faults.clear_faults();
         let result = self.settled(&cluster).await;
         stop.send_replace(true);
         let ended = operator.await.unwrap_or_else(|error| Err(format!("the operator panicked: {error}")));
         let restarts = ended.as_ref().copied().unwrap_or_default();
         let failure = result.err().or_else(|| ended.err());
-        Run { seed, failure, trace: faults.trace(), faults: faults.injected(), restarts }
+        ScenarioRun { seed, failure, trace: faults.trace(), faults: faults.injected(), restarts }
     }
 
     /// Waits until the check succeeds, and checks again a while later.

@@ -11,7 +11,7 @@ use super::{
     handler::{Admit, Call, allowed, denied, errored, undecodable, with_notes},
 };
 use crate::{
-    denial::{BoxError, Denial},
+    denial::{AdmissionDenial, BoxError},
     json::apply_changes,
 };
 
@@ -26,16 +26,16 @@ use crate::{
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use windlass_webhook::{AdmissionContext, Defaulter, Denial};
+/// use windlass_webhook::{AdmissionContext, Defaulter, AdmissionDenial};
 ///
 /// struct Labels {
 ///     team: String,
 /// }
 ///
 /// impl Defaulter<ConfigMap> for Labels {
-///     type Error = Denial;
+///     type Error = AdmissionDenial;
 ///
-///     async fn default(&self, mut config: ConfigMap, _: AdmissionContext) -> Result<ConfigMap, Denial> {
+///     async fn default(&self, mut config: ConfigMap, _: AdmissionContext) -> Result<ConfigMap, AdmissionDenial> {
 ///         let labels = config.metadata.labels.get_or_insert_default();
 ///         labels.entry("team".to_owned()).or_insert_with(|| self.team.clone());
 ///         Ok(config)
@@ -48,7 +48,7 @@ use crate::{
             or a type that implements `Defaulter<{K}>`"
 )]
 pub trait Defaulter<K>: Send + Sync + 'static {
-    /// The error: any type that converts into [`BoxError`]. See [`Denial`].
+    /// The error: any type that converts into [`BoxError`]. See [`AdmissionDenial`].
     type Error: Into<BoxError>;
 
     /// Returns the object with defaults.
@@ -118,7 +118,7 @@ where
                 }
                 Err(error) => errored(500, error.to_string()),
             },
-            Err(error) => denied(cx.request(), Denial::from_error(&error.into())),
+            Err(error) => denied(cx.request(), AdmissionDenial::from_error(&error.into())),
         };
         with_notes(response, notes)
     }

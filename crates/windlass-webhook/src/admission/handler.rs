@@ -12,7 +12,7 @@ use kube_core::{
 use serde_json::Value;
 
 use super::context::Notes;
-use crate::denial::Denial;
+use crate::denial::AdmissionDenial;
 
 /// Answers admission requests of any kind.
 ///
@@ -153,7 +153,10 @@ pub(crate) fn allowed(request: &AdmissionRequest<DynamicObject>) -> AdmissionRes
     AdmissionResponse::from(request)
 }
 
-pub(crate) fn denied(request: &AdmissionRequest<DynamicObject>, denial: Denial) -> AdmissionResponse {
+pub(crate) fn denied(
+    request: &AdmissionRequest<DynamicObject>,
+    denial: AdmissionDenial,
+) -> AdmissionResponse {
     let mut response = AdmissionResponse::from(request);
     response.allowed = false;
     response.result = denial.into_status();

@@ -13,7 +13,7 @@ pub use self::{
     context::AdmissionContext,
     defaulter::Defaulter,
     handler::{AdmissionHandler, Patched},
-    validator::{Change, Validator},
+    validator::{AdmissionChange, Validator},
 };
 pub(crate) use self::{defaulter::defaulting, handler::handling, validator::validating};
 pub(crate) use self::{

@@ -11,22 +11,22 @@ use kube_core::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{AdmissionContext, Change, Patched, Validator};
+use super::{AdmissionChange, AdmissionContext, Patched, Validator};
 use crate::{
-    Admission, AdmissionWebhook, Denial, Dispatcher, FieldError, Reply, Request, Rule, WebhookMetrics,
-    Webhooks,
+    Admission, AdmissionDenial, AdmissionWebhook, Dispatcher, FieldError, Reply, Request, Rule,
+    WebhookMetrics, Webhooks,
 };
 
 const MUTATE: &str = "/mutate--v1-configmap";
 const VALIDATE: &str = "/validate--v1-configmap";
 
-async fn default(mut config: ConfigMap, cx: AdmissionContext) -> Result<ConfigMap, Denial> {
+async fn default(mut config: ConfigMap, cx: AdmissionContext) -> Result<ConfigMap, AdmissionDenial> {
     let data = config.data.get_or_insert_default();
     match data.get("do").map(String::as_str) {
         Some("panic") => panic!("on purpose"),
         Some("wait") => std::future::pending::<()>().await,
         Some("nothing") => return Ok(config),
-        Some("deny") => return Err(Denial::new("no").with_code(409, "Conflict")),
+        Some("deny") => return Err(AdmissionDenial::new("no").with_code(409, "Conflict")),
         _ => {}
     }
     if let Some(user) = &cx.user().username {
@@ -36,11 +36,13 @@ async fn default(mut config: ConfigMap, cx: AdmissionContext) -> Result<ConfigMa
     Ok(config)
 }
 
-async fn validate(change: Change<ConfigMap>, cx: AdmissionContext) -> Result<(), String> {
+async fn validate(change: AdmissionChange<ConfigMap>, cx: AdmissionContext) -> Result<(), String> {
     cx.warn("watch out");
     match change {
-        Change::Update { old, new } if old.data != new.data => Err("data does not change".to_owned()),
-        Change::Delete(_) => Err("it stays".to_owned()),
+        AdmissionChange::Update { old, new } if old.data != new.data => {
+            Err("data does not change".to_owned())
+        }
+        AdmissionChange::Delete(_) => Err("it stays".to_owned()),
         _ => Ok(()),
     }
 }
@@ -205,7 +207,7 @@ async fn a_raw_handler_gets_the_request_and_sets_everything() {
 
 #[tokio::test]
 async fn a_pruning_defaulter_removes_what_its_type_does_not_know() {
-    async fn same(config: ConfigMap, _: AdmissionContext) -> Result<ConfigMap, Denial> {
+    async fn same(config: ConfigMap, _: AdmissionContext) -> Result<ConfigMap, AdmissionDenial> {
         Ok(config)
     }
     let admission = || Admission::create(&ConfigMap::default()).with_field("/extra", json!({"a": 1}));
@@ -219,9 +221,9 @@ async fn a_pruning_defaulter_removes_what_its_type_does_not_know() {
 async fn operations_and_subresources_select_the_webhooks_that_are_called() {
     struct Never;
     impl Validator<ConfigMap> for Never {
-        type Error = Denial;
-        async fn validate_delete(&self, _: ConfigMap, _: AdmissionContext) -> Result<(), Denial> {
-            Err(Denial::new("never"))
+        type Error = AdmissionDenial;
+        async fn validate_delete(&self, _: ConfigMap, _: AdmissionContext) -> Result<(), AdmissionDenial> {
+            Err(AdmissionDenial::new("never"))
         }
     }
     let all = [Operation::Create, Operation::Update, Operation::Delete];
@@ -252,7 +254,7 @@ fn an_error_of_the_api_server_keeps_its_status() {
     #[error("wrapped")]
     struct Wrapper(#[source] Box<Status>);
     let status = Status { code: 404, reason: "NotFound".to_owned(), ..Status::default() };
-    let denial = Denial::from_error(&Wrapper(Box::new(status.clone())).into());
+    let denial = AdmissionDenial::from_error(&Wrapper(Box::new(status.clone())).into());
     assert_eq!(denial.status(), &status);
     let error = FieldError::not_supported("spec.colour", "grey", &["red", "blue"]);
     assert_eq!(
@@ -260,7 +262,7 @@ fn an_error_of_the_api_server_keeps_its_status() {
         "spec.colour: Unsupported value: \"grey\": supported values: \"red\", \"blue\""
     );
     let errors = [FieldError::duplicate("a[1]", 3), FieldError::forbidden("b", "immutable")];
-    let denial = Denial::invalid::<ConfigMap>("a", errors);
+    let denial = AdmissionDenial::invalid::<ConfigMap>("a", errors);
     let wanted = "ConfigMap \"a\" is invalid: [a[1]: Duplicate value: 3, b: Forbidden: immutable]";
     assert_eq!(denial.to_string(), wanted);
 }

@@ -10,38 +10,38 @@ use super::{
     AdmissionContext,
     handler::{Admit, Call, allowed, denied, errored, undecodable, with_notes},
 };
-use crate::denial::{BoxError, Denial};
+use crate::denial::{AdmissionDenial, BoxError};
 
 /// Allows or denies requests for objects of a kind.
 ///
 /// An error denies the request, and the text of the error reaches the client of the API server. See
-/// [`Denial`] for status codes and causes, and [`AdmissionContext::warn`] for warnings.
+/// [`AdmissionDenial`] for status codes and causes, and [`AdmissionContext::warn`] for warnings.
 ///
-/// Any `async fn(Change<K>, AdmissionContext) -> Result<(), E>` is a validator. For a validator with state,
+/// Any `async fn(AdmissionChange<K>, AdmissionContext) -> Result<(), E>` is a validator. For a validator with state,
 /// or of a single operation, implement the trait for a struct. An operation without an implementation is
 /// allowed.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use windlass_webhook::{AdmissionContext, Denial, FieldError, Validator};
+/// use windlass_webhook::{AdmissionContext, AdmissionDenial, FieldError, Validator};
 ///
 /// struct Sizes {
 ///     most: usize,
 /// }
 ///
 /// impl Validator<ConfigMap> for Sizes {
-///     type Error = Denial;
+///     type Error = AdmissionDenial;
 ///
-///     async fn validate_create(&self, config: ConfigMap, cx: AdmissionContext) -> Result<(), Denial> {
+///     async fn validate_create(&self, config: ConfigMap, cx: AdmissionContext) -> Result<(), AdmissionDenial> {
 ///         let keys = config.data.unwrap_or_default().len();
 ///         if keys > self.most {
 ///             let error = FieldError::invalid("data", keys, format_args!("must have at most {} keys", self.most));
-///             return Err(Denial::invalid::<ConfigMap>(cx.name(), [error]));
+///             return Err(AdmissionDenial::invalid::<ConfigMap>(cx.name(), [error]));
 ///         }
 ///         Ok(())
 ///     }
 ///
-///     async fn validate_update(&self, old: ConfigMap, new: ConfigMap, cx: AdmissionContext) -> Result<(), Denial> {
+///     async fn validate_update(&self, old: ConfigMap, new: ConfigMap, cx: AdmissionContext) -> Result<(), AdmissionDenial> {
 ///         if old.data == new.data {
 ///             return Ok(());
 ///         }
@@ -51,11 +51,11 @@ use crate::denial::{BoxError, Denial};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a validator of `{K}`",
-    note = "a validator is an `async fn(Change<{K}>, AdmissionContext) -> Result<(), E>` where `E: Into<BoxError>`, \
+    note = "a validator is an `async fn(AdmissionChange<{K}>, AdmissionContext) -> Result<(), E>` where `E: Into<BoxError>`, \
             or a type that implements `Validator<{K}>`"
 )]
 pub trait Validator<K: Send + 'static>: Send + Sync + 'static {
-    /// The error: any type that converts into [`BoxError`]. See [`Denial`].
+    /// The error: any type that converts into [`BoxError`]. See [`AdmissionDenial`].
     type Error: Into<BoxError>;
 
     /// Validates an object that is created. Default: allows.
@@ -93,7 +93,7 @@ pub trait Validator<K: Send + 'static>: Send + Sync + 'static {
 
 /// A request to change an object, for validators that are functions.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change<K> {
+pub enum AdmissionChange<K> {
     /// The object is created.
     Create(K),
     /// The object is updated.
@@ -107,7 +107,7 @@ pub enum Change<K> {
     Delete(K),
 }
 
-impl<K> Change<K> {
+impl<K> AdmissionChange<K> {
     /// Returns the new object, or `None` for a deletion.
     pub fn new_object(&self) -> Option<&K> {
         match self {
@@ -128,14 +128,14 @@ impl<K> Change<K> {
 impl<K, F, Fut, E> Validator<K> for F
 where
     K: Send + 'static,
-    F: Fn(Change<K>, AdmissionContext) -> Fut + Send + Sync + 'static,
+    F: Fn(AdmissionChange<K>, AdmissionContext) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<(), E>> + Send,
     E: Into<BoxError>,
 {
     type Error = E;
 
     fn validate_create(&self, object: K, cx: AdmissionContext) -> impl Future<Output = Result<(), E>> + Send {
-        self(Change::Create(object), cx)
+        self(AdmissionChange::Create(object), cx)
     }
 
     fn validate_update(
@@ -144,11 +144,11 @@ where
         new: K,
         cx: AdmissionContext,
     ) -> impl Future<Output = Result<(), E>> + Send {
-        self(Change::Update { old, new }, cx)
+        self(AdmissionChange::Update { old, new }, cx)
     }
 
     fn validate_delete(&self, object: K, cx: AdmissionContext) -> impl Future<Output = Result<(), E>> + Send {
-        self(Change::Delete(object), cx)
+        self(AdmissionChange::Delete(object), cx)
     }
 }
 
@@ -185,13 +185,13 @@ where
         let cx = AdmissionContext::new(request, old, extensions);
         let (validator, own) = (&self.validator, cx.clone());
         let result = match change {
-            Change::Create(object) => validator.validate_create(object, own).await,
-            Change::Update { old, new } => validator.validate_update(old, new, own).await,
-            Change::Delete(object) => validator.validate_delete(object, own).await,
+            AdmissionChange::Create(object) => validator.validate_create(object, own).await,
+            AdmissionChange::Update { old, new } => validator.validate_update(old, new, own).await,
+            AdmissionChange::Delete(object) => validator.validate_delete(object, own).await,
         };
         let response = match result {
             Ok(()) => allowed(cx.request()),
-            Err(error) => denied(cx.request(), Denial::from_error(&error.into())),
+            Err(error) => denied(cx.request(), AdmissionDenial::from_error(&error.into())),
         };
         with_notes(response, cx.take_notes())
     }
@@ -202,11 +202,11 @@ fn change<K: DeserializeOwned>(
     operation: &Operation,
     object: &Value,
     old: &Value,
-) -> Result<Option<Change<K>>, String> {
+) -> Result<Option<AdmissionChange<K>>, String> {
     Ok(Some(match operation {
-        Operation::Create => Change::Create(decode(object)?),
-        Operation::Update => Change::Update { new: decode(object)?, old: decode(old)? },
-        Operation::Delete => Change::Delete(decode(old)?),
+        Operation::Create => AdmissionChange::Create(decode(object)?),
+        Operation::Update => AdmissionChange::Update { new: decode(object)?, old: decode(old)? },
+        Operation::Delete => AdmissionChange::Delete(decode(old)?),
         Operation::Connect => return Ok(None),
     }))
 }

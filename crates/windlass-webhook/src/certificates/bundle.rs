@@ -8,7 +8,7 @@ use super::authority::read_bundle;
 
 /// Where the API server reaches the webhooks of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Location {
+pub enum ServedAt {
     /// Through a service, as in a cluster.
     Service {
         /// The namespace of the service.
@@ -25,7 +25,7 @@ pub enum Location {
     },
 }
 
-impl Location {
+impl ServedAt {
     /// The names that a certificate for this location must have.
     pub(super) fn names(&self) -> Vec<String> {
         match self {
@@ -59,8 +59,8 @@ impl Location {
 /// The `caBundle`s of one object for a location: a `MutatingWebhookConfiguration`, a `ValidatingWebhookConfiguration` or a
 /// `CustomResourceDefinition`.
 #[derive(Clone, Copy, Debug)]
-pub struct Trust<'a> {
-    location: &'a Location,
+pub struct CaBundle<'a> {
+    location: &'a ServedAt,
     object: &'a Value,
 }
 
@@ -73,9 +73,9 @@ struct Entry<'a> {
     client_config: &'a Value,
 }
 
-impl<'a> Trust<'a> {
+impl<'a> CaBundle<'a> {
     /// Finds the `caBundle`s in an object from the API server.
-    pub fn of(location: &'a Location, object: &'a Value) -> Self {
+    pub fn of(location: &'a ServedAt, object: &'a Value) -> Self {
         Self { location, object }
     }
 

@@ -11,9 +11,9 @@ mod store;
 mod tests;
 
 pub use self::{
-    bundle::{Location, Trust},
+    bundle::{CaBundle, ServedAt},
     files::{CertificateFiles, CertificateMetrics},
-    rotation::{Lifetimes, Observed, Plan, Rotation, SecretWrite},
+    rotation::{CertificateDurations, CertificateState, Plan, Rotation, SecretWrite},
     secret::SecretState,
     store::{CertificateError, CertificateStore, ServingCertificate},
 };

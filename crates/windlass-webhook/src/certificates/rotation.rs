@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
-    Location, SecretState, ServingCertificate, Trust,
+    CaBundle, SecretState, ServedAt, ServingCertificate,
     authority::{Facts, create_authority, issue_server},
     secret::Contents,
     store::CertificateError,
@@ -15,14 +15,14 @@ use super::{
 /// The lives of self-issued certificates. A certificate is renewed after two thirds of the certificate's
 /// life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lifetimes {
+pub struct CertificateDurations {
     /// The life of an authority. Default: 365 days.
     pub authority: Duration,
     /// The life of a serving certificate. Default: 90 days.
     pub serving: Duration,
 }
 
-impl Default for Lifetimes {
+impl Default for CertificateDurations {
     fn default() -> Self {
         const DAY: Duration = Duration::from_secs(24 * 60 * 60);
         Self { authority: 365 * DAY, serving: 90 * DAY }
@@ -45,14 +45,14 @@ impl Default for Lifetimes {
 /// 4. each replica serves the new certificate; expired authorities are removed.
 #[derive(Clone, Debug)]
 pub struct Rotation {
-    location: Location,
+    location: ServedAt,
     names: Vec<String>,
-    lifetimes: Lifetimes,
+    lifetimes: CertificateDurations,
 }
 
 /// The present state in the cluster.
 #[derive(Clone, Copy, Debug)]
-pub struct Observed<'a> {
+pub struct CertificateState<'a> {
     /// The Secret, or `None` for a missing Secret.
     pub secret: Option<&'a SecretState>,
     /// The webhook configurations and CustomResourceDefinitions with `caBundle`s of this operator. Objects
@@ -95,7 +95,7 @@ impl std::fmt::Debug for SecretWrite {
 
 impl Rotation {
     /// Issues certificates for the names of a location.
-    pub fn new(location: Location, lifetimes: Lifetimes) -> Self {
+    pub fn new(location: ServedAt, lifetimes: CertificateDurations) -> Self {
         Self { names: location.names(), location, lifetimes }
     }
 
@@ -106,7 +106,7 @@ impl Rotation {
     }
 
     /// Returns the location.
-    pub fn location(&self) -> &Location {
+    pub fn location(&self) -> &ServedAt {
         &self.location
     }
 
@@ -115,7 +115,7 @@ impl Rotation {
     /// # Errors
     ///
     /// A certificate cannot be created, because a name is not a DNS name for example.
-    pub fn plan(&self, now: Timestamp, observed: Observed<'_>) -> Result<Plan, CertificateError> {
+    pub fn plan(&self, now: Timestamp, observed: CertificateState<'_>) -> Result<Plan, CertificateError> {
         let contents = observed.secret.map(|secret| Contents::read(secret, now)).unwrap_or_default();
         let mut plan = Plan { secret: self.secret(now, observed, contents.clone())?, ..Plan::default() };
         plan.serve = self.serve(now, observed, &contents);
@@ -124,7 +124,7 @@ impl Rotation {
         if !authorities.is_empty() {
             for (at, object) in observed.objects.iter().enumerate() {
                 plan.patches.extend(
-                    Trust::of(&self.location, object).patch(&authorities, now).map(|patch| (at, patch)),
+                    CaBundle::of(&self.location, object).patch(&authorities, now).map(|patch| (at, patch)),
                 );
             }
         }
@@ -135,7 +135,7 @@ impl Rotation {
     fn secret(
         &self,
         now: Timestamp,
-        observed: Observed<'_>,
+        observed: CertificateState<'_>,
         mut contents: Contents,
     ) -> Result<Option<SecretWrite>, CertificateError> {
         let mut reason = None;
@@ -175,7 +175,7 @@ impl Rotation {
     fn serve(
         &self,
         now: Timestamp,
-        observed: Observed<'_>,
+        observed: CertificateState<'_>,
         contents: &Contents,
     ) -> Option<ServingCertificate> {
         let (certificate, facts) = contents.serving.as_ref()?;
@@ -191,7 +191,7 @@ impl Rotation {
 
     /// Returns whether all `caBundle`s of ours have this authority.
     fn is_trusted(&self, objects: &[Value], authority: &[u8]) -> bool {
-        objects.iter().all(|object| Trust::of(&self.location, object).has(authority))
+        objects.iter().all(|object| CaBundle::of(&self.location, object).has(authority))
     }
 }
 

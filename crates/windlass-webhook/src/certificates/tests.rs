@@ -5,15 +5,15 @@ use serde_json::{Value, json};
 use windlass_patience::stretched;
 
 use super::{
-    CertificateFiles, CertificateMetrics, CertificateStore, Lifetimes, Location, Observed, Plan, Rotation,
-    SecretState, ServingCertificate,
+    CertificateDurations, CertificateFiles, CertificateMetrics, CertificateState, CertificateStore, Plan,
+    Rotation, SecretState, ServedAt, ServingCertificate,
     authority::{Issued, create_authority, issue_server, read_bundle},
 };
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-fn location() -> Location {
-    Location::Service { namespace: "ops".to_owned(), name: "hooks".to_owned() }
+fn location() -> ServedAt {
+    ServedAt::Service { namespace: "ops".to_owned(), name: "hooks".to_owned() }
 }
 
 /// A cluster, and a function that performs every write of a plan.
@@ -31,11 +31,11 @@ struct Replica {
 
 impl Replica {
     fn new() -> Self {
-        Self { rotation: Rotation::new(location(), Lifetimes::default()), serving: None }
+        Self { rotation: Rotation::new(location(), CertificateDurations::default()), serving: None }
     }
 
     fn plan(&self, now: Timestamp, secret: Option<&SecretState>, objects: &[Value]) -> Plan {
-        let observed = Observed { secret, objects, serving: self.serving.as_ref() };
+        let observed = CertificateState { secret, objects, serving: self.serving.as_ref() };
         self.rotation.plan(now, observed).expect("a plan")
     }
 
@@ -242,9 +242,9 @@ fn another_service_name_needs_another_certificate() {
 
 #[test]
 fn urls_are_compared_by_host_and_port() {
-    let location = Location::Url { host: "::1".to_owned(), port: 9443 };
+    let location = ServedAt::Url { host: "::1".to_owned(), port: 9443 };
     let object = |url: &str| json!({"webhooks": [{"name": "a", "clientConfig": {"url": url}}]});
-    let patches = |url: &str| super::Trust::of(&location, &object(url)).patch(&[&[1]], start()).is_some();
+    let patches = |url: &str| super::CaBundle::of(&location, &object(url)).patch(&[&[1]], start()).is_some();
     assert!(patches("https://[::1]:9443/a"));
     assert!(!patches("https://[::1]/a"));
     assert!(!patches("https://[::2]:9443/a"));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::certificates::{Lifetimes, Location, Rotation};
+use crate::certificates::{CertificateDurations, Rotation, ServedAt};
 
 /// Certificates that the operator issues for its webhooks.
 ///
@@ -17,32 +17,32 @@ use crate::certificates::{Lifetimes, Location, Rotation};
 /// | `customresourcedefinitions`, of converted kinds | `get`, `patch` |
 #[derive(Clone, Debug)]
 pub struct SelfIssued {
-    location: Location,
+    location: ServedAt,
     secret: Option<String>,
     secret_namespace: Option<String>,
     names: Vec<String>,
-    lifetimes: Lifetimes,
+    lifetimes: CertificateDurations,
     interval: Duration,
 }
 
 impl SelfIssued {
     /// Issues certificates for a service, as in a cluster.
     pub fn for_service(namespace: impl Into<String>, name: impl Into<String>) -> Self {
-        Self::new(Location::Service { namespace: namespace.into(), name: name.into() })
+        Self::new(ServedAt::Service { namespace: namespace.into(), name: name.into() })
     }
 
     /// Issues certificates for a host name or IP address, for an operator that runs outside of the cluster.
     pub fn for_host(host: impl Into<String>, port: u16) -> Self {
-        Self::new(Location::Url { host: host.into(), port })
+        Self::new(ServedAt::Url { host: host.into(), port })
     }
 
-    fn new(location: Location) -> Self {
+    fn new(location: ServedAt) -> Self {
         Self {
             location,
             secret: None,
             secret_namespace: None,
             names: Vec::new(),
-            lifetimes: Lifetimes::default(),
+            lifetimes: CertificateDurations::default(),
             interval: Duration::from_secs(10),
         }
     }
@@ -62,7 +62,7 @@ impl SelfIssued {
     }
 
     /// Sets the lives of the authorities and certificates.
-    pub fn lifetimes(mut self, lifetimes: Lifetimes) -> Self {
+    pub fn lifetimes(mut self, lifetimes: CertificateDurations) -> Self {
         self.lifetimes = lifetimes;
         self
     }
@@ -79,15 +79,15 @@ impl SelfIssued {
     }
 
     /// Returns where the API server reaches the webhooks.
-    pub fn location(&self) -> &Location {
+    pub fn location(&self) -> &ServedAt {
         &self.location
     }
 
     /// Returns the namespace and the name of the Secret.
     pub fn secret_name(&self) -> (&str, &str) {
         let own = match &self.location {
-            Location::Service { namespace, .. } => namespace,
-            Location::Url { .. } => "default",
+            ServedAt::Service { namespace, .. } => namespace,
+            ServedAt::Url { .. } => "default",
         };
         let name = self.secret.as_deref().unwrap_or("webhook-server-cert");
         (self.secret_namespace.as_deref().unwrap_or(own), name)

@@ -13,7 +13,7 @@ use tokio::{net::TcpStream, sync::oneshot};
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use super::{CertificateSource, WebhookListener, WebhookServer};
-use crate::{AdmissionContext, Denial, Webhooks, certificates::CertificateFiles};
+use crate::{AdmissionContext, AdmissionDenial, Webhooks, certificates::CertificateFiles};
 
 /// An authority, and a certificate for `localhost` with the key.
 struct Certificates {
@@ -36,7 +36,7 @@ fn certificates() -> Certificates {
     }
 }
 
-async fn default(config: ConfigMap, _: AdmissionContext) -> Result<ConfigMap, Denial> {
+async fn default(config: ConfigMap, _: AdmissionContext) -> Result<ConfigMap, AdmissionDenial> {
     Ok(config)
 }
 

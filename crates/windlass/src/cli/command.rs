@@ -77,7 +77,7 @@ fn from_line<A: Args>(version: Option<&'static str>) -> (Manager, A) {
     parsed.manager.init_logging();
     let verb = parsed.verb.unwrap_or(Verb::Run);
     let manager = Manager::with_args(parsed.manager);
-    (manager.before_start(move |manager| obey(verb, config_schema::<A>, manager)), parsed.own)
+    (manager.before_start(move |manager| run_command(verb, config_schema::<A>, manager)), parsed.own)
 }
 
 /// A command of an operator.
@@ -102,7 +102,7 @@ type MakeSchema = fn() -> std::result::Result<serde_json::Value, clap::Error>;
 /// Carries out a command.
 ///
 /// `schema` makes the schema of the configuration file.
-pub(super) async fn obey(verb: Verb, schema: MakeSchema, manager: Manager) -> Result<()> {
+pub(super) async fn run_command(verb: Verb, schema: MakeSchema, manager: Manager) -> Result<()> {
     match verb {
         Verb::Run => end(manager.run().await),
         Verb::Dev(args) => end(dev(args, manager).await),

@@ -3,16 +3,16 @@
 use std::io::{self, Write};
 
 use windlass_codegen::{
-    CertificateOrigin, ControllerItem, ConversionItem, ElectionItem, Inventory, MetricsItem, Rights,
-    ServiceItem, WatchItem, WebhooksItem,
+    CertificateOrigin, ControllerDeclaration, ConversionDeclaration, ElectionDeclaration, Inventory,
+    MetricsDeclaration, Rights, ServiceDeclaration, WatchDeclaration, WebhooksDeclaration,
 };
 use windlass_runtime::{
     Manager, Result,
-    manager::{ControllerDeclaration, WebhookServerDeclaration},
+    manager::{self, WebhookServerDeclaration},
     permission::Permissions,
     webhook::{
-        CertificateSource, ConversionDeclaration,
-        certificates::Location,
+        self, CertificateSource,
+        certificates::ServedAt,
         manifests::{Endpoint, mutating_configuration, validating_configuration},
     },
 };
@@ -38,10 +38,11 @@ pub(super) fn inventory(manager: &Manager) -> Inventory {
         samples: manager.samples().to_vec(),
         controllers: manager.controllers().into_iter().map(controller).collect(),
         rights: rights(&manager.own_permissions()),
-        election: manager
-            .election()
-            .map(|election| ElectionItem { lease: election.lease, rights: rights(&election.permissions) }),
-        metrics: manager.served_metrics().map(|metrics| MetricsItem {
+        election: manager.election().map(|election| ElectionDeclaration {
+            lease: election.lease,
+            rights: rights(&election.permissions),
+        }),
+        metrics: manager.served_metrics().map(|metrics| MetricsDeclaration {
             port: metrics.port,
             secure: metrics.secure,
             rights: rights(&metrics.permissions),
@@ -51,14 +52,14 @@ pub(super) fn inventory(manager: &Manager) -> Inventory {
     }
 }
 
-fn controller(declared: ControllerDeclaration) -> ControllerItem {
-    let watches = declared.watches.into_iter().map(|resource| WatchItem {
+fn controller(declared: manager::ControllerDeclaration) -> ControllerDeclaration {
+    let watches = declared.watches.into_iter().map(|resource| WatchDeclaration {
         group: resource.group,
         version: resource.version,
         kind: resource.kind,
         plural: resource.plural,
     });
-    ControllerItem { name: declared.name, watches: watches.collect() }
+    ControllerDeclaration { name: declared.name, watches: watches.collect() }
 }
 
 fn rights(permissions: &Permissions) -> Rights {
@@ -70,7 +71,7 @@ fn rights(permissions: &Permissions) -> Rights {
 }
 
 /// Returns the webhooks of all servers. The port and the certificates are the first server's.
-fn webhooks(servers: &[WebhookServerDeclaration]) -> Option<WebhooksItem> {
+fn webhooks(servers: &[WebhookServerDeclaration]) -> Option<WebhooksDeclaration> {
     let first = servers.first()?;
     let (certificates, service) = match &first.certificates {
         CertificateSource::Files(_) => (CertificateOrigin::Files, None),
@@ -80,7 +81,7 @@ fn webhooks(servers: &[WebhookServerDeclaration]) -> Option<WebhooksItem> {
     let endpoint = Endpoint::service("system", "webhook-service");
     let mutating = mutating_configuration("mutating", &admissions, &endpoint);
     let validating = validating_configuration("validating", &admissions, &endpoint);
-    Some(WebhooksItem {
+    Some(WebhooksDeclaration {
         port: first.port,
         certificates,
         service,
@@ -90,17 +91,17 @@ fn webhooks(servers: &[WebhookServerDeclaration]) -> Option<WebhooksItem> {
     })
 }
 
-fn service(location: &Location) -> Option<ServiceItem> {
+fn service(location: &ServedAt) -> Option<ServiceDeclaration> {
     match location {
-        Location::Service { namespace, name } => {
-            Some(ServiceItem { namespace: namespace.clone(), name: name.clone() })
+        ServedAt::Service { namespace, name } => {
+            Some(ServiceDeclaration { namespace: namespace.clone(), name: name.clone() })
         }
-        Location::Url { .. } => None,
+        ServedAt::Url { .. } => None,
     }
 }
 
-fn conversion(declared: &ConversionDeclaration) -> ConversionItem {
-    ConversionItem {
+fn conversion(declared: &webhook::ConversionDeclaration) -> ConversionDeclaration {
+    ConversionDeclaration {
         group: declared.group.clone(),
         kind: declared.kind.clone(),
         plural: declared.plural.clone(),

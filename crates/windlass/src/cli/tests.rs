@@ -10,7 +10,7 @@ use windlass_runtime::Manager;
 
 use super::{
     BindAddress, FromArgs, ManagerArgs,
-    command::{NoArgs, Parsed, Verb, obey, parse},
+    command::{NoArgs, Parsed, Verb, parse, run_command},
     crds::write_crds,
     logging::filter,
 };
@@ -212,8 +212,12 @@ async fn an_operator_that_cannot_start() {
     let parsed = parse::<BackupArgs>(args, None).expect("a good command line");
     parsed.manager.init_logging();
     let _ = std::thread::spawn(|| panic!("on purpose")).join();
-    let _ = obey(Verb::Run, super::command::config_schema::<BackupArgs>, Manager::with_args(parsed.manager))
-        .await;
+    let _ = run_command(
+        Verb::Run,
+        super::command::config_schema::<BackupArgs>,
+        Manager::with_args(parsed.manager),
+    )
+    .await;
 }
 
 #[test]

@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use super::{Component, Inventory, Options, everything, full, manifests, small};
 use crate::{
-    Rights, ServiceItem,
+    Rights, ServiceDeclaration,
     inventory::CertificateOrigin,
     manifests::{GENERATED, Manifests, documents, listed_components},
 };
@@ -342,13 +342,13 @@ fn a_self_issued_certificate_needs_no_cert_manager() {
     let webhooks = inventory.webhooks.as_mut().expect("webhooks");
     webhooks.certificates = CertificateOrigin::SelfIssued;
     webhooks.service =
-        Some(ServiceItem { namespace: "web-operator-system".to_owned(), name: "hooks".to_owned() });
+        Some(ServiceDeclaration { namespace: "web-operator-system".to_owned(), name: "hooks".to_owned() });
     let text = manifests(&inventory, Options::new("web-operator")).install();
     assert!(text.contains("name: hooks") && !text.contains("cert-manager"), "{text}");
     assert!(!text.contains("webhook-server-cert"));
 
     inventory.webhooks.as_mut().expect("webhooks").service =
-        Some(ServiceItem { namespace: "ops".to_owned(), name: "hooks".to_owned() });
+        Some(ServiceDeclaration { namespace: "ops".to_owned(), name: "hooks".to_owned() });
     let error = Manifests::new(&inventory, Options::new("web-operator")).expect_err("another namespace");
     assert!(error.to_string().contains("SelfIssued::for_service(\"web-operator-system\", ..)"), "{error}");
 }

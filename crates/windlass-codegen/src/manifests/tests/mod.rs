@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Component, Manifests, Options};
 use crate::{
-    ConversionItem, ElectionItem, Inventory, MetricsItem, Rights, WebhooksItem, inventory::CertificateOrigin,
+    ConversionDeclaration, ElectionDeclaration, Inventory, MetricsDeclaration, Rights, WebhooksDeclaration,
+    inventory::CertificateOrigin,
 };
 
 mod v1 {
@@ -72,8 +73,8 @@ fn rule(group: &str, resource: &str, verbs: &[&str]) -> PolicyRule {
     }
 }
 
-fn conversion() -> ConversionItem {
-    ConversionItem {
+fn conversion() -> ConversionDeclaration {
+    ConversionDeclaration {
         group: "web.example.com".to_owned(),
         kind: "Website".to_owned(),
         plural: "websites".to_owned(),
@@ -88,7 +89,7 @@ fn client_config(path: &str) -> WebhookClientConfig {
     WebhookClientConfig { service: Some(service), ..WebhookClientConfig::default() }
 }
 
-fn webhooks() -> WebhooksItem {
+fn webhooks() -> WebhooksDeclaration {
     let rules = vec![RuleWithOperations {
         api_groups: Some(vec!["web.example.com".to_owned()]),
         api_versions: Some(vec!["v2".to_owned()]),
@@ -96,7 +97,7 @@ fn webhooks() -> WebhooksItem {
         resources: Some(vec!["websites".to_owned()]),
         scope: None,
     }];
-    WebhooksItem {
+    WebhooksDeclaration {
         port: 9443,
         certificates: CertificateOrigin::Files,
         service: None,
@@ -131,14 +132,14 @@ pub(crate) fn full() -> Inventory {
             operator: vec![rule("", "secrets", &["get"])],
             namespaces: BTreeMap::from([("infra".to_owned(), vec![rule("", "configmaps", &["get"])])]),
         },
-        election: Some(ElectionItem {
+        election: Some(ElectionDeclaration {
             lease: "web".to_owned(),
             rights: Rights {
                 operator: vec![rule("coordination.k8s.io", "leases", &["create"])],
                 ..Rights::default()
             },
         }),
-        metrics: Some(MetricsItem {
+        metrics: Some(MetricsDeclaration {
             port: 8443,
             secure: true,
             rights: Rights {

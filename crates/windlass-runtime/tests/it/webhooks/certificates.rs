@@ -18,7 +18,7 @@ use windlass_runtime::{
     storage_migration::StorageMigration,
     webhook::{
         SelfIssued, ServerDefaults, WebhookServer,
-        certificates::{CertificateFiles, Lifetimes},
+        certificates::{CertificateDurations, CertificateFiles},
         manifests::Endpoint,
     },
 };
@@ -107,7 +107,10 @@ async fn no_request_fails_while_authority_and_certificate_are_exchanged() {
     let now = Arc::new(Mutex::new(Timestamp::now() - (70 * 24).hours()));
     let clock = now.clone();
     let env = Env::new(1, move || *clock.lock());
-    let lifetimes = Lifetimes { authority: Duration::from_secs(100 * 24 * 3600), ..Lifetimes::default() };
+    let lifetimes = CertificateDurations {
+        authority: Duration::from_secs(100 * 24 * 3600),
+        ..CertificateDurations::default()
+    };
     let issued = SelfIssued::for_host("127.0.0.1", port).interval(LOOK).lifetimes(lifetimes);
     let server = WebhookServer::new(webhooks()).port(port).self_issued(issued);
     let running = cluster.run(Manager::new(client.clone()).env(env).webhooks(server)).await;

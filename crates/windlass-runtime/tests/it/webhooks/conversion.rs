@@ -10,7 +10,9 @@ use serde_json::json;
 use windlass_runtime::{
     Action, Context, Controller, Error, Manager, ObjectKey, Result,
     storage_migration::StorageMigration,
-    webhook::{AdmissionContext, Change, Denial, SelfIssued, WebhookServer, manifests::Endpoint},
+    webhook::{
+        AdmissionChange, AdmissionContext, AdmissionDenial, SelfIssued, WebhookServer, manifests::Endpoint,
+    },
 };
 use windlass_test::eventually;
 
@@ -67,9 +69,9 @@ async fn store_v2(client: &Client) {
 }
 
 /// Refuses updates of an object.
-async fn refuse(change: Change<v2::Bar>, _: AdmissionContext) -> Result<(), Denial> {
+async fn refuse(change: AdmissionChange<v2::Bar>, _: AdmissionContext) -> Result<(), AdmissionDenial> {
     match change {
-        Change::Update { old, .. } if old.spec.max == 99 => Err(Denial::new("99 stays")),
+        AdmissionChange::Update { old, .. } if old.spec.max == 99 => Err(AdmissionDenial::new("99 stays")),
         _ => Ok(()),
     }
 }

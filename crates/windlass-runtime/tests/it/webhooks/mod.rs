@@ -20,8 +20,8 @@ use tokio::net::TcpListener;
 use windlass_runtime::{
     Manager,
     webhook::{
-        AdmissionContext, AdmissionWebhook, Change, Denial, FieldError, Operation, SelfIssued, WebhookServer,
-        Webhooks,
+        AdmissionChange, AdmissionContext, AdmissionDenial, AdmissionWebhook, FieldError, Operation,
+        SelfIssued, WebhookServer, Webhooks,
         manifests::{Endpoint, mutating_configuration, validating_configuration},
     },
 };
@@ -46,7 +46,7 @@ pub(crate) async fn create(client: &Client, map: ConfigMap) -> Result<ConfigMap,
     config_maps(client).create(&PostParams::default(), &map).await
 }
 
-async fn default(mut config: ConfigMap, cx: AdmissionContext) -> Result<ConfigMap, Denial> {
+async fn default(mut config: ConfigMap, cx: AdmissionContext) -> Result<ConfigMap, AdmissionDenial> {
     let data = config.data.get_or_insert_default();
     match data.get("do").map(String::as_str) {
         Some("panic") => panic!("on purpose"),
@@ -59,15 +59,17 @@ async fn default(mut config: ConfigMap, cx: AdmissionContext) -> Result<ConfigMa
     Ok(config)
 }
 
-async fn validate(change: Change<ConfigMap>, cx: AdmissionContext) -> Result<(), Denial> {
+async fn validate(change: AdmissionChange<ConfigMap>, cx: AdmissionContext) -> Result<(), AdmissionDenial> {
     let has = |config: &ConfigMap, key: &str| config.data.as_ref().is_some_and(|data| data.contains_key(key));
     match change {
-        Change::Create(config) if has(&config, "bad") => {
+        AdmissionChange::Create(config) if has(&config, "bad") => {
             let error = FieldError::forbidden("data.bad", "nothing is bad here");
-            Err(Denial::invalid::<ConfigMap>(cx.name(), [error]))
+            Err(AdmissionDenial::invalid::<ConfigMap>(cx.name(), [error]))
         }
-        Change::Update { old, .. } if has(&old, "fixed") => Err(Denial::new("it does not change")),
-        Change::Delete(old) if has(&old, "keep") => Err(Denial::new("it is kept")),
+        AdmissionChange::Update { old, .. } if has(&old, "fixed") => {
+            Err(AdmissionDenial::new("it does not change"))
+        }
+        AdmissionChange::Delete(old) if has(&old, "keep") => Err(AdmissionDenial::new("it is kept")),
         _ => Ok(()),
     }
 }

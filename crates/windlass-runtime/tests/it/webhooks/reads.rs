@@ -7,7 +7,8 @@ use windlass_runtime::{
     AdmissionContextExt as _, AdmissionWebhookExt as _, Error, Manager, ObjectKey, Permission, RunContext,
     Runnable, Verb,
     webhook::{
-        Admission, AdmissionContext, AdmissionWebhook, Change, Denial, SelfIssued, WebhookServer, Webhooks,
+        Admission, AdmissionChange, AdmissionContext, AdmissionDenial, AdmissionWebhook, SelfIssued,
+        WebhookServer, Webhooks,
     },
 };
 use windlass_test::fake::FakeCluster;
@@ -17,15 +18,15 @@ use super::{configure_at, create, denial, free_port, with};
 use crate::fixture::{SOON, config_map, run, secret, secrets};
 
 /// Allows a ConfigMap whose namespace exists, if a Secret has the name of the ConfigMap.
-async fn validate(_: Change<ConfigMap>, cx: AdmissionContext) -> Result<(), Denial> {
+async fn validate(_: AdmissionChange<ConfigMap>, cx: AdmissionContext) -> Result<(), AdmissionDenial> {
     let namespace = cx.namespace().unwrap_or_default();
     if cx.lister::<Namespace>().await?.get(&ObjectKey::cluster(namespace))?.is_none() {
-        return Err(Denial::new(format!("no namespace {namespace}")));
+        return Err(AdmissionDenial::new(format!("no namespace {namespace}")));
     }
     let secrets = kube_client::Api::<Secret>::namespaced(cx.client()?.clone(), namespace);
     match secrets.get_opt(cx.name()).await.map_err(Error::from)? {
         Some(_) => Ok(()),
-        None => Err(Denial::new(format!("no Secret {}", cx.name()))),
+        None => Err(AdmissionDenial::new(format!("no Secret {}", cx.name()))),
     }
 }
 

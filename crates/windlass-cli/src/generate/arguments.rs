@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_codegen::client::{Api, Piece};
+use windlass_codegen::client::{Api, Generator};
 use windlass_codegen::definition::Definition;
 
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::error::Result;
 /// The pieces, groups and versions that are asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
-    pub(crate) pieces: BTreeSet<Piece>,
+    pub(crate) pieces: BTreeSet<Generator>,
     /// True to generate types; without a value, the place decides.
     pub(crate) types: Option<bool>,
     /// Arguments without an effect.
@@ -45,7 +45,7 @@ impl Wanted {
     }
 
     /// Asks for pieces of the clients, for the groups and versions that `groups` names.
-    pub(super) fn pieces(pieces: BTreeSet<Piece>, groups: &[String]) -> Self {
+    pub(super) fn pieces(pieces: BTreeSet<Generator>, groups: &[String]) -> Self {
         let mut wanted = Self { pieces, types: Some(false), ..Self::default() };
         for group in groups {
             wanted.add_group(group);
@@ -68,12 +68,14 @@ impl Wanted {
 
     fn add(&mut self, piece: &str) -> Result<()> {
         match piece {
-            "all" => self.pieces.extend(Piece::ALL),
-            "client" | "clientset" => self.pieces.extend([Piece::Clientset]),
-            "informer" | "informers" => self.pieces.extend([Piece::Informers]),
-            "lister" | "listers" => self.pieces.extend([Piece::Listers]),
-            "applyconfiguration" | "applyconfigurations" => self.pieces.extend([Piece::ApplyConfiguration]),
-            "register" => self.pieces.extend([Piece::Register]),
+            "all" => self.pieces.extend(Generator::ALL),
+            "client" | "clientset" => self.pieces.extend([Generator::Clientset]),
+            "informer" | "informers" => self.pieces.extend([Generator::Informers]),
+            "lister" | "listers" => self.pieces.extend([Generator::Listers]),
+            "applyconfiguration" | "applyconfigurations" => {
+                self.pieces.extend([Generator::ApplyConfiguration])
+            }
+            "register" => self.pieces.extend([Generator::Register]),
             "types" => self.types = Some(true),
             "deepcopy" => {
                 self.remarks.push("deepcopy: nothing to generate, every type derives Clone".to_owned());
@@ -130,7 +132,7 @@ mod tests {
     fn the_line_of_generate_groups_is_understood() {
         let wanted =
             parse("all github.com/resouer/demo/pkg/client github.com/resouer/demo/pkg/apis samplecrd:v1");
-        assert_eq!(wanted.pieces.len(), Piece::ALL.len());
+        assert_eq!(wanted.pieces.len(), Generator::ALL.len());
         assert_eq!(wanted.remarks.len(), 2);
         assert_eq!(wanted.versions_of("samplecrd.k8s.io"), Some(&vec!["v1".to_owned()]));
         assert_eq!(wanted.versions_of("other.k8s.io"), None);
@@ -139,10 +141,10 @@ mod tests {
     #[test]
     fn pieces_have_the_names_of_code_generator_too() {
         let wanted = parse("deepcopy,client,informer,lister");
-        assert_eq!(wanted.pieces, [Piece::Clientset, Piece::Informers, Piece::Listers].into());
+        assert_eq!(wanted.pieces, [Generator::Clientset, Generator::Informers, Generator::Listers].into());
         assert!(wanted.remarks[0].contains("Clone"));
         assert_eq!(wanted.types, Some(false));
-        assert_eq!(Wanted::parse(&[]).expect("all").pieces.len(), Piece::ALL.len());
+        assert_eq!(Wanted::parse(&[]).expect("all").pieces.len(), Generator::ALL.len());
         let error = Wanted::parse(&["clients".to_owned()]).expect_err("no piece").to_string();
         assert!(error.contains("\"clients\"") && error.contains("informers"), "{error}");
     }

@@ -5,21 +5,21 @@ use super::{Access, Permissions, Verb, access::AccessObject};
 /// An access that the API server's authorizer denied, parsed from the message.
 ///
 /// ```
-/// use windlass_runtime::permission::Denial;
+/// use windlass_runtime::permission::Forbidden;
 ///
 /// let message = "pods is forbidden: User \"system:serviceaccount:ops:bot\" cannot create resource \"pods\" in API group \"\" \
 ///                in the namespace \"default\"";
-/// let denial = Denial::find(message).expect("a denial");
+/// let denial = Forbidden::find(message).expect("a denial");
 /// assert_eq!(denial.access().to_string(), "create pods in namespace default");
-/// assert!(Denial::find("pods \"a\" is forbidden: exceeded quota: small").is_none());
+/// assert!(Forbidden::find("pods \"a\" is forbidden: exceeded quota: small").is_none());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Denial {
+pub struct Forbidden {
     access: Access,
     user: String,
 }
 
-impl Denial {
+impl Forbidden {
     /// Finds the authorizer's message in a text, such as an error with causes. A 403 of an admission plugin
     /// has no such message.
     pub fn find(text: &str) -> Option<Self> {

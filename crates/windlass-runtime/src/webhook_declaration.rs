@@ -5,7 +5,7 @@ use windlass_webhook::{
     certificates::CertificateFiles,
 };
 
-/// The declaration of a server of webhooks. See [`Manager::webhook_servers`].
+/// The declaration of a server of webhooks. See [`Manager::webhook_servers`](crate::Manager::webhook_servers).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WebhookServerDeclaration {

@@ -121,7 +121,7 @@ impl Cluster {
         }
     }
 
-    /// All objects, as the beginning of a watch.
+    /// Returns all objects, as the beginning of a watch.
     fn list(&self) -> Bytes {
         let mut lines = BytesMut::new();
         for (number, revision) in self.present.iter().enumerate() {
@@ -136,7 +136,7 @@ impl Cluster {
         lines.freeze()
     }
 
-    /// The next change: one object in twenty vanishes, and comes back a round later.
+    /// Returns the next change: one object in twenty vanishes, and returns a round later.
     fn change(&mut self) -> Bytes {
         let number = self.changes % self.present.len();
         let round = self.changes / self.present.len();

@@ -156,7 +156,7 @@ fn compare(definitions: &[Definition], schemas: &Path) -> Result {
     if differences.are_explained() { Ok(()) } else { Err("the schemas differ for no known reason".into()) }
 }
 
-/// The folder of a module in the cache of the Go tools.
+/// Returns the folder of a module in the cache of the Go tools.
 fn download(module: &str) -> Result<PathBuf> {
     let output = Command::new("go").args(["mod", "download", "-json", module]).output();
     let output = output.map_err(|error| format!("cannot run go: {error}"))?;
@@ -177,7 +177,7 @@ fn definitions(folder: &Path) -> Result<Vec<Definition>> {
     Ok(found.into_values().collect())
 }
 
-/// API version, kind, and the path of the type.
+/// Returns API version, kind, and the path of the type.
 fn kinds(definitions: &[Definition]) -> BTreeSet<(String, String, String)> {
     let mut found = BTreeSet::new();
     for definition in definitions {

@@ -99,7 +99,7 @@ impl Home {
         process.stop()
     }
 
-    /// The URL and the process of the running instance.
+    /// Returns the URL and the process of the running instance.
     fn running(&self) -> Option<(String, Process)> {
         let text = fs::read(self.path("run/instance.json")).ok()?;
         let instance: (String, Process) = serde_json::from_slice(&text).ok()?;

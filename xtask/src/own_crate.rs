@@ -42,7 +42,7 @@ fn check(root: &Path, page: &str, folder: &Path) -> Result {
     Ok(())
 }
 
-/// The contents of the page's only code block in this language.
+/// Returns the contents of the page's only code block in this language.
 fn block<'a>(page: &'a str, language: &str) -> Result<&'a str> {
     let fence = format!("```{language}\n");
     let mut blocks = page.split(&fence).skip(1);

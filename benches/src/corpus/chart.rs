@@ -1,4 +1,4 @@
-//! Pod templates, as charts have them: which fields there are, and the usual values of the fields.
+//! Pod templates of charts: the fields, and the usual values of the fields.
 
 use super::json::{Json, Object, texts};
 use crate::random::Random;
@@ -18,7 +18,7 @@ pub(super) struct Chart {
     pub(super) name: String,
     pub(super) controller: Controller,
     pub(super) label_style: u64,
-    /// Labels that the chart adds to those of its style.
+    /// Labels that the chart adds to the labels of the style.
     pub(super) labels: Vec<(&'static str, String)>,
     pub(super) annotations: Vec<&'static str>,
     pub(super) containers: Vec<Container>,
@@ -169,7 +169,7 @@ impl Chart {
     }
 }
 
-/// Returns zero or more: each further one is as likely as `percent` says, up to `most`.
+/// Returns a number up to `most`: each increment has the probability `percent`.
 pub(super) fn rising(random: &mut Random, percent: u64, most: usize) -> usize {
     (0..most).take_while(|_| random.below(100) < percent).count()
 }

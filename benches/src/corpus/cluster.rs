@@ -203,7 +203,7 @@ impl Pod {
     }
 }
 
-/// The phase of a pod, which decides the structure of its status.
+/// The phase of a pod. The phase decides the structure of the status.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Running,

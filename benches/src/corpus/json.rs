@@ -1,4 +1,4 @@
-//! JSON whose members keep their order, as a server writes them.
+//! JSON with members in insertion order, as in the responses of a server.
 
 use std::fmt::Write;
 
@@ -47,7 +47,7 @@ impl Object {
         self.0.iter_mut().find(|(other, _)| other == name).map(|(_, value)| value)
     }
 
-    /// Replaces a member or adds it.
+    /// Replaces or adds a member.
     pub(super) fn set(&mut self, name: &str, value: impl Into<Json>) {
         match self.get_mut(name) {
             Some(old) => *old = value.into(),
@@ -123,7 +123,7 @@ impl Json {
         }
     }
 
-    /// Returns the fields of the value, as `fieldsV1` has them.
+    /// Returns the fields of the value in the format of `fieldsV1`.
     pub(super) fn fields(&self) -> Object {
         match self {
             Self::Object(Object(members)) => members.iter().fold(Object::new(), |fields, (name, value)| {
@@ -140,7 +140,7 @@ impl Json {
     }
 }
 
-/// The keys by which lists of objects are merged.
+/// The merge keys of lists of objects.
 const KEYS: [&[&str]; 6] = [
     &["containerPort", "protocol"],
     &["mountPath"],

@@ -1,11 +1,11 @@
-//! Workloads: a chart with the values of one installation, and the pods of the workload.
+//! Workloads: a chart with the values of an installation, and the pods of the workload.
 
 use super::chart::{Chart, Container, Controller, rising};
 use super::json::{Json, Object, texts};
 use super::pod::{HEX, SUFFIX};
 use crate::random::Random;
 
-/// A workload and the values that its pods share.
+/// A workload, with values that all pods share.
 pub(super) struct Workload {
     chart: Chart,
     pub(super) name: String,
@@ -23,7 +23,7 @@ pub(super) struct Workload {
     pub(super) replicas: usize,
 }
 
-/// A node, which all pods on the node mention.
+/// A node. All pods on the node mention the node.
 pub(super) struct Node {
     pub(super) name: String,
     pub(super) ip: String,

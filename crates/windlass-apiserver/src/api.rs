@@ -278,7 +278,7 @@ fn finish(mut response: Response<Body>, method: &Method, audit_id: &str) -> Resp
     response
 }
 
-/// The labels that a request to a resource is counted by.
+/// Returns the labels that a request to a resource is counted by.
 fn labels<'a>(call: &'a Call<'_>, request: &'a Request<Bytes>, is_for_one: bool) -> Labels<'a> {
     let route = &call.route;
     let content_type = call.header(header::CONTENT_TYPE).unwrap_or_default();

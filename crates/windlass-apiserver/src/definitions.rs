@@ -34,7 +34,7 @@ pub(crate) fn load(state: &State) {
     state.served.store(Arc::new(served));
 }
 
-/// Called after every write of an object of `resource`.
+/// Updates the definitions after a write of an object of `resource`.
 pub(crate) async fn committed(state: &Arc<State>, resource: &Resource, key: &str) {
     if resource.storage == *definitions_id() {
         settle(state, [key.to_owned()].into()).await;

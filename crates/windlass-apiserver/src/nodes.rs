@@ -198,7 +198,7 @@ pub enum NodeError {
 }
 
 impl NodeError {
-    /// The refusal of a container that does not run, in the words of the real kubelet.
+    /// Returns the refusal of a container that does not run, in the words of the real kubelet.
     pub fn container_not_found(name: &str) -> Self {
         Self::Refused(format!("container not found ({})", windlass_schema::go_quote(name)))
     }

@@ -92,7 +92,7 @@ fn accepts_json(headers: &HeaderMap) -> bool {
         .is_none_or(|accept| MediaType::parse_accept(accept).iter().any(|clause| clause.includes(JSON)))
 }
 
-/// A reply without a body.
+/// Returns a reply without a body.
 fn empty(code: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = code;

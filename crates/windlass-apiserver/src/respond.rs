@@ -17,7 +17,7 @@ pub(crate) fn wants_pretty(headers: &HeaderMap, query: Option<&str>) -> bool {
     wire::pretty_by_user_agent(agent)
 }
 
-/// The response to an unknown path.
+/// Returns the response to an unknown path.
 pub(crate) fn page_not_found() -> Response<Body> {
     let mut response = Response::new(Body::full("404 page not found\n"));
     *response.status_mut() = StatusCode::NOT_FOUND;
@@ -27,7 +27,7 @@ pub(crate) fn page_not_found() -> Response<Body> {
     response
 }
 
-/// The response to a path with a verb and no resource.
+/// Returns the response to a path with a verb and no resource.
 pub(crate) fn unclear_path(uri: &http::Uri) -> Response<Body> {
     let shown = uri.path_and_query().map_or_else(|| uri.path(), http::uri::PathAndQuery::as_str);
     let safe = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
@@ -48,7 +48,7 @@ pub(crate) fn line(json: &[u8]) -> Vec<u8> {
     line
 }
 
-/// The response to a failure, with a `Status` in the format that the client wants.
+/// Returns the response to a failure, with a `Status` in the format that the client wants.
 pub(crate) fn error(error: &ApiError, headers: &HeaderMap, query: Option<&str>) -> Response<Body> {
     let status = error.status();
     let json = status.to_json();

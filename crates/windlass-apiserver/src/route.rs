@@ -23,7 +23,7 @@ impl Query {
         )
     }
 
-    /// The first value of a key.
+    /// Returns the first value of a key.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }

@@ -291,7 +291,7 @@ impl Server {
         &self.api.state
     }
 
-    /// The present state, to start other servers from.
+    /// Returns the present state, to start other servers from.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot { view: self.api.state.store.view() }
     }

@@ -8,7 +8,7 @@ use crate::wire::TableVersion;
 use crate::wire::table::{IncludeObject, TableKind, TableOptions};
 
 impl Resource {
-    /// The columns of the resource in a `Table`.
+    /// Returns the columns of the resource in a `Table`.
     pub(crate) fn table_kind(&self) -> TableKind {
         match &self.custom {
             Some(custom) => TableKind::custom(&custom.columns),
@@ -16,7 +16,7 @@ impl Resource {
         }
     }
 
-    /// The columns of the `Scale` of the resource.
+    /// Returns the columns of the `Scale` of the resource.
     pub(crate) fn scale_table_kind(&self) -> TableKind {
         match self.custom.as_ref().and_then(|custom| custom.scale.as_ref()) {
             Some(paths) => TableKind::custom(&scale_columns(paths)),

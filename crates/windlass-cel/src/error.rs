@@ -26,7 +26,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error of the evaluation with this message.
+    /// Returns an error of the evaluation with this message.
     pub fn new(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Evaluation, message: Text::owned(message.into()) }
     }
@@ -49,12 +49,12 @@ impl Error {
         Self { kind: ErrorKind::ResourceLimit, message }
     }
 
-    /// The error of arguments that no overload of the function takes.
+    /// Returns the error of arguments that no overload of the function takes.
     pub(crate) const fn no_overload() -> Self {
         Self::fixed("no such overload")
     }
 
-    /// The error of arguments for which the caller writes the message.
+    /// Returns the error of arguments for which the caller writes the message.
     pub(crate) const fn mismatch() -> Self {
         Self::fixed("")
     }

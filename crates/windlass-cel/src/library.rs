@@ -22,7 +22,7 @@ use crate::declare::Functions;
 use crate::error::Error;
 use crate::value::{List, Value};
 
-/// The functions of Kubernetes.
+/// Returns the functions of Kubernetes.
 pub(crate) fn kubernetes() -> Functions {
     let mut functions = Functions::default();
     functions.add(standard::OPERATORS, true);
@@ -44,7 +44,7 @@ pub(crate) fn kubernetes() -> Functions {
     functions
 }
 
-/// The functions of Kubernetes, and those of cel-go's other extensions.
+/// Returns the functions of Kubernetes, and those of cel-go's other extensions.
 pub(crate) fn extended() -> Functions {
     let mut functions = kubernetes();
     functions.add(math::FUNCTIONS, false);
@@ -53,7 +53,7 @@ pub(crate) fn extended() -> Functions {
     functions
 }
 
-/// The error of arguments that the function does not take.
+/// Returns the error of arguments that the function does not take.
 fn mismatch<T>() -> Result<T, Error> {
     Err(Error::mismatch())
 }

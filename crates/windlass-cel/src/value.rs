@@ -115,12 +115,12 @@ impl<'a> Value<'a> {
         of_schema(json, schema)
     }
 
-    /// A text.
+    /// Returns a text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::String(Text::owned(text.into()))
     }
 
-    /// A type, by its name.
+    /// Returns a type, by its name.
     pub fn type_named(name: &str) -> Self {
         Self::Type(TypeName(name.into()))
     }

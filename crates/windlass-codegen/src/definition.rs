@@ -113,7 +113,7 @@ impl Definition {
         self.spec.scope == "Namespaced"
     }
 
-    /// The singular of the resource. Default: the kind in lower case.
+    /// Returns the singular of the resource. Default: the kind in lower case.
     pub fn singular(&self) -> String {
         let names = &self.spec.names;
         if names.singular.is_empty() { names.kind.to_lowercase() } else { names.singular.clone() }
@@ -126,7 +126,7 @@ impl Version {
         !self.subresources[name].is_null()
     }
 
-    /// The structural schema.
+    /// Returns the structural schema.
     pub fn open_api_schema(&self) -> &Value {
         &self.schema["openAPIV3Schema"]
     }

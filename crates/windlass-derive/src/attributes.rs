@@ -133,8 +133,8 @@ struct Entry {
 }
 
 impl Entry {
-    /// The value as a string literal. If serializing and deserializing have different values, the value for
-    /// serializing.
+    /// Returns the value as a string literal. If serializing and deserializing have different values, the
+    /// value for serializing.
     fn text(&self) -> Option<LitStr> {
         match self.value.as_slice() {
             [TokenTree::Punct(equals), value] if equals.as_char() == '=' => {

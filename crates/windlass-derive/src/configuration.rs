@@ -103,7 +103,7 @@ fn atomic(of: &Ident, krate: &Path) -> TokenStream {
 }
 
 impl Output<'_> {
-    /// The configuration of the type.
+    /// Returns the configuration of the type.
     fn part(&self) -> TokenStream {
         let Self { krate, visibility, of, configuration, fields } = self;
         let doc = format!("The fields to apply of a [`{of}`]. [`{of}::apply`] makes an empty configuration.");

@@ -36,7 +36,8 @@ impl Shape {
         }
     }
 
-    /// A field that is sent as a whole. `Option` is stripped, since every field of a configuration is optional.
+    /// Returns a field that is sent as a whole. `Option` is stripped, since every field of a configuration is
+    /// optional.
     pub(crate) fn atomic(field: &Type) -> Self {
         match last_segment(field) {
             Some((name, arguments)) if name == "Option" && arguments.len() == 1 => {
@@ -46,7 +47,7 @@ impl Shape {
         }
     }
 
-    /// The type of the field of the configuration, without `Option`.
+    /// Returns the type of the field of the configuration, without `Option`.
     pub(crate) fn field_type(&self, krate: &Path) -> TokenStream {
         match self {
             Self::Text => quote!(::std::string::String),
@@ -67,7 +68,7 @@ impl Shape {
         }
     }
 
-    /// The type of the argument of the setter.
+    /// Returns the type of the argument of the setter.
     pub(crate) fn argument(&self, krate: &Path) -> TokenStream {
         match self {
             Self::Text => quote!(impl ::core::convert::Into<::std::string::String>),
@@ -106,7 +107,7 @@ impl Shape {
         }
     }
 
-    /// The expression that converts the argument `value`.
+    /// Returns the expression that converts the argument `value`.
     fn converted(&self, krate: &Path) -> TokenStream {
         match self {
             Self::Text => quote!(value.into()),

@@ -61,7 +61,7 @@ impl ControlPlane {
         Self::listen(port, with_accounts().nodes(SimulatedNodes)).await
     }
 
-    /// As [`start`](Self::start), with a node that runs the programs of pods.
+    /// Works like [`start`](Self::start), with a node that runs the programs of pods.
     ///
     /// # Errors
     /// The port is taken.
@@ -71,7 +71,8 @@ impl ControlPlane {
         Ok(Self { runner: Some(runner), ..plane })
     }
 
-    /// Like [`start`](Self::start), for an API server without controllers: pods have no service accounts.
+    /// Works like [`start`](Self::start), for an API server without controllers: pods have no service
+    /// accounts.
     ///
     /// # Errors
     /// The port is taken.
@@ -99,8 +100,8 @@ impl ControlPlane {
         self.spawn_controllers(&Handle::current());
     }
 
-    /// Like [`start_controllers`](Self::start_controllers), on separate threads that log to `log`. The lines
-    /// are then not mixed with the lines of an operator in the same process.
+    /// Works like [`start_controllers`](Self::start_controllers), on separate threads that log to `log`. The
+    /// lines are then not mixed with the lines of an operator in the same process.
     ///
     /// # Errors
     /// The threads cannot be started.
@@ -210,7 +211,7 @@ impl ControlPlane {
     }
 }
 
-/// An API server whose pods have service accounts.
+/// Returns an API server whose pods have service accounts.
 fn with_accounts() -> ServerBuilder {
     Server::builder().admission_plugin(AdmissionPlugin::ServiceAccount, true)
 }

@@ -39,7 +39,7 @@ impl Error {
         Self::new(Kind::Exchange, cause)
     }
 
-    /// The tokio runtime of the client has shut down.
+    /// Returns the error of a client whose tokio runtime has shut down.
     pub(crate) fn stopped() -> Self {
         Self(Kind::Stopped, None)
     }

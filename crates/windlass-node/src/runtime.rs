@@ -98,6 +98,6 @@ pub trait Runtime: Send + Sync + 'static {
     /// services are reached in this way. The address belongs to one of the [ranges](SandboxSpec::ranges) of an existing sandbox.
     async fn listen(&self, address: SocketAddr) -> Result<TcpListener, RuntimeError>;
 
-    /// As [`listen`](Self::listen), for UDP: receives the datagrams that programs send to `address`.
+    /// Works like [`listen`](Self::listen), for UDP: receives the datagrams that programs send to `address`.
     async fn bind(&self, address: SocketAddr) -> Result<UdpSocket, RuntimeError>;
 }

@@ -109,7 +109,7 @@ impl Telemetry {
         Self::from_variables(service, |name| std::env::var(name).ok())
     }
 
-    /// As [`from_env`](Self::from_env), with a function that returns the values of variables.
+    /// Works like [`from_env`](Self::from_env), with a function that returns the values of variables.
     ///
     /// The sampler, the limits of spans and the resource still come from the environment.
     ///

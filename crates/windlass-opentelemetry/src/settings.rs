@@ -58,7 +58,7 @@ impl Signal {
         }
     }
 
-    /// The variable of this signal: `OTEL_EXPORTER_OTLP_METRICS_ENDPOINT`.
+    /// Returns the variable of this signal: `OTEL_EXPORTER_OTLP_METRICS_ENDPOINT`.
     fn variable(self, setting: &str) -> String {
         format!("OTEL_EXPORTER_OTLP_{}_{setting}", self.word())
     }
@@ -135,7 +135,7 @@ impl Environment<'_> {
         }
     }
 
-    /// The headers of each request: `name=value,other=value`, with values percent-encoded.
+    /// Returns the headers of each request: `name=value,other=value`, with values percent-encoded.
     fn headers(&self, signal: Signal) -> Result<HeaderMap, SettingsError> {
         let mut headers = HeaderMap::new();
         let Some((variable, text)) = self.of_signal(signal, "HEADERS") else { return Ok(headers) };

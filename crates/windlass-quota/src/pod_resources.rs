@@ -19,8 +19,8 @@ pub fn total(pod: &Value, field: &str) -> Amounts {
     total_by(pod, field, |container| amounts(&container["resources"][field]))
 }
 
-/// Like [`total`], for quotas: each container counts with the largest of the wanted, allocated and actuated
-/// amounts, and the overhead of the pod is added.
+/// Works like [`total`], for quotas: each container counts with the largest of the wanted, allocated and
+/// actuated amounts, and the overhead of the pod is added.
 pub(crate) fn effective(pod: &Value, field: &str) -> Amounts {
     let mut total = total_by(pod, field, |container| effective_of(pod, container, field));
     let overhead = amounts(&pod["spec"]["overhead"]);

@@ -58,7 +58,7 @@ impl ApiReader {
         self.get_of(kind::<K>(), key).await
     }
 
-    /// As [`get`](Self::get), of any [kind](KindRef).
+    /// Works like [`get`](Self::get), for any [kind](KindRef).
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -86,7 +86,7 @@ impl ApiReader {
         self.list_of(kind::<K>(), namespace, selector).await
     }
 
-    /// As [`list`](Self::list), of any [kind](KindRef).
+    /// Works like [`list`](Self::list), for any [kind](KindRef).
     ///
     /// # Errors
     /// As [`list`](Self::list).

@@ -49,8 +49,8 @@ impl HandlerContext {
         self.caches.lister::<C>()
     }
 
-    /// As [`lister`](Self::lister), of any [kind](crate::KindRef): known only at run time, with only the metadata, or of the watch with a
-    /// name.
+    /// Works like [`lister`](Self::lister), for any [kind](crate::KindRef): known only at run time, with only
+    /// the metadata, or of the watch with a name.
     ///
     /// # Errors
     /// The controller declares no such watch.

@@ -21,7 +21,7 @@ pub trait Object: Resource + DeserializeOwned + Send + Sync + 'static {
     #[doc(hidden)]
     fn static_kind() -> Option<Kind>;
 
-    /// The API version and kind that this object names.
+    /// Returns the API version and kind that this object names.
     #[doc(hidden)]
     fn type_meta(&self) -> Option<TypeMeta>;
 }
@@ -108,10 +108,10 @@ where
 /// The source of the kind of an object: `()` for a kind with a Rust type, [`ApiResource`] for an object that names a kind.
 #[doc(hidden)]
 pub trait DynamicTypeOf<K> {
-    /// The kind of all objects of the type.
+    /// Returns the kind of all objects of the type.
     fn static_kind() -> Option<Kind>;
 
-    /// The API version and kind that an object names.
+    /// Returns the API version and kind that an object names.
     fn type_meta(object: &K) -> Option<TypeMeta>;
 }
 
@@ -147,12 +147,12 @@ impl DynamicTypeOf<PartialObjectMeta<DynamicObject>> for ApiResource {
 }
 
 impl Kind {
-    /// The kind of a typed object.
+    /// Returns the kind of a typed object.
     pub(crate) fn of<K: Resource<DynamicType = ()> + 'static>() -> Self {
         Self { resource: ApiResource::erase::<K>(&()), namespaced: Some(is_namespaced::<K>()) }
     }
 
-    /// A kind that is known only at run time.
+    /// Returns a kind that is known only at run time.
     pub(crate) fn dynamic(resource: ApiResource) -> Self {
         Self { resource, namespaced: None }
     }

@@ -27,7 +27,7 @@ impl KindCache {
         Self { informer, writes: Some(writes), reporter: Some(reporter) }
     }
 
-    /// A cache without unseen writes.
+    /// Returns a cache without unseen writes.
     pub(crate) fn of_informer(informer: SharedInformer) -> Self {
         Self { informer, writes: None, reporter: None }
     }
@@ -44,7 +44,7 @@ impl KindCache {
         }
     }
 
-    /// The objects that match a query.
+    /// Returns the objects that match a query.
     pub(crate) fn list(&self, query: &Query<'_>) -> Result<Vec<RawObject>, UnknownIndex> {
         let read = || self.informer.store().query(query);
         match &self.writes {

@@ -30,7 +30,7 @@ impl<K> Objects<K> {
         }
     }
 
-    /// The number of objects that decoded.
+    /// Returns the number of objects that decoded.
     pub fn len(&self) -> usize {
         self.objects.len()
     }
@@ -45,7 +45,8 @@ impl<K> Objects<K> {
         self.objects.iter().map(AsRef::as_ref)
     }
 
-    /// The errors of the objects that did not decode. Each has been logged, counted and recorded as an Event.
+    /// Returns the errors of the objects that did not decode. Each has been logged, counted and recorded as
+    /// an Event.
     pub fn errors(&self) -> &[Error] {
         &self.errors
     }

@@ -34,7 +34,7 @@ pub trait Owned: Resource + Sized {
         Ok(self)
     }
 
-    /// As [`controlled_by`](Self::controlled_by), in place.
+    /// Works like [`controlled_by`](Self::controlled_by), in place.
     ///
     /// # Errors
     /// As [`controlled_by`](Self::controlled_by).

@@ -20,7 +20,7 @@ use windlass_cache::{Delta, RawObject, Selector};
 pub struct Predicate(Arc<dyn Fn(&Delta) -> bool + Send + Sync>);
 
 impl Predicate {
-    /// A predicate from a function that returns true for the changes to react to.
+    /// Returns a predicate from a function that returns true for the changes to react to.
     pub fn new(matches: impl Fn(&Delta) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(matches))
     }

@@ -25,7 +25,8 @@ impl std::fmt::Display for GroupResource {
     }
 }
 
-/// The path of a resource's group and version, without a slash at the end: `/api/v1`, `/apis/apps/v1`.
+/// Returns the path of a resource's group and version, without a slash at the end: `/api/v1`,
+/// `/apis/apps/v1`.
 pub(crate) fn version_path(resource: &ApiResource) -> String {
     let root = if resource.group.is_empty() { "api" } else { "apis" };
     format!("/{root}/{}", resource.api_version)

@@ -80,7 +80,8 @@ impl Supervisor {
         tokio::spawn(self.clone().supervise(task.into(), CancellationToken::new(), start))
     }
 
-    /// Like [`spawn`](Self::spawn), in the caller's task. No task is restarted after `stopping` is cancelled.
+    /// Works like [`spawn`](Self::spawn), in the caller's task. No task is restarted after `stopping` is
+    /// cancelled.
     pub(crate) async fn supervise<F, Fut>(self, task: String, stopping: CancellationToken, mut start: F)
     where
         F: FnMut(Recovery) -> Fut,
@@ -123,7 +124,7 @@ impl Supervisor {
         Fault { inner: self.inner.clone(), task: task.to_owned() }
     }
 
-    /// The tasks that are down, in order.
+    /// Returns the tasks that are down, in order.
     pub(crate) fn down(&self) -> Vec<String> {
         self.inner.down.lock().keys().cloned().collect()
     }
@@ -153,7 +154,7 @@ impl Drop for Fault {
     }
 }
 
-/// The message of a panic.
+/// Returns the message of a panic.
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> &str {
     payload
         .downcast_ref::<&str>()

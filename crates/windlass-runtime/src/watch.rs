@@ -106,7 +106,8 @@ impl<Q: QueueKey> Watch<Q> {
         Self::mapped_raw(kind, mapper)
     }
 
-    /// As [`mapped`](Self::mapped), without decoding the objects. A [`RawObject`] has the name, labels and owners at hand, and the JSON.
+    /// Works like [`mapped`](Self::mapped), without decoding the objects. A [`RawObject`] has the name,
+    /// labels and owners at hand, and the JSON.
     pub fn mapped_raw(
         kind: impl IntoKind,
         mapper: impl Fn(&RawObject, &HandlerContext) -> Result<Vec<Q>> + Send + Sync + 'static,

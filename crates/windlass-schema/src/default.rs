@@ -107,7 +107,7 @@ pub(crate) fn drop_empty(value: &mut Value, schema: NodeRef<'_>) {
     drop_empty_rounding(value, schema, Rounding::Billionth);
 }
 
-/// As [`drop_empty`], with the rounding of the quantities in maps.
+/// Works like [`drop_empty`], with the rounding of the quantities in maps.
 fn drop_empty_rounding(value: &mut Value, schema: NodeRef<'_>, of_maps: Rounding) {
     match value {
         Value::Object(members) => members.retain(|name, value| {

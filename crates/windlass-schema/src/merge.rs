@@ -29,7 +29,7 @@ impl PatchError {
         Self { text: text.into(), malformed: true }
     }
 
-    /// A mismatch between the patch and the object.
+    /// Returns a mismatch between the patch and the object.
     fn mismatch(text: impl Into<String>) -> Self {
         Self { text: text.into(), malformed: false }
     }

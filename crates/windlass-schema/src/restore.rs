@@ -148,7 +148,7 @@ fn int_or_string(value: &Value) -> Result<(), String> {
     Err(format!("json: cannot unmarshal {found} into Go value of type int32"))
 }
 
-/// The kind of a value to Go's reflection.
+/// Returns the kind of a value to Go's reflection.
 fn reflected(value: &Value) -> &'static str {
     match value {
         Value::Null => "invalid",

@@ -89,7 +89,7 @@ pub(crate) fn check(schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> 
     check_in_steps(schema, value, old, MAX_STEPS)
 }
 
-/// Like [`check`], with a limit other than [`MAX_STEPS`].
+/// Works like [`check`], with a limit other than [`MAX_STEPS`].
 fn check_in_steps(schema: NodeRef<'_>, value: &Value, old: Option<&Value>, steps: usize) -> Vec<FieldError> {
     let mut validator = Validator { path: String::new(), budget: ErrorBudget::new(), steps };
     let mut result = validator.visit(schema, value, old);

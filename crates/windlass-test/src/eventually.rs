@@ -45,7 +45,7 @@ where
     keep_trying(limit, attempt, String::new, Location::caller())
 }
 
-/// As [`eventually`]. The panic's message ends with the result of `reasons`.
+/// Works like [`eventually`]. The panic's message ends with the result of `reasons`.
 pub(crate) async fn keep_trying<T, E, F, Fut>(
     limit: Duration,
     mut attempt: F,

@@ -60,7 +60,7 @@ impl Wait<'_> {
         }
     }
 
-    /// The client for the object's kind and namespace, and the object's name.
+    /// Returns the client for the object's kind and namespace, and the object's name.
     fn locate<K>(&self, key: &str) -> (Api<DynamicObject>, String)
     where
         K: Resource<DynamicType = ()> + 'static,

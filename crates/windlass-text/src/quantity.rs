@@ -48,7 +48,7 @@ pub enum Rounding {
 }
 
 impl Rounding {
-    /// The power of ten.
+    /// Returns the power of ten.
     fn exponent(self) -> i64 {
         match self {
             Self::Thousandth => -3,

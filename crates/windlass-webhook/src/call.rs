@@ -59,7 +59,7 @@ pub(crate) async fn on_body<T: Send + 'static>(
     result.unwrap_or_else(|_| Err("the request was not decoded".to_owned()))
 }
 
-/// The message of a panic.
+/// Returns the message of a panic.
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> &str {
     payload
         .downcast_ref::<&str>()

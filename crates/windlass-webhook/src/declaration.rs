@@ -162,7 +162,8 @@ impl AdmissionWebhook {
         Self::of::<K>(AdmissionKind::Mutating, defaulting::<K, _>(defaulter, false))
     }
 
-    /// As [`defaulter`](Self::defaulter), but fields that `K` does not have are removed from the objects.
+    /// Works like [`defaulter`](Self::defaulter), but fields that `K` does not have are removed from the
+    /// objects.
     pub fn defaulter_that_prunes<K>(defaulter: impl Defaulter<K>) -> Self
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Serialize + Send + 'static,
@@ -226,7 +227,7 @@ impl AdmissionWebhook {
         &self.extensions
     }
 
-    /// As [`extensions`](Self::extensions), to add a declaration.
+    /// Works like [`extensions`](Self::extensions), to add a declaration.
     pub fn extensions_mut(&mut self) -> &mut Extensions {
         &mut self.extensions
     }

@@ -131,22 +131,22 @@ pub struct FieldError {
 }
 
 impl FieldError {
-    /// A value that breaks a rule.
+    /// Reports a value that breaks a rule.
     pub fn invalid(field: impl Into<String>, value: impl Serialize, detail: impl fmt::Display) -> Self {
         Self::new(field, "FieldValueInvalid", format!("Invalid value: {}: {detail}", shown(&value)))
     }
 
-    /// A missing value.
+    /// Reports a missing value.
     pub fn required(field: impl Into<String>, detail: impl fmt::Display) -> Self {
         Self::new(field, "FieldValueRequired", format!("Required value: {detail}"))
     }
 
-    /// A value that must not be set, or not be changed.
+    /// Reports a value that must not be set, or not be changed.
     pub fn forbidden(field: impl Into<String>, detail: impl fmt::Display) -> Self {
         Self::new(field, "FieldValueForbidden", format!("Forbidden: {detail}"))
     }
 
-    /// A value that is not among the supported values.
+    /// Reports a value that is not among the supported values.
     pub fn not_supported(field: impl Into<String>, value: impl Serialize, supported: &[&str]) -> Self {
         let supported: Vec<String> = supported.iter().map(|value| format!("{value:?}")).collect();
         let text =
@@ -154,7 +154,7 @@ impl FieldError {
         Self::new(field, "FieldValueNotSupported", text)
     }
 
-    /// A value that another element of the list also has.
+    /// Reports a value that another element of the list also has.
     pub fn duplicate(field: impl Into<String>, value: impl Serialize) -> Self {
         Self::new(field, "FieldValueDuplicate", format!("Duplicate value: {}", shown(&value)))
     }

@@ -40,7 +40,7 @@ struct Inner {
     certificates: CertificateMetrics,
 }
 
-/// controller-runtime's buckets: twelve powers of ten from 10 ns.
+/// Returns a histogram with controller-runtime's buckets: twelve powers of ten from 10 ns.
 fn latency() -> Histogram {
     Histogram::new([1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0])
 }

@@ -226,7 +226,7 @@ impl fmt::Debug for Webhooks {
     }
 }
 
-/// As controller-runtime's rule for custom paths.
+/// Returns whether a path is valid, by controller-runtime's rule for custom paths.
 fn is_path(path: &str) -> bool {
     let is_segment = |segment: &str| {
         !segment.is_empty()
@@ -288,7 +288,7 @@ impl Dispatcher {
         self.answer_by(deadline, request).await
     }
 
-    /// As [`answer`](Self::answer), with a deadline that started when the request began to arrive.
+    /// Works like [`answer`](Self::answer), with a deadline that started when the request began to arrive.
     pub(crate) async fn answer_by(&self, deadline: Deadline, request: Request<'_>) -> Reply {
         let Some(route) = self.0.routes.get(request.path) else {
             return plain(404, "404 page not found\n");
@@ -333,7 +333,7 @@ impl Dispatcher {
         })
     }
 
-    /// The reply to a body that is too large to be read.
+    /// Returns the reply to a body that is too large to be read.
     pub(crate) fn too_large(&self, path: &str) -> Reply {
         match self.0.routes.get(path) {
             Some(Route::Conversion(_)) => plain(413, "request entity is too large\n"),

@@ -39,8 +39,8 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// The limits of the server. `copied_bytes` is kube-apiserver's limit. kube-apiserver has no limit of
-    /// work, and allows results 10,000 levels deep.
+    /// Returns the limits of the server. `copied_bytes` is kube-apiserver's limit. kube-apiserver has no
+    /// limit of work, and allows results 10,000 levels deep.
     fn default() -> Self {
         Self { depth: json::MAX_DEPTH, copied_bytes: 3 * 1024 * 1024, work: 16 << 20 }
     }

@@ -169,19 +169,19 @@ impl ApiError {
         &self.0.reason
     }
 
-    /// 404: there is no object with this name.
+    /// Returns 404: there is no object with this name.
     pub fn not_found(resource: &GroupResource, name: &str) -> Self {
         Self::new(404, "NotFound", format!("{resource} {} not found", go_quote(name))).about(resource, name)
     }
 
-    /// 404: the path has the form of a resource, but there is no such resource.
+    /// Returns 404: the path has the form of a resource, but there is no such resource.
     pub fn no_such_resource() -> Self {
         let mut error = Self::new(404, "NotFound", "the server could not find the requested resource");
         error.0.details = Some(Details::default());
         error
     }
 
-    /// 409: there is already an object with this name.
+    /// Returns 409: there is already an object with this name.
     pub fn already_exists(resource: &GroupResource, name: &str) -> Self {
         Self::new(409, "AlreadyExists", format!("{resource} {} already exists", go_quote(name)))
             .about(resource, name)
@@ -194,7 +194,7 @@ impl ApiError {
         self
     }
 
-    /// 409: no free name was found for a `generateName`.
+    /// Returns 409: no free name was found for a `generateName`.
     pub fn generate_name_conflict(resource: &GroupResource, name: &str) -> Self {
         let message = format!(
             "{resource} {} already exists, the server was not able to generate a unique name for the object",
@@ -203,13 +203,13 @@ impl ApiError {
         Self::new(409, "AlreadyExists", message).about(resource, name).retry_after(1)
     }
 
-    /// 409 with the caller's reason.
+    /// Returns 409 with the caller's reason.
     pub fn conflict(resource: &GroupResource, name: &str, why: impl fmt::Display) -> Self {
         let message = format!("Operation cannot be fulfilled on {resource} {}: {why}", go_quote(name));
         Self::new(409, "Conflict", message).about(resource, name)
     }
 
-    /// 409: the object has changed since the client read the object.
+    /// Returns 409: the object has changed since the client read the object.
     pub fn modified(resource: &GroupResource, name: &str) -> Self {
         Self::conflict(
             resource,
@@ -218,7 +218,8 @@ impl ApiError {
         )
     }
 
-    /// 409: an apply would change fields that other managers own. `conflicts` has the manager and the path of each.
+    /// Returns 409: an apply would change fields that other managers own. `conflicts` has the manager and the
+    /// path of each.
     pub fn apply_conflict(message: String, conflicts: impl IntoIterator<Item = (String, String)>) -> Self {
         let cause = |(manager, field)| Cause {
             reason: "FieldManagerConflict".to_owned(),
@@ -228,13 +229,13 @@ impl ApiError {
         Self::new(409, "Conflict", message).causes(conflicts.into_iter().map(cause).collect())
     }
 
-    /// 409: the object does not have the uid in `preconditions`.
+    /// Returns 409: the object does not have the uid in `preconditions`.
     pub fn uid_precondition(resource: &GroupResource, name: &str, wanted: &str, found: &str) -> Self {
         let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
         Self::conflict(resource, name, why)
     }
 
-    /// 422: the object is invalid; `kind` is the kind, not the resource.
+    /// Returns 422: the object is invalid; `kind` is the kind, not the resource.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let head = format!("{qualified} {} is invalid", go_quote(name));
@@ -267,12 +268,12 @@ impl ApiError {
         )
     }
 
-    /// 422: the options of a request (`ListOptions`, `DeleteOptions`, …) are invalid.
+    /// Returns 422: the options of a request (`ListOptions`, `DeleteOptions`, …) are invalid.
     pub fn invalid_options(kind: &str, errors: &[FieldError]) -> Self {
         Self::invalid("meta.k8s.io", kind, "", errors)
     }
 
-    /// 422: a JSON patch does not apply to the object.
+    /// Returns 422: a JSON patch does not apply to the object.
     pub fn unprocessable() -> Self {
         let mut error =
             Self::new(422, "Invalid", "the server rejected our request due to an error in our request");
@@ -280,17 +281,17 @@ impl ApiError {
         error
     }
 
-    /// 400.
+    /// Returns 400.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message)
     }
 
-    /// 401.
+    /// Returns 401.
     pub fn unauthorized() -> Self {
         Self::new(401, "Unauthorized", "Unauthorized")
     }
 
-    /// 403 about a resource or an object.
+    /// Returns 403 about a resource or an object.
     pub fn forbidden(resource: &GroupResource, name: &str, why: impl fmt::Display) -> Self {
         let message = if resource.is_empty() {
             format!("forbidden: {why}")
@@ -302,12 +303,12 @@ impl ApiError {
         Self::new(403, "Forbidden", message).about(resource, name)
     }
 
-    /// 403: the user is not authorised.
+    /// Returns 403: the user is not authorised.
     pub fn denied(denied: &Denied<'_>) -> Self {
         Self::forbidden(&denied.resource, denied.name, denied)
     }
 
-    /// 403: no object can be created in a terminating namespace.
+    /// Returns 403: no object can be created in a terminating namespace.
     pub fn namespace_terminating(resource: &GroupResource, name: &str, namespace: &str) -> Self {
         let why =
             format!("unable to create new content in namespace {namespace} because it is being terminated");
@@ -318,7 +319,7 @@ impl ApiError {
         }])
     }
 
-    /// 405: the path does not support the method.
+    /// Returns 405: the path does not support the method.
     pub fn method_not_allowed() -> Self {
         let mut error = Self::new(
             405,
@@ -329,20 +330,21 @@ impl ApiError {
         error
     }
 
-    /// 405: a custom resource does not support the verb.
+    /// Returns 405: a custom resource does not support the verb.
     pub fn verb_not_supported(resource: &GroupResource, verb: &str) -> Self {
         let kind = go_quote(&resource.to_string());
         Self::new(405, "MethodNotAllowed", format!("{verb} is not supported on resources of kind {kind}"))
             .about(resource, "")
     }
 
-    /// 406.
+    /// Returns 406.
     pub fn not_acceptable(accepted: &[&str]) -> Self {
         let message = format!("only the following media types are accepted: {}", accepted.join(", "));
         Self::new(406, "NotAcceptable", message)
     }
 
-    /// 406: the client asked for a list as the metadata of an object, or for an object as a list of metadata.
+    /// Returns 406: the client asked for a list as the metadata of an object, or for an object as a list of
+    /// metadata.
     ///
     /// `go_type` is the type of the response in kube-apiserver, for example `core.PodList`.
     pub fn wrong_form(is_list: bool, go_type: &str) -> Self {
@@ -355,7 +357,7 @@ impl ApiError {
         Self::new(406, "NotAcceptable", message)
     }
 
-    /// 406: `Accept` names no media type that the server supports.
+    /// Returns 406: `Accept` names no media type that the server supports.
     pub fn not_acceptable_text(message: impl Into<String>) -> Self {
         let mut error = Self::new(406, "NotAcceptable", message);
         error.0.details = Some(Details::default());
@@ -367,7 +369,7 @@ impl ApiError {
         ["406: ", "415: "].iter().any(|start| self.0.message.starts_with(start))
     }
 
-    /// 415.
+    /// Returns 415.
     pub fn unsupported_media_type(accepted: &[&str]) -> Self {
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: {}",
@@ -376,24 +378,24 @@ impl ApiError {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
-    /// 415 for a patch of a type that does not exist.
+    /// Returns 415 for a patch of a type that does not exist.
     pub fn no_media_type() -> Self {
         let mut error = Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
         error.0.details = Some(Details::default());
         error
     }
 
-    /// 410: the state at a resource version, or of a continue token, is no longer kept.
+    /// Returns 410: the state at a resource version, or of a continue token, is no longer kept.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }
 
-    /// 410: a watch or a list starts before the oldest resource version that is kept.
+    /// Returns 410: a watch or a list starts before the oldest resource version that is kept.
     pub fn too_old_resource_version(wanted: u64, oldest: u64) -> Self {
         Self::expired(format!("too old resource version: {wanted} ({oldest})"))
     }
 
-    /// 410 with a token that continues the list at the current state. The list is then inconsistent.
+    /// Returns 410 with a token that continues the list at the current state. The list is then inconsistent.
     pub fn continue_expired(continue_token: String) -> Self {
         let mut error = Self::expired(
             "The provided continue parameter is too old to display a consistent list result. You can start a \
@@ -406,7 +408,7 @@ impl ApiError {
         error
     }
 
-    /// 504: the requested resource version is newer than the server's.
+    /// Returns 504: the requested resource version is newer than the server's.
     ///
     /// `retry_after_seconds` tells the client when to try again; 0 for no advice.
     pub fn resource_version_too_large(wanted: u64, current: u64, retry_after_seconds: u32) -> Self {
@@ -418,27 +420,27 @@ impl ApiError {
         }])
     }
 
-    /// 504.
+    /// Returns 504.
     pub fn timeout(message: impl fmt::Display, retry_after_seconds: u32) -> Self {
         Self::new(504, "Timeout", format!("Timeout: {message}")).retry_after(retry_after_seconds)
     }
 
-    /// 413.
+    /// Returns 413.
     pub fn too_large(message: impl fmt::Display) -> Self {
         Self::new(413, "RequestEntityTooLarge", format!("Request entity too large: {message}"))
     }
 
-    /// 413: the body is longer than `limit` bytes.
+    /// Returns 413: the body is longer than `limit` bytes.
     pub fn body_too_large(limit: usize) -> Self {
         Self::too_large(format!("limit is {limit}"))
     }
 
-    /// 429.
+    /// Returns 429.
     pub fn too_many_requests(message: impl Into<String>, retry_after_seconds: u32) -> Self {
         Self::new(429, "TooManyRequests", message).retry_after(retry_after_seconds)
     }
 
-    /// 429: a disruption budget does not allow the eviction of a pod.
+    /// Returns 429: a disruption budget does not allow the eviction of a pod.
     ///
     /// `retry_after_seconds` tells the client when to try again; 0 for no advice.
     pub fn disruption_budget(budget: &str, message: impl Into<String>, retry_after_seconds: u32) -> Self {
@@ -451,14 +453,15 @@ impl ApiError {
         }])
     }
 
-    /// 500.
+    /// Returns 500.
     pub fn internal(why: impl fmt::Display) -> Self {
         let why = why.to_string();
         Self::new(500, "InternalError", format!("Internal error occurred: {why}"))
             .causes(vec![Cause { message: why, ..Cause::default() }])
     }
 
-    /// The reply of an admission webhook that denied a request, with the webhook's code, reason and details.
+    /// Returns the reply of an admission webhook that denied a request, with the webhook's code, reason and
+    /// details.
     pub fn rejected(
         code: u16,
         reason: impl Into<String>,
@@ -471,23 +474,23 @@ impl ApiError {
         error
     }
 
-    /// 501: this server does not implement the subresource.
+    /// Returns 501: this server does not implement the subresource.
     pub fn not_served(resource: &GroupResource, subresource: &str) -> Self {
         let message = format!("this server does not implement the subresource {subresource} of {resource}");
         Self::new(501, "NotImplemented", message)
     }
 
-    /// 500 without a reason, as kube-apiserver replies to some errors.
+    /// Returns 500 without a reason, as kube-apiserver replies to some errors.
     pub fn unexplained(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
     }
 
-    /// 500: the object is larger than etcd accepts. The message is etcd's.
+    /// Returns 500: the object is larger than etcd accepts. The message is etcd's.
     pub fn storage_too_large() -> Self {
         Self::unexplained("etcdserver: request is too large")
     }
 
-    /// 503.
+    /// Returns 503.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(503, "ServiceUnavailable", message)
     }

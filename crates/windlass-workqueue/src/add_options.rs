@@ -21,7 +21,7 @@ pub struct AddOptions {
 }
 
 impl AddOptions {
-    /// Priority 0, without a delay, not rate limited.
+    /// Creates options with priority 0, without a delay or a rate limit.
     pub const fn new() -> Self {
         Self { priority: 0, after: None, rate_limited: false }
     }

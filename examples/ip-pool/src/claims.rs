@@ -67,7 +67,7 @@ fn waits_for(claim: &IPClaim) -> Vec<String> {
     }
 }
 
-/// A changed pool may have addresses for all claims that wait for the pool.
+/// Returns the claims that wait for a pool: a changed pool may have addresses for all of these claims.
 fn claims_of_pool(pool: &IPPool, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     let waiting = cx.lister::<IPClaim>()?.by_index(WAITING, &format!("pool {}", pool.name_any()))?;
     Ok(waiting.iter().map(ObjectKey::of).collect())

@@ -68,7 +68,7 @@ pub fn runnable(options: Options) -> Runnable {
         .needs(Permission::to::<Network>([Verb::Update]).subresource("status"))
 }
 
-/// The article's `main`: clients, informer factory, controller, start, run.
+/// Runs the article's `main`: clients, informer factory, controller, start, run.
 async fn run(cx: RunContext, options: Options) -> Result<()> {
     let mut stand_in = None;
     let config = if let Some(config) = options.neutron {

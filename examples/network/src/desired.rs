@@ -68,8 +68,8 @@ impl Desired {
         Ok(Self { cidr, gateway })
     }
 
-    /// The addresses of hosts: the whole block except the gateway. Neutron does not compute the pools again
-    /// when the gateway changes, and refuses a gateway inside of the pools.
+    /// Returns the addresses of hosts: the whole block except the gateway. Neutron does not compute the pools
+    /// again when the gateway changes, and refuses a gateway inside of the pools.
     pub fn allocation_pools(&self) -> Vec<AllocationPool> {
         let (first, last) = self.cidr.hosts();
         let gateway = number(self.gateway);
@@ -82,7 +82,7 @@ impl Desired {
 }
 
 impl Cidr {
-    /// 4 or 6.
+    /// Returns 4 or 6.
     pub fn ip_version(self) -> u8 {
         if self.address.is_ipv4() { 4 } else { 6 }
     }
@@ -103,12 +103,12 @@ impl Cidr {
         Some(Self { address: cidr.address(number(address) & cidr.mask()), prefix })
     }
 
-    /// The first address of the block.
+    /// Returns the first address of the block.
     pub(crate) fn network(self) -> IpAddr {
         self.address
     }
 
-    /// The first address that a host can have.
+    /// Returns the first address that a host can have.
     pub(crate) fn first_host(self) -> IpAddr {
         self.address(self.hosts().0)
     }
@@ -147,7 +147,7 @@ impl Cidr {
         if self.address.is_ipv4() { 32 } else { 128 }
     }
 
-    /// A mask of the prefix, in the low bits of the number.
+    /// Returns a mask of the prefix, in the low bits of the number.
     fn mask(self) -> u128 {
         let all = if self.bits() == 128 { u128::MAX } else { u128::from(u32::MAX) };
         all & !self.last_offset()
@@ -161,7 +161,8 @@ impl Cidr {
         }
     }
 
-    /// The first and the last address of hosts. Blocks of one or two addresses have no network or broadcast address.
+    /// Returns the first and the last address of hosts. Blocks of one or two addresses have no network or
+    /// broadcast address.
     fn hosts(self) -> (u128, u128) {
         let (first, last) = (number(self.address), number(self.address) + self.last_offset());
         match (self.bits() - u32::from(self.prefix), self.ip_version()) {

@@ -60,7 +60,7 @@ pub fn controller() -> Controller {
         .needs(Permission::status_of::<EcsBind>())
 }
 
-/// The keys of the `EcsBind`s that name the same pod or the same instance.
+/// Returns the keys of the `EcsBind`s that name the same pod or the same instance.
 fn rivals_of(bind: &EcsBind, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     let binds = cx.lister::<EcsBind>()?;
     let mut rivals = keys(&of_pod(&binds, bind.namespace(), &bind.spec.pod_name)?);
@@ -133,7 +133,7 @@ fn oldest(binds: impl IntoIterator<Item = Arc<EcsBind>>) -> Option<Arc<EcsBind>>
     alive.min_by_key(|bind| (bind.creation_timestamp(), ObjectKey::of(&**bind).to_string()))
 }
 
-/// The `EcsBind`s that name a pod.
+/// Returns the `EcsBind`s that name a pod.
 fn of_pod(binds: &Lister<EcsBind>, namespace: Option<String>, pod: &str) -> Result<Objects<EcsBind>> {
     binds.namespace(&namespace.unwrap_or_default()).by_index(BY_POD, pod)
 }

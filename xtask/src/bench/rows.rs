@@ -70,12 +70,12 @@ pub(crate) const fn run(name: &'static str, contender: Contender, arguments: &'s
     Run { name, contender, server: None, prepare: "", arguments }
 }
 
-/// A run of the Go client against an API server.
+/// Returns a run of the Go client against an API server.
 pub(crate) const fn load(name: &'static str, server: Backend, arguments: &'static [&'static str]) -> Run {
     Run { name, contender: Contender::Go, server: Some(server), prepare: "", arguments }
 }
 
-/// A run of an operator on our API server, which our program fills first.
+/// Returns a run of an operator on our API server, which our program fills first.
 pub(crate) const fn operate(name: &'static str, contender: Contender) -> Run {
     Run { name, contender, server: Some(Backend::Ours), prepare: "prepare", arguments: &["reconcile"] }
 }
@@ -122,12 +122,12 @@ pub(crate) const fn peak(name: &'static str, versus: Versus, goal: Goal) -> Row 
     row(name, versus, ("peak", 1e-6, "MB"), Better::Lower, goal)
 }
 
-/// Processor time of all threads of the process.
+/// Returns a row of the processor time of all threads of the process.
 pub(crate) const fn processor(name: &'static str, versus: Versus) -> Row {
     row(name, versus, ("processor", 1.0, "s"), Better::Lower, Report)
 }
 
-/// Processor time for each change, between the sync and the last change.
+/// Returns a row of the processor time for each change, between the sync and the last change.
 pub(crate) const fn processor_each(name: &'static str, versus: Versus) -> Row {
     row(name, versus, ("processor_each", 1e6, "µs"), Better::Lower, Report)
 }
@@ -136,7 +136,8 @@ pub(crate) const fn scan(name: &'static str, value: &'static str, goal: Goal) ->
     row(name, ("scan", "", ""), (value, 1e-9, "GB/s"), Better::Higher, goal)
 }
 
-/// A value of replicas that split the keys; relative to a single replica, the value is for each replica.
+/// Returns a value of replicas that split the keys; relative to a single replica, the value is for each
+/// replica.
 pub(crate) const fn shard(
     name: &'static str,
     (value, unit): (&'static str, &'static str),
@@ -149,12 +150,12 @@ pub(crate) const fn reconciles(name: &'static str, value: &'static str, versus: 
     row(name, versus, (value, 1e-3, "k/s"), Better::Higher, goal)
 }
 
-/// Processor time of the operator for each reconcile.
+/// Returns a row of the operator's processor time for each reconcile.
 pub(crate) const fn of_reconcile(name: &'static str, value: &'static str, versus: Versus, goal: Goal) -> Row {
     row(name, versus, (value, 1e6, "µs"), Better::Lower, goal)
 }
 
-/// The time from the start of the process to the first reconcile.
+/// Returns the time from the start of the process to the first reconcile.
 pub(crate) const fn first_reconcile(name: &'static str, versus: Versus) -> Row {
     row(name, versus, ("first", 1e3, "ms"), Better::Lower, Report)
 }
@@ -189,7 +190,7 @@ pub(crate) const fn feed(kind: &'static str, objects: usize, events: usize) -> S
     ServeOptions { kind, corpus: Corpus::Uniform, objects, events, expire_after: None, tls: false }
 }
 
-/// A feed of the diverse corpus.
+/// Returns a feed of the diverse corpus.
 pub(crate) const fn diverse(objects: usize, events: usize) -> ServeOptions {
     ServeOptions { corpus: Corpus::Diverse, ..feed("pods", objects, events) }
 }

@@ -8,8 +8,8 @@ use super::rows::{Better, Goal, Group, Row, load, row};
 const OURS: &str = "windlass";
 const REAL: &str = "kube-apiserver";
 
-/// A row of our server beside the real server. The row is shown even without a measurement of the real
-/// server.
+/// Returns a row of our server beside the real server. The row is shown even without a measurement of the
+/// real server.
 const fn beside(
     name: &'static str,
     value: (&'static str, f64, &'static str),
@@ -27,7 +27,7 @@ const fn milliseconds(name: &'static str, value: &'static str, goal: Goal) -> Ro
     beside(name, (value, 1e3, "ms"), Lower, goal)
 }
 
-/// Processor time of the server's processes for each operation.
+/// Returns a row of the processor time of the server's processes for each operation.
 const fn processor(name: &'static str, value: &'static str, goal: Goal) -> Row {
     beside(name, (value, 1e6, "µs"), Lower, goal)
 }
@@ -40,12 +40,12 @@ const fn kilobytes(name: &'static str, value: &'static str, goal: Goal) -> Row {
     beside(name, (value, 1e-3, "KB"), Lower, goal)
 }
 
-/// A row of requests with a report of the client about compressed replies.
+/// Returns a row of requests with a report of the client about compressed replies.
 const fn gzip(value: &'static str, row: Row) -> Row {
     Row { gzip: Some(value), ..row }
 }
 
-/// A time relative to the time before an edit of the CRD.
+/// Returns a time relative to the time before an edit of the CRD.
 const fn after_edit(name: &'static str, value: &'static str, before: &'static str) -> Row {
     Row { per: Some(before), ..beside(name, (value, 1.0, "÷"), Lower, AtMost(1.15)) }
 }

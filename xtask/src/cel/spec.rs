@@ -203,7 +203,7 @@ fn try_test(test: &Json) -> std::result::Result<Option<()>, String> {
     }
 }
 
-/// Whether a test needs messages, enumerations, unknown values or other protobuf types.
+/// Returns whether a test needs messages, enumerations, unknown values or other protobuf types.
 fn needs_messages(test: &Json) -> bool {
     if test.get("unknown").is_some() || test.get("anyUnknowns").is_some() {
         return true;

@@ -75,7 +75,7 @@ fn api(data: &DataFiles) -> Result<Api> {
     Ok(api)
 }
 
-/// The definition of each kind, by group, version and kind.
+/// Returns the definition of each kind, by group, version and kind.
 fn definitions(data: &DataFiles) -> BTreeMap<(String, String, String), &str> {
     let mut found = BTreeMap::new();
     for (definition, schema) in &data.types {
@@ -111,7 +111,7 @@ fn verbs(resource: &Value, resources: &[&Value]) -> BTreeSet<Verb> {
     Verb::ALL.into_iter().filter(is_served).collect()
 }
 
-/// A feature for each group and version, and `full`.
+/// Returns a feature for each group and version, and `full`.
 fn features(api: &Api) -> String {
     let names: Vec<&str> = api.versions.iter().filter_map(|version| version.feature.as_deref()).collect();
     let mut text = String::new();

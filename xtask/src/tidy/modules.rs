@@ -134,7 +134,7 @@ fn code(text: &str) -> String {
         .fold(String::new(), |text, line| text + line + "\n")
 }
 
-/// The module of a file that the root of the crate declares.
+/// Returns the module of a file that the root of the crate declares.
 fn top_module(source: &Path, path: &Path) -> Option<String> {
     let first = path.strip_prefix(source).ok()?.components().next()?;
     let name = first.as_os_str().to_str()?;

@@ -16,7 +16,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// The name in rules and reviews.
+    /// Returns the name in rules and reviews.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Create => "CREATE",

@@ -34,7 +34,7 @@ pub(super) struct Hook {
 }
 
 impl Hook {
-    /// A call of the webhook, to be counted.
+    /// Returns a call of the webhook, to be counted.
     pub(super) fn call(&self, step: &'static str, operation: Operation) -> Call<'_> {
         Call { webhook: &self.name, step, operation, ignores_failure: self.ignores_failure }
     }

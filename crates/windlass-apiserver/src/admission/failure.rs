@@ -7,12 +7,12 @@ use super::CallError;
 use crate::wire::patch::{JsonPatchError, Mismatch};
 use crate::wire::{ApiError, Details};
 
-/// 500: a webhook with the failure policy `Fail` could not be called.
+/// Returns 500: a webhook with the failure policy `Fail` could not be called.
 pub(super) fn failed(hook: &str, why: &str) -> ApiError {
     ApiError::internal(format!("failed calling webhook {}: {why}", go_quote(hook)))
 }
 
-/// 400: a webhook may have side effects, and the request is a dry run.
+/// Returns 400: a webhook may have side effects, and the request is a dry run.
 pub(super) fn no_dry_run(hook: &str) -> CallError {
     let why = format!("admission webhook {} does not support dry run", go_quote(hook));
     CallError::Refused(ApiError::bad_request(why))
@@ -71,7 +71,7 @@ fn bad_index(key: &str) -> String {
     }
 }
 
-/// The last segment of a JSON pointer, unescaped.
+/// Returns the last segment of a JSON pointer, unescaped.
 fn last_key(pointer: &str) -> String {
     let key = pointer.rsplit_once('/').map_or(pointer, |(_, key)| key);
     key.replace("~1", "/").replace("~0", "~")

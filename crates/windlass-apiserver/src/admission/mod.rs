@@ -108,7 +108,7 @@ enum CallError {
 }
 
 impl CallError {
-    /// The webhook was not called, or did not reply.
+    /// Returns the error of a webhook that was not called, or did not reply.
     fn not_called(why: impl std::fmt::Display) -> Self {
         Self::Failed { why: format!("failed to call webhook: {why}"), code: 500 }
     }

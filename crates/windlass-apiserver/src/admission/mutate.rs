@@ -137,7 +137,7 @@ impl Webhooks {
     }
 }
 
-/// The object after the patch of a webhook; `None` if there is no patch.
+/// Returns the object after the patch of a webhook; `None` if there is no patch.
 fn patched(
     hook: &Hook,
     request: &Attributes<'_>,

@@ -178,7 +178,7 @@ fn read(body: &[u8], version: &str) -> Result<Value, String> {
     Ok(value)
 }
 
-/// The bytes of the patch in a response.
+/// Returns the bytes of the patch in a response.
 fn patch(response: &Value) -> Result<Vec<u8>, String> {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;

@@ -74,7 +74,7 @@ impl Webhooks {
     }
 }
 
-/// An object of the request in the version of `resource`.
+/// Returns an object of the request in the version of `resource`.
 async fn shown_as<'a>(
     request: &Attributes<'_>,
     object: Option<&'a Value>,

@@ -113,7 +113,7 @@ impl Authorizer {
     }
 }
 
-/// 403 for a request that `identity` may not make.
+/// Returns 403 for a request that `identity` may not make.
 pub(super) fn forbidden(identity: &Identity, request: &Attributes<'_>, reason: &str) -> ApiError {
     let denied = Denied {
         user: identity.name(),

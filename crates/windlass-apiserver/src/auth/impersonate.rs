@@ -134,7 +134,7 @@ impl Mode {
         Self::Unconstrained,
     ];
 
-    /// The name in verbs. `None` for the unconstrained mode.
+    /// Returns the name in verbs. `None` for the unconstrained mode.
     fn name(self) -> Option<&'static str> {
         match self {
             Self::AssociatedNode => Some("associated-node"),
@@ -250,7 +250,7 @@ impl Check<'_> {
         self.mode != Mode::Unconstrained
     }
 
-    /// The API group of users and groups.
+    /// Returns the API group of users and groups.
     fn group(&self) -> &'static str {
         if self.is_constrained() { AUTHENTICATION } else { "" }
     }

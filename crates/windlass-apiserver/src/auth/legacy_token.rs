@@ -75,7 +75,7 @@ impl LegacyClaims {
         Identity::service_account(&self.namespace, &self.name).with_uid(&*self.uid)
     }
 
-    /// The key of the Secret in the store.
+    /// Returns the key of the Secret in the store.
     pub(crate) fn secret_key(&self) -> String {
         format!("{}/{}", self.namespace, self.secret)
     }

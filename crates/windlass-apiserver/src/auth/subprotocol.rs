@@ -28,7 +28,7 @@ pub(crate) fn offered(headers: &HeaderMap) -> Vec<&str> {
     words(headers, &SEC_WEBSOCKET_PROTOCOL).filter(|word| !word.starts_with(BEARER)).collect()
 }
 
-/// The token in the subprotocols of a request for a WebSocket.
+/// Returns the token in the subprotocols of a request for a WebSocket.
 pub(crate) fn token(headers: &HeaderMap) -> SubprotocolToken {
     if !is_websocket(headers) {
         return SubprotocolToken::None;
@@ -45,7 +45,7 @@ pub(crate) fn token(headers: &HeaderMap) -> SubprotocolToken {
     }
 }
 
-/// The words of a header with a comma-separated list.
+/// Returns the words of a header with a comma-separated list.
 fn words<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     let texts = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     texts.flat_map(|text| text.split(',')).map(str::trim).filter(|word| !word.is_empty())

@@ -184,7 +184,7 @@ impl Algorithm {
         }
     }
 
-    /// The bytes of a coordinate; `None` for RSA.
+    /// Returns the bytes of a coordinate; `None` for RSA.
     fn coordinate_size(self) -> Option<usize> {
         match self {
             Self::Rs256 => None,

@@ -125,7 +125,7 @@ fn service_address(address: &str) -> Value {
     })
 }
 
-/// The addresses of the service `kubernetes`, in the old form.
+/// Returns the addresses of the service `kubernetes`, in the old form.
 fn endpoints() -> Value {
     json!({
         "kind": "Endpoints",

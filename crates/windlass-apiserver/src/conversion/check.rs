@@ -61,7 +61,7 @@ pub(super) fn accept(original: &Value, mut converted: Value, wanted: &str) -> Re
     Ok(converted)
 }
 
-/// The metadata of the original, with the labels and annotations of the converted object.
+/// Returns the metadata of the original, with the labels and annotations of the converted object.
 fn restored(original: &Value, converted: &Value) -> Result<Value, String> {
     let Some(metadata) = converted.get("metadata") else {
         return Err("missing metadata in converted object".to_owned());

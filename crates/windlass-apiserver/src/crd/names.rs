@@ -48,7 +48,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The names in `status.acceptedNames`.
+    /// Returns the names in `status.acceptedNames`.
     pub(crate) fn accepted(definition: &Value) -> Self {
         let names = &definition["status"]["acceptedNames"];
         let given = |name: &&str| !name.is_empty();

@@ -154,7 +154,7 @@ fn review_versions(versions: &[Value], knows_none: bool) -> Vec<FieldError> {
     errors
 }
 
-/// The errors about a webhook that is not used.
+/// Returns the errors about a webhook that is not used.
 fn unused_webhook(webhook: &Value) -> Vec<FieldError> {
     let detail = "should not be set when strategy is not set to Webhook";
     let versions = list(webhook, "conversionReviewVersions");

@@ -85,8 +85,8 @@ fn version(version: &Version) -> VersionDiscovery<'_> {
     VersionDiscovery { version: &version.name, resources: resources.collect(), freshness: "Current" }
 }
 
-/// Built-in resources leave out the group and version of the enclosing document; custom resources repeat the
-/// group and version.
+/// Returns the kind of responses. Built-in resources leave out the group and version of the enclosing
+/// document; custom resources repeat the group and version.
 fn response_kind(resource: &Resource) -> ResponseKind<'_> {
     let kind = &resource.kind;
     if resource.is_custom() {

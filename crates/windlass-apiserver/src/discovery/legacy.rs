@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::resource::{Group, Resource, ServedResources, Subresource, Version, api_version};
 
-/// The `APIVersions` that `/api` returns.
+/// Returns the `APIVersions` that `/api` returns.
 pub(super) fn versions(address: Option<&SocketAddr>) -> Value {
     // The same address for clients of all networks: that of this server.
     let address = address.map(ToString::to_string).unwrap_or_default();
@@ -18,13 +18,13 @@ pub(super) fn versions(address: Option<&SocketAddr>) -> Value {
     json!({ "kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses })
 }
 
-/// The `APIGroupList` that `/apis` returns.
+/// Returns the `APIGroupList` that `/apis` returns.
 pub(super) fn group_list(table: &ServedResources) -> Value {
     let groups: Vec<_> = named_groups(table).map(|group| described(group, false)).collect();
     json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
 }
 
-/// The `APIGroup` that `/apis/GROUP` returns.
+/// Returns the `APIGroup` that `/apis/GROUP` returns.
 pub(super) fn group(group: &Group) -> Value {
     described(group, true)
 }
@@ -54,7 +54,7 @@ fn named_groups(table: &ServedResources) -> impl Iterator<Item = &Group> {
     table.groups().iter().map(|group| &**group).filter(|group| !group.name.is_empty())
 }
 
-/// The paths that `/` lists.
+/// Returns the paths that `/` lists.
 pub(super) fn paths(table: &ServedResources) -> Vec<String> {
     let mut paths: Vec<String> =
         ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/healthz", "/livez"]
@@ -145,8 +145,8 @@ fn subresource<'a>(resource: &'a Resource, subresource: &'a Subresource) -> Entr
     }
 }
 
-/// The storage version hash: the first eight bytes of the SHA-256 of `group/version/kind` as stored; empty for
-/// resources that are not stored.
+/// Returns the storage version hash: the first eight bytes of the SHA-256 of `group/version/kind` as stored;
+/// empty for resources that are not stored.
 fn storage_version_hash(resource: &Resource) -> String {
     if !resource.allows("get") || &*resource.kind == "ComponentStatus" {
         return String::new();

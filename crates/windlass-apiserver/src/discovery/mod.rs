@@ -74,7 +74,7 @@ pub(crate) fn version_labels() -> String {
     labels.map(label).join(",")
 }
 
-/// The reply to `/version`. Numbers are facts about the wire; the rest names this project.
+/// Returns the reply to `/version`. Numbers are facts about the wire; the rest names this project.
 fn version() -> impl Serialize {
     json!({
         "major": "1",
@@ -165,7 +165,7 @@ fn aggregated(table: &ServedResources, headers: &HeaderMap, core: bool) -> Respo
     response
 }
 
-/// A document's hash, quoted as an entity tag.
+/// Returns a document's hash, quoted as an entity tag.
 fn etag(body: &[u8]) -> String {
     use std::fmt::Write;
     let mut tag = String::from("\"");

@@ -9,7 +9,7 @@ use windlass_schema::go_quote;
 
 use crate::wire::ApiError;
 
-/// 409 with all conflicts in the message, and each as a cause.
+/// Returns 409 with all conflicts in the message, and each as a cause.
 pub(super) fn conflict(conflicts: &Conflicts) -> ApiError {
     let causes: Vec<(String, String)> =
         conflicts.0.iter().map(|conflict| (shown(&conflict.manager), conflict.path.to_string())).collect();

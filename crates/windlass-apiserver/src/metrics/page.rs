@@ -156,7 +156,7 @@ fn webhooks(page: &mut Page, calls: &Calls) {
     page.counters(&name("request_total"), "Calls of admission webhooks.", &calls.requests);
 }
 
-/// The number of objects of each resource.
+/// Writes the number of objects of each resource.
 fn objects(page: &mut Page, state: &State) {
     let (view, served) = (state.store.view(), state.served.load());
     let versions = served.groups().iter().flat_map(|group| &group.versions);

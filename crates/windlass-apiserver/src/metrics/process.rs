@@ -5,7 +5,7 @@ use std::fs;
 /// The clock ticks of a second, the unit of times from the kernel.
 const TICKS: f64 = 100.0;
 
-/// The numbers of the process, by the names of the metrics.
+/// Returns the numbers of the process, by the names of the metrics.
 pub(super) fn numbers() -> Vec<(&'static str, &'static str, f64)> {
     let mut numbers = Vec::new();
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -54,7 +54,7 @@ impl Times {
         Some(Self { used: (at(10)? + at(11)?) / TICKS, started: at(18)? / TICKS })
     }
 
-    /// The start of the process in seconds since 1970.
+    /// Returns the start of the process in seconds since 1970.
     fn start(&self) -> Option<f64> {
         let stat = fs::read_to_string("/proc/stat").ok()?;
         let boot: f64 = stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;

@@ -58,12 +58,12 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// All labels.
+    /// Returns all labels.
     pub(super) fn all(&self) -> String {
         format!("{},{},{}", self.before, self.dry_run, self.after)
     }
 
-    /// The labels of long-running requests.
+    /// Returns the labels of long-running requests.
     pub(super) fn without_dry_run(&self) -> String {
         format!("{},{}", self.before, self.after)
     }

@@ -91,7 +91,7 @@ impl Call<'_> {
         self.validate(object, None).await
     }
 
-    /// The first half of [`Call::admit_request`]: mutating admission.
+    /// Returns the first half of [`Call::admit_request`]: mutating admission.
     pub(super) async fn mutate_request(&mut self, object: &mut Value) -> Result<(), ApiError> {
         let is_question = self.resource.plural == "localsubjectaccessreviews";
         if self.resource.namespaced && !is_question {

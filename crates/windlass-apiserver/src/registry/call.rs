@@ -76,7 +76,8 @@ impl Call<'_> {
         FieldManager { resource, served, subresource, name, now: self.state.env.now() }
     }
 
-    /// The name of the field manager: `fieldManager`, or else the program that `User-Agent` begins with.
+    /// Returns the name of the field manager: `fieldManager`, or else the program that `User-Agent` begins
+    /// with.
     pub(super) fn manager(&self) -> String {
         let given = self.query.text("fieldManager");
         if !given.is_empty() {
@@ -99,12 +100,12 @@ impl Call<'_> {
         self.state.store.view().get(&self.resource.storage, &self.key()).is_some()
     }
 
-    /// The key of the object that the request names.
+    /// Returns the key of the object that the request names.
     pub(super) fn key(&self) -> String {
         self.resource.key(&self.route.namespace, &self.route.name)
     }
 
-    /// 404 for the object in the path, or 400 or 500 if no object can have the name or the namespace.
+    /// Returns 404 for the object in the path, or 400 or 500 if no object can have the name or the namespace.
     pub(super) fn not_found(&self) -> ApiError {
         let problems = names::path_segment_name(&self.route.name, false);
         if !problems.is_empty() {

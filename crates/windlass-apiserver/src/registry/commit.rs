@@ -32,8 +32,8 @@ pub(super) async fn commit(
     commit_draft(state, resource, key, expected, draft, guard).await
 }
 
-/// Like [`commit`], together with the charges to the quotas of the namespace. Charges are computed again if
-/// another write of a quota came first.
+/// Works like [`commit`], together with the charges to the quotas of the namespace. Charges are computed
+/// again if another write of a quota came first.
 pub(super) async fn commit_charged(
     call: &Call<'_>,
     key: &str,

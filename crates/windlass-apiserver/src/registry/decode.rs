@@ -272,7 +272,7 @@ impl Call<'_> {
         self.resource.check_fields(object)
     }
 
-    /// 400 for a body without a kind or version.
+    /// Returns 400 for a body without a kind or version.
     fn unrecognized(&self, why: &str) -> ApiError {
         ApiError::bad_request(format!(
             "the object provided is unrecognized (must be of type {}): {why} ({})",
@@ -281,7 +281,7 @@ impl Call<'_> {
         ))
     }
 
-    /// 400 for a body with fields of wrong types.
+    /// Returns 400 for a body with fields of wrong types.
     fn misread(&self, object: &Value, why: &str) -> ApiError {
         let (kind, version) = self.found_kind(object);
         ApiError::bad_request(format!(
@@ -304,7 +304,7 @@ pub(super) fn wrong_type_meta(object: &Value) -> Option<String> {
     ))
 }
 
-/// To Go, a label or an annotation that is `null` is an empty text.
+/// Replaces `null` in labels and annotations by an empty text, as Go does.
 pub(super) fn name_nothing(object: &mut Value) {
     for field in ["labels", "annotations"] {
         let entries = object.pointer_mut(&format!("/metadata/{field}")).and_then(Value::as_object_mut);
@@ -315,7 +315,7 @@ pub(super) fn name_nothing(object: &mut Value) {
     }
 }
 
-/// 400 for an object of the right kind in a wrong version.
+/// Returns 400 for an object of the right kind in a wrong version.
 fn other_version(found: &str, expected: &str) -> ApiError {
     ApiError::bad_request(format!(
         "the API version in the data ({found}) does not match the expected API version ({expected})"

@@ -278,7 +278,7 @@ fn why_none_is_allowed(budget: &Value) -> String {
     }
 }
 
-/// 429: the controller of the budget has not seen the budget's last change, or the pod changed.
+/// Returns 429: the controller of the budget has not seen the budget's last change, or the pod changed.
 fn still_processed(budget: &str) -> ApiError {
     ApiError::disruption_budget(budget, "is still being processed by the server.", RETRY_SECONDS)
 }

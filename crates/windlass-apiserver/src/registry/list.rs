@@ -279,7 +279,7 @@ struct Position {
     began: i64,
 }
 
-/// 410 with a token that goes on from the same key in the state of now.
+/// Returns 410 with a token that goes on from the same key in the state of now.
 fn continue_expired(position: &continue_token::Position, prefix: &str) -> ApiError {
     let start = position.start_key.strip_prefix(prefix).unwrap_or(&position.start_key);
     let now =

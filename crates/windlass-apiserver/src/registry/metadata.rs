@@ -33,8 +33,8 @@ pub(super) fn wipe_system_metadata(object: &mut Value) {
     }
 }
 
-/// Like [`wipe_system_metadata`], but keeps the marks of a deletion: an update that creates an object keeps
-/// the marks.
+/// Works like [`wipe_system_metadata`], but keeps the marks of a deletion: an update that creates an object
+/// keeps the marks.
 pub(super) fn wipe_identity(object: &mut Value) {
     for field in ["uid", "creationTimestamp"] {
         meta::set(object, field, None);
@@ -103,7 +103,8 @@ pub(super) fn version_number(version: &str) -> Result<u64, ApiError> {
     options::parse_unsigned(version).map_err(ApiError::unexplained)
 }
 
-/// 409 for an update of an object that does not have the uid `wanted`; `found` is empty if there is no object.
+/// Returns 409 for an update of an object that does not have the uid `wanted`; `found` is empty if there is
+/// no object.
 pub(super) fn other_uid(call: &Call<'_>, wanted: &str, found: &str) -> ApiError {
     let key = call.resource.registry_key(&call.key());
     // A dry run does not reach the storage, and only the storage knows the prefix.

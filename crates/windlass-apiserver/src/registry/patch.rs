@@ -167,7 +167,8 @@ fn is_without_version(call: &Call<'_>, new: &Value) -> bool {
     !call.resource.is_custom() && version.is_none_or(|version| version.is_null() || version == "")
 }
 
-/// Go decodes an object without a version as the internal type, which knows none of the fields.
+/// Returns the error of an object without a version: Go decodes the object as the internal type, without any
+/// of the fields.
 fn refuse_versionless(call: &mut Call<'_>, options: WriteOptions, patch: &Patch, new: &Value) -> ApiError {
     if let Some(why) = wrong_type_meta(new) {
         return not_an_object_of_the_kind(&patch.shown(new), why);
@@ -215,8 +216,8 @@ fn expect_same(call: &Call<'_>, patch: &Patch, new: &mut Value) -> Result<(), Ap
     expect_name(call, new)
 }
 
-/// 422 for a patch with a result that cannot be decoded as an object of the kind. `shown` is the text of the
-/// result.
+/// Returns 422 for a patch with a result that cannot be decoded as an object of the kind. `shown` is the text
+/// of the result.
 pub(super) fn not_an_object_of_the_kind(shown: &str, why: String) -> ApiError {
     let error = FieldError::invalid("patch", shown, why);
     ApiError::invalid("", "", "", std::slice::from_ref(&error))

@@ -18,7 +18,7 @@ use crate::wire::{self, ApiError, Format, Negotiated, Representation, TableVersi
 const WITHOUT_TABLE_OF_STATUS: [&str; 3] = ["apiservices", "customresourcedefinitions", "resourceclaims"];
 
 impl Call<'_> {
-    /// The representation that the client wants.
+    /// Returns the representation that the client wants.
     pub(super) fn negotiate(&self) -> Result<Negotiated, ApiError> {
         let target = match (self.route.verb, self.resource.is_custom()) {
             ("watch", true) => Target::CustomWatch,
@@ -50,7 +50,7 @@ impl Call<'_> {
         }
     }
 
-    /// A stored object in the version of the request and the representation that was asked for.
+    /// Returns a stored object in the version of the request and the representation that was asked for.
     pub(super) async fn object(
         &self,
         code: StatusCode,
@@ -75,7 +75,7 @@ impl Call<'_> {
         self.json(code, bytes, negotiated).await
     }
 
-    /// The part of an object that the rows of a table carry.
+    /// Returns the part of an object that the rows of a table carry.
     pub(super) fn include_object(&self) -> Result<IncludeObject, ApiError> {
         IncludeObject::parse(self.query.get("includeObject"))
     }
@@ -92,7 +92,7 @@ impl Call<'_> {
         Ok(crate::table::table(&kind, &self.state.env, version, include, &[&object], &object, true))
     }
 
-    /// An object that is not stored, in the representation that was asked for.
+    /// Returns an object that is not stored, in the representation that was asked for.
     pub(super) async fn value(&self, code: StatusCode, value: &Value) -> Result<Response<Body>, ApiError> {
         let negotiated = self.negotiate()?;
         let bytes = match negotiated.representation {
@@ -119,7 +119,7 @@ impl Call<'_> {
         ApiError::wrong_form(false, &go_type)
     }
 
-    /// JSON bytes in the format that was asked for, compressed if large.
+    /// Returns JSON bytes in the requested format, compressed if large.
     pub(super) async fn json(
         &self,
         code: StatusCode,
@@ -146,7 +146,7 @@ impl Call<'_> {
         Ok(response)
     }
 
-    /// JSON bytes that come piece by piece, compressed if the client takes that.
+    /// Returns JSON bytes that come piece by piece, compressed if the client accepts compression.
     pub(super) fn stream(
         &self,
         pieces: impl Iterator<Item = Bytes> + Send + 'static,
@@ -165,7 +165,7 @@ impl Call<'_> {
         response
     }
 
-    /// A body in the negotiated format, and the warnings that came up.
+    /// Returns a body in the negotiated format, and the warnings that came up.
     pub(super) fn respond(&self, code: StatusCode, body: Body, negotiated: Negotiated) -> Response<Body> {
         let mut response = Response::new(body);
         *response.status_mut() = code;

@@ -72,7 +72,7 @@ pub(super) fn expect_name(call: &Call<'_>, object: &Value) -> Result<(), ApiErro
     Ok(())
 }
 
-/// 400 for an object without a name.
+/// Returns 400 for an object without a name.
 pub(super) fn undeterminable_name(call: &Call<'_>) -> ApiError {
     ApiError::bad_request(format!(
         "the name of the object ({} based on URL) was undeterminable: name must be provided",

@@ -230,7 +230,7 @@ fn authorize_create(call: &Call<'_>) -> Result<(), ApiError> {
     state.authorizer.authorize(&state.store, call.identity, &create)
 }
 
-/// 409 for a taken name.
+/// Returns 409 for a taken name.
 fn exists(call: &Call<'_>, key: &str, new: &Value) -> ApiError {
     let (resource, name) = (call.resource.group_resource(), meta::name(new));
     let error = if meta::text(new, "generateName").is_empty() {

@@ -131,7 +131,7 @@ fn fingerprint(schema: &Value, selectable: &[String]) -> u64 {
     u64::from_be_bytes(first).max(1)
 }
 
-/// A number that differs between two webhooks that may convert differently.
+/// Returns a number that differs between two webhooks that may convert differently.
 fn conversion_fingerprint(definition: &Value) -> u64 {
     let digest: [u8; 32] = Sha256::digest(definition["spec"]["conversion"].to_string()).into();
     let mut first = [0; 8];
@@ -221,7 +221,7 @@ fn scale_paths(scale: &Value) -> ScalePaths {
     }
 }
 
-/// The warning that goes along with every reply of a deprecated version.
+/// Returns the warning that goes along with every reply of a deprecated version.
 fn deprecation(definition: &Value, version: &Value) -> Option<String> {
     if version["deprecated"] != true {
         return None;

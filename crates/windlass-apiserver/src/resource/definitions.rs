@@ -12,7 +12,7 @@ use crate::meta;
 use crate::store::{ResourceId, Stored, View};
 use crate::webhook::Clients;
 
-/// Where definitions are stored.
+/// Returns the resource under which definitions are stored.
 pub(crate) fn definitions_id() -> &'static ResourceId {
     static ID: LazyLock<ResourceId> =
         LazyLock::new(|| ResourceId::new("apiextensions.k8s.io", "customresourcedefinitions"));

@@ -138,7 +138,7 @@ impl SchemaSource {
 }
 
 impl Resource {
-    /// `v1` or `apps/v1`.
+    /// Returns the API version, such as `v1` or `apps/v1`.
     pub(crate) fn api_version(&self) -> &str {
         &self.layout.api_version
     }
@@ -185,7 +185,7 @@ impl Resource {
         format!("{}.{}", self.go_package(), self.list_kind)
     }
 
-    /// The package of the kind in kube-apiserver.
+    /// Returns the package of the kind in kube-apiserver.
     pub(crate) fn go_package(&self) -> &str {
         match self.storage.group.split('.').next() {
             None | Some("") => "core",
@@ -193,7 +193,7 @@ impl Resource {
         }
     }
 
-    /// The key an object is stored under.
+    /// Returns the key an object is stored under.
     pub(crate) fn key(&self, namespace: &str, name: &str) -> String {
         if self.namespaced { format!("{namespace}/{name}") } else { name.to_owned() }
     }
@@ -266,7 +266,7 @@ impl Resource {
         }
     }
 
-    /// The layout of objects that are written through this version.
+    /// Returns the layout of objects that are written through this version.
     fn storage_layout(&self) -> Layout {
         Layout { api_version: Arc::clone(&self.storage_version), schema: self.stored_fingerprint }
     }
@@ -340,7 +340,7 @@ impl Resource {
     }
 }
 
-/// The text of the scalar at a dotted path, the empty string if there is none.
+/// Returns the text of the scalar at a dotted path, the empty string if there is none.
 fn scalar_at(object: &Value, path: &str) -> String {
     let found = path.split('.').try_fold(object, |value, segment| value.get(segment));
     match found {
@@ -350,7 +350,7 @@ fn scalar_at(object: &Value, path: &str) -> String {
     }
 }
 
-/// `v1` or `apps/v1`.
+/// Returns the API version, such as `v1` or `apps/v1`.
 pub(crate) fn api_version(group: &str, version: &str) -> String {
     if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }

@@ -48,7 +48,7 @@ impl ServedResources {
         self.version(group, version)?.resources.get(plural)
     }
 
-    /// The resource that serves a kind.
+    /// Returns the resource that serves a kind.
     pub(crate) fn kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Resource>> {
         self.version(group, version)?.resources.values().find(|resource| resource.kind == kind)
     }

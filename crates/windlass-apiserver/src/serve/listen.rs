@@ -54,7 +54,7 @@ pub struct Listen {
 }
 
 impl Default for Listen {
-    /// Any free port of the loopback address.
+    /// Listens on a free port of the loopback address.
     fn default() -> Self {
         Self::on(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
     }

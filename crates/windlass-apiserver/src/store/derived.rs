@@ -21,7 +21,7 @@ impl<T> Derived<T> {
         Self { resource, derive, known: Mutex::new(None) }
     }
 
-    /// The value in `view`.
+    /// Returns the value in `view`.
     pub(crate) fn get(&self, view: &View) -> Arc<T> {
         let revision = view.changed(&self.resource);
         let known = self.known.lock().clone();

@@ -20,7 +20,7 @@ pub(crate) struct Retention {
 }
 
 impl Default for Retention {
-    /// 75 s, at most 64 MiB; 4 MiB regardless of age.
+    /// Keeps 75 s, at most 64 MiB; 4 MiB regardless of age.
     fn default() -> Self {
         Self { age: SignedDuration::from_secs(75), bytes: 64 << 20, free_bytes: 4 << 20 }
     }
@@ -64,7 +64,7 @@ impl History {
         }
     }
 
-    /// The revision of the newest event that went.
+    /// Returns the revision of the newest event that went.
     pub(super) fn start(&self) -> u64 {
         self.start
     }

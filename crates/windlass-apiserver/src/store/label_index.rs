@@ -61,7 +61,7 @@ impl LabelIndex {
         true
     }
 
-    /// The keys of the objects that have a label.
+    /// Returns the keys of the objects that have a label.
     pub(super) fn keys(&self, label: &str, value: &str) -> Option<&Keys> {
         self.keys.get(label)?.get(value)
     }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 pub(crate) struct LabelSet(Arc<[(Box<str>, Box<str>)]>);
 
 impl LabelSet {
-    /// The value of a label.
+    /// Returns the value of a label.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         let at = self.0.binary_search_by(|(candidate, _)| (**candidate).cmp(key)).ok()?;
         Some(&self.0[at].1)
@@ -23,7 +23,7 @@ impl LabelSet {
         self.0.len() == count && self.iter().zip(pairs).all(|(own, other)| own == other)
     }
 
-    /// The labels, sorted by key.
+    /// Returns the labels, sorted by key.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         self.0.iter().map(|(key, value)| (&**key, &**value))
     }

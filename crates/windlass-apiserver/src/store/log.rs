@@ -31,8 +31,8 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    /// An estimate of the memory that history alone keeps for this event. An object that is still stored, or that a
-    /// later event replaces, is not counted here.
+    /// Returns an estimate of the memory that history alone keeps for this event. An object that is still
+    /// stored, or that a later event replaces, is not counted here.
     pub(super) fn weight(&self) -> usize {
         const OVERHEAD: usize = 160;
         let last = if self.change == Change::Deleted { self.object.weight() } else { 0 };
@@ -89,7 +89,7 @@ struct Events {
 }
 
 impl Events {
-    /// The place of the first event after `cursor`.
+    /// Returns the place of the first event after `cursor`.
     fn first_after(&self, cursor: u64) -> usize {
         /// Most cursors are near the end: check the last `NEAR` events before a binary search.
         const NEAR: usize = 4;
@@ -128,7 +128,7 @@ impl Log {
         self.wake();
     }
 
-    /// At most `limit` events after `cursor`.
+    /// Returns at most `limit` events after `cursor`.
     pub(crate) fn tail(&self, cursor: u64, limit: usize) -> Tail {
         let events = self.events.lock();
         if cursor < events.start {

@@ -103,7 +103,7 @@ impl Store {
         }
     }
 
-    /// The newest state.
+    /// Returns the newest state.
     pub(crate) fn view(&self) -> Arc<View> {
         self.view.load_full()
     }
@@ -113,7 +113,7 @@ impl Store {
         self.published.load(Ordering::Acquire)
     }
 
-    /// The label sets of stored objects.
+    /// Returns the label sets of stored objects.
     pub(crate) fn labels(&self) -> &Labels {
         &self.labels
     }
@@ -135,8 +135,8 @@ impl Store {
         self.commit_with(write, Vec::new(), guard).await
     }
 
-    /// Like [`Store::commit`], together with writes of other objects: all writes happen, or none. The other
-    /// objects have the lower revisions.
+    /// Works like [`Store::commit`], together with writes of other objects: all writes happen, or none. The
+    /// other objects have the lower revisions.
     pub(crate) async fn commit_with(
         &self,
         write: Write<'_>,
@@ -154,7 +154,7 @@ impl Store {
         Ok(stored)
     }
 
-    /// Like [`Store::commit`], for a server under construction, where awaiting is not possible.
+    /// Works like [`Store::commit`], for a server under construction, where awaiting is not possible.
     pub(crate) fn commit_now(
         &self,
         write: Write<'_>,
@@ -207,7 +207,7 @@ impl Store {
         Ok(stored)
     }
 
-    /// The event log of a resource.
+    /// Returns the event log of a resource.
     pub(crate) fn log(&self, id: &ResourceId) -> Arc<Log> {
         if let Some(log) = self.logs.read().get(id) {
             return Arc::clone(log);

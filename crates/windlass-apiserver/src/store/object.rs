@@ -153,18 +153,18 @@ impl Stored {
         }
     }
 
-    /// The exact bytes.
+    /// Returns the exact bytes.
     pub(crate) fn json(&self) -> &Bytes {
         &self.json
     }
 
-    /// The bytes after `"kind":…,"apiVersion":…,` to the closing brace: the part that does not depend on the version
-    /// alone. Lists of built-in kinds show an item as this after an opening brace.
+    /// Returns the bytes after `"kind":…,"apiVersion":…,` to the closing brace: the part that does not depend
+    /// on the version alone. Lists of built-in kinds show an item as this after an opening brace.
     pub(crate) fn tail(&self) -> &[u8] {
         self.json.get(self.tail..).unwrap_or_default()
     }
 
-    /// The bytes of `metadata`.
+    /// Returns the bytes of `metadata`.
     pub(crate) fn metadata(&self) -> &[u8] {
         self.json.get(self.metadata.clone()).unwrap_or_default()
     }
@@ -201,7 +201,7 @@ impl Stored {
         &self.facets
     }
 
-    /// An estimate of the memory that the object takes.
+    /// Returns an estimate of the memory that the object takes.
     pub(crate) fn weight(&self) -> usize {
         const OVERHEAD: usize = 320;
         OVERHEAD + self.json.len()

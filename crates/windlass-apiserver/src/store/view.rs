@@ -84,12 +84,12 @@ impl View {
         self.resources.get(id).map_or(0, |objects| objects.changed)
     }
 
-    /// The object stored under `key`: `namespace/name`, or the name of a cluster-scoped object.
+    /// Returns the object stored under `key`: `namespace/name`, or the name of a cluster-scoped object.
     pub(crate) fn get(&self, id: &ResourceId, key: &str) -> Option<&Arc<Stored>> {
         self.resources.get(id)?.by_key.get(key)
     }
 
-    /// Like [`View::get`], with the view's own key.
+    /// Works like [`View::get`], with the view's own key.
     pub(crate) fn entry(&self, id: &ResourceId, key: &str) -> Option<(&Arc<str>, &Arc<Stored>)> {
         self.resources.get(id)?.by_key.get_key_value(key)
     }
@@ -100,7 +100,7 @@ impl View {
         holder.is_some_and(|holder| **holder != *but_for)
     }
 
-    /// The number of objects of a resource, in all namespaces.
+    /// Returns the number of objects of a resource, in all namespaces.
     pub(crate) fn count(&self, id: &ResourceId) -> usize {
         self.resources.get(id).map_or(0, |objects| objects.by_key.size())
     }
@@ -119,7 +119,7 @@ impl View {
         self.range_from(id, namespace, None)
     }
 
-    /// As [`View::range`], beginning at the first key that is not less than `start`.
+    /// Works like [`View::range`], beginning at the first key that is not less than `start`.
     pub(crate) fn range_from<'a>(
         &'a self,
         id: &ResourceId,
@@ -140,7 +140,7 @@ impl View {
             .take_while(move |(key, _)| prefix.as_ref().is_none_or(|prefix| key.starts_with(prefix.as_str())))
     }
 
-    /// The state after an object was written.
+    /// Returns the state after an object was written.
     pub(super) fn with(&self, revision: u64, id: &ResourceId, key: &Arc<str>, stored: Arc<Stored>) -> Self {
         let mut objects = self.resources.get(id).cloned().unwrap_or_else(Objects::empty);
         let mut expiries = self.expiries.clone();
@@ -158,7 +158,7 @@ impl View {
         Self { revision, resources: self.resources.insert(id.clone(), objects), expiries }
     }
 
-    /// The state after an object was removed.
+    /// Returns the state after an object was removed.
     pub(super) fn without(&self, revision: u64, id: &ResourceId, key: &str) -> Self {
         let Some(objects) = self.resources.get(id) else { return self.clone().at(revision) };
         let mut objects = objects.clone();
@@ -173,7 +173,7 @@ impl View {
         Self { revision, resources: self.resources.insert(id.clone(), objects), expiries }
     }
 
-    /// The state after all objects of a resource were removed.
+    /// Returns the state after all objects of a resource were removed.
     pub(super) fn without_resource(&self, revision: u64, id: &ResourceId) -> Self {
         let mut expiries = self.expiries.clone();
         for (key, stored) in self.range(id, None) {

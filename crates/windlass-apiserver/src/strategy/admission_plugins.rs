@@ -55,7 +55,8 @@ impl AdmissionPlugin {
 pub(crate) struct AdmissionPlugins(u16);
 
 impl Default for AdmissionPlugins {
-    /// All but `ServiceAccount`: without a controller that creates service accounts, no pod would be admitted.
+    /// Returns all plugins except `ServiceAccount`: without a controller that creates service accounts, no
+    /// pod would be admitted.
     fn default() -> Self {
         Self(u16::MAX).with(AdmissionPlugin::ServiceAccount, false)
     }

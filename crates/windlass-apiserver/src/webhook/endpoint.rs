@@ -81,7 +81,7 @@ impl Endpoint {
         &self.id
     }
 
-    /// The URL of a call. The timeout tells the webhook how long the caller waits.
+    /// Returns the URL of a call. The timeout tells the webhook how long the caller waits.
     pub(super) fn uri(&self, timeout: Duration) -> Result<Uri, String> {
         let mut url = match &self.location {
             Location::Url { base, .. } => base.clone(),
@@ -96,7 +96,7 @@ impl Endpoint {
         url.parse().map_err(|error| format!("Unparsable URL: {error}"))
     }
 
-    /// The name that the certificate must be for.
+    /// Returns the name that the certificate must be for.
     pub(super) fn server_name(&self, host: &str) -> String {
         match &self.location {
             Location::Service { namespace, name, .. } => format!("{name}.{namespace}.svc"),

@@ -82,7 +82,7 @@ impl Buffer {
         self.value_within(usize::MAX)
     }
 
-    /// As [`Self::value`], but reads at most the next `length` bytes.
+    /// Works like [`Self::value`], but reads at most the next `length` bytes.
     pub(super) fn value_within(&mut self, length: usize) -> Result<Option<Location>, ScanError> {
         let begins_here = self.open.is_none();
         if begins_here {

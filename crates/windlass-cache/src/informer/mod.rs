@@ -144,7 +144,7 @@ struct SourceState {
     /// The resource version up to which everything has been seen.
     seen: u64,
     lists: u32,
-    /// Bytes of the text that its objects share.
+    /// Bytes of the text that the objects of the watch share.
     shared_memory: usize,
 }
 

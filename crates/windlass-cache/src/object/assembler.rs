@@ -40,7 +40,7 @@ impl Assembler {
         based.unwrap_or_else(|| RawObject(ThinArc::from_header_and_slice(Form::Plain, &self.bytes)))
     }
 
-    /// Copies the object without its cuts, and appends its index.
+    /// Copies the object without the cuts, and appends the index.
     fn put_object(&mut self, source: &[u8], index: &Index) {
         self.bytes.clear();
         let inserted = if index.has_type { 0 } else { self.type_members.len() };

@@ -57,7 +57,7 @@ impl Base {
         matches!(before, b'{' | b',' | b'[').then(|| json[..end].get(quote..)?.first_chunk()).flatten()
     }
 
-    /// Returns the place of an anchor: the first after `from`, or else the last one.
+    /// Returns the place of an anchor: the first place after `from`, or else the last place.
     pub(super) fn find(&self, anchor: &[u8; ANCHOR], from: usize) -> Option<usize> {
         let mut before = None;
         // The places of equal anchors ascend.
@@ -86,7 +86,7 @@ impl fmt::Debug for Base {
     }
 }
 
-/// Returns the anchors of a text, with their places.
+/// Returns the anchors of a text, with the places.
 fn anchors(text: &[u8]) -> impl Iterator<Item = (usize, &[u8; ANCHOR])> {
     memchr::memchr_iter(b'"', text)
         .filter_map(|quote| Base::anchor(text, quote, text.len()).map(|anchor| (quote, anchor)))

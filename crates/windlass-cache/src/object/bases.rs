@@ -16,8 +16,9 @@ use super::{
 
 /// The bases of the objects of a watch.
 ///
-/// An object that resembles no base becomes a base, as long as the bases have saved more memory than they take. Bases that no object uses
-/// are forgotten. A Secret never becomes a base, because a base outlives the object that it was learned from.
+/// An object that resembles no base becomes a base, as long as the bases have saved more memory than the
+/// bases take. Bases that no object uses are forgotten. A Secret never becomes a base, because a base
+/// outlives the object that the base was learned from.
 #[derive(Debug)]
 pub(super) struct Bases {
     all: Vec<Arc<Base>>,
@@ -47,7 +48,8 @@ struct Best {
 /// The bytes that bases may take before they have saved any.
 const FIRST_CREDIT: usize = 256 << 10;
 const MAX_CREDIT: usize = 16 << 20;
-/// An object that is stored as JSON adds this part of its length to the credit, so that a kind that becomes regular is learned again.
+/// An object that is stored as JSON adds this part of its length to the credit: a kind that becomes regular
+/// is learned again.
 const CREDIT_OF_JSON: usize = 32;
 /// Smaller objects have no base: their index is as large.
 const SHORTEST: usize = 128;

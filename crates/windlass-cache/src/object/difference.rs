@@ -1,10 +1,12 @@
 //! The differences between an object's JSON and the text of a base.
 //!
-//! The JSON is a sequence of texts of its own and of ranges that are copied from the base. The stored bytes are the own texts and, after
-//! them, three variable-length integers for each own text and the copy that follows: the length of the own text, the distance from
-//! the end of the last copy to the start of this copy in the base, and the length of the copy.
+//! The JSON is a sequence of own texts and of ranges that are copied from the base. The stored bytes are the
+//! own texts and, after them, three variable-length integers for each own text and the copy that follows: the
+//! length of the own text, the distance from the end of the last copy to the start of this copy in the base,
+//! and the length of the copy.
 //!
-//! An indexed text lies either in a single own text or in a single copy, so that a read of an indexed text is a slice.
+//! An indexed text lies either in a single own text or in a single copy: a read of an indexed text is a
+//! slice.
 
 use memchr::{memchr, memchr_iter};
 

@@ -28,7 +28,7 @@ impl DecodeError {
         }
     }
 
-    /// The key of the object.
+    /// Returns the key of the object.
     pub fn key(&self) -> &ObjectKey {
         &self.key
     }
@@ -39,7 +39,7 @@ impl DecodeError {
     }
 }
 
-/// The name of a type without the modules: `Vec<Pod>` of `alloc::vec::Vec<app::Pod>`.
+/// Returns the name of a type without the modules: `Vec<Pod>` of `alloc::vec::Vec<app::Pod>`.
 fn short_name(name: &str) -> String {
     let mut short = String::new();
     let mut word = 0;

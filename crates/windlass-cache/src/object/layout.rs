@@ -65,7 +65,7 @@ impl Span {
     }
 }
 
-/// The index of an object, without its tables.
+/// The index of an object, without the tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) fields: [Span; 6],

@@ -68,22 +68,22 @@ pub enum Step {
 
 /// Receives the changes of the collection.
 pub trait Sink {
-    /// A list begins. At the end of the list, objects that the list has not shown are deleted.
+    /// Begins a list. At the end of the list, objects that the list has not shown are deleted.
     fn begin_list(&mut self);
-    /// An object exists in this state.
+    /// Adds or updates an object.
     fn upsert(&mut self, object: Scanned<'_>) -> Result<(), ScanError>;
-    /// An object was deleted; `object` is the last state.
+    /// Deletes an object. `object` is the last state.
     fn delete(&mut self, object: Scanned<'_>) -> Result<(), ScanError>;
-    /// An object of the list could not be read. Without a key, the object may be any object.
+    /// Reports an object of the list that could not be read. Without a key, the object may be any object.
     fn unreadable(&mut self, key: Option<&ObjectKey>);
-    /// The list has ended.
+    /// Ends the list.
     fn end_list(&mut self);
-    /// Everything up to this resource version has been seen. The version is lower than before if the server
-    /// was replaced.
+    /// Reports that everything up to this resource version has been seen. The version is lower than before if
+    /// the server was replaced.
     fn progress(&mut self, resource_version: &str);
-    /// A notice for operators.
+    /// Passes a notice to operators.
     fn notice(&mut self, notice: Notice);
-    /// The bytes of the text that the objects of this watch share.
+    /// Reports the bytes of the text that the objects of this watch share.
     fn shared_memory(&mut self, bytes: usize) {
         let _ = bytes;
     }
@@ -433,7 +433,7 @@ impl Reflector {
         sink.notice(Notice::WatchListUnsupported);
     }
 
-    /// A deadline has passed.
+    /// Handles a passed deadline.
     fn time_out(&mut self, now: Instant, sink: &mut impl Sink) {
         let what = match std::mem::replace(&mut self.request, RequestState::Planned { at: now }) {
             RequestState::Sent { .. } => "the server did not respond in time",

@@ -108,7 +108,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// As [`Self::content`], for a string without escapes that ends in the current block, as nearly all do.
+    /// Works like [`Self::content`], for a string without escapes that ends in the current block, as nearly
+    /// all do.
     #[inline(always)]
     fn plain_content(&mut self) -> Option<Token> {
         let start = self.at;

@@ -73,7 +73,7 @@ impl Skip {
         self.in_string != 0
     }
 
-    /// As [`Self::feed`], with the portable implementation.
+    /// Works like [`Self::feed`], with the portable implementation.
     pub(super) fn feed_scalar(&mut self, bytes: &[u8]) -> Option<usize> {
         self.run::<super::scalar::Scalar>(bytes)
     }

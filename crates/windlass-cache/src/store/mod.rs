@@ -119,7 +119,7 @@ impl Store {
         self.select(&Query::new().owner(uid))
     }
 
-    /// Returns the objects whose controller has this uid.
+    /// Returns the objects with this uid as the controller.
     pub fn controlled_by(&self, uid: &str) -> Vec<RawObject> {
         let mut objects = self.owned_by(uid);
         objects.retain(|object| object.controller_owner().is_some_and(|owner| owner.uid == uid));

@@ -133,7 +133,8 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Inserts or updates an object. `make` gets the stored object. An object with the uid, resource version and content of the stored object changes nothing.
+    /// Inserts or updates an object. `make` gets the stored object. An object with the uid, resource version
+    /// and content of the stored object causes no change.
     ///
     /// The resource version alone is not compared: after a change of a CRD's conversion, defaults or pruning, the server serves
     /// other content at the same resource version.

@@ -201,7 +201,7 @@ impl Estimator<'_> {
         size
     }
 
-    /// Equality of values of the libraries.
+    /// Estimates the equality of values of the libraries.
     fn equality(arguments: &[Node]) -> Option<CallEstimate> {
         let [left, right] = arguments else { return None };
         if left.known != right.known {

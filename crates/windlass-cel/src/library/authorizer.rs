@@ -70,7 +70,7 @@ enum Stage {
 }
 
 impl Check {
-    /// The value of the variable `authorizer`.
+    /// Returns the value of the variable `authorizer`.
     pub fn new(authorizer: Arc<dyn Authorize>) -> Self {
         let (request, decision) = Default::default();
         Self { authorizer, stage: Stage::Authorizer, request, decision }

@@ -223,7 +223,8 @@ fn add<'a>(meter: &mut Meter, arguments: Arguments<'_, 'a>) -> Result<Value<'a>,
     })
 }
 
-/// The error of an operator that has no overload: without a message if the first argument has no such operator.
+/// Returns the error of an operator that has no overload: without a message if the first argument has no such
+/// operator.
 fn no_operator(first: &Value<'_>) -> Error {
     match first {
         Value::Null | Value::Bool(_) | Value::Map(_) | Value::Type(_) | Value::Library(_) => {

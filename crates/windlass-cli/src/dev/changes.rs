@@ -93,7 +93,7 @@ impl Changes {
     }
 }
 
-/// The built-in kinds that operators usually make.
+/// Returns the built-in kinds that operators usually make.
 fn dependents() -> Vec<ApiResource> {
     vec![
         ApiResource::erase::<core::v1::Pod>(&()),

@@ -76,7 +76,7 @@ impl Sources {
     }
 }
 
-/// Of `config`, only the samples: the rest is generated.
+/// Returns whether a folder has sources. Of `config`, only the samples count: the rest is generated.
 fn is_source_folder(root: &Path, folder: &Path) -> bool {
     let inside = folder.strip_prefix(root).unwrap_or(folder);
     !inside.starts_with("config") || inside == Path::new("config") || inside.starts_with("config/samples")

@@ -29,7 +29,7 @@ pub(super) fn declared(manifests: &Manifests) -> Result<Vec<Definition>> {
     Ok(found)
 }
 
-/// The YAML files of a folder, sorted.
+/// Returns the YAML files of a folder, sorted.
 pub(super) fn yaml_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_yaml =

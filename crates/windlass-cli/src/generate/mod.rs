@@ -155,7 +155,7 @@ fn has(files: &[String], module: &str) -> bool {
     files.iter().any(|path| top(path) == module)
 }
 
-/// The module of a file: `informers` of `informers/mod.rs`, and `register` of `register.rs`.
+/// Returns the module of a file: `informers` of `informers/mod.rs`, and `register` of `register.rs`.
 fn top(path: &str) -> String {
     let first = path.split('/').next().unwrap_or_default();
     first.trim_end_matches(".rs").to_owned()

@@ -69,7 +69,7 @@ impl Place {
         Ok(place)
     }
 
-    /// The module `client` of a project's api crate, for the kinds that the operator declares.
+    /// Returns the module `client` of a project's api crate, for the kinds that the operator declares.
     pub(super) fn of_project(workspace: Workspace) -> Self {
         let project = &workspace.project;
         let types = if project.multigroup { "crate::{group}::{version}" } else { "crate::{version}" };
@@ -176,18 +176,18 @@ impl Place {
         }
     }
 
-    /// The path of a generated file below the folder.
+    /// Returns the path of a generated file below the folder.
     pub(super) fn path(&self, file: &str) -> String {
         format!("{}/{file}", self.output)
     }
 
-    /// The module that has the types of a group and version.
+    /// Returns the module that has the types of a group and version.
     pub(super) fn types_module(&self, group: &str, version: &str) -> String {
         let label = windlass_codegen::client::group_module(group);
         self.types.replace("{group}", &label).replace("{version}", version)
     }
 
-    /// The folder with the sources of the crate.
+    /// Returns the folder with the sources of the crate.
     pub(super) fn source_root(&self) -> PathBuf {
         let output = self.folder.path(&self.output);
         let is_source = |folder: &&Path| folder.file_name().is_some_and(|name| name == "src");
@@ -210,7 +210,7 @@ fn parent(path: &Path) -> PathBuf {
     path.parent().unwrap_or(path).to_owned()
 }
 
-/// The module of a folder: `crate::client` of `src/client`.
+/// Returns the module of a folder: `crate::client` of `src/client`.
 fn module_of(folder: &Path) -> Option<String> {
     let parts: Vec<String> = folder.iter().map(|part| part.to_string_lossy().into_owned()).collect();
     let source = parts.iter().rposition(|part| part == "src")?;
@@ -218,7 +218,7 @@ fn module_of(folder: &Path) -> Option<String> {
     Some(std::iter::once("crate".to_owned()).chain(below).collect::<Vec<_>>().join("::"))
 }
 
-/// The name of the crate that a folder belongs to.
+/// Returns the name of the crate that a folder belongs to.
 fn crate_of(folder: &Path) -> Option<String> {
     let manifest = folder.ancestors().map(|folder| folder.join("Cargo.toml")).find(|path| path.is_file())?;
     let text = fs::read_to_string(manifest).ok()?;

@@ -25,7 +25,7 @@ pub(crate) enum Personality {
 impl Personality {
     pub(crate) const ALL: [Self; 2] = [Self::KubeApiserver, Self::Etcd];
 
-    /// The name of the program.
+    /// Returns the name of the program.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::KubeApiserver => "kube-apiserver",

@@ -123,7 +123,7 @@ async fn until_signal(run: impl Future<Output = Result<()>>) -> Result<()> {
     }
 }
 
-/// The year of a copyright.
+/// Returns the year of a copyright.
 fn year() -> i32 {
     jiff::Zoned::now().year().into()
 }

@@ -353,7 +353,7 @@ pub(crate) async fn forget(client: &Client, workspace: &Workspace) -> Result<()>
     absent(validating.delete(&name, &DeleteParams::default()).await)
 }
 
-/// A missing configuration needs no deletion.
+/// Accepts a missing configuration, which needs no deletion.
 fn absent<T>(deleted: kube::Result<T>) -> Result<()> {
     match deleted {
         Ok(_) => Ok(()),

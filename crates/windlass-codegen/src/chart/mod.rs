@@ -153,7 +153,7 @@ fn chart(options: &Options, details: &Details) -> String {
     })])
 }
 
-/// The folder of templates for a folder of manifests, as in kubebuilder's charts.
+/// Returns the folder of templates for a folder of manifests, as in kubebuilder's charts.
 fn template_folder(folder: &str) -> &str {
     match folder {
         "certmanager" => "cert-manager",

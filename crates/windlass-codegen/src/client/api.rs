@@ -89,7 +89,7 @@ impl Verb {
         Self::UpdateScale,
     ];
 
-    /// The name of the trait in `windlass_client::verb`.
+    /// Returns the name of the trait in `windlass_client::verb`.
     pub fn trait_name(self) -> String {
         format!("{self:?}")
     }
@@ -196,19 +196,19 @@ pub fn group_module(group: &str) -> String {
 }
 
 impl GroupVersion {
-    /// `samplecrd.k8s.io/v1`.
+    /// Returns the API version, such as `samplecrd.k8s.io/v1`.
     pub(super) fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// The name of the group and version in types: `SamplecrdV1`.
+    /// Returns the name of the group and version in types: `SamplecrdV1`.
     pub(super) fn type_name(&self) -> String {
         names::camel(&self.module.replace('_', "-")) + &names::camel(&self.version)
     }
 }
 
 impl Kind {
-    /// The plural in types and methods: `IPPools`.
+    /// Returns the plural in types and methods: `IPPools`.
     pub(super) fn plural(&self) -> String {
         names::plural(&self.name, &self.resource)
     }
@@ -224,7 +224,7 @@ impl Kind {
     }
 }
 
-/// The verbs of a version of a custom resource.
+/// Returns the verbs of a version of a custom resource.
 fn verbs(definition: &Definition, version: &Version) -> Result<BTreeSet<Verb>, String> {
     let annotation = |name: &str| -> Result<Option<BTreeSet<Verb>>, String> {
         let Some(list) = definition.metadata.annotations.get(name) else { return Ok(None) };

@@ -44,7 +44,7 @@ fn root(render: &Render<'_>) -> String {
     text + "}\n\n" + DEBUG
 }
 
-/// The method of a version: `samplecrd_v1`.
+/// Returns the method of a version: `samplecrd_v1`.
 fn accessor(version: &GroupVersion) -> String {
     format!("{}_{}", version.module.trim_end_matches('_'), version.version)
 }

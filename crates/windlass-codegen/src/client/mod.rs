@@ -55,7 +55,7 @@ impl Generator {
     pub const ALL: [Self; 5] =
         [Self::ApplyConfiguration, Self::Clientset, Self::Informers, Self::Listers, Self::Register];
 
-    /// The name of the module.
+    /// Returns the name of the module.
     pub fn module(self) -> &'static str {
         match self {
             Self::ApplyConfiguration => "applyconfiguration",

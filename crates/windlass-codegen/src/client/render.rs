@@ -74,7 +74,7 @@ impl<'a> Render<'a> {
         text
     }
 
-    /// The version and kind that examples use: the first that is in namespaces and has a cache.
+    /// Returns the version and kind that examples use: the first that is in namespaces and has a cache.
     pub(super) fn example(&self) -> Option<(&GroupVersion, &Kind)> {
         let all = self
             .api
@@ -142,12 +142,12 @@ pub(super) fn type_name(kind: &Kind) -> String {
     if USED.contains(&kind.name.as_str()) { format!("{}Object", kind.name) } else { kind.name.clone() }
 }
 
-/// A group in documentation.
+/// Returns a group in documentation.
 pub(super) fn group_name(version: &GroupVersion) -> String {
     if version.group.is_empty() { "\"\" (core)".to_owned() } else { format!("`{}`", version.group) }
 }
 
-/// `a` or `an`, by the sound of a kind's first letter.
+/// Returns `a` or `an`, by the sound of a kind's first letter.
 pub(super) fn article(kind: &str) -> &'static str {
     if kind.starts_with(['A', 'E', 'I', 'O']) { "an" } else { "a" }
 }

@@ -15,7 +15,7 @@ use crate::{ConversionDeclaration, Inventory, definitions::merge_versions, schem
 /// The name of the folder.
 pub(super) const FOLDER: &str = "crd";
 
-/// `config/crd`: a file in `bases/` for each kind.
+/// Returns `config/crd`: a file in `bases/` for each kind.
 pub(super) fn folder(
     inventory: &Inventory,
     options: &Options,

@@ -66,7 +66,7 @@ pub(super) fn service_port(name: Option<&str>, port: u16, target: u16) -> Servic
     }
 }
 
-/// `config/prometheus`: a ServiceMonitor. Prometheus needs the role of metrics readers.
+/// Returns `config/prometheus`: a ServiceMonitor. Prometheus needs the role of metrics readers.
 pub(super) fn prometheus_folder(inventory: &Inventory, names: &Names) -> Folder {
     let folder = Folder::component(Component::Prometheus);
     let Some(metrics) = &inventory.metrics else { return folder };

@@ -29,7 +29,7 @@ use crate::Inventory;
 /// The time that the operator may take to stop, in seconds: the 30 of a manager, and some to end the process.
 const STOP_SECONDS: i64 = 35;
 
-/// `config/manager`.
+/// Returns `config/manager`.
 pub(super) fn folder(inventory: &Inventory, options: &Options, names: &Names) -> Folder {
     let deployment = object(&deployment(inventory, options, names));
     Folder::new("manager").file("manager.yaml", vec![namespace(names), deployment])

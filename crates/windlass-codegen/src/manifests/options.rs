@@ -96,7 +96,7 @@ impl Options {
         arguments
     }
 
-    /// As [`arguments`](Self::arguments), with that of the metrics endpoint.
+    /// Works like [`arguments`](Self::arguments), with the argument of the metrics endpoint.
     pub fn inventory_arguments(&self) -> Vec<String> {
         let mut arguments = self.arguments();
         arguments.push(METRICS_ARGUMENT.to_owned());

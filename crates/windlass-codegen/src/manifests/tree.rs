@@ -148,7 +148,7 @@ impl Patch {
     }
 }
 
-/// The API version of the kinds that get annotations.
+/// Returns the API version of the kinds that get annotations.
 fn api_version(kind: &str) -> &'static str {
     match kind {
         "CustomResourceDefinition" => "apiextensions.k8s.io/v1",
@@ -205,13 +205,13 @@ fn kustomize_order(one: &Value, other: &Value) -> Ordering {
     key(one).cmp(&key(other))
 }
 
-/// An object of a built-in type.
+/// Returns an object of a built-in type.
 pub(super) fn object(typed: &impl Serialize) -> Value {
     // Types of k8s-openapi have string keys only, and are always JSON.
     serde_json::to_value(typed).unwrap_or_default()
 }
 
-/// The operation that puts a value at a path.
+/// Returns the operation that puts a value at a path.
 pub(super) fn add(path: &str, value: Value) -> PatchOperation {
     let operation = json!({ "op": "add", "path": path, "value": value });
     // The paths are pointers written in this crate.

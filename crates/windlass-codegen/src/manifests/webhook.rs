@@ -79,7 +79,7 @@ fn validating(webhooks: &WebhooksDeclaration, names: &Names) -> Option<Value> {
     })
 }
 
-/// Where the API server reaches a webhook. The path is that of the inventory.
+/// Returns the address of a webhook for the API server. The path comes from the inventory.
 fn client_config(declared: &WebhookClientConfig, names: &Names) -> WebhookClientConfig {
     let path = declared.service.as_ref().and_then(|service| service.path.clone());
     let service = ServiceReference {

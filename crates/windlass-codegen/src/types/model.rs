@@ -197,7 +197,8 @@ impl<'s> Model<'s> {
         fields
     }
 
-    /// The Rust type of a schema. Structs and enums are declared under a name that begins with `name`.
+    /// Returns the Rust type of a schema. Structs and enums are declared under a name that begins with
+    /// `name`.
     fn rust_type(&mut self, schema: &Value, name: &str, depth: usize) -> String {
         match Shape::of(schema, depth) {
             Shape::Plain(rust) => rust.to_owned(),
@@ -229,7 +230,7 @@ impl<'s> Model<'s> {
         name
     }
 
-    /// The same of a type that several versions have.
+    /// Declares a type that several versions have.
     fn declare_shared(
         &mut self,
         schema: &Value,
@@ -307,7 +308,7 @@ fn variants(schema: &Value) -> Vec<Variant> {
         .collect()
 }
 
-/// The first letter in upper case.
+/// Returns the first letter in upper case.
 fn upper(name: &str) -> String {
     let mut chars = name.chars();
     chars.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + chars.as_str())

@@ -197,7 +197,7 @@ fn elements(schema: &Value) -> Option<(&'static str, Value)> {
     (is_leaf && says_more).then_some((name, Value::Object(limits)))
 }
 
-/// The same of a spec or a status.
+/// Returns the attributes with the rules of a spec or a status.
 fn rules_of_part(schema: &Value) -> String {
     let mut extensions = extensions(schema);
     // The field for all other members implies this extension.
@@ -264,7 +264,7 @@ fn literal(value: &Value) -> String {
     }
 }
 
-/// The attributes of kube's derive macro.
+/// Returns the attributes of kube's derive macro.
 fn attributes(kind: &Kind) -> String {
     let (spec, version) = (&kind.definition.spec, &kind.version);
     let names = &spec.names;
@@ -302,7 +302,7 @@ fn attributes(kind: &Kind) -> String {
     text
 }
 
-/// The trait of objects, for a kind that kube's derive macro cannot make.
+/// Returns the trait of objects, for a kind that kube's derive macro cannot make.
 fn resource(name: &str, kind: &Kind) -> String {
     let (spec, version) = (&kind.definition.spec, &kind.version.name);
     let scope =

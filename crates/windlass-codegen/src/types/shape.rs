@@ -78,7 +78,7 @@ fn is_condition(schema: &Value) -> bool {
             .all(|name| required.contains(name))
 }
 
-/// Sorted as the keys of a JSON object are.
+/// Sorts names like the keys of a JSON object.
 fn sorted(names: [&'static str; 6]) -> impl Iterator<Item = &'static str> {
     let mut names = names;
     names.sort_unstable();

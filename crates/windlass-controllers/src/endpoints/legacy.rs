@@ -21,8 +21,8 @@ pub(crate) fn controller() -> Controller {
         .max_concurrent_reconciles(4)
 }
 
-/// Deleted Endpoints are written again. Endpoints that exist at the start may have lost the Service. New
-/// Endpoints may be older than the Service.
+/// Returns whether to reconcile the Service of Endpoints. Deleted Endpoints are written again. Endpoints that
+/// exist at the start may have lost the Service. New Endpoints may be older than the Service.
 fn is_missing_or_left(delta: &Delta) -> bool {
     matches!(delta, Delta::Deleted { .. } | Delta::Added { initial: true, .. })
 }

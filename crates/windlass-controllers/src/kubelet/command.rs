@@ -36,7 +36,7 @@ fn is_shell(program: &str) -> bool {
     matches!(program_name(program), "sh" | "bash" | "ash" | "dash")
 }
 
-/// The name of a program in a usual folder.
+/// Returns the name of a program in a usual folder.
 fn program_name(path: &str) -> &str {
     match path.rsplit_once('/') {
         Some(("/bin" | "/usr/bin" | "/usr/local/bin", name)) => name,

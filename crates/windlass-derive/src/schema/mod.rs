@@ -68,7 +68,7 @@ pub(crate) struct NamedField {
     pub(crate) json: String,
 }
 
-/// The fields of a struct; `None` for an enum or a tuple.
+/// Returns the fields of a struct; `None` for an enum or a tuple.
 fn field_names(input: &DeriveInput) -> Option<Vec<NamedField>> {
     let Data::Struct(data) = &input.data else { return None };
     let Fields::Named(fields) = &data.fields else { return None };

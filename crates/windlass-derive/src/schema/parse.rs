@@ -109,7 +109,7 @@ fn effect(ident: &Ident, name: &str, input: ParseStream<'_>) -> Result<Effect> {
     }
 }
 
-/// The names of all markers.
+/// Returns the names of all markers.
 fn names() -> Vec<&'static str> {
     let others = [
         "enum",

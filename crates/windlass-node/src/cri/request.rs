@@ -80,7 +80,7 @@ fn dns(resolver: &Resolver) -> Dns {
     }
 }
 
-/// A pod has one network and one IPC namespace; each container has its own processes.
+/// Returns the namespaces of a pod: shared for network and IPC, separate for the processes of each container.
 fn namespaces(host_network: bool) -> Namespaces {
     let shared = if host_network { NamespaceMode::Node } else { NamespaceMode::Pod };
     Namespaces {

@@ -228,7 +228,7 @@ fn remount(mounted: BorrowedFd<'_>, more: MountFlags) -> Result<(), Errno> {
     mount_remount(link(mounted), flags, c"")
 }
 
-/// The path of a file descriptor, for operations that take paths only.
+/// Returns the path of a file descriptor, for operations that take paths only.
 fn link(descriptor: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", descriptor.as_raw_fd())
 }

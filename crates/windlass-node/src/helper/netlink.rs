@@ -181,7 +181,7 @@ fn describe(body: &mut Vec<u8>, name: &str, hardware: [u8; 6]) {
     attribute(body, LINK_RECEIVE_QUEUES, &1_u32.to_ne_bytes());
 }
 
-/// The kind of a pair's device, with the other device.
+/// Returns the kind of a pair's device, with the other device.
 fn veth(peer: &[u8]) -> Vec<u8> {
     let (mut info, mut data) = (Vec::new(), Vec::new());
     attribute(&mut data, VETH_PEER, peer);

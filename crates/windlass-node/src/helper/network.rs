@@ -98,7 +98,7 @@ impl NodeNetwork {
     }
 }
 
-/// The range of one address.
+/// Returns the range of one address.
 fn host(address: IpAddr) -> (IpAddr, u8) {
     (address, if address.is_ipv4() { 32 } else { 128 })
 }

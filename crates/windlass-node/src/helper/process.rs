@@ -167,7 +167,7 @@ fn become_user(identity: &Identity, mapping: &Mapping) -> Result<(), Refusal> {
     set_no_new_privs(true).doing("forbid new privileges")
 }
 
-/// The environment of the program, with the variables that all programs have.
+/// Returns the environment of the program, with the variables that all programs have.
 fn environment(program: &ProgramSetup, identity: &Identity) -> HashMap<String, String> {
     let mut environment: HashMap<String, String> = program.environment.iter().cloned().collect();
     environment.entry("PATH".to_owned()).or_insert_with(|| DEFAULT_PATH.to_owned());
@@ -212,7 +212,7 @@ fn find(name: &str, path: &str) -> Result<PathBuf, Refusal> {
         .ok_or_else(|| not_found(format!("exec: {name:?}: executable file not found in $PATH")))
 }
 
-/// The text of an error as Go prints the error.
+/// Returns the text of an error as Go prints the error.
 fn go_words(error: &io::Error) -> String {
     match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
         Some(rustix::io::Errno::NOEXEC) => "exec format error".to_owned(),

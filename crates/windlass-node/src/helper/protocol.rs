@@ -104,17 +104,17 @@ pub(crate) enum RefusalKind {
 }
 
 impl Refusal {
-    /// A process that could not be started.
+    /// Refuses a process that could not be started.
     pub(crate) fn start(text: impl Into<String>) -> Self {
         Self { kind: RefusalKind::Start, text: text.into() }
     }
 
-    /// An image from which no container can be created.
+    /// Refuses an image from which no container can be created.
     pub(crate) fn create(text: impl Into<String>) -> Self {
         Self { kind: RefusalKind::Create, text: text.into() }
     }
 
-    /// A specification that cannot be met.
+    /// Refuses a specification that cannot be met.
     pub(crate) fn config(text: impl Into<String>) -> Self {
         Self { kind: RefusalKind::Config, text: text.into() }
     }

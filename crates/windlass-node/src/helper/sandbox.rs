@@ -52,7 +52,7 @@ impl Namespaces {
         Ok(Self { attachment, ..Self::current()? })
     }
 
-    /// The node's side of the sandbox.
+    /// Returns the node's side of the sandbox.
     pub(super) fn attachment(&self) -> Option<Attachment> {
         self.attachment
     }
@@ -75,7 +75,7 @@ impl Namespaces {
         enter(self.all(), host_network)
     }
 
-    /// The namespaces, in the order of [`enter`].
+    /// Returns the namespaces, in the order of [`enter`].
     pub(super) fn all(&self) -> [&OwnedFd; 3] {
         [&self.net, &self.ipc, &self.uts]
     }

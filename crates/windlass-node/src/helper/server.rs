@@ -455,7 +455,7 @@ fn write_maps(folder: &Path, mapping: &Mapping, identity: &Identity) -> io::Resu
     }
 }
 
-/// The text of a map that maps each ID to itself.
+/// Returns the text of a map that maps each ID to itself.
 pub(crate) fn lines(ranges: &[(u32, u32)]) -> String {
     let lines: Vec<_> = ranges.iter().map(|(first, count)| format!("{first} {first} {count}")).collect();
     lines.join("\n")

@@ -55,7 +55,7 @@ impl Cgroups {
         Ok(Self { groups, version_2: false })
     }
 
-    /// All groups of this runtime.
+    /// Returns all groups of this runtime.
     pub(super) fn all(&self) -> Vec<PathBuf> {
         let mut all: Vec<_> = self.groups.values().cloned().collect();
         all.sort();

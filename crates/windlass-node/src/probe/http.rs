@@ -18,7 +18,7 @@ use super::CheckResult;
 use super::check::{HttpProbe, dial_error};
 use crate::{Runtime, SandboxId};
 
-/// The URL, for messages.
+/// Returns the URL, for messages.
 pub(super) fn url(probe: &HttpProbe) -> String {
     let scheme = if probe.tls { "https" } else { "http" };
     let slash = if probe.path.starts_with('/') { "" } else { "/" };

@@ -65,7 +65,7 @@ impl ProbeKind {
         }
     }
 
-    /// The result before the first check.
+    /// Returns the result before the first check.
     fn initial(self) -> bool {
         self == Self::Liveness
     }

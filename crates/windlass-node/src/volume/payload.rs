@@ -113,7 +113,7 @@ impl Payload {
         Ok(())
     }
 
-    /// The first parts of the paths.
+    /// Returns the first parts of the paths.
     fn names(&self) -> Vec<PathBuf> {
         let mut names: Vec<PathBuf> = self
             .files

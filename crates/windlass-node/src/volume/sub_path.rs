@@ -17,7 +17,7 @@ pub fn resolve_sub_path(volume: &Path, sub_path: &str) -> io::Result<PathBuf> {
     Err(outside(sub_path))
 }
 
-/// Like [`resolve_sub_path`], but creates directories that do not exist, as the kubelet does.
+/// Works like [`resolve_sub_path`], but creates directories that do not exist, as the kubelet does.
 pub fn create_sub_path(volume: &Path, sub_path: &str) -> io::Result<PathBuf> {
     let volume = volume.canonicalize()?;
     checked(&volume, sub_path)?;

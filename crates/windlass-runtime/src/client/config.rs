@@ -35,7 +35,7 @@ impl ConfigSource {
         self.load_in(&|name| std::env::var_os(name)).await
     }
 
-    /// As [`load`](Self::load), with other environment variables.
+    /// Works like [`load`](Self::load), with other environment variables.
     pub(super) async fn load_in(
         &self,
         env: &(dyn Fn(&str) -> Option<OsString> + Sync),

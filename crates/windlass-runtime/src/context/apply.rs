@@ -131,8 +131,8 @@ impl<K> Context<K> {
         }))
     }
 
-    /// As [`apply`](Self::apply), of an object instead of a configuration. Forces conflicts. The controller owns every field that the
-    /// object serializes.
+    /// Works like [`apply`](Self::apply), for an object instead of a configuration. Forces conflicts. The
+    /// controller owns every field that the object serializes.
     ///
     /// Build a new object instead of changing an object that was read. A type of `k8s_openapi` serializes
     /// more than was set (an empty `Deployment` has a selector and a template).
@@ -243,7 +243,7 @@ impl<'a, O: Object> IntoFuture for ApplyRequest<'a, O> {
     }
 }
 
-/// The API version and kind that a body names.
+/// Returns the API version and kind that a body names.
 fn types_of(body: &Value) -> Option<TypeMeta> {
     Some(TypeMeta {
         api_version: body["apiVersion"].as_str()?.to_owned(),

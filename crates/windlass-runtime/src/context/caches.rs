@@ -26,7 +26,7 @@ pub(crate) trait UndeclaredCaches: Send + Sync {
     /// Makes the cache of a kind, which shows the objects from the beginning.
     fn informer(&self, resource: &ApiResource) -> Result<SharedInformer>;
 
-    /// The resource with this API version and kind.
+    /// Returns the resource with this API version and kind.
     fn resource_of_kind(&self, api_version: &str, kind: &str) -> ApiResource;
 }
 
@@ -185,7 +185,7 @@ impl Caches {
         })
     }
 
-    /// The cache of whole objects that reads without a name use.
+    /// Returns the cache of whole objects that reads without a name use.
     pub(super) fn whole(&self, resource: &ApiResource) -> Result<Option<Arc<KindCache>>> {
         let find = || self.find(resource, |known| known.name.is_none() && !known.metadata_only());
         if let (None, Some(undeclared)) = (find(), &self.undeclared) {
@@ -194,7 +194,7 @@ impl Caches {
         Ok(find())
     }
 
-    /// The cache with a name. A cache of whole objects also serves reads of the metadata.
+    /// Returns the cache with a name. A cache of whole objects also serves reads of the metadata.
     fn named(&self, resource: &ApiResource, name: &str, metadata: bool) -> Result<Option<Arc<KindCache>>> {
         let is_named = |known: &DeclaredCache| known.name.as_deref() == Some(name);
         match self.find(resource, |known| is_named(known) && (metadata || !known.metadata_only())) {
@@ -203,7 +203,8 @@ impl Caches {
         }
     }
 
-    /// The cache that reads of the metadata without a name use: of the metadata, or else of whole objects.
+    /// Returns the cache that reads of the metadata without a name use: of the metadata, or else of whole
+    /// objects.
     fn metadata(&self, resource: &ApiResource) -> Result<Option<Arc<KindCache>>> {
         match self.find(resource, |known| known.name.is_none() && known.metadata_only()) {
             None => self.whole(resource),

@@ -101,17 +101,17 @@ impl<K> Context<K> {
         &self.shared.recorder
     }
 
-    /// The manager's metrics.
+    /// Returns the manager's metrics.
     pub fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }
 
-    /// The time of day.
+    /// Returns the time of day.
     pub fn now(&self) -> Timestamp {
         self.shared.env.now()
     }
 
-    /// Clock and randomness.
+    /// Returns the clock and randomness.
     pub fn env(&self) -> &Env {
         &self.shared.env
     }
@@ -125,8 +125,8 @@ impl<K> Context<K> {
         self.shared.caches.lister::<C>()
     }
 
-    /// As [`lister`](Self::lister), of any [kind](crate::KindRef): known only at run time, with only the metadata, or of the watch with a
-    /// name.
+    /// Works like [`lister`](Self::lister), for any [kind](crate::KindRef): known only at run time, with only
+    /// the metadata, or of the watch with a name.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::Pod;
@@ -163,7 +163,7 @@ impl<K: Object> Context<K> {
         }
     }
 
-    /// As [`get`](Self::get), but returns `None` as well if the object is terminating.
+    /// Works like [`get`](Self::get), but returns `None` as well if the object is terminating.
     ///
     /// # Errors
     /// The object does not decode.

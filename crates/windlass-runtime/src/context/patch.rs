@@ -66,7 +66,8 @@ impl<K> Context<K> {
         self.patch_request(self.target_of_key::<C>(key), patch)
     }
 
-    /// As [`patch`](Self::patch), of any [kind](crate::KindRef): known only at run time, or returning only the metadata.
+    /// Works like [`patch`](Self::patch), for any [kind](crate::KindRef): known only at run time, or returning
+    /// only the metadata.
     ///
     /// # Errors
     /// The server refused the request.

@@ -26,14 +26,14 @@ impl Preconditions {
         }
     }
 
-    /// The steps of a JSON patch that test the conditions.
+    /// Returns the steps of a JSON patch that test the conditions.
     pub(super) fn tests(&self) -> Vec<Value> {
         let test =
             |(name, value)| json!({ "op": "test", "path": format!("/metadata/{name}"), "value": value });
         self.fields().map(test).collect()
     }
 
-    /// The preconditions of a deletion.
+    /// Returns the preconditions of a deletion.
     pub(super) fn of_delete(&self) -> Option<Value> {
         let fields: Map<String, Value> =
             self.fields().map(|(name, value)| (name.to_owned(), json!(value))).collect();

@@ -80,7 +80,7 @@ impl<K> Context<K> {
         Ok(Target::new(&kind, meta.namespace.as_deref(), &name))
     }
 
-    /// The target of the object of kind `C` under a key.
+    /// Returns the target of the object of kind `C` under a key.
     pub(crate) fn target_of_key<C: Object>(&self, key: &ObjectKey) -> Result<Target> {
         let kind = C::static_kind().or_else(|| self.shared.primary.clone().map(Kind::dynamic));
         let kind = kind.ok_or_else(|| {

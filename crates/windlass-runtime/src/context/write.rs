@@ -17,7 +17,8 @@ use crate::{
     read_your_writes::{after_status_updates, note_status_update},
 };
 
-/// A replacement of a status, which is sent when it is awaited. [`Context::update_status`] makes it.
+/// A replacement of a status. Awaiting the request sends the status. [`Context::update_status`] makes a
+/// request.
 #[must_use = "nothing is sent until the request is awaited"]
 pub struct StatusRequest<'a> {
     cx: Context<()>,

@@ -23,9 +23,9 @@ use crate::{
 /// A controller with an erased key type, for the manager.
 pub(crate) trait AnyController: Send {
     fn name(&self) -> &str;
-    /// The kinds that are watched, before [`prepare`](Self::prepare) takes the watches.
+    /// Returns the kinds that are watched, before [`prepare`](Self::prepare) takes the watches.
     fn watched(&self) -> Vec<ApiResource>;
-    /// The declared rights, before [`prepare`](Self::prepare) takes the watches.
+    /// Returns the declared rights, before [`prepare`](Self::prepare) takes the watches.
     fn permissions(&self) -> Vec<Permission>;
     fn needs_leader(&self) -> bool;
     fn warms_up(&self) -> bool;

@@ -146,7 +146,8 @@ impl Controller<ObjectKey> {
         Self::with_primary(kind::<K>(), erase(reconciler))
     }
 
-    /// As [`of`](Self::of), of any [kind](crate::KindRef): a kind that is known only at run time, or a watch of only the metadata.
+    /// Works like [`of`](Self::of), for any [kind](crate::KindRef): a kind that is known only at run time, or
+    /// a watch of only the metadata.
     ///
     /// ```
     /// use kube_core::{ApiResource, DynamicObject, GroupVersionKind};
@@ -247,7 +248,7 @@ impl<Q: QueueKey> Controller<Q> {
 
     /// Sets the options of the cache of the controller's own kind.
     ///
-    /// A controller made by [`keyed`](Self::keyed) has no kind of its own, and does not start with this.
+    /// A controller of [`keyed`](Self::keyed) has no own kind, and does not start with a resync.
     pub fn options(self, options: CacheOptions) -> Self {
         self.configure_primary("options", |watch| watch.options(options))
     }
@@ -365,8 +366,8 @@ impl<Q: QueueKey> Controller<Q> {
         self.without_leader_election()
     }
 
-    /// As [`sharded`](Self::sharded), for keys that belong together: keys for which `shard_key` returns the same text are on the same replica, such as all keys of
-    /// a namespace, for instance.
+    /// Works like [`sharded`](Self::sharded), for keys that belong together: keys for which `shard_key`
+    /// returns the same text are on the same replica, such as all keys of a namespace, for instance.
     ///
     /// All replicas must use the same function. When the function changes, stop the old replicas before the new ones start (the strategy `Recreate`
     /// of a Deployment), or change the name of the [`Sharding`](crate::sharding::Sharding).

@@ -65,7 +65,7 @@ impl Outcome {
         }
     }
 
-    /// The retry policy: decides for every outcome whether and when the key is reconciled again.
+    /// Implements the retry policy: decides for every outcome whether and when the key is reconciled again.
     pub(crate) fn settle<Q: QueueKey>(self, item: &Item<Q>, metrics: &OneController) {
         let again = AddOptions::new().priority(item.priority());
         match self {

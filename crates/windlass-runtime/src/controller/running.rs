@@ -244,7 +244,7 @@ impl<Q: QueueKey> Running<Q> {
         self.manager.supervisor.clone()
     }
 
-    /// Cancelled when the controller ends.
+    /// Returns a token that is cancelled when the controller ends.
     pub(super) fn stopping(&self) -> CancellationToken {
         self.sources_stop.clone()
     }
@@ -292,7 +292,7 @@ impl<Q: QueueKey> Running<Q> {
         Ok(Prepared { informer, enqueuer, options: HandlerOptions { resync }, declared })
     }
 
-    /// The caches in a further cluster, or in the manager's own.
+    /// Returns the caches in a further cluster, or in the manager's own.
     fn caches_in(&self, cluster: Option<&str>) -> Result<&Arc<Caches>> {
         let context = match cluster {
             None => Some(&self.context),
@@ -475,7 +475,7 @@ struct Advised {
     advice: String,
 }
 
-/// Maps the changes of a watch to keys, and queues them.
+/// Maps the changes of a watch to keys, and queues the keys.
 struct QueuedWatch<Q: QueueKey> {
     queue: WorkQueue<Q>,
     handler: Arc<dyn EventHandler<Q>>,

@@ -105,7 +105,7 @@ pub(super) fn json_of(object: &DynamicObject) -> Result<Value> {
     serde_json::to_value(object).map_err(Error::other)
 }
 
-/// A CRD without any field.
+/// Returns a CRD without any field.
 fn bare(name: &str) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",

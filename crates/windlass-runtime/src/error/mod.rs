@@ -92,7 +92,7 @@ impl Error {
         Self::new(Kind::Api { status, retry_after })
     }
 
-    /// A conflict that the server reports in other words, such as a failed test of a JSON patch.
+    /// Returns a conflict that the server reports in other words, such as a failed test of a JSON patch.
     pub(crate) fn conflict(message: String) -> Self {
         let mut status = Status::failure(&message, "Conflict");
         status.code = 409;
@@ -119,7 +119,7 @@ impl Error {
         Self::new(Kind::Undecodable { resource: Box::new(resource), cause })
     }
 
-    /// The resource and the key of the cached object that does not decode.
+    /// Returns the resource and the key of the cached object that does not decode.
     pub(crate) fn undecodable_object(&self) -> Option<(&GroupResource, &ObjectKey)> {
         match &self.0.kind {
             Kind::Undecodable { resource, cause } => Some((resource, cause.key())),
@@ -212,27 +212,27 @@ impl Error {
             })
     }
 
-    /// Whether RBAC or an admission plugin forbids the request.
+    /// Returns whether RBAC or an admission plugin forbids the request.
     pub fn is_forbidden(&self) -> bool {
         self.reason_is("Forbidden", 403)
     }
 
-    /// Whether the credentials are missing or invalid.
+    /// Returns whether the credentials are missing or invalid.
     pub fn is_unauthorized(&self) -> bool {
         self.reason_is("Unauthorized", 401)
     }
 
-    /// Whether the resource version or continue token is too old.
+    /// Returns whether the resource version or continue token is too old.
     pub fn is_gone(&self) -> bool {
         self.reason_is("Expired", 410) || self.reason_is("Gone", 410)
     }
 
-    /// Whether the server asks the client to slow down.
+    /// Returns whether the server asks the client to slow down.
     pub fn is_too_many_requests(&self) -> bool {
         self.reason_is("TooManyRequests", 429)
     }
 
-    /// Whether the client or the server gave up waiting.
+    /// Returns whether the client or the server gave up waiting.
     pub fn is_timeout(&self) -> bool {
         matches!(self.0.kind, Kind::Timeout(_) | Kind::Stalled(_))
             || self.reason_is("Timeout", 0)
@@ -248,7 +248,7 @@ impl Error {
             })
     }
 
-    /// Whether the same request may succeed later.
+    /// Returns whether the same request may succeed later.
     pub fn is_transient(&self) -> bool {
         match &self.0.kind {
             Kind::Transport(_) | Kind::Timeout(_) | Kind::Stalled(_) => true,
@@ -267,22 +267,22 @@ impl Error {
         matches!(self.0.kind, Kind::NotDeclared { .. })
     }
 
-    /// Whether the operation did not happen because the manager is stopping.
+    /// Returns whether the operation did not happen because the manager is stopping.
     pub fn is_stopped(&self) -> bool {
         matches!(self.0.kind, Kind::Stopped)
     }
 
-    /// Whether this replica lost the leader election.
+    /// Returns whether this replica lost the leader election.
     pub fn is_lost_leadership(&self) -> bool {
         matches!(self.0.kind, Kind::LostLeadership)
     }
 
-    /// Whether a retry does not cure the error. See [`Error::terminal`].
+    /// Returns whether a retry does not cure the error. See [`Error::terminal`].
     pub fn is_terminal(&self) -> bool {
         self.0.terminal
     }
 
-    /// The time that the server asked the client to wait, at most two minutes.
+    /// Returns the time that the server asked the client to wait, at most two minutes.
     pub fn server_retry_after(&self) -> Option<Duration> {
         match &self.0.kind {
             Kind::Api { status, retry_after } => retry_after.or_else(|| {
@@ -311,7 +311,7 @@ impl Error {
         self
     }
 
-    /// The delay that [`retry_after`](Self::retry_after) set.
+    /// Returns the delay that [`retry_after`](Self::retry_after) set.
     fn requested_retry(&self) -> Option<Duration> {
         self.0.retry_after
     }

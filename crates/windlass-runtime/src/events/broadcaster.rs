@@ -108,7 +108,7 @@ impl Broadcaster {
         self.start_recording_by(EventsApi::CoreV1, client);
     }
 
-    /// As [`start_recording_to`](Self::start_recording_to), by the API that is given.
+    /// Works like [`start_recording_to`](Self::start_recording_to), by the API that is given.
     ///
     /// # Panics
     ///

@@ -95,7 +95,7 @@ pub struct RecordedEvent {
 }
 
 impl RecordedEvent {
-    /// The namespace of the Event: `default` for cluster-scoped objects.
+    /// Returns the namespace of the Event: `default` for cluster-scoped objects.
     fn namespace(&self) -> &str {
         self.regarding.namespace.as_deref().filter(|namespace| !namespace.is_empty()).unwrap_or("default")
     }

@@ -68,7 +68,7 @@ impl Recorder {
         self.about_reference(reference(object.as_object()))
     }
 
-    /// As [`about`](Self::about), of an object that a reference names.
+    /// Works like [`about`](Self::about), for an object that a reference names.
     pub fn about_reference(&self, regarding: ObjectReference) -> EventBuilder<'_> {
         EventBuilder { recorder: self, regarding, related: None, action: None, annotations: BTreeMap::new() }
     }
@@ -100,7 +100,7 @@ impl EventBuilder<'_> {
         self.related_reference(reference(object.as_object()))
     }
 
-    /// As [`related`](Self::related), by a reference.
+    /// Works like [`related`](Self::related), by a reference.
     pub fn related_reference(mut self, related: ObjectReference) -> Self {
         self.related = Some(related);
         self

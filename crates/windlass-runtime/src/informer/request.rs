@@ -18,7 +18,7 @@ pub(super) struct Collection {
 }
 
 impl Collection {
-    /// The collection of a resource in one namespace, or in all.
+    /// Returns the collection of a resource in one namespace, or in all.
     pub(super) fn new(resource: &ApiResource, namespace: Option<&str>, options: &CacheOptions) -> Self {
         let selector = &options.label_selector;
         Self {

@@ -50,7 +50,7 @@ pub(super) struct SharedWatch {
     pub(super) core: InformerCore,
     pub(super) resource: ApiResource,
     pub(super) options: CacheOptions,
-    /// The watches to start, one for each namespace.
+    /// The watches to start, a watch for each namespace.
     pub(super) sources: Mutex<Vec<WatchSource>>,
     /// The objects that do not decode, for each namespace.
     pub(super) undecodable: Vec<Arc<UndecodableObjects>>,
@@ -105,8 +105,8 @@ impl<K: DeserializeOwned + Send + Sync + 'static> SharedInformer<K> {
         self.add_event_handler_with_options(handler, self.handler_options)
     }
 
-    /// As [`add_event_handler`](Self::add_event_handler), with options: Go's `AddEventHandlerWithOptions` and
-    /// `AddEventHandlerWithResyncPeriod`.
+    /// Works like [`add_event_handler`](Self::add_event_handler), with options: Go's
+    /// `AddEventHandlerWithOptions` and `AddEventHandlerWithResyncPeriod`.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -250,7 +250,7 @@ impl<K> SharedInformer<K> {
         Arc::ptr_eq(&self.watch, &other.watch)
     }
 
-    /// The watch that serves a namespace; `None` if none does.
+    /// Returns the watch that serves a namespace; `None` if none does.
     pub(super) fn source_of(&self, namespace: Option<&str>) -> Option<SourceId> {
         let namespaces = &self.watch.options.namespaces;
         if namespaces.is_empty() {

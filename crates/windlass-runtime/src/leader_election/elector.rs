@@ -16,7 +16,7 @@ pub struct Timing {
 }
 
 impl Default for Timing {
-    /// client-go's 15, 10 and 2 seconds.
+    /// Returns client-go's 15, 10 and 2 seconds.
     fn default() -> Self {
         Self {
             lease_duration: Duration::from_secs(15),
@@ -164,12 +164,12 @@ impl Elector {
         self.leading
     }
 
-    /// The leader as of the last read or write.
+    /// Returns the leader as of the last read or write.
     pub(crate) fn leader(&self) -> Option<&str> {
         self.observed.as_ref().map(|(record, _)| record.holder.as_str()).filter(|holder| !holder.is_empty())
     }
 
-    /// The time that a request may take: at most until the leader must give up.
+    /// Returns the time that a request may take: at most until the leader must give up.
     pub(crate) fn request_timeout(&self, now: Moment) -> Duration {
         let usual = (self.timing.renew_deadline / 2).max(Duration::from_secs(1));
         if self.leading { usual.min(self.give_up_at().saturating_sub(now.elapsed)) } else { usual }

@@ -103,8 +103,8 @@ impl LeaseLock {
         self.keep(updated, "updating")
     }
 
-    /// Like [`update`](Self::update). If the Lease has changed since the read but is still held, tries once
-    /// more.
+    /// Works like [`update`](Self::update). If the Lease has changed since the read but is still held, tries
+    /// once more.
     pub(super) async fn release(&mut self, record: &Record) -> bool {
         let held_by = self.last.as_ref().map(record_of).map(|record| record.holder);
         if self.update(record).await {

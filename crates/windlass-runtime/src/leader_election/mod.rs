@@ -127,12 +127,12 @@ impl LeaderElection {
         self.namespace.as_deref()
     }
 
-    /// The name of the Lease.
+    /// Returns the name of the Lease.
     pub(crate) fn lease_name(&self) -> &str {
         &self.name
     }
 
-    /// The rights to the Lease.
+    /// Returns the rights to the Lease.
     pub(crate) fn permissions(&self) -> Vec<Permission> {
         let lease = |verbs: &[Verb]| {
             let permission = Permission::to::<Lease>(verbs.iter().copied());

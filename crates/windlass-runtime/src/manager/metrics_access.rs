@@ -127,7 +127,7 @@ impl MetricsAccess {
     }
 }
 
-/// The token of a request.
+/// Returns the token of a request.
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;

@@ -132,7 +132,8 @@ impl Manager {
         Self::to(Target::Client(client))
     }
 
-    /// As [`new`](Self::new), with the cluster that `source` names. The configuration is loaded when the manager runs.
+    /// Works like [`new`](Self::new), with the cluster that `source` names. The configuration is loaded when
+    /// the manager runs.
     pub fn from_config(source: ConfigSource) -> Self {
         Self::to(Target::Config(source))
     }

@@ -94,7 +94,7 @@ fn all(manager: &Manager) -> Permissions {
     Permissions::merge(needed, &manager.namespaces)
 }
 
-/// The rights to record events, wherever an event may be about.
+/// Returns the rights to record events, wherever an event may be about.
 fn event_permissions<'a>(manager: &Manager, needed: impl Iterator<Item = &'a Permission>) -> Vec<Permission> {
     let events = Permission::of_events(manager.events_api);
     let mut all = vec![events.clone()];

@@ -77,7 +77,7 @@ impl RunContext {
         self.caches.lister::<K>()
     }
 
-    /// As [`lister`](Self::lister), of any [kind](crate::KindRef).
+    /// Works like [`lister`](Self::lister), for any [kind](crate::KindRef).
     ///
     /// # Errors
     /// The runnable does not declare the kind with [`Runnable::reads_of`](crate::Runnable::reads_of).

@@ -171,8 +171,8 @@ impl Runnable {
         self.reads_of(kind::<K>(), CacheOptions::new())
     }
 
-    /// As [`reads`](Self::reads), of any [kind](crate::KindRef), with namespaces, selectors, indexes and other options of the cache.
-    /// [`RunContext::lister_of`] reads the cache.
+    /// Works like [`reads`](Self::reads), for any [kind](crate::KindRef), with namespaces, selectors, indexes
+    /// and other options of the cache. [`RunContext::lister_of`] reads the cache.
     pub fn reads_of(self, kind: impl IntoKind, options: CacheOptions) -> Self {
         self.reads_cache(CacheDeclaration::new(kind, options))
     }

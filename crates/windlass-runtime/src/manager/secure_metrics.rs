@@ -69,12 +69,12 @@ impl SecureMetrics {
         self
     }
 
-    /// The port.
+    /// Returns the port.
     pub(super) fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// The rights to ask the API server.
+    /// Returns the rights to ask the API server.
     pub(super) fn permissions(&self) -> Vec<Permission> {
         let review = |group: &str, plural: &str| {
             Permission::to_plural(group, plural, [Verb::Create]).cluster_wide().optional()

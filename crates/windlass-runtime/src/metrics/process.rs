@@ -51,14 +51,14 @@ mod linux {
         }
     }
 
-    /// A soft limit of `/proc/self/limits`; `None` if there is none.
+    /// Returns a soft limit of `/proc/self/limits`; `None` if there is none.
     pub(super) fn limit(limits: &str, name: &str) -> Option<u64> {
         let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
         line.split_ascii_whitespace().next()?.parse().ok()
     }
 
-    /// The bytes received and sent over IP in the network namespace, from `/proc/self/net/netstat`: a line of
-    /// names, then a line of values.
+    /// Returns the bytes received and sent over IP in the network namespace, from `/proc/self/net/netstat`: a
+    /// line of names, then a line of values.
     pub(super) fn network(netstat: &str) -> Option<(u64, u64)> {
         let mut lines = netstat.lines().filter_map(|line| line.strip_prefix("IpExt: "));
         let (names, values) = (lines.next()?.split(' '), lines.next()?.split(' '));

@@ -37,7 +37,7 @@ pub(crate) struct ReconcileMetrics {
     unmapped_events: Family<ControllerLabel, Counter>,
 }
 
-/// controller-runtime's buckets.
+/// Returns a histogram with controller-runtime's buckets.
 fn reconcile_time() -> Histogram {
     Histogram::new([
         0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0,

@@ -82,7 +82,7 @@ impl Forbidden {
     }
 }
 
-/// The text in quotes at the end of a text.
+/// Returns the text in quotes at the end of a text.
 fn quoted_end(text: &str) -> Option<&str> {
     let (_, name) = text.strip_suffix('"')?.rsplit_once('"')?;
     Some(name)

@@ -95,16 +95,16 @@ impl Permission {
         if kind.namespaced == Some(false) { permission.cluster_wide() } else { permission }
     }
 
-    /// Like [`to`](Self::to), for a kind that is known only at run time. If the kind is cluster-scoped, and
-    /// neither a built-in kind nor a kind of the manager's CRDs, call [`cluster_wide`](Self::cluster_wide),
-    /// too.
+    /// Works like [`to`](Self::to), for a kind that is known only at run time. If the kind is cluster-scoped,
+    /// and neither a built-in kind nor a kind of the manager's CRDs, call
+    /// [`cluster_wide`](Self::cluster_wide), too.
     pub fn to_resource(resource: &ApiResource, verbs: impl IntoIterator<Item = Verb>) -> Self {
         Self::to_plural(&resource.group, &resource.plural, verbs)
     }
 
-    /// Like [`to`](Self::to), for a resource without a Rust type, by the API group, empty for the core group,
-    /// and the plural name. `*` stands for all groups or all resources. If the kind is cluster-scoped, call
-    /// [`cluster_wide`](Self::cluster_wide), too.
+    /// Works like [`to`](Self::to), for a resource without a Rust type, by the API group, empty for the core
+    /// group, and the plural name. `*` stands for all groups or all resources. If the kind is cluster-scoped,
+    /// call [`cluster_wide`](Self::cluster_wide), too.
     ///
     /// ```
     /// use windlass_runtime::permission::{Permission, Verb};
@@ -219,7 +219,7 @@ impl Permission {
         self
     }
 
-    /// The rights of a watch: `list` and `watch`. A server that streams lists is not asked to `list`.
+    /// Returns the rights of a watch: `list` and `watch`. A server that streams lists is not asked to `list`.
     pub(crate) fn of_watch(kind: &Kind, options: &CacheOptions) -> [Self; 2] {
         [Self::of_watched(kind, options, Verb::List).optional(), Self::of_watched(kind, options, Verb::Watch)]
     }
@@ -234,7 +234,7 @@ impl Permission {
         permission
     }
 
-    /// The rights of the event recorder.
+    /// Returns the rights of the event recorder.
     pub(crate) fn of_events(api: EventsApi) -> Self {
         let group = match api {
             EventsApi::CoreV1 => "",

@@ -228,7 +228,7 @@ fn add(rights: &mut BTreeMap<Right, Needs>, right: Right, part: &str, optional: 
     needs.optional &= optional;
 }
 
-/// The single rights of a permission.
+/// Returns the single rights of a permission.
 fn rights_of(permission: &Permission, namespaces: &[String]) -> Vec<Right> {
     let places = match &permission.scope {
         Scope::Cluster => vec![RoleScope::Cluster],

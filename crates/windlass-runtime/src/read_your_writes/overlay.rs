@@ -191,7 +191,8 @@ impl UnseenWrites {
         }
     }
 
-    /// Called before the cache is read: a write that is removed here is in the cache.
+    /// Returns the unseen write of a key. Called before the cache is read: a write that is removed here is in
+    /// the cache.
     fn unseen_of(&self, key: &ObjectKey) -> Option<Write> {
         let mut pending = self.pending.lock();
         let write = pending.writes.get(key)?;

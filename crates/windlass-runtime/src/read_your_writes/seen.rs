@@ -9,8 +9,8 @@ pub(crate) trait CacheView: Send + Sync + 'static {
     /// Returns the uid and resource version of the object under a key, if the cache holds an object.
     fn object(&self, key: &ObjectKey) -> Option<(String, u64)>;
 
-    /// The newest resource version that the watch of a namespace has seen, bookmarks included. 0 before the first list,
-    /// `u64::MAX` for a namespace that no watch of the cache serves.
+    /// Returns the newest resource version that the watch of a namespace has seen, bookmarks included. 0
+    /// before the first list, `u64::MAX` for a namespace that no watch of the cache serves.
     fn high_water_mark(&self, namespace: Option<&str>) -> u64;
 
     /// Returns whether responses with this API version and kind have the form of the cache's objects.

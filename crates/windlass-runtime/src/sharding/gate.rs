@@ -141,7 +141,7 @@ impl Gate {
         result
     }
 
-    /// The keys that this replica may work on.
+    /// Returns the keys that this replica may work on.
     pub(super) fn rights(&self) -> Arc<Rights> {
         self.0.membership.lock().rights().clone()
     }

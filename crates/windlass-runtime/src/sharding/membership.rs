@@ -136,7 +136,7 @@ impl Membership {
         self.own.name()
     }
 
-    /// The keys that this replica may work on until [`valid_until`](Self::valid_until).
+    /// Returns the keys that this replica may work on until [`valid_until`](Self::valid_until).
     pub(crate) fn rights(&self) -> &Arc<Rights> {
         &self.rights
     }
@@ -153,7 +153,7 @@ impl Membership {
         self.hand_overs
     }
 
-    /// The time that a request may take.
+    /// Returns the time that a request may take.
     pub(crate) fn request_timeout(&self, now: Duration) -> Duration {
         let usual = self.terms.timing.renew_deadline / 4;
         self.valid_until().map_or(usual, |until| usual.min(until.saturating_sub(now)))

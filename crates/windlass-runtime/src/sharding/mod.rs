@@ -158,7 +158,7 @@ impl Sharding {
         self
     }
 
-    /// The rights to keep the Leases of the group.
+    /// Returns the rights to keep the Leases of the group.
     pub(crate) fn permissions(&self) -> Vec<Permission> {
         let always = Permission::to::<Lease>([Verb::List, Verb::Create]);
         // Not needed by a replica that is alone for a short time.

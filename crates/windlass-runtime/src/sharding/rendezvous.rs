@@ -42,7 +42,7 @@ fn weight(member: u64, key: u64) -> u64 {
     mix(member ^ mix(key))
 }
 
-/// The finalizer of SplitMix64: each bit of the input changes half of the bits of the result.
+/// Applies the finalizer of SplitMix64: each bit of the input changes half of the bits of the result.
 fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

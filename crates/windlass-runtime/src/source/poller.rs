@@ -142,7 +142,7 @@ impl<Q: QueueKey, V: PartialEq> Polled<Q, V> {
         self.failures = self.failures.saturating_add(1);
     }
 
-    /// The time until the next poll.
+    /// Returns the time until the next poll.
     pub(super) fn pause(&self) -> Duration {
         let Some(doublings) = self.failures.checked_sub(1) else { return self.interval };
         let longest = LONGEST_PAUSE.max(self.interval);

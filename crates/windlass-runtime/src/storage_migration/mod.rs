@@ -113,7 +113,7 @@ impl StorageMigration {
         runnable.group(Group::LeaderElected)
     }
 
-    /// The rights that a migration needs.
+    /// Returns the rights that a migration needs.
     fn permissions(&self) -> Vec<Permission> {
         let (plural, group) = self.crd.split_once('.').unwrap_or((&self.crd, ""));
         let objects = ApiResource {

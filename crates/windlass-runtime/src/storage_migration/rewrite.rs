@@ -19,7 +19,7 @@ pub(super) struct Rewrite<'a> {
     pub(super) crd: &'a str,
 }
 
-/// The query of a page.
+/// Returns the query of a page.
 fn query(page: u32, token: &str) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.append_pair("limit", &page.to_string());

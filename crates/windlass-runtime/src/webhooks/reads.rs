@@ -27,8 +27,9 @@ pub trait AdmissionWebhookExt: Sized {
         self.reads_of(kind::<K>(), CacheOptions::new())
     }
 
-    /// As [`reads`](Self::reads), of any [kind](crate::KindRef), with namespaces, selectors, indexes and other options of the cache.
-    /// [`AdmissionContext::lister_of`](AdmissionContextExt::lister_of) reads the cache.
+    /// Works like [`reads`](Self::reads), for any [kind](crate::KindRef), with namespaces, selectors, indexes
+    /// and other options of the cache. [`AdmissionContext::lister_of`](AdmissionContextExt::lister_of) reads
+    /// the cache.
     #[must_use]
     fn reads_of(self, kind: impl IntoKind, options: CacheOptions) -> Self;
 
@@ -89,7 +90,7 @@ pub trait AdmissionContextExt {
     /// The webhook does not declare the kind with [`reads`](AdmissionWebhookExt::reads), or no manager serves the webhook.
     fn lister<K: Object>(&self) -> impl Future<Output = Result<Lister<K>>> + Send;
 
-    /// As [`lister`](Self::lister), of any [kind](crate::KindRef).
+    /// Works like [`lister`](Self::lister), for any [kind](crate::KindRef).
     ///
     /// # Errors
     /// The webhook does not declare the kind with [`reads_of`](AdmissionWebhookExt::reads_of), or no manager serves the webhook.

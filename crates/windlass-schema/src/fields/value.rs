@@ -37,7 +37,7 @@ fn compare_numbers(left: &Number, right: &Number) -> Ordering {
     }
 }
 
-/// The position of a JSON type in the order of values.
+/// Returns the position of a JSON type in the order of values.
 fn rank(value: &Value) -> u8 {
     match value {
         Value::Number(_) => 0,

@@ -52,7 +52,7 @@ impl FakeClusterBuilder {
         self.kind_of(ApiResource::erase::<K>(&()))
     }
 
-    /// As [`kind`](Self::kind), of a kind that is known only at run time.
+    /// Works like [`kind`](Self::kind), for a kind that is known only at run time.
     pub fn kind_of(mut self, resource: ApiResource) -> Self {
         self.kinds.push(resource);
         self

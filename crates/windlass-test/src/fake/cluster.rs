@@ -80,7 +80,7 @@ impl FakeCluster {
         self.context_with_all_kinds(kind.map(|kind| kind.resource))
     }
 
-    /// As [`context`](Self::context), for the reconciler of a kind that is known only at run time.
+    /// Works like [`context`](Self::context), for the reconciler of a kind that is known only at run time.
     pub fn context_of_kind(&self, resource: &ApiResource) -> Context<DynamicObject> {
         self.context_with_all_kinds(Some(resource.clone()))
     }
@@ -141,7 +141,7 @@ impl FakeCluster {
         self.contexts.client()
     }
 
-    /// Clock and randomness.
+    /// Returns the clock and randomness.
     pub fn env(&self) -> &Env {
         &self.server.env
     }

@@ -43,47 +43,47 @@ impl Failure {
         Self { answer, verb: None, resource: None, name: None, subresource: None }
     }
 
-    /// 404: the object does not exist.
+    /// Returns 404: the object does not exist.
     pub fn not_found() -> Self {
         Self::new(Answer::NotFound)
     }
 
-    /// 409: an object of this name exists already.
+    /// Returns 409: an object of this name exists already.
     pub fn already_exists() -> Self {
         Self::new(Answer::AlreadyExists)
     }
 
-    /// 409: the object has changed since the read.
+    /// Returns 409: the object has changed since the read.
     pub fn conflict() -> Self {
         Self::new(Answer::Conflict)
     }
 
-    /// 403: RBAC or admission does not allow the request.
+    /// Returns 403: RBAC or admission does not allow the request.
     pub fn forbidden() -> Self {
         Self::new(Answer::Forbidden)
     }
 
-    /// 422: the object breaks a rule. The fake does not validate objects.
+    /// Returns 422: the object breaks a rule. The fake does not validate objects.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::status(422, "Invalid", message)
     }
 
-    /// 429: the server asks to slow down.
+    /// Returns 429: the server asks to slow down.
     pub fn too_many_requests() -> Self {
         Self::status(429, "TooManyRequests", "too many requests, please try again later")
     }
 
-    /// 500: an internal error of the server.
+    /// Returns 500: an internal error of the server.
     pub fn server_error() -> Self {
         Self::status(500, "InternalError", "Internal error occurred: injected by the test")
     }
 
-    /// 504: the server did not complete the request in time.
+    /// Returns 504: the server did not complete the request in time.
     pub fn timeout() -> Self {
         Self::status(504, "Timeout", "Timeout: request did not complete within the allotted timeout")
     }
 
-    /// Any other failure.
+    /// Returns a failure with any status.
     pub fn status(code: u16, reason: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Answer::Other { code, reason: reason.into(), message: message.into() })
     }
@@ -99,7 +99,7 @@ impl Failure {
         self.on_resource(&ApiResource::erase::<K>(&()))
     }
 
-    /// As [`on_kind`](Self::on_kind), of a kind that is known only at run time.
+    /// Works like [`on_kind`](Self::on_kind), for a kind that is known only at run time.
     pub fn on_resource(mut self, resource: &ApiResource) -> Self {
         self.resource = Some(GroupResource::of(resource));
         self

@@ -216,7 +216,7 @@ fn print(path: &[Step]) -> String {
     path.iter().map(step).collect()
 }
 
-/// 409: other managers own fields of the configuration.
+/// Returns 409: other managers own fields of the configuration.
 fn conflict(conflicts: &[(Manager, FieldPath)]) -> Box<Status> {
     let message = if let [(manager, path)] = conflicts {
         format!("Apply failed with 1 conflict: conflict with {}: {}", manager.print(), print(path))

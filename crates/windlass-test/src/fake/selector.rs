@@ -42,7 +42,7 @@ impl Requirement {
         })
     }
 
-    /// A field that is absent counts as empty.
+    /// Returns whether an object matches. An absent field counts as empty.
     fn matches(&self, object: &Value) -> bool {
         let found = match object.pointer(&self.pointer) {
             None | Some(Value::Null) => self.value.is_empty(),

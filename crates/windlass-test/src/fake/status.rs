@@ -39,7 +39,7 @@ pub(super) fn not_found(resource: &GroupResource, name: &str) -> Box<Status> {
     failure_of(404, "NotFound", format!("{resource} {name:?} not found"), resource, name)
 }
 
-/// 404: the path is not that of a resource.
+/// Returns 404: the path is not that of a resource.
 pub(super) fn no_such_resource() -> Box<Status> {
     failure_of(
         404,
@@ -59,7 +59,7 @@ pub(super) fn conflict(resource: &GroupResource, name: &str, why: &str) -> Box<S
     failure_of(409, "Conflict", message, resource, name)
 }
 
-/// 409: the object has changed since the client's read.
+/// Returns 409: the object has changed since the client's read.
 pub(super) fn modified(resource: &GroupResource, name: &str) -> Box<Status> {
     conflict(
         resource,
@@ -68,7 +68,7 @@ pub(super) fn modified(resource: &GroupResource, name: &str) -> Box<Status> {
     )
 }
 
-/// 409: the uid differs from the uid of the client's object.
+/// Returns 409: the uid differs from the uid of the client's object.
 pub(super) fn uid_precondition(
     resource: &GroupResource,
     name: &str,
@@ -92,12 +92,13 @@ pub(super) fn bad_request(message: impl AsRef<str>) -> Box<Status> {
     failure(400, "BadRequest", message)
 }
 
-/// 422: a patch does not fit the object. Unlike the status of an invalid object, this status has no details.
+/// Returns 422: a patch does not fit the object. Unlike the status of an invalid object, this status has no
+/// details.
 pub(super) fn unprocessable(message: impl AsRef<str>) -> Box<Status> {
     failure(422, "Invalid", message)
 }
 
-/// 422: the object breaks a rule. The details name the kind, not the resource.
+/// Returns 422: the object breaks a rule. The details name the kind, not the resource.
 pub(super) fn invalid(resource: &GroupResource, kind: &str, name: &str, why: &str) -> Box<Status> {
     let qualified =
         if resource.group.is_empty() { kind.to_owned() } else { format!("{kind}.{}", resource.group) };

@@ -24,7 +24,7 @@ impl FakeCluster {
         self.read(&resource_of::<K>(), key)
     }
 
-    /// As [`get`](Self::get), of a kind that is known only at run time.
+    /// Works like [`get`](Self::get), for a kind that is known only at run time.
     #[track_caller]
     pub fn get_of(&self, resource: &ApiResource, key: &ObjectKey) -> Option<DynamicObject> {
         self.read(resource, key)
@@ -44,7 +44,7 @@ impl FakeCluster {
         self.read_all(&resource_of::<K>())
     }
 
-    /// As [`list`](Self::list), of a kind that is known only at run time.
+    /// Works like [`list`](Self::list), for a kind that is known only at run time.
     #[track_caller]
     pub fn list_of(&self, resource: &ApiResource) -> Vec<DynamicObject> {
         self.read_all(resource)

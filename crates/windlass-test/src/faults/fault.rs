@@ -68,13 +68,13 @@ impl Fault {
         FaultRule { verbs: Some(vec![verb]), ..self.on_any() }
     }
 
-    /// The fault at writes: create, update, patch, delete.
+    /// Returns the fault at writes: create, update, patch, delete.
     pub fn on_writes(self) -> FaultRule {
         let verbs = vec![Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::DeleteCollection];
         FaultRule { verbs: Some(verbs), ..self.on_any() }
     }
 
-    /// The fault at any request.
+    /// Returns the fault at any request.
     pub fn on_any(self) -> FaultRule {
         FaultRule { fault: self, verbs: None, resource: None, name: None, skip: 0, times: 1 }
     }

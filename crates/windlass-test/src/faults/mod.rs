@@ -360,7 +360,7 @@ fn any(body: Body) -> AnyBody {
     body.map_err(BoxError::from).boxed_unsync()
 }
 
-/// A digest of bytes that is the same in every process.
+/// Returns a digest of bytes that is the same in every process.
 pub(crate) fn digest(bytes: &[u8]) -> u64 {
     let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
     hasher.write(bytes);

@@ -116,7 +116,7 @@ impl RestrictedManager {
         result
     }
 
-    /// As [`stop`](Self::stop), and panics if rights were missing or never used. Rights that are
+    /// Works like [`stop`](Self::stop), and panics if rights were missing or never used. Rights that are
     /// [optional](windlass_runtime::Permission::optional) need not be used.
     ///
     /// # Errors

@@ -71,7 +71,7 @@ impl RequestLog {
     }
 }
 
-/// The message of a `Status`.
+/// Returns the message of a `Status`.
 fn message(body: &[u8]) -> String {
     let status: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     status["message"].as_str().unwrap_or_default().to_owned()

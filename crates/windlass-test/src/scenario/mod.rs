@@ -169,7 +169,7 @@ fn report_progress(done: usize, all: usize) {
     }
 }
 
-/// The number in an environment variable.
+/// Returns the number in an environment variable.
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text}: not a number")))

@@ -141,14 +141,14 @@ pub(crate) fn undecodable(error: &serde_json::Error) -> String {
     }
 }
 
-/// A denial for a request that failed. The caller sets the uid.
+/// Returns a denial for a request that failed. The caller sets the uid.
 pub(crate) fn errored(code: u16, message: impl Into<String>) -> AdmissionResponse {
     let mut response = AdmissionResponse::invalid("");
     response.result = Status { code, message: message.into(), ..Status::default() };
     response
 }
 
-/// An allowing response.
+/// Returns an allowing response.
 pub(crate) fn allowed(request: &AdmissionRequest<DynamicObject>) -> AdmissionResponse {
     AdmissionResponse::from(request)
 }

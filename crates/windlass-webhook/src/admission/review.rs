@@ -126,7 +126,7 @@ fn name_type(object: &mut Value, kind: &Value) {
     object.insert("apiVersion".to_owned(), json!(api_version));
 }
 
-/// An error of the JSON parser, without values of the object.
+/// Returns an error of the JSON parser, without values of the object.
 pub(crate) fn position(what: &str, error: &serde_json::Error) -> String {
     format!("{what} is not valid JSON, at line {} column {}", error.line(), error.column())
 }

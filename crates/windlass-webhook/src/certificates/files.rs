@@ -40,7 +40,8 @@ pub struct CertificateFiles {
 }
 
 impl Default for CertificateFiles {
-    /// `tls.crt` and `tls.key` in `k8s-webhook-server/serving-certs` in the folder for temporary files, as controller-runtime.
+    /// Returns `tls.crt` and `tls.key` in `k8s-webhook-server/serving-certs` in the folder for temporary
+    /// files, as in controller-runtime.
     fn default() -> Self {
         Self::in_folder(std::env::temp_dir().join("k8s-webhook-server").join("serving-certs"))
     }

@@ -57,7 +57,7 @@ pub enum Mismatch {
 }
 
 impl From<JsonPatchError> for ApiError {
-    /// kube-apiserver does not tell the client why a patch does not apply.
+    /// Drops the reason of a patch that does not apply, as kube-apiserver does.
     fn from(error: JsonPatchError) -> Self {
         match error {
             JsonPatchError::TooMuchWork(_) => ApiError::too_large(error),

@@ -135,7 +135,7 @@ fn daemon_set(row: &Row<'_>) -> Vec<Value> {
     ]
 }
 
-/// The owner that controls the object, as `kind.group/name`.
+/// Returns the owner that controls the object, as `kind.group/name`.
 fn controller(row: &Row<'_>) -> String {
     let owners = row.list("/metadata/ownerReferences");
     let controls = |owner: &&Value| owner.get("controller").and_then(Value::as_bool).unwrap_or_default();

@@ -16,37 +16,37 @@ impl Column {
         Self { name, kind, format: "", priority: 0 }
     }
 
-    /// The name of the object, the first column of nearly every table.
+    /// Creates the column of the object's name, the first column of nearly every table.
     pub(super) const fn name() -> Self {
         Self { name: "Name", kind: "string", format: "name", priority: 0 }
     }
 
-    /// A column of text.
+    /// Creates a column of text.
     pub(super) const fn text(name: &'static str) -> Self {
         Self::new(name, "string")
     }
 
-    /// A column of whole numbers.
+    /// Creates a column of whole numbers.
     pub(super) const fn integer(name: &'static str) -> Self {
         Self::new(name, "integer")
     }
 
-    /// A column of booleans.
+    /// Creates a column of booleans.
     pub(super) const fn boolean(name: &'static str) -> Self {
         Self::new(name, "boolean")
     }
 
-    /// Returns a column of times. Clients show times as ages.
+    /// Creates a column of times. Clients show times as ages.
     pub(super) const fn date(name: &'static str) -> Self {
         Self::new(name, "date")
     }
 
-    /// A column of text that only `-o wide` shows.
+    /// Creates a column of text that only `-o wide` shows.
     pub(super) const fn wide(name: &'static str) -> Self {
         Self { name, kind: "string", format: "", priority: 1 }
     }
 
-    /// The column's text is an object's name.
+    /// Marks the column's text as an object's name.
     pub(super) const fn named(mut self) -> Self {
         self.format = "name";
         self

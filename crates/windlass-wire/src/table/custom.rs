@@ -30,7 +30,7 @@ impl PrinterColumn {
         }
     }
 
-    /// The column of resources without `additionalPrinterColumns`.
+    /// Creates the column of age for resources without `additionalPrinterColumns`.
     pub(super) fn age() -> Self {
         Self {
             name: "Age".to_owned(),

@@ -25,7 +25,7 @@ pub(super) const KINDS: &[BuiltIn] = &[
     BuiltIn { group: "events.k8s.io", resource: "events", columns: COLUMNS, cells },
 ];
 
-/// The two groups name the same fields differently.
+/// Returns a field of an event. The two groups name the same fields differently.
 fn either<'a>(row: &Row<'a>, core: &str, events: &str) -> &'a str {
     let text = row.str(core);
     if text.is_empty() { row.str(events) } else { text }

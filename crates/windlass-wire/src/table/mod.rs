@@ -160,8 +160,8 @@ impl TableKind {
         Value::Object(out)
     }
 
-    /// A whole table; `metadata` is that of the list (`resourceVersion`, `continue`, `remainingItemCount`), `headers` is false from a
-    /// watch's second event on.
+    /// Returns a whole table; `metadata` is that of the list (`resourceVersion`, `continue`,
+    /// `remainingItemCount`), `headers` is false from a watch's second event on.
     pub fn table<'a>(
         &self,
         metadata: Value,

@@ -24,7 +24,7 @@ pub(super) const KINDS: &[BuiltIn] = &[BuiltIn {
     cells,
 }];
 
-/// The condition of the row of a pod that has ended.
+/// Returns the condition of the row of a pod that has ended.
 pub(super) fn conditions(row: &Row<'_>) -> Option<Value> {
     let message = match row.str("/status/phase") {
         "Succeeded" => "The pod has completed successfully.",

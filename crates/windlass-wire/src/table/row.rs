@@ -110,7 +110,7 @@ pub(super) fn join<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     texts.collect::<Vec<_>>().join(",")
 }
 
-/// `a=b,c=d`, or `<none>`.
+/// Returns `a=b,c=d`, or `<none>`.
 pub(super) fn format_labels(labels: Option<&Map<String, Value>>) -> String {
     match labels.filter(|labels| !labels.is_empty()) {
         None => "<none>".to_owned(),
@@ -122,7 +122,7 @@ pub(super) fn format_labels(labels: Option<&Map<String, Value>>) -> String {
     }
 }
 
-/// `a=b,c in (d,e),!f`.
+/// Returns `a=b,c in (d,e),!f`.
 fn format_selector(selector: &Value) -> String {
     let parsed = LabelSelector::from_object(selector);
     let exact = selector.get("matchLabels").and_then(Value::as_object).map_or(0, Map::len);

@@ -109,7 +109,7 @@ fn phase<'a>(row: &Row<'a>) -> &'a str {
     if row.is_deleted() { "Terminating" } else { row.str("/status/phase") }
 }
 
-/// The class named by the old annotation, or by the field.
+/// Returns the class named by the old annotation, or by the field.
 fn class(row: &Row<'_>) -> Value {
     let annotated = row.str("/metadata/annotations/volume.beta.kubernetes.io~1storage-class");
     if annotated.is_empty() { row.text("/spec/storageClassName") } else { annotated.into() }

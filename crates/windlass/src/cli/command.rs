@@ -23,11 +23,11 @@ pub trait FromArgs: Sized {
     /// process with status 1, so that the error appears only in the log.
     fn from_args() -> Self;
 
-    /// Like [`from_args`](Self::from_args), with a flag `--version` that prints `version`. Pass
+    /// Works like [`from_args`](Self::from_args), with a flag `--version` that prints `version`. Pass
     /// `env!("CARGO_PKG_VERSION")`, the version of the calling package.
     fn from_args_with_version(version: &'static str) -> Self;
 
-    /// As [`from_args`](Self::from_args), with flags of the operator's own.
+    /// Works like [`from_args`](Self::from_args), with flags of the operator's own.
     ///
     /// The doc comment of `A` is the program's description in `--help`. Give every flag a default or make the
     /// flag optional: the command `crds` parses the flags, too.

@@ -201,7 +201,7 @@ fn camel_case(name: &str) -> String {
     name.chars().filter_map(letter).collect()
 }
 
-/// The words of a command line that set a flag.
+/// Returns the words of a command line that set a flag.
 fn words(arg: &Arg, texts: &[String]) -> Vec<OsString> {
     let name = arg.get_long().unwrap_or_default();
     match arg.get_action() {

@@ -116,7 +116,7 @@ mod session {
         }
     }
 
-    /// The texts of the samples: of the files, if there are any.
+    /// Returns the texts of the samples: of the files, if there are any.
     fn samples(files: &[PathBuf], samples: Vec<String>) -> Result<Vec<String>> {
         if files.is_empty() {
             return Ok(samples);

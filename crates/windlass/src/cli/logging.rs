@@ -43,7 +43,7 @@ impl ManagerArgs {
     }
 }
 
-/// A log of warnings and errors, for the parts of a control plane beside the operator.
+/// Returns a log of warnings and errors, for the parts of a control plane beside the operator.
 #[cfg(feature = "dev")]
 pub(super) fn warnings_only() -> tracing::Dispatch {
     let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr);

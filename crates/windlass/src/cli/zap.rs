@@ -82,7 +82,7 @@ pub enum TimeEncoding {
 }
 
 impl ZapArgs {
-    /// The format that the flags set. `--zap-encoder` goes before `--zap-devel`.
+    /// Returns the format that the flags set. `--zap-encoder` goes before `--zap-devel`.
     pub(super) fn log_format(&self) -> Option<LogFormat> {
         match (self.zap_encoder, self.zap_devel) {
             (Some(ZapEncoder::Json), _) | (None, Some(false)) => Some(LogFormat::Json),
@@ -91,7 +91,7 @@ impl ZapArgs {
         }
     }
 
-    /// The level that the flags set. `--zap-log-level` goes before `--zap-devel`.
+    /// Returns the level that the flags set. `--zap-log-level` goes before `--zap-devel`.
     pub(super) fn log_level(&self) -> Option<&'static str> {
         match (self.zap_log_level, self.zap_devel) {
             (Some(ZapLevel(level)), _) => Some(level),
@@ -100,7 +100,7 @@ impl ZapArgs {
         }
     }
 
-    /// The format of times. Default: RFC 3339 with microseconds.
+    /// Returns the format of times. Default: RFC 3339 with microseconds.
     pub(super) fn clock(&self) -> LogClock {
         LogClock(self.zap_time_encoding)
     }

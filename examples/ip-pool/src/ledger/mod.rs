@@ -55,7 +55,7 @@ impl Announcements {
         let _ = self.sender.send(key);
     }
 
-    /// The second call returns an empty stream.
+    /// Returns the stream of keys; the second call returns an empty stream.
     fn stream(&self) -> impl Stream<Item = ObjectKey> + use<> {
         let receiver = self.receiver.lock().take();
         stream::unfold(receiver, |receiver| async move {
@@ -90,7 +90,7 @@ impl Ledger {
         self.0.changed.stream()
     }
 
-    /// The keys of claims that found a pool exhausted, and may find an address now.
+    /// Returns the keys of claims that found a pool exhausted, and may find an address now.
     pub(crate) fn woken_claims(&self) -> impl Stream<Item = ObjectKey> + use<> {
         self.0.woken.stream()
     }

@@ -39,7 +39,8 @@ pub struct Neutron {
 }
 
 impl NeutronConfig {
-    /// A server without authentication. New objects belong to the project `kubernetes`; a request takes at most 30 s.
+    /// Creates a client of a server without authentication. New objects belong to the project `kubernetes`; a
+    /// request takes at most 30 s.
     pub fn noauth(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -50,7 +51,7 @@ impl NeutronConfig {
         }
     }
 
-    /// A server that asks Keystone.
+    /// Creates a client of a server that asks Keystone.
     pub fn keystone(url: impl Into<String>, credentials: Credentials) -> Self {
         Self {
             url: url.into(),

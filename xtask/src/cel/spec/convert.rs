@@ -99,7 +99,7 @@ pub(super) fn value_of(json: &Json) -> Option<Value<'static>> {
     })
 }
 
-/// Whether two values have the same type and are equal; NaN equals NaN.
+/// Returns whether two values have the same type and are equal; NaN equals NaN.
 pub(super) fn same(one: &Value<'_>, other: &Value<'_>) -> bool {
     match (one, other) {
         (Value::Double(a), Value::Double(b)) => a == b || a.is_nan() && b.is_nan(),

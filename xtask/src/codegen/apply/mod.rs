@@ -56,7 +56,7 @@ fn root_module(model: &Model) -> String {
     text
 }
 
-/// The features of the crate.
+/// Returns the features of the crate.
 fn features(model: &Model) -> String {
     let mut features = String::new();
     let optional = |module: &&Module| !module.is_always_there();

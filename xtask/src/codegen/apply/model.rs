@@ -113,7 +113,7 @@ impl Model {
         self.types.values().map(|made| made.module.clone()).collect()
     }
 
-    /// The other modules that a module refers to.
+    /// Returns the other modules that a module refers to.
     pub(super) fn modules_used_by(&self, module: &Module) -> BTreeSet<Module> {
         let fields = self.types.values().filter(|made| made.module == *module).flat_map(|made| &made.fields);
         let used = fields.filter_map(|field| Some(self.types.get(field.shape.definition()?)?.module.clone()));
@@ -121,7 +121,8 @@ impl Model {
     }
 }
 
-/// The kinds that can be patched, by definition, with API version and scope. A `Scale` is patched as a subresource.
+/// Returns the kinds that can be patched, by definition, with API version and scope. A `Scale` is patched as
+/// a subresource.
 fn kinds(data: &DataFiles) -> BTreeMap<&str, (String, bool)> {
     let mut kinds = BTreeMap::new();
     for (definition, schema) in &data.types {
@@ -159,7 +160,7 @@ fn fields(schema: &Value, is_kind: bool) -> Vec<Field> {
     fields.collect()
 }
 
-/// The keys of the lists that hold a type. Types in lists with different keys have none.
+/// Returns the keys of the lists that hold a type. Types in lists with different keys have none.
 fn keys(data: &DataFiles) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut ambiguous = BTreeSet::new();

@@ -123,14 +123,14 @@ fn of_type(model: &Model, made: &Type) -> String {
     text + "} }\n"
 }
 
-/// The row of a field.
+/// Returns the row of a field.
 fn row(made: &Type, field: &Field, owners: &[&Type]) -> String {
     let end = if owners.iter().any(|owner| has_setter(owner, field)) { ", own" } else { "" };
     let (name, kind) = (&field.rust_name, field.shape.field_type(&made.module));
     format!("    {name}({kind}) {:?}: {:?}{end};\n", field.name, field.doc)
 }
 
-/// The parameters of the function that makes a part of a kind.
+/// Returns the parameters of the function that makes a part of a kind.
 fn keys(made: &Type) -> String {
     let fields = made.keys.iter().filter_map(|key| made.fields.iter().find(|field| field.name == *key));
     let keys: Vec<String> =
@@ -152,7 +152,7 @@ fn has_setter(owner: &Type, field: &Field) -> bool {
         || owner.fields.iter().any(|known| known.rust_name == field.rust_name)
 }
 
-/// The path of the type in `k8s_openapi`.
+/// Returns the path of the type in `k8s_openapi`.
 pub(in crate::codegen) fn openapi_path(definition: &str) -> String {
     let path = definition.trim_start_matches("io.k8s.").replace('-', "_").replace('.', "::");
     format!("k8s_openapi::{path}")

@@ -63,7 +63,7 @@ impl Shape {
         }
     }
 
-    /// The type of the field, without `Option`.
+    /// Returns the type of the field, without `Option`.
     pub(super) fn field_type(&self, module: &Module) -> String {
         match self {
             Self::Struct(_) => format!("Box<{}>", self.item_type(module)),
@@ -82,7 +82,7 @@ impl Shape {
         }
     }
 
-    /// The type of the argument of the setter.
+    /// Returns the type of the argument of the setter.
     pub(super) fn argument(&self, module: &Module) -> String {
         match self {
             Self::Text => "impl Into<String>".to_owned(),
@@ -128,12 +128,12 @@ impl Shape {
     }
 }
 
-/// The last part of the name of a definition.
+/// Returns the last part of the name of a definition.
 pub(super) fn last(definition: &str) -> &str {
     definition.rsplit('.').next().unwrap_or(definition)
 }
 
-/// The function that makes a configuration.
+/// Returns the function that makes a configuration.
 pub(super) fn function(definition: &str) -> String {
     snake(last(definition))
 }

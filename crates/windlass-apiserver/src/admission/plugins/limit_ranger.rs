@@ -12,7 +12,7 @@ use windlass_quota::{Amounts, amounts};
 
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
-/// The limits of the namespace, in the order of the LimitRanges.
+/// Returns the limits of the namespace, in the order of the LimitRanges.
 fn limits(write: &Write<'_>) -> Vec<Vec<Value>> {
     let view = write.store.view();
     let ranges = view.range(&ResourceId::new("", "limitranges"), Some(write.namespace));

@@ -57,7 +57,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// 403 for the object.
+    /// Returns 403 for the object.
     fn forbidden(&self, object: &Value, why: impl std::fmt::Display) -> ApiError {
         let name = match meta::name(object) {
             "" => meta::text(object, "generateName"),

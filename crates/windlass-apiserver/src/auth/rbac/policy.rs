@@ -242,7 +242,7 @@ impl Policy {
         self.cluster_bindings.follow(store, view);
     }
 
-    /// The rules of the role that a binding in `namespace` refers to.
+    /// Returns the rules of the role that a binding in `namespace` refers to.
     ///
     /// # Errors
     /// The role does not exist, in the words of the real server.

@@ -45,7 +45,7 @@ impl Rule {
         role.get("rules").and_then(Value::as_array).into_iter().flatten().map(Self::read).collect()
     }
 
-    /// The rules of a user who may do everything.
+    /// Returns the rules of a user who may do everything.
     pub(crate) fn everything() -> [Self; 2] {
         let all = || vec!["*".to_owned()];
         [

@@ -9,7 +9,7 @@ use super::versions::simple_path;
 const TYPES: &[&str] = &["boolean", "date", "integer", "number", "string"];
 const FORMATS: &[&str] = &["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
 
-/// All that is wrong with the columns of a version.
+/// Returns all errors of the columns of a version.
 pub(super) fn columns(columns: &Value, path: &str) -> Vec<FieldError> {
     let columns = columns.as_array().into_iter().flatten().enumerate();
     columns.flat_map(|(index, column)| one(column, &format!("{path}[{index}]"))).collect()

@@ -55,7 +55,7 @@ fn default_behavior(behavior: &mut Map<String, Value>) {
     }
 }
 
-/// An autoscaler in the version that its rules are about.
+/// Returns an autoscaler in the version of the rules.
 fn newest(object: &Value) -> Cow<'_, Value> {
     if text(object, "apiVersion") != "autoscaling/v1" {
         return Cow::Borrowed(object);

@@ -193,7 +193,7 @@ fn metrics_text(metrics: &[Value], types: &[(&str, &'static str, &'static [Field
     format!("[{}]", metrics.join(","))
 }
 
-/// The fields of an object in the given order.
+/// Returns the fields of an object in the given order.
 fn in_order(object: &Value, order: &[&'static str]) -> String {
     let present = |name: &&'static str| Some((*name, object.get(*name)?.to_string()));
     ordered(order.iter().filter_map(present))

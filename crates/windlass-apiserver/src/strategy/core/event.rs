@@ -69,7 +69,7 @@ impl Strategy for Events {
         self.0
     }
 
-    /// An event without a source is selected by who reported it.
+    /// Returns the value for a field selector. The reporter stands in for a missing source.
     fn selectable_value(&self, object: &Value, field: &str) -> String {
         let value = self.0.selectable_value(object, field);
         let reporter = || self.0.selectable_value(object, "reportingComponent");
@@ -140,7 +140,7 @@ impl<'a> Event<'a> {
         text(self.0, "apiVersion") == "v1"
     }
 
-    /// The field with this name in the core group.
+    /// Returns the field with this name in the core group.
     fn field(&self, name: &str) -> Option<&'a Value> {
         let renamed = RENAMED.iter().find(|(core, _)| *core == name);
         let name = if self.is_core() { name } else { renamed.map_or(name, |(_, new)| new) };
@@ -151,7 +151,7 @@ impl<'a> Event<'a> {
         self.field(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The rules for events of both groups.
+    /// Returns the rules for events of both groups.
     fn validate(&self) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let own = meta::namespace(self.0);
@@ -185,7 +185,7 @@ impl<'a> Event<'a> {
         errors
     }
 
-    /// The rules for new events of `events.k8s.io`.
+    /// Returns the rules for new events of `events.k8s.io`.
     fn validate_new(&self) -> Vec<FieldError> {
         let mut errors = self.validate_series();
         if self.field("eventTime").is_none() {
@@ -222,7 +222,7 @@ impl<'a> Event<'a> {
         errors
     }
 
-    /// The rules for a change by way of `events.k8s.io`: only the series changes.
+    /// Returns the rules for a change by way of `events.k8s.io`: only the series changes.
     fn validate_change(&self, old: &Self) -> Vec<FieldError> {
         let mut errors = Vec::new();
         if self.field("series") != old.field("series") {

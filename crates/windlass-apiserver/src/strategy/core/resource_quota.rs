@@ -120,7 +120,7 @@ fn is_known(scope: &str) -> bool {
     !concerns(scope, "")
 }
 
-/// The number of limits with which a scope may not be combined.
+/// Returns the number of limits with which a scope may not be combined.
 fn misfits(scope: &str, spec: &Place<'_>) -> usize {
     let limits = spec.at("hard");
     limits.entries().filter(|(resource, _)| is_standard(resource) && !concerns(scope, resource)).count()

@@ -426,7 +426,8 @@ impl Ended {
         self.reason == START_ERROR_REASON && now < until
     }
 
-    /// The end of a container that an earlier kubelet has left. A process that was running cannot be found.
+    /// Returns the end of a container that an earlier kubelet has left. A process that was running cannot be
+    /// found.
     pub(crate) fn adopted(terminated: Option<&ContainerStateTerminated>, now: Timestamp) -> Self {
         if let Some(known) = terminated {
             return Self {

@@ -77,7 +77,7 @@ impl FieldSet {
         self.entries().len() * 16 < other.entries().len()
     }
 
-    /// Each entry of this set with that of `other` for the same element.
+    /// Returns each entry of this set with the entry of `other` for the same element.
     fn matched<'s>(
         &'s self,
         other: &'s Self,

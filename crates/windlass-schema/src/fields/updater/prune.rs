@@ -59,7 +59,7 @@ impl<C: Convert> Updater<'_, C> {
         pruned.map(Cow::into_owned).map_err(|error| error.to_string())
     }
 
-    /// Fast check: returns whether other managers or the new configuration own all fields of `last`.
+    /// Returns whether other managers or the new configuration own all fields of `last`. A fast check.
     fn drops_nothing(&self, merged: &Value, managers: &Managers, last: &Managed) -> bool {
         let one_version = managers.0.values().all(|managed| managed.api_version == last.api_version);
         let Some(schema) = self.convert.schema(&last.api_version).filter(|_| one_version) else {

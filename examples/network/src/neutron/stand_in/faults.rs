@@ -31,27 +31,28 @@ pub(super) enum Fate {
 }
 
 impl Faults {
-    /// The server is down.
+    /// Returns a server that is down.
     pub fn down() -> Self {
         Self { down: true, ..Self::default() }
     }
 
-    /// The server answers every request with a status code.
+    /// Returns a server that answers every request with a status code.
     pub fn always(code: u16) -> Self {
         Self { always: Some(code), ..Self::default() }
     }
 
-    /// The server answers late.
+    /// Returns a server that answers late.
     pub fn slow(delay: Duration) -> Self {
         Self { delay, ..Self::default() }
     }
 
-    /// A share of the requests fails, in the same way in every run with the same seed and order of requests.
+    /// Returns a server that fails a share of the requests, in the same way in every run with the same seed
+    /// and order of requests.
     pub fn random(percent: u8, seed: u64) -> Self {
         Self { percent, random: Some(fastrand::Rng::with_seed(seed)), ..Self::default() }
     }
 
-    /// The responses to the first requests that write are lost.
+    /// Returns a server that loses the responses to the first writes.
     pub fn lost_responses(count: u32) -> Self {
         Self { lost: count, ..Self::default() }
     }

@@ -41,7 +41,7 @@ impl Identity {
         self.issued
     }
 
-    /// `POST /v3/auth/tokens`.
+    /// Handles `POST /v3/auth/tokens`.
     pub(super) fn authenticate(&mut self, method: &Method, body: &[u8], now: Timestamp) -> Reply {
         if *method != Method::POST {
             return Reply::error(405, "HTTPMethodNotAllowed", "The method is not allowed.");
@@ -65,7 +65,7 @@ impl Identity {
         Reply { token: Some(token), ..Reply::ok(201, body) }
     }
 
-    /// The project of a valid token.
+    /// Returns the project of a valid token.
     pub(super) fn project_of(&self, token: Option<&str>, now: Timestamp) -> Option<&str> {
         let expires = self.tokens.get(token?)?;
         (*expires > now).then_some(self.account.project.as_str())

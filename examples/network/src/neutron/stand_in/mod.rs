@@ -71,12 +71,12 @@ impl StandIn {
         Ok(Self { address, shared, server })
     }
 
-    /// The URL of the server.
+    /// Returns the URL of the server.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The credentials of an account in the Keystone of this stand-in.
+    /// Returns the credentials of an account in the Keystone of this stand-in.
     pub fn credentials(&self, account: &Account) -> Credentials {
         Credentials {
             auth_url: format!("{}/v3", self.url()),
@@ -111,12 +111,12 @@ impl StandIn {
         self.shared.lock().store.set_default_quota(limit);
     }
 
-    /// The number of `networks` or `subnets` that were ever created.
+    /// Returns the number of `networks` or `subnets` that were ever created.
     pub fn created(&self, plural: &str) -> u64 {
         self.shared.lock().store.created(plural)
     }
 
-    /// The number of tokens that were issued.
+    /// Returns the number of tokens that were issued.
     pub fn tokens_issued(&self) -> usize {
         self.shared.lock().identity.as_ref().map_or(0, Identity::issued)
     }

@@ -18,18 +18,18 @@ impl Reply {
         Self { code, body, token: None }
     }
 
-    /// An error in the form of Neutron.
+    /// Returns an error in the form of Neutron.
     pub(super) fn error(code: u16, kind: &str, message: impl Into<String>) -> Self {
         let message: String = message.into();
         Self::ok(code, json!({ "NeutronError": { "type": kind, "message": message, "detail": "" } }))
     }
 
-    /// Invalid values of a request.
+    /// Returns the error of invalid values in a request.
     pub(super) fn invalid(message: impl std::fmt::Display) -> Self {
         Self::error(400, "InvalidInput", format!("Invalid input for operation: {message}."))
     }
 
-    /// A request that has the wrong form.
+    /// Returns a request that has the wrong form.
     pub(super) fn bad_request(message: impl Into<String>) -> Self {
         Self::error(400, "HTTPBadRequest", message)
     }
@@ -39,7 +39,7 @@ impl Reply {
         Self::ok(401, json!({ "error": error }))
     }
 
-    /// An error that a fault makes.
+    /// Returns an error that a fault makes.
     pub(super) fn fault(code: u16) -> Self {
         match code {
             401 => Self::unauthorized(),

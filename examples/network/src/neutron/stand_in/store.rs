@@ -316,7 +316,7 @@ fn change(singular: &str, object: &mut Map<String, Value>, fields: &Value, now: 
     Reply::ok(200, json!({ singular: object }))
 }
 
-/// The project of a new object: that of the token, else that of the request.
+/// Returns the project of a new object: that of the token, else that of the request.
 fn owner(fields: &Value, project: Option<&str>) -> String {
     let named = fields["tenant_id"].as_str().or_else(|| fields["project_id"].as_str());
     project.or(named).unwrap_or(DEFAULT_PROJECT).to_owned()

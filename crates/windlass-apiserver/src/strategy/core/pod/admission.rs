@@ -86,7 +86,7 @@ pub(super) fn keep_priority(object: &mut Value, old: &Value) {
     }
 }
 
-/// The name by which a new pod is refused.
+/// Returns the name by which a new pod is refused.
 fn name_of(object: &Value) -> String {
     let names = [meta::name(object), meta::text(object, "generateName"), "Unknown"];
     names.into_iter().find(|name| !name.is_empty()).unwrap_or_default().to_owned()

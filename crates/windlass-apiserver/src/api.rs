@@ -91,6 +91,14 @@ impl Handle for Api {
     }
 }
 
+/// Returns whether a request has a body in YAML: a small text may describe a large value. JSON in a body that is called YAML is not YAML,
+/// because most clients that apply send JSON.
+fn is_yaml(request: &Request<Bytes>) -> bool {
+    let content_type = request.headers().get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
+    let first = request.body().iter().find(|byte| !byte.is_ascii_whitespace());
+    content_type.ends_with(b"yaml") && first.is_some_and(|first| *first != b'{')
+}
+
 /// A request with an authorised head.
 struct Accepted {
     /// The user of the request, or the impersonated user.
@@ -143,9 +151,10 @@ impl Api {
     }
 
     /// Routes a request. A long request does not keep other requests of the connection waiting: a request
-    /// with a large body, or a write of a large object, runs on separate threads, because the work may take a
-    /// tenth of a second; a request for a whole collection, or with a body that is not small, runs in a
-    /// separate task.
+    /// with a large body or a body in YAML, or a write of a large object, runs on separate threads, because the
+    /// work may take a tenth of a second; a request for a whole collection, or with a body that is not small,
+    /// runs in a separate task. A deletion too: the deletion goes on if the client leaves between the mark and
+    /// the removal.
     async fn route_apart(
         self: &Arc<Self>,
         request: &Request<Bytes>,
@@ -155,14 +164,15 @@ impl Api {
         const SMALL: usize = 16 << 10;
         const LARGE: usize = 128 << 10;
         let size = request.body().len();
-        let of_all = accepted
+        let is_apart = accepted
             .route
             .as_ref()
-            .is_none_or(|route| matches!(route.verb, "list" | "watch" | "deletecollection"));
+            .is_none_or(|route| matches!(route.verb, "list" | "watch" | "delete" | "deletecollection"));
         let runtime = tokio::runtime::Handle::try_current().ok();
-        let is_large =
-            size > LARGE || accepted.route.as_ref().is_some_and(|route| self.object_size(route) > LARGE);
-        let Some(runtime) = runtime.filter(|_| of_all || is_large || size > SMALL) else {
+        let is_large = size > LARGE
+            || is_yaml(request)
+            || accepted.route.as_ref().is_some_and(|route| self.object_size(route) > LARGE);
+        let Some(runtime) = runtime.filter(|_| is_apart || is_large || size > SMALL) else {
             return self.route(request, identity, accepted).await;
         };
         let (api, request, identity) = (Arc::clone(self), request.clone(), identity.clone());

@@ -46,6 +46,8 @@ pub(crate) struct Claims {
     pub(crate) audiences: Vec<String>,
     /// Seconds since 1970.
     pub(crate) expires: i64,
+    /// Seconds since 1970, 0 in a token without the claim.
+    pub(crate) not_before: i64,
     /// The unique id of the token.
     pub(crate) id: String,
     /// The objects that the token is bound to. A token of a pod also names the pod's node.
@@ -66,6 +68,7 @@ impl Claims {
             uid: text("/kubernetes.io/serviceaccount/uid")?,
             audiences: audiences.map(str::to_owned).collect(),
             expires: payload["exp"].as_i64()?,
+            not_before: payload["nbf"].as_i64().unwrap_or_default(),
             id: text("/jti").unwrap_or_default(),
             pod: bound("pod"),
             secret: bound("secret"),
@@ -88,7 +91,7 @@ impl Claims {
             "aud": self.audiences,
             "exp": self.expires,
             "iat": now,
-            "nbf": now,
+            "nbf": self.not_before,
             "iss": issuer,
             "jti": self.id,
             "kubernetes.io": own,
@@ -126,6 +129,9 @@ impl Claims {
     pub(crate) fn check(&self, view: &View, now: Timestamp) -> Result<(), Invalid> {
         if now.as_second() > self.expires.saturating_add(LEEWAY.as_secs()) {
             return Err("service account token has expired".to_owned());
+        }
+        if now.as_second() < self.not_before.saturating_sub(LEEWAY.as_secs()) {
+            return Err("service account token is not valid yet".to_owned());
         }
         let Self { namespace, name, .. } = self;
         let account = view.get(&ResourceId::new("", "serviceaccounts"), &format!("{namespace}/{name}"));
@@ -221,6 +227,7 @@ mod tests {
             uid: "u".to_owned(),
             audiences: vec!["x".to_owned()],
             expires: 100,
+            not_before: 10,
             id: "7".to_owned(),
             pod: bound("p"),
             node: bound("n"),

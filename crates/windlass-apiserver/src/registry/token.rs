@@ -52,6 +52,7 @@ pub(super) async fn request(call: &mut Call<'_>) -> Result<Response<Body>, ApiEr
         uid: uid.to_owned(),
         audiences: audiences.clone(),
         expires: now.as_second() + lifetime,
+        not_before: now.as_second(),
         id: call.state.env.uid(),
         pod: bound.pod,
         secret: bound.secret,

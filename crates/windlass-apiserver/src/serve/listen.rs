@@ -24,6 +24,7 @@ use super::connection::{Begun, drive};
 use super::cork::cork;
 use super::kubeconfig::kubeconfig;
 use super::server_certificate::{self, CertificateTextError, ServerCertificate};
+use super::strangers::{Stranger, Strangers};
 use super::switch::Switch;
 use super::unread::DrainOnDrop;
 use super::{Authority, CertificateError, Handle, RequestBody, refuse};
@@ -33,8 +34,20 @@ use crate::wire::ApiError;
 
 /// The time limit of a TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The time limit for the headers of an HTTP/1.1 request; the real server's figure.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
+/// The time limit for the first request of a connection; the real server's figure.
+const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(32);
+/// The time limit for the silence of an HTTP/1.1 connection between two requests; the real server's figure.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+/// An HTTP/2 client that is silent this long must answer a ping.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+/// The time limit for the answer to a ping.
+const PING_TIMEOUT: Duration = Duration::from_secs(15);
+/// The limit of the headers of a request, in bytes; the real server's figure.
+const HEADER_BYTES: u32 = 1 << 20;
+/// The limit of the headers of an HTTP/1.1 request, as a number.
+const HEADERS: usize = 1_000;
+/// The number of silent connections without an authenticated user.
+const MAX_STRANGERS: usize = 512;
 /// The bytes of a body that an HTTP/2 client may send ahead of the reader; the real server's value.
 const STREAM_WINDOW: u32 = 256 * 1024;
 /// The bytes that an HTTP/2 client may send on a connection ahead of the reader.
@@ -252,6 +265,7 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, L
         anonymous: options.anonymous,
         stopping: stopping.clone(),
         conversations: conversations.clone(),
+        strangers: Strangers::new(MAX_STRANGERS),
     };
     Ok(Listening {
         kubeconfig: kubeconfig(&url(address), authority.certificate_pem(), &admin),
@@ -278,14 +292,30 @@ fn server_config(
 
 fn auto_server(begun: Begun) -> auto::Builder<Begun> {
     let mut server = auto::Builder::new(begun);
-    server.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
+    server
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(IDLE_TIMEOUT)
+        .max_headers(HEADERS)
+        .max_buf_size(HEADER_BYTES as usize);
     server
         .http2()
         .timer(TokioTimer::new())
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_TIMEOUT)
+        .max_header_list_size(HEADER_BYTES)
         .max_concurrent_streams(250)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW);
     server
+}
+
+/// Completes if a connection has no request in time.
+async fn no_request(connection: &Stranger) {
+    tokio::time::sleep(FIRST_REQUEST_TIMEOUT).await;
+    if connection.has_asked() {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// The accept loop, and the shared state of connections.
@@ -301,6 +331,7 @@ struct Accept {
     stopping: CancellationToken,
     /// The connections that have switched to another protocol.
     conversations: TaskTracker,
+    strangers: Strangers,
 }
 
 impl Accept {
@@ -318,6 +349,7 @@ impl Accept {
                     Err(error) => {
                         // Most likely the process is out of file descriptors.
                         tracing::warn!(%error, "cannot accept a connection");
+                        self.strangers.close_one();
                         tokio::time::sleep(Duration::from_millis(50)).await;
                     }
                 },
@@ -329,30 +361,51 @@ impl Accept {
         // Watch events are small writes that must not be delayed.
         let _ = stream.set_nodelay(true);
         let is_local = stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback());
+        let stranger = Arc::new(self.strangers.add());
         let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, self.acceptor.accept(stream));
-        let Ok(Ok(stream)) = handshake.await else {
+        let stream = tokio::select! {
+            stream = handshake => stream,
+            () = stranger.closed() => return tracing::debug!("a connection without a user gives way"),
+        };
+        let Ok(Ok(stream)) = stream else {
             return tracing::debug!("a TLS handshake failed");
         };
         let client = self.clients.authenticate(stream.get_ref().1.peer_certificates().unwrap_or_default());
+        if matches!(client, ClientAuth::Verified(_)) {
+            stranger.identify();
+        }
         let begun = Begun::default();
         let server = auto_server(begun.clone());
+        let asking = Arc::clone(&stranger);
         let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
             if is_local {
                 // On the way to a process of this machine, compression costs more than the transfer, on both
                 // sides.
                 request.headers_mut().remove(header::ACCEPT_ENCODING);
             }
-            let (accept, client) = (self.clone(), client.clone());
-            async move { Ok::<_, std::convert::Infallible>(accept.request(request, client).await) }
+            let (accept, client, stranger) = (self.clone(), client.clone(), Arc::clone(&asking));
+            async move {
+                let _in_flight = stranger.begin();
+                Ok::<_, std::convert::Infallible>(accept.request(request, client, &stranger).await)
+            }
         });
         let (stream, hand) = cork(stream);
         let connection = server.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
-        if let Err(error) = drive(watcher.watch(connection), begun, hand).await {
-            tracing::debug!(%error, "a connection ended early");
+        tokio::select! {
+            ended = drive(watcher.watch(connection), begun, hand) => if let Err(error) = ended {
+                tracing::debug!(%error, "a connection ended early");
+            },
+            () = stranger.closed() => tracing::debug!("a connection without a user gives way"),
+            () = no_request(&stranger) => tracing::debug!("a connection without a request ends"),
         }
     }
 
-    async fn request(self, request: Request<Incoming>, client: ClientAuth) -> Response<Body> {
+    async fn request(
+        self,
+        request: Request<Incoming>,
+        client: ClientAuth,
+        stranger: &Stranger,
+    ) -> Response<Body> {
         let since = Instant::now();
         let authenticated = authenticate(&client, request.headers(), |token| {
             let own = self.tokens.upgrade().and_then(|tokens| tokens.find(token).cloned());
@@ -371,6 +424,9 @@ impl Accept {
         self.handler.authenticated(&result, since.elapsed());
         match authenticated {
             Authenticated::As(identity) if self.anonymous || !identity.is_anonymous() => {
+                if !identity.is_anonymous() {
+                    stranger.identify();
+                }
                 self.answer(request, identity).await
             }
             Authenticated::AnonymousWithWarning(text) if self.anonymous => {

@@ -14,6 +14,7 @@ mod ec_key;
 mod kubeconfig;
 mod listen;
 mod server_certificate;
+mod strangers;
 mod switch;
 mod unread;
 mod websocket;

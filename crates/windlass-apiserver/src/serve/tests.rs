@@ -239,6 +239,53 @@ mod over_tls {
         assert_eq!(body.unwrap().to_bytes(), "first");
     }
 
+    /// Completes when the server closes the connection.
+    async fn closed(mut stream: impl tokio::io::AsyncRead + Unpin) {
+        let _ = tokio::io::AsyncReadExt::read(&mut stream, &mut [0; 64]).await;
+    }
+
+    #[tokio::test]
+    async fn silent_connections_give_way() {
+        let listening = echo().await;
+        let jane = listening.authority().client("jane", None).unwrap();
+        let kept = connect(&listening, Some(&jane), b"http/1.1").await;
+        let first = connect(&listening, None, b"h2").await;
+        let mut silent = Vec::new();
+        for _ in 0..700 {
+            silent.push(tokio::net::TcpStream::connect(listening.local_addr()).await.unwrap());
+        }
+        let limit = windlass_patience::stretched(Duration::from_secs(20));
+        tokio::time::timeout(limit, closed(first)).await.expect("the first silent connection is closed");
+        // The connection of a user stays.
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(kept)).await.unwrap();
+        tokio::spawn(connection);
+        let request = Request::get("/").header("host", "localhost").body(Full::<Bytes>::default()).unwrap();
+        assert_eq!(text(sender.send_request(request).await.unwrap()).await, "jane system:authenticated 0");
+    }
+
+    #[tokio::test]
+    async fn headers_may_have_a_megabyte() {
+        let listening = echo().await;
+        let long = "x".repeat(300_000);
+        let io = TokioIo::new(connect(&listening, None, b"h2").await);
+        let (mut sender, connection) =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await.unwrap();
+        tokio::spawn(connection);
+        let request = Request::get("https://localhost/").header("x-long", &long);
+        let response = sender.send_request(request.body(Full::<Bytes>::default()).unwrap()).await.unwrap();
+        assert_eq!(response.status().as_u16(), 200);
+        let io = TokioIo::new(connect(&listening, None, b"http/1.1").await);
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();
+        tokio::spawn(connection);
+        let mut request = Request::get("/").header("host", "localhost").header("x-long", &long);
+        for number in 0..300 {
+            request = request.header(format!("x-{number}"), "y");
+        }
+        let response = sender.send_request(request.body(Full::<Bytes>::default()).unwrap()).await.unwrap();
+        assert_eq!(response.status().as_u16(), 200);
+    }
+
     #[tokio::test]
     async fn a_taken_port_is_named() {
         let listening = echo().await;

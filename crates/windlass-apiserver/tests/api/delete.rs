@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use expect_test::expect;
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
 use windlass_apiserver::Server;
 use windlass_patience::stretched;
 
@@ -491,4 +492,29 @@ async fn a_pod_is_seen_terminating_before_it_is_removed() {
     let (_, grace) = tokio::join!(deleted, seen);
     assert_eq!(grace, 0);
     assert_eq!(watch.next().await.kind, "DELETED");
+}
+
+#[tokio::test]
+async fn a_deletion_goes_on_when_its_client_leaves() {
+    let api = Api::start_over_tls();
+    let pods = format!("/api/v1/namespaces/{}/pods", api.namespace().await);
+    for number in 0..20_u64 {
+        let path = format!("{pods}/p{number}");
+        api.post(&pods, pod(&format!("p{number}"))).await.is(201);
+        let mut connection = api.connect().await;
+        let head = format!("DELETE {path} HTTP/1.1\r\nHost: x\r\n\r\n");
+        connection.write_all(head.as_bytes()).await.unwrap();
+        connection.flush().await.unwrap();
+        tokio::time::sleep(Duration::from_micros(number * 400)).await;
+        drop(connection);
+    }
+    let terminating = |list: Value| {
+        let pods = list["items"].as_array().cloned().unwrap_or_default();
+        pods.iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_string()).count()
+    };
+    let end = Instant::now() + stretched(Duration::from_secs(10));
+    while terminating(api.get(&pods).await.at("")) > 0 {
+        assert!(Instant::now() < end, "pods stay terminating");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }

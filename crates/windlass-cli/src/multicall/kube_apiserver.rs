@@ -259,13 +259,18 @@ impl KubeApiserver {
     }
 }
 
-/// Writes a certificate and the key to files. Only the owner may read the key.
+/// Writes a certificate and the key to new files. Only the owner may read the key: a file or a link at the path, with other
+/// permissions, is removed.
 fn write_certificate(certificate: &ServerCertificate, path: &Path, key_path: &Path) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
+    match fs::remove_file(key_path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(key_path)?.write_all(certificate.key_pem().as_bytes())?;

@@ -34,7 +34,7 @@ use std::process::ExitCode;
 use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 use crate::error::Error;
-use crate::multicall::Personality;
+use crate::multicall::Applet;
 use crate::output::Output;
 use crate::verb::Verb;
 
@@ -98,8 +98,8 @@ pub fn main() -> ExitCode {
     if let Some(code) = windlass_node::launch(std::env::args_os()) {
         return code;
     }
-    if let Some(personality) = std::env::args_os().next().and_then(|program| Personality::of(&program)) {
-        return personality.main();
+    if let Some(applet) = std::env::args_os().next().and_then(|program| Applet::of(&program)) {
+        return applet.main();
     }
     let parsed = command().try_get_matches().and_then(|matches| {
         let form = error_form(&matches);

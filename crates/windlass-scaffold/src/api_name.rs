@@ -27,6 +27,7 @@ const RENAMED: &[(&str, &str)] = &[
     ("predicate_for_all", "with_event_filter"),
     ("read_your_writes_timeout", "write_barrier_timeout"),
     ("show_queue", "register_queue_metrics"),
+    ("windlass::fake", "windlass_test::fake"),
 ];
 
 /// Names with a successor of another form.

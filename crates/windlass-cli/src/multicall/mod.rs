@@ -17,12 +17,12 @@ use crate::output::Output;
 
 /// A program that the command stands in for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Personality {
+pub(crate) enum Applet {
     KubeApiserver,
     Etcd,
 }
 
-impl Personality {
+impl Applet {
     pub(crate) const ALL: [Self; 2] = [Self::KubeApiserver, Self::Etcd];
 
     /// Returns the name of the program.
@@ -33,10 +33,10 @@ impl Personality {
         }
     }
 
-    /// Returns the personality that a program name asks for.
+    /// Returns the applet that a program name asks for.
     pub(crate) fn of(program: &OsStr) -> Option<Self> {
         let name = Path::new(program).file_stem()?;
-        Self::ALL.into_iter().find(|personality| name == personality.name())
+        Self::ALL.into_iter().find(|applet| name == applet.name())
     }
 
     /// Runs the program with the arguments of the process, until a signal stops it.
@@ -69,9 +69,9 @@ mod tests {
 
     #[test]
     fn the_name_of_the_program_decides() {
-        let of = |name: &str| Personality::of(OsStr::new(name));
-        assert_eq!(of("/assets/kube-apiserver"), Some(Personality::KubeApiserver));
-        assert_eq!(of("etcd"), Some(Personality::Etcd));
+        let of = |name: &str| Applet::of(OsStr::new(name));
+        assert_eq!(of("/assets/kube-apiserver"), Some(Applet::KubeApiserver));
+        assert_eq!(of("etcd"), Some(Applet::Etcd));
         assert_eq!(of("windlass"), None);
         assert_eq!(of("kube-apiserver-2"), None);
     }

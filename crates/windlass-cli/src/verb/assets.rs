@@ -7,7 +7,7 @@ use clap::Args;
 use windlass_dev::shell_word;
 
 use crate::error::Result;
-use crate::multicall::Personality;
+use crate::multicall::Applet;
 use crate::output::Output;
 
 /// Write the programs that envtest starts into a folder: kube-apiserver and etcd.
@@ -33,8 +33,8 @@ impl Assets {
         let program = env::current_exe()?;
         fs::create_dir_all(&self.folder).map_err(|error| cannot("create", &self.folder, &error))?;
         let mut first: Option<PathBuf> = None;
-        for personality in Personality::ALL {
-            let path = self.folder.join(personality.name());
+        for applet in Applet::ALL {
+            let path = self.folder.join(applet.name());
             place(first.as_deref(), &program, &path)?;
             out.line(format_args!("{}", path.display()));
             first.get_or_insert(path);

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    leader_election::LeaderElection,
+    leader_election::{LeaderElection, Leadership},
 };
 
 impl RunningManager {
@@ -61,7 +61,7 @@ impl RunningManager {
             );
             return Err(Error::lost_leadership());
         }
-        if !self.leadership.as_ref().is_some_and(|leadership| leadership.campaign_again()) {
+        if !self.leadership.as_ref().is_some_and(Leadership::campaign_again) {
             return Err(Error::lost_leadership());
         }
         tracing::warn!("the lease is lost; this replica is a follower now");

@@ -140,9 +140,11 @@ struct Page {
 
 /// Returns the accepted media types: `metadata_kind` for a kind of which only the metadata is read.
 fn accept<K>(kind: &KindRef<K>, metadata_kind: &str) -> String {
-    match kind.metadata_only {
-        true => format!("application/json;as={metadata_kind};g=meta.k8s.io;v=v1,application/json"),
-        false => "application/json".to_owned(),
+    let json = "application/json";
+    if kind.metadata_only {
+        format!("{json};as={metadata_kind};g=meta.k8s.io;v=v1,{json}")
+    } else {
+        json.to_owned()
     }
 }
 

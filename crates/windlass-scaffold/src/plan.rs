@@ -210,10 +210,10 @@ impl Work<'_> {
             (Some(from), Some(to)) => api_name::replace(text, from, to),
             _ => text.to_owned(),
         };
-        let renames = self.plan.merge && file.path.ends_with(".rs");
-        let in_new_version = |text: &str| match renames {
-            true => api_name::rename(&in_new_version(text)),
-            false => in_new_version(text),
+        let renames = self.plan.merge && is_rust(&file.path);
+        let in_new_version = |text: &str| {
+            let text = in_new_version(text);
+            if renames { api_name::rename(&text) } else { text }
         };
         let text = match three_way(&in_new_version(&base), &in_new_version(&ours), &file.text) {
             Merged::Clean(text) => text,
@@ -278,7 +278,7 @@ impl Work<'_> {
     /// Reports the uses of old names that stay in the user's Rust files.
     fn report_old_names(&mut self) -> Result<()> {
         for folder in ["src", "api/src", "tests", "examples"] {
-            for path in self.disk.list(folder)?.into_iter().filter(|path| path.ends_with(".rs")) {
+            for path in self.disk.list(folder)?.into_iter().filter(|path| is_rust(path)) {
                 let text = match self.outcome.writes.text(&path) {
                     Some(text) => Some(text.to_owned()),
                     None => self.disk.read(&path)?,
@@ -301,6 +301,11 @@ impl Work<'_> {
         self.outcome.writes.write(self.disk, STATE, self.project.to_text()?)?;
         Ok(self.outcome)
     }
+}
+
+/// Returns whether a file has Rust code.
+fn is_rust(path: &str) -> bool {
+    std::path::Path::new(path).extension().is_some_and(|extension| extension == "rs")
 }
 
 fn digest(text: &str) -> String {

@@ -73,7 +73,7 @@ impl Wanted {
             "informer" | "informers" => self.pieces.extend([Generator::Informers]),
             "lister" | "listers" => self.pieces.extend([Generator::Listers]),
             "applyconfiguration" | "applyconfigurations" => {
-                self.pieces.extend([Generator::ApplyConfiguration])
+                self.pieces.extend([Generator::ApplyConfiguration]);
             }
             "register" => self.pieces.extend([Generator::Register]),
             "types" => self.types = Some(true),

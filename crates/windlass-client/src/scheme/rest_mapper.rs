@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn a_scheme_lists_its_versions_in_the_order_of_registration() {
         let versions: Vec<_> =
-            scheme().prioritized_versions().iter().map(|version| version.api_version()).collect();
+            scheme().prioritized_versions().iter().map(GroupVersion::api_version).collect();
         assert_eq!(versions, ["a.example.com/v2", "a.example.com/v1", "b.example.com/v1"]);
         assert!(scheme().recognizes(&GroupVersionKind::gvk("a.example.com", "v1", "Event")));
         assert!(!scheme().recognizes(&GroupVersionKind::gvk("a.example.com", "v1", "Node")));

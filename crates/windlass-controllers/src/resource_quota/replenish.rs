@@ -41,9 +41,10 @@ impl Monitors {
         }
         let handler = Replenish { evaluator: evaluator.clone() };
         let kind = KindRef::dynamic(&resource.api);
-        let watch = match evaluator.is_count() {
-            true => Watch::with_handler(kind.metadata(), handler),
-            false => Watch::with_handler(kind, handler),
+        let watch = if evaluator.is_count() {
+            Watch::with_handler(kind.metadata(), handler)
+        } else {
+            Watch::with_handler(kind, handler)
         };
         let watch = watch.without_reads();
         match handle.watch(watch).await {

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+mod cel;
 mod fields;
 mod patch;
 mod schema;
@@ -20,6 +21,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("bases", cache::bases),
     ("watch-frames", cache::watch_frames),
     ("list-frames", cache::list_frames),
+    ("cel-parse", cel::parse),
+    ("cel-check-eval", cel::check_and_evaluate),
     ("selectors", wire::selectors),
     ("field-selectors", wire::field_selectors),
     ("bodies", wire::bodies),

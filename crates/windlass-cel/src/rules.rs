@@ -129,7 +129,7 @@ impl Run {
             }
             let old_item = known.get(item);
             let length = path.len();
-            path.push_str(&format!("[{index}]"));
+            path.extend(["[", &index.to_string(), "]"]);
             self.visit(of_items, path, item, old_item, at.item(item, &node.schema));
             path.truncate(length);
         }
@@ -155,9 +155,9 @@ impl Run {
             }
             let length = path.len();
             match &node.additional {
-                Some(_) => path.push_str(&format!("[{name}]")),
+                Some(_) => path.extend(["[", name, "]"]),
                 None if path.is_empty() => path.push_str(name),
-                None => path.push_str(&format!(".{name}")),
+                None => path.extend([".", name]),
             }
             let old_member = old.and_then(|old| old.get(name)).filter(|old| !old.is_null());
             self.visit(of_member, path, member, old_member, at.member(name, member));

@@ -94,6 +94,20 @@ impl Schema {
         Some(&fields[at])
     }
 
+    /// Returns a member of an object of this schema, and the schema of the member.
+    pub(crate) fn member<'a>(
+        &'a self,
+        members: &'a Map<String, Json>,
+        name: &str,
+    ) -> Option<(&'a Json, &'a Self)> {
+        let member = members.get(name)?;
+        match &self.form {
+            Form::Map(values) => Some((member, &**values)),
+            _ if member.is_null() => None,
+            _ => Some((member, &*self.field(name)?.schema)),
+        }
+    }
+
     /// Returns the schema of a field, by the name of the field in expressions.
     pub(crate) fn escaped_field(&self, name: &str) -> Option<&Field> {
         let Form::Object(fields) = &self.form else { return None };
@@ -317,8 +331,13 @@ impl Schema {
         }
     }
 
-    /// Whether values are objects with fields.
+    /// Returns whether values are objects with fields.
     pub(crate) fn has_fields(&self) -> bool {
         matches!(self.form, Form::Object(_))
+    }
+
+    /// Returns whether the value is an object or a map.
+    pub(crate) fn has_members(&self) -> bool {
+        matches!(self.form, Form::Object(_) | Form::Map(_))
     }
 }

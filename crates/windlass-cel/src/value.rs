@@ -69,9 +69,9 @@ pub enum Value<'a> {
 #[derive(Clone)]
 pub enum Library<'a> {
     /// An IP address.
-    Ip(IpAddr),
+    Ip(Arc<IpAddr>),
     /// A range of IP addresses.
-    Cidr(Cidr),
+    Cidr(Arc<Cidr>),
     /// A URL.
     Url(Arc<Url>),
     /// An amount of a resource.
@@ -161,7 +161,7 @@ impl<'a> Value<'a> {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::List(list) => list.len() as u64,
             Self::Map(map) => map.len() as u64,
-            Self::Library(Library::Ip(ip)) => ip_size(*ip),
+            Self::Library(Library::Ip(ip)) => ip_size(**ip),
             Self::Library(Library::Cidr(cidr)) => u64::from(cidr.bits.div_ceil(8)),
             _ => return None,
         })

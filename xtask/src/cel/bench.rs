@@ -25,7 +25,7 @@ pub(super) fn run() -> Result {
             .current_dir(project::root()),
     )?;
     fs::write(folder.join("main.go"), include_str!("bench/main.go"))?;
-    let modules = ["k8s.io/apiextensions-apiserver", "k8s.io/apiserver"];
+    let modules = ["k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/apiserver"];
     let required: String = modules.iter().map(|module| format!("require {module} {VERSION}\n")).collect();
     fs::write(folder.join("go.mod"), format!("module bench\n\ngo 1.26\n\n{required}"))?;
     go(&folder, &["mod", "tidy"])?;

@@ -1,8 +1,11 @@
 //! Evaluates variables with fields and indices.
 
+use serde_json::Value as Json;
+
 use super::{Evaluator, Slot, costs, unshare};
 use crate::error::Error;
 use crate::plan::{Attribute, Base, Qualifier, QualifierKey};
+use crate::schema::Schema;
 use crate::value::{Map, Value};
 
 impl<'a> Evaluator<'_, 'a> {
@@ -33,7 +36,13 @@ impl<'a> Evaluator<'_, 'a> {
             value => (value, false),
         };
         let last = attribute.qualifiers.len() - 1;
-        for (index, qualifier) in attribute.qualifiers.iter().enumerate() {
+        let mut walked = 0;
+        if let (Value::Map(Map::Json(members, schema)), false) = (&value, optional) {
+            let plain =
+                if attribute.test { &attribute.qualifiers[..last] } else { &attribute.qualifiers[..] };
+            (value, walked) = self.walk(members, schema, plain)?;
+        }
+        for (index, qualifier) in attribute.qualifiers.iter().enumerate().skip(walked) {
             optional |= qualifier.optional;
             let test = attribute.test && index == last;
             value = match self.qualify(value, qualifier, optional, test)? {
@@ -42,6 +51,33 @@ impl<'a> Evaluator<'_, 'a> {
             };
         }
         Ok(if optional { Value::some(value) } else { value })
+    }
+
+    /// Follows the first fields through objects with a schema. Returns the value, and the number of fields.
+    fn walk(
+        &mut self,
+        mut members: &'a serde_json::Map<String, Json>,
+        mut schema: &'a Schema,
+        qualifiers: &[Qualifier],
+    ) -> Result<(Value<'a>, usize), Error> {
+        let mut walked = 0;
+        for qualifier in qualifiers {
+            let QualifierKey::Field { name, member } = &qualifier.key else { break };
+            if qualifier.optional {
+                break;
+            }
+            self.meter.charge(costs::FIELD)?;
+            let member = if schema.has_fields() { member.as_deref() } else { Some(&**name) };
+            let Some((json, of_json)) = member.and_then(|member| schema.member(members, member)) else {
+                return Err(Error::new(format!("no such key: {name}")));
+            };
+            walked += 1;
+            match json {
+                Json::Object(nested) if of_json.has_members() => (members, schema) = (nested, of_json),
+                _ => return Ok((Value::with_schema(json, of_json)?, walked)),
+            }
+        }
+        Ok((Value::Map(Map::Json(members, schema)), walked))
     }
 
     fn base(&mut self, base: &Base) -> Result<Value<'a>, Error> {

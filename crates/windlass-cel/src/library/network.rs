@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use super::{as_text, mismatch};
 use crate::declare::Row;
@@ -67,19 +68,19 @@ pub(super) const FUNCTIONS: &[Row] = &[
 ];
 
 fn ip<'a>(address: IpAddr) -> Value<'a> {
-    Value::Library(Library::Ip(address))
+    Value::Library(Library::Ip(Arc::new(address)))
 }
 
 fn cidr<'a>(range: Cidr) -> Value<'a> {
-    Value::Library(Library::Cidr(range))
+    Value::Library(Library::Cidr(Arc::new(range)))
 }
 
 fn as_ip(value: &Value<'_>) -> Result<IpAddr, Error> {
-    if let Value::Library(Library::Ip(address)) = value { Ok(*address) } else { mismatch() }
+    if let Value::Library(Library::Ip(address)) = value { Ok(**address) } else { mismatch() }
 }
 
 fn as_cidr(value: &Value<'_>) -> Result<Cidr, Error> {
-    if let Value::Library(Library::Cidr(range)) = value { Ok(*range) } else { mismatch() }
+    if let Value::Library(Library::Cidr(range)) = value { Ok(**range) } else { mismatch() }
 }
 
 fn parse_ip(text: &str) -> Result<IpAddr, Error> {

@@ -23,7 +23,7 @@ pub(super) struct Node {
     /// The fields with rules, in the order of their names.
     properties: Vec<(String, Node)>,
     pub(super) all_of: Vec<Node>,
-    /// Whether the members of an object before and after an update belong together.
+    /// Set if the members of an object before and after an update belong together.
     pub(super) correlatable: bool,
 }
 
@@ -59,7 +59,7 @@ fn properties(schema: &Json) -> impl Iterator<Item = (&String, &Json)> {
     schema["properties"].as_object().into_iter().flatten()
 }
 
-/// Whether a schema has rules at any level.
+/// Returns whether a schema has rules at any level.
 pub(super) fn has_rules(schema: &Json) -> bool {
     !rules_of(schema).is_empty()
         || below(schema, "items").is_some_and(has_rules)
@@ -240,7 +240,7 @@ pub struct RuleCosts {
     pub rule: u64,
     /// The cost of the message expression, or 0.
     pub message: u64,
-    /// Whether the rule uses `oldSelf`.
+    /// Set if the rule uses `oldSelf`.
     pub uses_old: bool,
 }
 

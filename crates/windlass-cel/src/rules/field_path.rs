@@ -17,7 +17,7 @@ pub fn normalize(path: &str, schema: &Json) -> Result<String, String> {
             normalized.push_str(&name);
             schema = properties.get(&name).ok_or("does not refer to a valid field")?;
         } else if let Some(values) = schema.get("additionalProperties").filter(|values| values.is_object()) {
-            normalized.push_str(&format!("[{name}]"));
+            normalized.extend(["[", &name, "]"]);
             schema = values;
         } else {
             return Err("does not refer to a valid field".to_owned());
@@ -46,7 +46,8 @@ fn segment(path: &str) -> Result<(String, &str), String> {
         return Err("unexpected end of JSON path".to_owned());
     }
     let Some(quoted) = rest.strip_prefix('\'') else {
-        let end = rest.find(['.', '[', ']']).filter(|end| *end > 0).unwrap_or(rest.len().min(1));
+        let end = rest.find(['.', '[', ']']).filter(|end| *end > 0);
+        let end = end.unwrap_or_else(|| rest.chars().next().map_or(0, char::len_utf8));
         return Err(format!("expected single quoted string but got {}", &rest[..end]));
     };
     let mut name = String::new();

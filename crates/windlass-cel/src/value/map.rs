@@ -164,15 +164,9 @@ impl<'a> Map<'a> {
     /// Returns the value of a member, by its name in JSON.
     pub(crate) fn get_field(&self, name: &str) -> Result<Option<Value<'a>>, Error> {
         match self {
-            Self::Json(members, schema) => match (&schema.form, members.get(name)) {
-                (_, None) => Ok(None),
-                (Form::Map(values), Some(member)) => of_schema(member, values).map(Some),
-                (_, Some(Json::Null)) => Ok(None),
-                (_, Some(member)) => match schema.field(name) {
-                    Some(field) => of_schema(member, &field.schema).map(Some),
-                    None => Ok(None),
-                },
-            },
+            Self::Json(members, schema) => {
+                schema.member(members, name).map(|(member, schema)| of_schema(member, schema)).transpose()
+            }
             Self::Dynamic(members) => Ok(members.get(name).map(dynamic)),
             Self::Values(_) => self.get_text(name),
         }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"syscall"
@@ -14,6 +13,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apimachinery/pkg/util/json"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
@@ -95,7 +95,7 @@ func convert(props *v1.JSONSchemaProps) *schema.Structural {
 func validate(validator *cel.Validator, structural *schema.Structural, object any) {
 	errors, _ := validator.Validate(context.Background(), nil, structural, object, nil, celconfig.RuntimeCELCostBudget)
 	if len(errors) > 0 {
-		panic(errors)
+		panic(errors.ToAggregate())
 	}
 }
 

@@ -117,7 +117,7 @@ impl DetachedContexts {
     /// Connects webhooks with the caches that they declare, and with the client.
     ///
     /// # Errors
-    /// Two webhooks declare different caches of one kind.
+    /// Two webhooks declare different caches of a kind.
     pub fn webhooks(&self, webhooks: Webhooks) -> Result<Webhooks> {
         let caches = self.caches(Reader::Runnable("webhooks".to_owned()));
         for cache in reads_of(&webhooks) {

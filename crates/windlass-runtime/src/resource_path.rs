@@ -90,7 +90,7 @@ impl<'a> ResourcePath<'a> {
     }
 }
 
-/// Whether a query sets `key` to a value that the API server reads as true.
+/// Returns whether a query sets `key` to a value that the API server reads as true.
 pub fn query_flag(query: Option<&str>, key: &str) -> bool {
     query.unwrap_or_default().split('&').any(|pair| {
         pair.split_once('=')

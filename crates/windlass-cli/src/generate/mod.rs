@@ -145,7 +145,7 @@ fn present(place: &Place) -> Result<Vec<String>> {
     Ok(files.iter().filter_map(|path| path.strip_prefix(&prefix)).map(str::to_owned).collect())
 }
 
-/// The pieces that some files are of.
+/// Returns the pieces that some files belong to.
 fn pieces(files: &[String]) -> BTreeSet<Generator> {
     Generator::ALL.into_iter().filter(|piece| has(files, piece.module())).collect()
 }

@@ -115,7 +115,7 @@ pub fn generate(
     files
 }
 
-/// The module that declares the pieces.
+/// Returns the module that declares the pieces.
 fn root(render: &Render<'_>, pieces: &BTreeSet<Generator>) -> SourceFile {
     let mut text = "//! Clientset, informers and listers, made by `windlass generate`.\n\n".to_owned();
     for piece in pieces {

@@ -36,7 +36,7 @@ pub(super) fn folder(inventory: &Inventory, names: &Names) -> Folder {
     folder.file("metrics_service.yaml", vec![service(metrics, names)]).patch(patch)
 }
 
-/// The name of the port of the service.
+/// Returns the name of the port of the service.
 fn port_name(metrics: &MetricsDeclaration) -> &'static str {
     if metrics.secure { "https" } else { "http" }
 }

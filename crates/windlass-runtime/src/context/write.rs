@@ -185,8 +185,9 @@ impl<K> Context<K> {
         Ok(NewStatus { target, uid, resource_version, status: without_nulls(to_value(status)?) })
     }
 
-    /// Tells the two reasons apart for which a status is not found: the object is gone, or its kind has no status. The server answers both
-    /// in the same words, but discovery, which every user may read, lists what is served.
+    /// Tells the two reasons apart for which a status is not found: the object is gone, or the kind has no
+    /// status. The server answers both with the same error, but discovery, which every user may read, lists
+    /// the served resources.
     async fn without_status(&self, target: &Target, error: Error) -> Result<OperationResult> {
         let status = discovery::serves_status(self.client(), &target.resource).await;
         match status {
@@ -226,7 +227,7 @@ fn is_object_gone(error: &Error, name: &str) -> bool {
             .is_some_and(|details| details.name == name)
 }
 
-/// Removes members that are null, which the server drops too.
+/// Removes members that are null. The server drops such members too.
 pub fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(members) => Value::Object(

@@ -26,7 +26,7 @@ pub enum ServedAt {
 }
 
 impl ServedAt {
-    /// The names that a certificate for this location must have.
+    /// Returns the names that a certificate for this location must have.
     pub(super) fn names(&self) -> Vec<String> {
         match self {
             Self::Service { namespace, name } => {

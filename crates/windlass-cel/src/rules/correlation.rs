@@ -40,7 +40,7 @@ impl<'a> Correlation<'a> {
         Self { current, parent: self.current }
     }
 
-    /// Returns whether the update leaves the value, or the nearest level with an old value, as it was.
+    /// Returns whether the update leaves the value, or the nearest level with an old value, unchanged.
     pub(super) fn is_unchanged(self) -> bool {
         self.current.or(self.parent).is_some_and(|(new, old)| new == old)
     }

@@ -26,7 +26,8 @@ impl Identity {
     }
 }
 
-/// True if the current task runs a reconcile of the controller with this name, in the manager with these metrics.
+/// Returns whether the current task runs a reconcile of the controller with this name, in the manager with
+/// these metrics.
 pub(crate) fn reconciles(name: &str, metrics: &Metrics) -> bool {
     CURRENT.try_with(|current| current.name == name && current.metrics.is_same(metrics)).unwrap_or(false)
 }

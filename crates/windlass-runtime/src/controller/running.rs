@@ -301,7 +301,8 @@ impl<Q: QueueKey> Running<Q> {
         context.map(|context| &context.caches).ok_or_else(Error::stopped)
     }
 
-    /// True if objects of a kind are in namespaces. The server is asked if the type does not say it.
+    /// Returns whether objects of a kind are in namespaces. Asks the server about a type without a known
+    /// scope.
     async fn is_namespaced(&self, kind: &Kind, cluster: &ClusterState) -> Result<bool> {
         if let Some(namespaced) = kind.namespaced {
             return Ok(namespaced);

@@ -131,7 +131,7 @@ impl<Q: QueueKey> Shard<Q> {
         keys
     }
 
-    /// True if keys have been forgotten since the last call.
+    /// Returns whether keys have been forgotten since the last call.
     fn has_forgotten(&self) -> bool {
         let mut aside = self.aside.lock();
         let forgotten = aside.foreign.forgotten() + aside.uncached.forgotten();

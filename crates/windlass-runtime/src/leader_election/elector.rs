@@ -159,7 +159,8 @@ impl Elector {
         self.leading.then(|| self.give_up_at())
     }
 
-    /// True if this candidate leads. It gives up if [`next`](Self::next) is called after the renew deadline.
+    /// Returns whether this candidate leads. The candidate gives up if [`next`](Self::next) is called after
+    /// the renew deadline.
     pub(crate) fn is_leading(&self) -> bool {
         self.leading
     }

@@ -117,7 +117,7 @@ impl LeaderElection {
         self
     }
 
-    /// True if a replica that loses the Lease campaigns again.
+    /// Returns whether a replica that loses the Lease campaigns again.
     pub(crate) fn returns_to_follower(&self) -> bool {
         self.back_to_follower
     }

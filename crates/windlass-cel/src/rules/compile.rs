@@ -23,7 +23,7 @@ pub(super) struct Node {
     /// The fields with rules, in the order of their names.
     properties: Vec<(String, Node)>,
     pub(super) all_of: Vec<Node>,
-    /// Set if the members of an object before and after an update belong together.
+    /// True if the members of an object before and after an update belong together.
     pub(super) correlatable: bool,
 }
 
@@ -240,7 +240,7 @@ pub struct RuleCosts {
     pub rule: u64,
     /// The cost of the message expression, or 0.
     pub message: u64,
-    /// Set if the rule uses `oldSelf`.
+    /// True if the rule uses `oldSelf`.
     pub uses_old: bool,
 }
 

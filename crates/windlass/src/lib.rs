@@ -87,7 +87,8 @@ pub mod prelude {
     pub use windlass_runtime::{
         Action, AdmissionContextExt as _, AdmissionWebhookExt as _, BoxError, Context, Controller, Delta,
         Error, KindRef, Lister, Manager, ObjectKey, ObjectKeyExt as _, Objects, OperationResult, Permission,
-        Predicate, Reconciler, Result, Selector, Verb, Watch, conditions, kind, owner::Owned as _,
+        Predicate, Reconciler, Result, RunContext, Runnable, Selector, Verb, Watch, conditions, kind,
+        owner::Owned as _,
     };
 }
 

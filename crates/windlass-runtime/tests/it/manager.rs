@@ -8,7 +8,7 @@ use std::{
 };
 
 use http::Method;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube_client::api::ListParams;
 use parking_lot::Mutex;
 use tokio::{
@@ -432,6 +432,33 @@ async fn a_manager_whose_watch_fails_for_long_is_not_ready_until_the_watch_works
     faults.allow_reads();
     // The next event or bookmark of an idle watch proves that the watch works.
     create_config_map(&cluster.client(), "a").await;
+    eventually(SOON, || ready(200)).await;
+    running.stop().await.expect("a graceful end");
+}
+
+/// The check `informer-sync` succeeds once all caches were filled: a watch that is added later and never works is found by `watches`.
+#[tokio::test]
+async fn a_manager_is_not_ready_while_a_later_watch_fails() {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::before(cluster.client());
+    let health = free_address().await;
+    let manager = Manager::new(faults.client())
+        .controller(Controller::of::<ConfigMap>(idle))
+        .stale_watches_fail_readiness_after(Some(Duration::from_millis(100)))
+        .health_address(health);
+    let handle = manager.handle();
+    let running = run(manager);
+    let ready = |wanted: u16| async move {
+        let (code, text) = get(health, "/readyz").await.map_err(|error| error.to_string())?;
+        if code == wanted { Ok(text) } else { Err(text) }
+    };
+    eventually(SOON, || ready(200)).await;
+    faults.fail("/secrets");
+    let reconcile = |_: ObjectKey, _: Context<Secret>| async { Ok::<_, Error>(Action::done()) };
+    handle.add_controller(Controller::of::<Secret>(reconcile)).await.expect("added");
+    let text = eventually(SOON, || ready(500)).await;
+    assert!(text.contains("[-]watches failed") && text.contains("[+]informer-sync ok"), "{text}");
+    faults.heal();
     eventually(SOON, || ready(200)).await;
     running.stop().await.expect("a graceful end");
 }

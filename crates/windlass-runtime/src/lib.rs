@@ -59,10 +59,10 @@ pub mod informer;
 mod undecodable;
 
 pub mod events;
+mod kind_ref;
 
 pub mod client;
 mod kind;
-mod kind_ref;
 mod supervisor;
 
 pub mod env;

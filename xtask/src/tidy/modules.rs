@@ -100,7 +100,7 @@ impl Layers {
             for Import { path, name } in imports(tree) {
                 let mut path = path.iter().filter(|segment| !matches!(segment.as_str(), "self" | "crate"));
                 if let Some(module) = path.next().filter(|first| modules.contains(first))
-                    && *module != name
+                    && !modules.contains(&name)
                 {
                     exported.insert(name, module.clone());
                 }
@@ -233,5 +233,8 @@ mod tests {
         assert_eq!(above("store", "use crate::{Listing, api::Get};\n"), "api");
         assert_eq!(above("store", "fn f(server: &crate::Server) {}\n"), "server");
         assert_eq!(above("api", "fn f() { crate::store::open() }\n"), "");
+        // A function may have the name of a module.
+        let layers = Layers::parse("mod kind;\nmod kind_ref;\npub use self::kind_ref::{KindRef, kind};\n");
+        assert_eq!(layers.used_above("kind_ref", "use crate::kind::Kind;\n"), ["kind"]);
     }
 }

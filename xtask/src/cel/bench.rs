@@ -26,7 +26,7 @@ pub(super) fn run() -> Result {
     )?;
     fs::write(folder.join("main.go"), include_str!("bench/main.go"))?;
     let modules = ["k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/apiserver"];
-    let required: String = modules.iter().map(|module| format!("require {module} {VERSION}\n")).collect();
+    let required = modules.map(|module| format!("require {module} {VERSION}\n")).concat();
     fs::write(folder.join("go.mod"), format!("module bench\n\ngo 1.26\n\n{required}"))?;
     go(&folder, &["mod", "tidy"])?;
     let theirs = go(&folder, &["run", ".", files[0].as_ref(), files[1].as_ref()])?;

@@ -1,5 +1,7 @@
 //! Types and values of the specification's tests.
 
+use std::cmp::Ordering;
+
 use serde_json::Value as Json;
 use windlass_cel::{Entries, Key, List, Map, Text, Timestamp, Type, Value, duration_from_text};
 
@@ -102,7 +104,9 @@ pub(super) fn value_of(json: &Json) -> Option<Value<'static>> {
 /// Returns whether two values have the same type and are equal; NaN equals NaN.
 pub(super) fn same(one: &Value<'_>, other: &Value<'_>) -> bool {
     match (one, other) {
-        (Value::Double(a), Value::Double(b)) => a == b || a.is_nan() && b.is_nan(),
+        (Value::Double(a), Value::Double(b)) => {
+            a.partial_cmp(b) == Some(Ordering::Equal) || a.is_nan() && b.is_nan()
+        }
         (Value::List(a), Value::List(b)) => {
             let pairs = a.iter().zip(b.iter());
             a.len() == b.len() && pairs.into_iter().all(|pair| matches!(pair, (Ok(a), Ok(b)) if same(&a, &b)))

@@ -1,14 +1,13 @@
 //! Reads from the API server.
 
-use http::{Request, header};
-use kube_client::{Client, client::Body};
+use kube_client::Client;
 use kube_core::{ListMeta, Resource};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use windlass_cache::{ObjectKey, Selector};
 
 use crate::{
-    client::{path::collection_path, request},
+    client::{ApiClient, Call, JSON, METADATA, METADATA_LIST, path::collection_path},
     error::{Error, Result},
     kind::Object,
     kind_ref::{IntoKind, KindRef, kind},
@@ -38,12 +37,16 @@ const PAGE: &str = "500";
 /// ```
 #[derive(Clone)]
 pub struct ApiReader {
-    client: Client,
+    client: ApiClient,
 }
 
 impl ApiReader {
     /// Makes a reader that sends requests with `client`.
     pub fn new(client: Client) -> Self {
+        Self::of(client.into())
+    }
+
+    pub(crate) fn of(client: ApiClient) -> Self {
         Self { client }
     }
 
@@ -68,7 +71,7 @@ impl ApiReader {
     {
         let kind = kind.into_kind();
         let path = format!("{}/{}", collection_path(kind.resource(), key.namespace()), key.name());
-        match self.read(path, accept(&kind, "PartialObjectMetadata")).await {
+        match self.read(path, if kind.metadata_only { METADATA } else { JSON }).await {
             Ok(object) => decode(&kind, object).map(Some),
             Err(error) if names_object(&error, key.name()) => Ok(None),
             Err(error) => Err(error.while_doing(format_args!("reading {} {key}", kind.resource().kind))),
@@ -110,7 +113,7 @@ impl ApiReader {
             }
             query.extend_pairs(token.iter().map(|token| ("continue", token)));
             let path = format!("{collection}?{}", query.finish());
-            let page = self.read::<Page>(path, accept(&kind, "PartialObjectMetadataList")).await;
+            let page = self.read::<Page>(path, if kind.metadata_only { METADATA_LIST } else { JSON }).await;
             let page =
                 page.map_err(|error| error.while_doing(format_args!("listing {}", kind.resource().plural)))?;
             for object in page.items {
@@ -123,10 +126,8 @@ impl ApiReader {
         }
     }
 
-    async fn read<T: DeserializeOwned>(&self, path: String, accept: String) -> Result<T> {
-        let request = Request::get(path).header(header::ACCEPT, accept);
-        let request = request.body(Body::empty()).map_err(Error::other)?;
-        request::decode(&request::send(&self.client, request).await?)
+    async fn read<T: DeserializeOwned>(&self, path: String, accept: &'static str) -> Result<T> {
+        self.client.exchange(Call::read(path)?.accept(accept)).await
     }
 }
 
@@ -136,16 +137,6 @@ struct Page {
     #[serde(default)]
     metadata: ListMeta,
     items: Vec<Value>,
-}
-
-/// Returns the accepted media types: `metadata_kind` for a kind of which only the metadata is read.
-fn accept<K>(kind: &KindRef<K>, metadata_kind: &str) -> String {
-    let json = "application/json";
-    if kind.metadata_only {
-        format!("{json};as={metadata_kind};g=meta.k8s.io;v=v1,{json}")
-    } else {
-        json.to_owned()
-    }
 }
 
 /// Decodes an object. An item of a list names neither API version nor kind.

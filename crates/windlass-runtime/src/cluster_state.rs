@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kube_client::Client;
 
 use crate::{
-    client::{self, ClientState},
+    client::{self, ApiClient, ClientState},
     env::Env,
     error::Result,
     events::{Broadcaster, EventsApi, Recorder},
@@ -17,6 +17,8 @@ use crate::{
 /// The state of a cluster: the client, caches, writes and events.
 pub(crate) struct ClusterState {
     pub(crate) client: Client,
+    /// The client of the runtime's own requests.
+    pub(crate) api: ApiClient,
     pub(crate) writes: WriteLog,
     pub(crate) informers: SharedInformerFactory,
     pub(crate) events: Broadcaster,
@@ -61,14 +63,15 @@ impl ClusterState {
         events: Broadcaster,
         events_api: EventsApi,
     ) -> Result<Self> {
-        let (client, state) = client::adopt(client, env).await?;
-        events.start_recording_by(events_api, client.clone());
+        let (client, api, state) = client::adopt(client, env).await?;
+        events.record_by(events_api, &api);
         Ok(Self {
-            informers: SharedInformerFactory::supervised(client.clone(), env.random(), supervisor.clone()),
+            informers: SharedInformerFactory::supervised(api.clone(), env.random(), supervisor.clone()),
             recorder: events.recorder("windlass"),
             events,
             writes: state.writes.clone(),
             client,
+            api,
             namespaces,
             state,
         })

@@ -3,14 +3,12 @@
 
 use std::time::Duration;
 
-use http::Request;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
-use kube_client::{Client, client::Body};
 use kube_core::ApiResource;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
-    client::{path::version_path, request},
+    client::{ApiClient, Call, path::version_path},
     error::{Error, Result},
 };
 
@@ -23,7 +21,7 @@ const ATTEMPT: Duration = Duration::from_secs(30);
 /// Returns whether objects of a resource are namespaced. Waits until the server serves the resource, at most
 /// for `limit`.
 pub(crate) async fn is_namespaced(
-    client: &Client,
+    client: &ApiClient,
     resource: &ApiResource,
     limit: Option<Duration>,
 ) -> Result<bool> {
@@ -58,7 +56,7 @@ pub(crate) async fn is_namespaced(
 ///
 /// # Errors
 /// The server did not answer, or does not serve the resource.
-pub(crate) async fn serves_status(client: &Client, resource: &ApiResource) -> Result<bool> {
+pub(crate) async fn serves_status(client: &ApiClient, resource: &ApiResource) -> Result<bool> {
     let status = format!("{}/status", resource.plural);
     let list = served(client, &version_path(resource)).await?;
     match list.resources.iter().find(|served| served.name == resource.plural) {
@@ -67,13 +65,12 @@ pub(crate) async fn serves_status(client: &Client, resource: &ApiResource) -> Re
     }
 }
 
-async fn look_up(client: &Client, path: &str, plural: &str) -> Result<Option<bool>> {
+async fn look_up(client: &ApiClient, path: &str, plural: &str) -> Result<Option<bool>> {
     let list = served(client, path).await?;
     Ok(list.resources.into_iter().find(|served| served.name == plural).map(|served| served.namespaced))
 }
 
 /// Returns the resources of a group and version.
-async fn served(client: &Client, path: &str) -> Result<APIResourceList> {
-    let request = Request::get(path).body(Body::empty()).map_err(Error::other)?;
-    request::decode(&request::send(client, request).await?)
+async fn served(client: &ApiClient, path: &str) -> Result<APIResourceList> {
+    client.exchange(Call::read(path.to_owned())?).await
 }

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use http::Request;
 use kube_core::ResourceExt;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
-    client::request,
+    client::JSON_PATCH,
     context::{Context, Target},
     error::{Error, Result},
     kind::Object,
+    read_your_writes::note_own_write,
     reconcile::Action,
 };
 
@@ -92,7 +92,12 @@ where
         json!({ "op": "test", "path": "/metadata/resourceVersion", "value": object.resource_version() });
     let target = cx.target(object)?;
     let added = patch::<K, C>(cx, &target, &[test, add]).await;
-    added.map_err(|error| explain(error, format_args!("adding finalizer {name} to {target}")))
+    let added = added.map_err(|error| explain(error, format_args!("adding finalizer {name} to {target}")))?;
+    if let Some(uid) = &added.meta().uid {
+        let (read, written) = (object.resource_version(), added.resource_version());
+        note_own_write(uid, read.as_deref(), written.as_deref());
+    }
+    Ok(added)
 }
 
 async fn remove<K, C>(cx: &Context<C>, object: &K, name: &str, position: usize) -> Result<()>
@@ -121,6 +126,5 @@ fn explain(error: Error, doing: std::fmt::Arguments<'_>) -> Error {
 }
 
 async fn patch<T: DeserializeOwned, C>(cx: &Context<C>, target: &Target, steps: &[Value]) -> Result<T> {
-    let path = format!("{}?{}", target.path()?, cx.field_manager());
-    request::exchange(cx.client(), Request::patch(path), "application/json-patch+json", &steps).await
+    cx.api().exchange(target.patch("", &[cx.field_manager()], JSON_PATCH, &steps)?).await
 }

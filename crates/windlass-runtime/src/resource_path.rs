@@ -1,6 +1,7 @@
 //! Request paths of the API.
 
 use kube_core::ApiResource;
+use windlass_workqueue::Equivalent;
 
 /// A resource of an API group, without the version: all versions of a resource are the same objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,27 +67,53 @@ impl<'a> ResourcePath<'a> {
             _ => return None,
         };
         let _version = segments.next()?;
-        let rest: Vec<&str> = segments.collect();
-        let (namespace, rest) = match rest.as_slice() {
+        let mut rest = [None; 5];
+        for (place, segment) in rest.iter_mut().zip(segments) {
+            *place = Some(segment);
+        }
+        let (namespace, [resource, name, subresource]) = match rest {
             // A namespace itself, and its subresources, which look like a resource inside it.
-            ["namespaces"] | ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => {
-                (None, rest.as_slice())
+            [Some("namespaces"), None, ..]
+            | [Some("namespaces"), Some(_), None, ..]
+            | [Some("namespaces"), Some(_), Some("status" | "finalize"), None, ..] => {
+                (None, [rest[0], rest[1], rest[2]])
             }
-            ["namespaces", namespace, rest @ ..] => (Some(*namespace), rest),
-            rest => (None, rest),
+            [Some("namespaces"), namespace, resource, name, subresource] => {
+                (namespace, [resource, name, subresource])
+            }
+            [resource, name, subresource, ..] => (None, [resource, name, subresource]),
         };
-        let (resource, name, subresource) = match rest {
-            [resource] => (*resource, None, None),
-            [resource, name] => (*resource, Some(*name), None),
-            [resource, name, subresource, ..] => (*resource, Some(*name), Some(*subresource)),
-            [] => return None,
-        };
-        Some(Self { group, resource, namespace, name, subresource })
+        Some(Self { group, resource: resource?, namespace, name, subresource })
     }
 
-    /// Returns the resource of the path.
-    pub fn group_resource(&self) -> GroupResource {
-        GroupResource { group: self.group.to_owned(), resource: self.resource.to_owned() }
+    /// Returns the group and the resource, to look up a [`GroupResource`].
+    pub fn group_resource(&self) -> GroupResourceRef<'a> {
+        GroupResourceRef { group: self.group, resource: self.resource }
+    }
+}
+
+/// A borrowed [`GroupResource`], with the same hash.
+#[derive(Clone, Copy, Hash)]
+pub struct GroupResourceRef<'a> {
+    group: &'a str,
+    resource: &'a str,
+}
+
+impl<'a> GroupResourceRef<'a> {
+    pub(crate) fn of(resource: &'a ApiResource) -> Self {
+        Self { group: &resource.group, resource: &resource.plural }
+    }
+}
+
+impl From<GroupResourceRef<'_>> for GroupResource {
+    fn from(borrowed: GroupResourceRef<'_>) -> Self {
+        Self { group: borrowed.group.to_owned(), resource: borrowed.resource.to_owned() }
+    }
+}
+
+impl Equivalent<GroupResource> for GroupResourceRef<'_> {
+    fn equivalent(&self, key: &GroupResource) -> bool {
+        self.group == key.group && self.resource == key.resource
     }
 }
 

@@ -6,37 +6,62 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body::{Body as HttpBody, Frame, SizeHint};
+use http_body_util::BodyExt;
 use kube_client::client::Body;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::error::{BoxError, Error};
 
 /// A response body with a limit on the time between two frames.
-pub(super) struct ResponseBody {
+pub(crate) struct ResponseBody {
     content: Content,
     idle: Option<IdleLimit>,
 }
 
 /// The body of a response, as the transport returns the body.
-pub(super) enum Content {
+pub(crate) enum Content {
     Kube(Body),
     Http(windlass_http::ResponseBody),
 }
 
 struct IdleLimit {
     limit: Duration,
-    timer: Pin<Box<Sleep>>,
+    /// Made when the body waits for a frame: most responses are complete at once.
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl ResponseBody {
     /// Limits the time between two frames; `None` sets no limit.
     pub(super) fn new(content: impl Into<Content>, limit: Option<Duration>) -> Self {
-        let content = content.into();
-        // A body that is complete needs no timer.
-        let limit = limit.filter(|_| !content.is_end_stream());
-        Self { content, idle: limit.map(|limit| IdleLimit { limit, timer: Box::pin(sleep(limit)) }) }
+        Self { content: content.into(), idle: limit.map(|limit| IdleLimit { limit, timer: None }) }
+    }
+
+    /// Reads the whole body. A body of one frame is not copied.
+    pub(super) async fn bytes(mut self) -> Result<Bytes, BoxError> {
+        let Some(first) = self.next_data().await? else { return Ok(Bytes::new()) };
+        if self.is_end_stream() {
+            return Ok(first);
+        }
+        let Some(second) = self.next_data().await? else { return Ok(first) };
+        let mut bytes = BytesMut::with_capacity(2 * (first.len() + second.len()));
+        bytes.extend_from_slice(&first);
+        bytes.extend_from_slice(&second);
+        while let Some(next) = self.next_data().await? {
+            bytes.extend_from_slice(&next);
+        }
+        Ok(bytes.freeze())
+    }
+
+    /// Returns the next frame with data.
+    async fn next_data(&mut self) -> Result<Option<Bytes>, BoxError> {
+        while let Some(frame) = self.frame().await {
+            if let Ok(data) = frame?.into_data() {
+                return Ok(Some(data));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -50,14 +75,17 @@ impl HttpBody for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let frame = Pin::new(&mut self.content).poll_frame(cx);
         let Some(idle) = &mut self.idle else { return frame };
+        let limit = idle.limit;
         match frame {
             Poll::Ready(frame) => {
-                idle.timer.as_mut().reset(Instant::now() + idle.limit);
+                if let Some(timer) = &mut idle.timer {
+                    timer.as_mut().reset(Instant::now() + limit);
+                }
                 Poll::Ready(frame)
             }
             Poll::Pending => {
-                ready!(idle.timer.as_mut().poll(cx));
-                let limit = idle.limit;
+                let timer = idle.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
+                ready!(timer.as_mut().poll(cx));
                 Poll::Ready(Some(Err(Error::stalled(limit).into())))
             }
         }

@@ -10,22 +10,15 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use http::{Method, Request, Response};
-use kube_client::client::Body;
+use http::Method;
 use tokio::runtime::Handle;
 
-use super::{body::ResponseBody, service::NoRetry};
-use crate::{
-    error::BoxError,
-    read_your_writes::{Session, WriteInFlight},
-};
-
-type Answer = Result<Response<ResponseBody>, BoxError>;
+use crate::read_your_writes::{Session, WriteInFlight};
 
 /// The exchange of a write. If a reconcile drops the exchange after the request was sent, a task continues the exchange, and the answer is
 /// recorded. [`Session::revoke`] ends the task. Outside of a reconcile, a dropped exchange ends at once.
-pub(super) struct Detached {
-    exchange: Option<BoxFuture<'static, Answer>>,
+pub(super) struct Detached<T: Send + 'static> {
+    exchange: Option<BoxFuture<'static, T>>,
     progress: Arc<Progress>,
     /// The session of the caller, known from the first poll on.
     session: Option<(Session, WriteInFlight)>,
@@ -55,27 +48,26 @@ impl Progress {
     }
 }
 
-/// An extension of a write, called when the outcome is unknown: the connection broke, or the server failed. The caller of the write may be
+/// A function of a write that is called when the outcome is unknown: the connection broke, or the server failed. The caller of the write may be
 /// gone by then.
 #[derive(Clone)]
 pub(crate) struct OnUnknownOutcome(pub(crate) Arc<dyn Fn() + Send + Sync>);
 
-/// Returns true for writes, except for a write with [`NoRetry`]: the caller of such a write repeats the write.
-pub(super) fn outlives_caller(request: &Request<Body>) -> bool {
-    matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH | Method::DELETE)
-        && request.extensions().get::<NoRetry>().is_none()
+/// Returns true for writes, except for a write with [`NoRetry`](super::NoRetry): the caller of such a write repeats the write.
+pub(super) fn outlives_caller(method: &Method, no_retry: bool) -> bool {
+    !no_retry && matches!(*method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE)
 }
 
-impl Detached {
-    pub(super) fn new(exchange: BoxFuture<'static, Answer>, progress: Arc<Progress>) -> Self {
+impl<T: Send + 'static> Detached<T> {
+    pub(super) fn new(exchange: BoxFuture<'static, T>, progress: Arc<Progress>) -> Self {
         Self { exchange: Some(exchange), progress, session: None }
     }
 }
 
-impl Future for Detached {
-    type Output = Answer;
+impl<T: Send + 'static> Future for Detached<T> {
+    type Output = T;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         let this = self.get_mut();
         if this.session.is_none() {
             this.session = Session::begin_write();
@@ -88,7 +80,7 @@ impl Future for Detached {
     }
 }
 
-impl Drop for Detached {
+impl<T: Send + 'static> Drop for Detached<T> {
     fn drop(&mut self) {
         let Some(exchange) = self.exchange.take() else { return };
         self.progress.is_dropped.store(true, Ordering::Relaxed);

@@ -16,13 +16,16 @@
 //! # Ok(()) }
 //! ```
 
+mod api_client;
 mod body;
+mod call;
 mod config;
 mod detached;
-pub(crate) mod request;
+mod exchange;
 mod retry;
 mod service;
 mod token_file;
+mod traits;
 mod transport;
 
 #[cfg(test)]
@@ -31,7 +34,7 @@ mod tests;
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Method, Request, Response, StatusCode};
 use kube_client::{Client, client::Body};
 use parking_lot::RwLock;
 use prometheus_client::registry::Registry;
@@ -39,8 +42,14 @@ use tokio::sync::Semaphore;
 use windlass_http::{HttpClient, Options};
 
 pub use self::{config::ConfigSource, retry::RetryPolicy, service::NoRetry};
-pub(crate) use self::{detached::OnUnknownOutcome, retry::retry_after};
-use self::{token_file::TokenFile, transport::Transport};
+pub(crate) use self::{
+    api_client::{ApiClient, decode},
+    body::ResponseBody,
+    call::{APPLY_PATCH, Call, JSON, JSON_PATCH, MERGE_PATCH, METADATA, METADATA_LIST},
+    detached::OnUnknownOutcome,
+    retry::retry_after,
+};
+use self::{service::ApiService, token_file::TokenFile, transport::Transport};
 pub(crate) use crate::resource_path as path;
 use crate::{
     env::Env,
@@ -76,7 +85,7 @@ pub(crate) struct ClientState {
     pub(crate) body_timeout: Duration,
     /// Limits the number of ordinary requests in progress. Watches, other streams and Leases take no permit.
     pub(crate) connections: Semaphore,
-    pub(crate) host: String,
+    pub(crate) host: Arc<str>,
     /// The file with the client's token, if it has one.
     token: Option<TokenFile>,
     pub(crate) env: Env,
@@ -150,10 +159,10 @@ impl ClientBuilder {
 
     /// Builds the client. Must run inside a tokio runtime.
     pub fn build(self) -> Result<Client> {
-        self.build_with_state().map(|(client, _)| client)
+        self.build_with_service().map(|(client, _)| client)
     }
 
-    pub(crate) fn build_with_state(self) -> Result<(Client, Arc<ClientState>)> {
+    fn build_with_service(self) -> Result<(Client, ApiService)> {
         let agent = self.user_agent.unwrap_or_else(|| format!("windlass/{}", env!("CARGO_PKG_VERSION")));
         let (transport, namespace, host, token) = match self.target {
             Target::Client(client) => {
@@ -185,11 +194,12 @@ impl ClientBuilder {
             request_timeout: self.request_timeout,
             body_timeout: self.body_timeout,
             connections: Semaphore::new(self.connections),
-            host,
+            host: host.into(),
             token,
             env: self.env,
         });
-        Ok((Client::new(service::ApiService::new(transport, state.clone()), namespace), state))
+        let service = ApiService::new(transport, state);
+        Ok((Client::new(service.clone(), namespace), service))
     }
 }
 
@@ -214,7 +224,7 @@ fn explain(error: kube_client::Error, plugin: Option<&str>) -> Error {
 /// Must run inside a tokio runtime.
 ///
 /// ```
-/// # use http::{Request, Response};
+/// # use http::{Method, Request, Response, StatusCode};
 /// # use kube_client::client::Body;
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> windlass_runtime::Result<()> {
 /// let service = tower::service_fn(|_: Request<Body>| async {
@@ -234,8 +244,9 @@ where
     wrap(Client::new(service, "default"))
 }
 
-/// As [`in_process`], for a server whose failures the caller is to see. Returns the state that clones of the client share, too.
-pub(crate) fn in_process_without_retries<S, B>(service: S) -> Result<(Client, Arc<ClientState>)>
+/// As [`in_process`], for a server whose failures the caller is to see. Returns the client of the runtime's own requests, and the state that
+/// clones of the client share, too.
+pub(crate) fn in_process_without_retries<S, B>(service: S) -> Result<(Client, ApiClient, Arc<ClientState>)>
 where
     S: tower::Service<Request<Body>, Response = Response<B>> + Send + 'static,
     S::Future: Send + 'static,
@@ -244,7 +255,10 @@ where
     B::Error: Into<BoxError>,
 {
     let client = ClientBuilder::to(Target::Client(Client::new(service, "default")));
-    client.retry(RetryPolicy { retries: 0, ..RetryPolicy::default() }).build_with_state()
+    let client = client.retry(RetryPolicy { retries: 0, ..RetryPolicy::default() });
+    let (client, service) = client.build_with_service()?;
+    let state = service.state.clone();
+    Ok((client, service.into(), state))
 }
 
 /// Wraps a client that was built elsewhere.
@@ -254,32 +268,39 @@ pub fn wrap(client: Client) -> Result<Client> {
     ClientBuilder::to(Target::Client(client)).build()
 }
 
-/// Returns the client and its state. A client that [`ClientBuilder`] did not build is wrapped, and draws its random numbers from `env`.
-pub(crate) async fn adopt(client: Client, env: &Env) -> Result<(Client, Arc<ClientState>)> {
-    match state_of(&client).await {
-        Some(state) => Ok((client, state)),
-        None => ClientBuilder::to(Target::Client(client)).env(env.clone()).build_with_state(),
-    }
+/// Returns the client, the client of the runtime's own requests, and the state of both. A client that [`ClientBuilder`] did not build is
+/// wrapped, and draws its random numbers from `env`.
+pub(crate) async fn adopt(client: Client, env: &Env) -> Result<(Client, ApiClient, Arc<ClientState>)> {
+    let (client, service) = match service_of(&client).await {
+        Some(service) => (client, service),
+        None => ClientBuilder::to(Target::Client(client)).env(env.clone()).build_with_service()?,
+    };
+    let state = service.state.clone();
+    Ok((client, service.into(), state))
 }
 
-/// Returns the state of a client, which hides the service that it is made of. A client that [`ClientBuilder`] did not
-/// build sends the request to the API server; the response has no state.
-async fn state_of(client: &Client) -> Option<Arc<ClientState>> {
+/// Returns the service of a client, which hides the service that it is made of. A client that [`ClientBuilder`] did not
+/// build sends the request to the API server; the response has no service.
+async fn service_of(client: &Client) -> Option<ApiService> {
     let mut request = Request::get("/version").body(Body::empty()).ok()?;
-    request.extensions_mut().insert(service::StateRequest);
+    request.extensions_mut().insert(service::ServiceRequest);
     let mut response = client.send(request).await.ok()?;
-    response.extensions_mut().remove::<service::StateResponse>().map(|response| response.0)
+    response.extensions_mut().remove::<service::ServiceResponse>().map(|response| response.0)
 }
 
 impl ClientState {
-    /// The metrics of the client.
-    pub(crate) fn metrics(&self) -> RestClientMetrics {
-        self.metrics.read().clone()
+    /// Counts a request. `status` is `None` for a request without a response; `latency` is `None` for a stream.
+    fn count(&self, method: &Method, status: Option<StatusCode>, latency: Option<Duration>) {
+        let metrics = self.metrics.read();
+        metrics.count(method, status, &self.host);
+        if let Some(latency) = latency {
+            metrics.observe(method, &self.host, latency);
+        }
     }
 
     /// Shares the counters of another client from now on.
     pub(crate) fn share_metrics(&self, other: &Self) {
-        let shared = other.metrics();
+        let shared = other.metrics.read().clone();
         *self.metrics.write() = shared;
     }
 

@@ -35,8 +35,7 @@ pub(crate) enum Repeatable {
 }
 
 impl Repeatable {
-    pub(crate) fn of(method: &Method, headers: &HeaderMap, subresource: Option<&str>) -> Self {
-        let content_type = headers.get(header::CONTENT_TYPE).map_or(&b""[..], header::HeaderValue::as_bytes);
+    pub(crate) fn of(method: &Method, content_type: &[u8], subresource: Option<&str>) -> Self {
         match *method {
             Method::POST if subresource == Some("eviction") => Self::Never,
             Method::POST => Self::OnlyIfRefused,

@@ -13,7 +13,7 @@ use kube_client::client::Body;
 use tokio::sync::Notify;
 
 use super::{
-    OnUnknownOutcome,
+    Call, JSON, OnUnknownOutcome,
     config::ConfigSource,
     path::{ResourcePath, query_flag},
     retry::{Repeatable, RetryPolicy, retry_after},
@@ -93,11 +93,7 @@ fn retries_are_bounded() {
 #[test]
 fn what_may_be_repeated() {
     let of = |method: Method, content_type: Option<&'static str>, subresource| {
-        let mut headers = HeaderMap::new();
-        if let Some(content_type) = content_type {
-            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-        }
-        Repeatable::of(&method, &headers, subresource)
+        Repeatable::of(&method, content_type.unwrap_or_default().as_bytes(), subresource)
     };
     assert_eq!(of(Method::GET, None, None), Repeatable::Yes);
     assert_eq!(of(Method::PUT, None, None), Repeatable::Yes);
@@ -215,15 +211,16 @@ async fn the_outcome_of_a_write_that_is_cancelled_is_unknown() {
         arrives.notify_one();
         std::future::pending::<Result<Response<Body>, std::convert::Infallible>>()
     });
-    let client = super::in_process(silent).unwrap();
+    let (_, client, _) = super::in_process_without_retries(silent).unwrap();
     let reports = Arc::<AtomicUsize>::default();
     let counted = reports.clone();
     let report = OnUnknownOutcome(Arc::new(move || {
         counted.fetch_add(1, Ordering::SeqCst);
     }));
-    let request = Request::post("/api/v1/namespaces/default/pods").extension(report);
+    let create =
+        Call::write(Method::POST, "/api/v1/namespaces/default/pods".to_owned(), JSON, &"pod").unwrap();
     tokio::select! {
-        _ = client.send(request.body(Body::empty()).unwrap()) => panic!("there is no answer"),
+        _ = client.call(create.on_unknown(Some(report))) => panic!("there is no answer"),
         () = arrived.notified() => {}
     }
     assert_eq!(reports.load(Ordering::SeqCst), 1);
@@ -231,7 +228,7 @@ async fn the_outcome_of_a_write_that_is_cancelled_is_unknown() {
 
 #[test]
 fn an_answer_that_does_not_decode_is_not_repeated() {
-    let error = super::request::decode::<Vec<u32>>(br#"["hunter2"]"#).expect_err("not numbers").to_string();
+    let error = super::decode::<Vec<u32>>(br#"["hunter2"]"#).expect_err("not numbers").to_string();
     assert_eq!(
         error,
         "the API server's response does not decode: a field is missing or of another type, at line 1 column 10"

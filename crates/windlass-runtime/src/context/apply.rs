@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use http::{Request, StatusCode};
+use http::StatusCode;
 use kube_core::TypeMeta;
 use serde::Serialize;
-use serde_json::{Value, json, to_value, value::RawValue};
+use serde_json::{Value, json, to_value};
 use windlass_apply::ApplyConfiguration;
 
 use super::{
@@ -15,7 +15,7 @@ use super::{
     preconditions::Preconditions,
 };
 use crate::{
-    client::{path::GroupResource, request},
+    client::{APPLY_PATCH, decode, path::GroupResource},
     error::{Error, Result},
     kind::Object,
     kind_ref::IntoKind,
@@ -122,7 +122,7 @@ impl<K> Context<K> {
         S::Object: Object,
     {
         let (kind, meta) = (kind.into_kind().kind, configuration.meta());
-        let target = Target::new(&kind, meta.namespace.as_deref(), meta.name.as_deref().unwrap_or_default());
+        let target = Target::of_kind(kind, meta.namespace.as_deref(), meta.name.as_deref().unwrap_or_default());
         let prepared = to_value(configuration).map_err(Error::from);
         self.apply_request(prepared.map(|body| Prepared {
             target,
@@ -155,8 +155,7 @@ impl<K> Context<K> {
             if subresource == "status" {
                 body = only_status(&body);
             }
-            let types = types_of(&body);
-            let target = self.target_of_types::<C::Object>(types, configuration.meta())?;
+            let target = self.target_of_types::<C::Object>(|| types_of(&body), configuration.meta())?;
             Ok(Prepared { target, body, subresource: subresource.to_owned() })
         });
         self.apply_request(prepared)
@@ -204,7 +203,7 @@ impl<O: Object> ApplyRequest<'_, O> {
         let slot = Slot::new(&target, &subresource);
         let hash = memory.hash(&body);
         if let Some(part) = part
-            && let Some(cache) = cx.shared.caches.whole(&target.resource)?
+            && let Some(cache) = cx.shared.caches.whole(target.resource())?
             && let Some(cached) = cache.get(&target.key())
             && memory.is_current(&slot, hash, part, &cached)
             && let Ok(Some(object)) = Lister::new(cache).get(&target.key())
@@ -214,23 +213,21 @@ impl<O: Object> ApplyRequest<'_, O> {
         // If the request fails, the effect of the apply is not known.
         memory.forget(&slot);
 
-        let separator = if subresource.is_empty() { "" } else { "/" };
-        let force = if force { "&force=true" } else { "" };
-        let path = format!("{}{separator}{subresource}?{}{force}", target.path()?, cx.field_manager());
-        let request = Request::patch(path);
-        let content_type = "application/apply-patch+yaml";
-        let response =
-            request::exchange_with_status::<Box<RawValue>>(cx.client(), request, content_type, &body).await;
-        let (status, response) = response
+        let force = if force { "force=true" } else { "" };
+        let call = target.patch(&subresource, &[cx.field_manager(), force], APPLY_PATCH, &body)?;
+        let (status, response) = cx
+            .api()
+            .call_with_status(call)
+            .await
             .map_err(|error| preconditions.explain(error).while_doing(format_args!("applying {target}")))?;
         if let Some(part) = part {
-            memory.remember(slot, Applied::of(response.get(), hash, part, memory));
+            memory.remember(slot, Applied::of(&response, hash, part, memory));
         }
         let operation = match status {
             StatusCode::CREATED => OperationResult::Created,
             _ => OperationResult::Updated,
         };
-        Ok(WriteResult { object: Arc::new(request::decode(response.get().as_bytes())?), operation })
+        Ok(WriteResult { object: Arc::new(decode(&response)?), operation })
     }
 }
 
@@ -254,8 +251,8 @@ fn types_of(body: &Value) -> Option<TypeMeta> {
 /// Sets the required members of an applied object, and removes forbidden members.
 fn complete(body: &mut Value, target: &Target, subresource: &str) {
     if matches!(subresource, "" | "status") {
-        body["apiVersion"] = json!(target.resource.api_version);
-        body["kind"] = json!(target.resource.kind);
+        body["apiVersion"] = json!(target.resource().api_version);
+        body["kind"] = json!(target.resource().kind);
     }
     if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
@@ -279,7 +276,7 @@ fn only_status(body: &Value) -> Value {
 impl Slot {
     fn new(target: &Target, subresource: &str) -> Self {
         Self {
-            resource: GroupResource::of(&target.resource),
+            resource: GroupResource::of(target.resource()),
             key: target.key(),
             subresource: subresource.to_owned(),
         }

@@ -8,8 +8,9 @@ use parking_lot::RwLock;
 use serde::de::DeserializeOwned;
 use windlass_cache::{DecodeError, RawObject};
 
+use super::typed_listers::TypedListers;
 use crate::{
-    client::path::GroupResource,
+    client::path::{GroupResource, GroupResourceRef},
     error::{Error, Result},
     informer::SharedInformer,
     kind::Object,
@@ -36,6 +37,7 @@ pub(crate) struct Caches {
     writes: WriteLog,
     reporter: Arc<UndecodableReporter>,
     kinds: RwLock<HashMap<GroupResource, Vec<DeclaredCache>, foldhash::fast::FixedState>>,
+    typed: TypedListers,
     undeclared: Option<Arc<dyn UndeclaredCaches>>,
 }
 
@@ -64,7 +66,14 @@ impl DeclaredCache {
 
 impl Caches {
     pub(crate) fn new(reader: Reader, writes: WriteLog, reporter: Arc<UndecodableReporter>) -> Self {
-        Self { reader, writes, reporter, kinds: RwLock::default(), undeclared: None }
+        Self {
+            reader,
+            writes,
+            reporter,
+            kinds: RwLock::default(),
+            typed: TypedListers::default(),
+            undeclared: None,
+        }
     }
 
     /// Lets reads use kinds that no watch declares.
@@ -117,6 +126,8 @@ impl Caches {
             |known| known.cache.clone(),
         );
         declared.push(DeclaredCache { name: name.map(str::to_owned), watches: 1, cache });
+        drop(kinds);
+        self.typed.clear();
         Ok(())
     }
 
@@ -134,26 +145,30 @@ impl Caches {
         if declared.is_empty() {
             kinds.remove(&resource);
         }
+        drop(kinds);
+        self.typed.clear();
     }
 
     /// Returns a cache of a kind: of the version of `resource`, or else of another version.
     fn find(&self, resource: &ApiResource, fits: impl Fn(&DeclaredCache) -> bool) -> Option<Arc<KindCache>> {
         let kinds = self.kinds.read();
-        let fitting =
-            || kinds.get(&GroupResource::of(resource)).into_iter().flatten().filter(|known| fits(known));
+        let declared = kinds.get(&GroupResourceRef::of(resource)).into_iter().flatten();
+        let fitting = || declared.clone().filter(|known| fits(known));
         let of_version = fitting().find(|known| known.api_version() == resource.api_version);
         of_version.or_else(|| fitting().next()).map(|known| known.cache.clone())
     }
 
     /// Returns a lister of a kind that `C` names.
     pub(crate) fn lister<C: Object>(&self) -> Result<Lister<C>> {
-        let kind = C::static_kind().ok_or_else(|| {
-            Error::setup(format!(
-                "{}: a `DynamicObject` may be of any kind; name the kind: `lister_of(&resource)`",
-                self.reader
-            ))
-        })?;
-        self.find_lister(&kind.resource, None, C::metadata_api())
+        self.typed.get(|| {
+            let kind = C::static_kind().ok_or_else(|| {
+                Error::setup(format!(
+                    "{}: a `DynamicObject` may be of any kind; name the kind: `lister_of(&resource)`",
+                    self.reader
+                ))
+            })?;
+            self.find_lister(&kind.resource, None, C::metadata_api())
+        })
     }
 
     /// Returns a lister of a kind, or of the watch that the kind names.
@@ -243,7 +258,7 @@ impl Caches {
 
     /// Reports an object that a mapper could not decode.
     pub(crate) fn report_undecodable(&self, resource: &ApiResource, object: &RawObject, error: &DecodeError) {
-        for known in self.kinds.read().get(&GroupResource::of(resource)).into_iter().flatten() {
+        for known in self.kinds.read().get(&GroupResourceRef::of(resource)).into_iter().flatten() {
             known.cache.informer.report_undecodable(object);
         }
         self.reporter.report(resource, object, error);

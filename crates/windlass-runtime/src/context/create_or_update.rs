@@ -59,7 +59,7 @@ impl<K> Context<K> {
         if object.meta().name.is_none() {
             return Err(Error::setup(format!("{target}: metadata.name is not set")));
         }
-        let lister = self.shared.caches.find_lister::<C>(&target.resource, None, false)?;
+        let lister = self.shared.caches.find_lister::<C>(target.resource(), None, false)?;
         if lister.leaves_out_fields() {
             return Err(Error::setup(format!(
                 "{target}: its watch leaves out fields by a transform, and an update would remove them; use `patch` or `apply`"

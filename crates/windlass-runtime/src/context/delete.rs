@@ -1,13 +1,13 @@
 //! Deletes objects.
 
 use futures::{FutureExt as _, future::BoxFuture};
-use http::Request;
+use http::Method;
 use kube_core::{ResourceExt as _, params::PropagationPolicy};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{Context, JSON, Target, preconditions::Preconditions};
+use super::{Context, Target, preconditions::Preconditions};
 use crate::{
-    client::request,
+    client::{Call, JSON},
     error::{Error, Result},
     kind::{AsObject, Object},
 };
@@ -90,9 +90,9 @@ impl DeleteRequest<'_> {
         if let Some(seconds) = self.grace_period {
             options["gracePeriodSeconds"] = json!(seconds);
         }
-        let request = Request::delete(target.path()?);
+        let call = Call::write(Method::DELETE, target.path("", &[])?, JSON, &options)?;
         let uid = self.preconditions.uid.as_deref();
-        match request::exchange::<Value>(self.cx.client(), request, JSON, &options).await {
+        match self.cx.api().call(call).await {
             Ok(_) => Ok(()),
             Err(error) if error.is_not_found() || is_uid_conflict(&error, uid) => Ok(()),
             Err(error) => Err(error.while_doing(format_args!("deleting {target}"))),

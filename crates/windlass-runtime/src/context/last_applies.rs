@@ -169,8 +169,8 @@ impl Generations {
 
 impl Applied {
     /// Reads the response to an apply. `None` if it is not an object.
-    pub(super) fn of(response: &str, body: u64, part: Part, applies: &LastApplies) -> Option<Self> {
-        let object: Value = serde_json::from_str(response).ok()?;
+    pub(super) fn of(response: &[u8], body: u64, part: Part, applies: &LastApplies) -> Option<Self> {
+        let object: Value = serde_json::from_slice(response).ok()?;
         let text = |name: &str| Some(object["metadata"][name].as_str()?.to_owned());
         let (uid, resource_version) = (text("uid")?, text("resourceVersion")?);
         Some(Self { body, uid, resource_version, content: applies.hash_of_part(part, &object) })
@@ -232,7 +232,7 @@ mod tests {
 
     impl Tried {
         fn applied(&self, part: Part, response: &Value) {
-            let applied = Applied::of(&response.to_string(), 1, part, &self.0);
+            let applied = Applied::of(response.to_string().as_bytes(), 1, part, &self.0);
             self.0.remember(slot("a"), applied);
         }
 
@@ -269,7 +269,7 @@ mod tests {
     fn of_two_answers_the_newer_counts_in_whatever_order_they_come() {
         let tried = Tried(LastApplies::default());
         tried.applied(Part::Main, &object("u", 10, "x", ""));
-        let older = Applied::of(&object("u", 9, "y", "").to_string(), 2, Part::Main, &tried.0);
+        let older = Applied::of(object("u", 9, "y", "").to_string().as_bytes(), 2, Part::Main, &tried.0);
         tried.0.remember(slot("a"), older);
         assert!(tried.is_current(1, Part::Main, &object("u", 10, "x", "")));
     }
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_what_is_used_stays() {
         let applies = LastApplies::default();
-        let applied = Applied::of(&object("u", 5, "x", "").to_string(), 1, Part::Main, &applies);
+        let applied = Applied::of(object("u", 5, "x", "").to_string().as_bytes(), 1, Part::Main, &applies);
         applies.remember(slot("used"), applied.clone());
         for n in 0..5 * REMEMBERED {
             applies.remember(slot(&format!("n{n}")), applied.clone());

@@ -5,10 +5,12 @@ mod caches;
 mod clusters;
 mod create_or_update;
 mod delete;
+mod known_kinds;
 mod last_applies;
 mod patch;
 mod preconditions;
 mod target;
+mod typed_listers;
 mod uncertain_creates;
 mod write;
 mod write_result;
@@ -21,7 +23,6 @@ use kube_core::ApiResource;
 use serde::de::DeserializeOwned;
 use windlass_cache::ObjectKey;
 
-use self::write::JSON;
 pub use self::write::without_nulls;
 pub use self::{
     apply::ApplyRequest,
@@ -33,13 +34,14 @@ pub use self::{
 pub(crate) use self::{
     caches::{Caches, UndeclaredCaches},
     clusters::Clusters,
+    known_kinds::KnownKinds,
     last_applies::LastApplies,
     target::Target,
     uncertain_creates::UncertainCreates,
 };
 use crate::{
-    api_reader::ApiReader, env::Env, error::Result, events::Recorder, kind::Object, kind_ref::IntoKind,
-    lister::Lister, metrics::Metrics, objects::Objects,
+    api_reader::ApiReader, client::ApiClient, env::Env, error::Result, events::Recorder, kind::Object,
+    kind_ref::IntoKind, lister::Lister, metrics::Metrics, objects::Objects,
 };
 
 /// The context of a reconcile: reads, writes, events, time. Cheap to clone.
@@ -54,11 +56,14 @@ pub struct Context<K> {
 /// The part of the context that all reconciles of a controller share.
 pub(crate) struct ControllerContext {
     pub(crate) controller: String,
-    /// The field manager of the controller's writes.
+    /// The query parameter that names the field manager of the controller's writes.
     pub(crate) field_manager: String,
+    /// The kinds that the controller has written.
+    pub(crate) kinds: KnownKinds,
     /// The controller's own kind, if it has one.
     pub(crate) primary: Option<ApiResource>,
     pub(crate) client: Client,
+    pub(crate) api: ApiClient,
     /// The contexts of the same controller in other clusters.
     pub(crate) clusters: Clusters,
     pub(crate) caches: Arc<Caches>,
@@ -67,6 +72,11 @@ pub(crate) struct ControllerContext {
     pub(crate) env: Env,
     pub(crate) last_applies: Arc<LastApplies>,
     pub(crate) uncertain_creates: Arc<UncertainCreates>,
+}
+
+/// Returns the query parameter that names a field manager.
+pub(crate) fn field_manager_parameter(name: &str) -> String {
+    form_urlencoded::Serializer::new(String::new()).append_pair("fieldManager", name).finish()
 }
 
 impl<K> Clone for Context<K> {
@@ -80,6 +90,15 @@ impl<K> Context<K> {
         Self { shared, kind: PhantomData }
     }
 
+    pub(crate) fn api(&self) -> &ApiClient {
+        &self.shared.api
+    }
+
+    /// The query parameter that names the writer.
+    pub(crate) fn field_manager(&self) -> &str {
+        &self.shared.field_manager
+    }
+
     /// Returns the client, for requests that have no method here. Reads of this context see the writes of the client, too.
     pub fn client(&self) -> &Client {
         &self.shared.client
@@ -87,7 +106,7 @@ impl<K> Context<K> {
 
     /// Returns a reader of the API server, for reads that no cache answers.
     pub fn api_reader(&self) -> ApiReader {
-        ApiReader::new(self.shared.client.clone())
+        ApiReader::of(self.shared.api.clone())
     }
 
     /// Returns the controller's name, which is also the field manager of writes unless
@@ -155,8 +174,8 @@ impl<K: Object> Context<K> {
     /// # Errors
     /// The object does not decode.
     pub fn get(&self, key: &ObjectKey) -> Result<Option<Arc<K>>> {
-        match (K::static_kind(), &self.shared.primary) {
-            (None, Some(primary)) => {
+        match &self.shared.primary {
+            Some(primary) if self.shared.kinds.of::<K>().is_none() => {
                 self.shared.caches.find_lister::<K>(primary, None, K::metadata_api())?.get(key)
             }
             _ => self.lister::<K>()?.get(key),

@@ -1,7 +1,6 @@
 //! Patches objects.
 
 use futures::{FutureExt as _, future::BoxFuture};
-use http::Request;
 use kube_core::params::Patch;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, to_value};
@@ -9,7 +8,7 @@ use windlass_cache::ObjectKey;
 
 use super::{Context, Target, preconditions::Preconditions};
 use crate::{
-    client::request,
+    client::{APPLY_PATCH, JSON_PATCH, MERGE_PATCH},
     error::{Error, Result},
     kind::Object,
     kind_ref::IntoKind,
@@ -26,7 +25,6 @@ pub struct PatchRequest<'a, T> {
 
 struct Prepared {
     target: Target,
-    /// With a slash, or empty.
     subresource: String,
     format: Format,
     body: Value,
@@ -77,7 +75,7 @@ impl<K> Context<K> {
         P: Serialize,
     {
         let kind = kind.into_kind().kind;
-        self.patch_request(Ok(Target::new(&kind, key.namespace(), key.name())), patch)
+        self.patch_request(Ok(Target::of_kind(kind, key.namespace(), key.name())), patch)
     }
 
     fn patch_request<T, P: Serialize>(
@@ -151,13 +149,13 @@ impl<'a, T: DeserializeOwned> PatchRequest<'a, T> {
             _ => self.preconditions.put_into(&mut body),
         }
         let (content_type, force, doing) = match format {
-            Format::Apply => ("application/apply-patch+yaml", "&force=true", "applying"),
-            Format::Json => ("application/json-patch+json", "", "patching"),
-            Format::Merge => ("application/merge-patch+json", "", "patching"),
+            Format::Apply => (APPLY_PATCH, "force=true", "applying"),
+            Format::Json => (JSON_PATCH, "", "patching"),
+            Format::Merge => (MERGE_PATCH, "", "patching"),
             Format::Strategic => ("application/strategic-merge-patch+json", "", "patching"),
         };
-        let path = format!("{}{subresource}?{}{force}", target.path()?, self.cx.field_manager());
-        let patched = request::exchange(self.cx.client(), Request::patch(path), content_type, &body).await;
+        let call = target.patch(&subresource, &[self.cx.field_manager(), force], content_type, &body)?;
+        let patched = self.cx.api().exchange(call).await;
         patched
             .map_err(|error| self.preconditions.explain(error).while_doing(format_args!("{doing} {target}")))
     }

@@ -1,11 +1,15 @@
 //! Where an object is, for requests and messages.
 
+use std::sync::Arc;
+
+use http::Method;
 use kube_core::{ApiResource, ObjectMeta, TypeMeta};
+use serde::Serialize;
 use windlass_cache::ObjectKey;
 
-use super::Context;
+use super::{Context, known_kinds::KnownKind};
 use crate::{
-    client::path::collection_path,
+    client::Call,
     error::{Error, Result},
     kind::{Kind, Object},
     reader::Reader,
@@ -13,85 +17,105 @@ use crate::{
 
 /// Where an object is, for requests and messages.
 pub(crate) struct Target {
-    pub(crate) resource: ApiResource,
+    kind: Arc<KnownKind>,
     pub(crate) name: String,
     namespace: Option<String>,
-    collection: String,
-    namespace_missing: bool,
 }
 
 impl Target {
-    pub(crate) fn new(kind: &Kind, namespace: Option<&str>, name: &str) -> Self {
-        let Kind { resource, namespaced } = kind;
-        let namespace = namespace.filter(|_| *namespaced != Some(false));
-        Self {
-            name: name.to_owned(),
-            collection: collection_path(resource, namespace),
-            resource: resource.clone(),
-            namespace_missing: *namespaced == Some(true) && namespace.is_none(),
-            namespace: namespace.map(str::to_owned),
-        }
+    pub(crate) fn new(kind: Arc<KnownKind>, namespace: Option<&str>, name: &str) -> Self {
+        let namespace = namespace.filter(|_| kind.namespaced != Some(false));
+        Self { name: name.to_owned(), namespace: namespace.map(str::to_owned), kind }
+    }
+
+    /// The target of an object of a kind that no Rust type names.
+    pub(crate) fn of_kind(kind: Kind, namespace: Option<&str>, name: &str) -> Self {
+        Self::new(Arc::new(KnownKind::new(kind)), namespace, name)
+    }
+
+    pub(crate) fn resource(&self) -> &ApiResource {
+        &self.kind.resource
     }
 
     pub(crate) fn key(&self) -> ObjectKey {
         ObjectKey::new(self.namespace.as_deref(), &self.name)
     }
 
-    /// The path of the object's collection.
-    pub(crate) fn collection(&self) -> Result<&str> {
-        if self.namespace_missing {
-            return Err(Error::setup(format!("{self}: metadata.namespace is not set")));
-        }
-        Ok(&self.collection)
+    /// The path of the object's collection, with a query.
+    pub(crate) fn collection(&self, query: &[&str]) -> Result<String> {
+        self.path_of("", "", query)
     }
 
-    /// The path of the object.
-    pub(crate) fn path(&self) -> Result<String> {
+    /// The path of the object or of a subresource, with a query.
+    pub(crate) fn path(&self, subresource: &str, query: &[&str]) -> Result<String> {
         if self.name.is_empty() {
             return Err(Error::setup(format!("{self}: metadata.name is not set")));
         }
-        Ok(format!("{}/{}", self.collection()?, self.name))
+        self.path_of(&self.name, subresource, query)
+    }
+
+    fn path_of(&self, name: &str, subresource: &str, query: &[&str]) -> Result<String> {
+        if self.kind.namespaced == Some(true) && self.namespace.is_none() {
+            return Err(Error::setup(format!("{self}: metadata.namespace is not set")));
+        }
+        Ok(self.kind.path(self.namespace.as_deref(), name, subresource, query))
+    }
+
+    /// Returns a patch of the object or of a subresource.
+    pub(crate) fn patch(
+        &self,
+        subresource: &str,
+        query: &[&str],
+        content_type: &'static str,
+        patch: &impl Serialize,
+    ) -> Result<Call> {
+        Call::write(Method::PATCH, self.path(subresource, query)?, content_type, patch)
     }
 }
 
 /// The object's name, or the prefix of a name that the server completes.
-fn name_of(meta: &ObjectMeta) -> String {
-    meta.name.clone().or_else(|| meta.generate_name.clone()).unwrap_or_default()
+fn name_of(meta: &ObjectMeta) -> &str {
+    meta.name.as_deref().or(meta.generate_name.as_deref()).unwrap_or_default()
+}
+
+fn dynamic(resource: &ApiResource) -> Arc<KnownKind> {
+    Arc::new(KnownKind::new(Kind::dynamic(resource.clone())))
 }
 
 impl<K> Context<K> {
     /// Returns the target of an object. A dynamic object must name its kind, and the controller must know the
     /// kind.
     pub(crate) fn target<C: Object>(&self, object: &C) -> Result<Target> {
-        self.target_of_types::<C>(object.type_meta(), object.meta())
+        self.target_of_types::<C>(|| object.type_meta(), object.meta())
     }
 
-    /// The target of an object of kind `C` with this metadata. `types` is what a dynamic one names.
+    /// The target of an object of kind `C` with this metadata. `types` returns the types that a dynamic object names.
     pub(crate) fn target_of_types<C: Object>(
         &self,
-        types: Option<TypeMeta>,
+        types: impl FnOnce() -> Option<TypeMeta>,
         meta: &ObjectMeta,
     ) -> Result<Target> {
         let name = name_of(meta);
-        let kind = match C::static_kind() {
+        let kind = match self.shared.kinds.of::<C>() {
             Some(kind) => kind,
-            None => self.dynamic_kind(types, &name)?,
+            None => self.dynamic_kind(types(), name)?,
         };
-        Ok(Target::new(&kind, meta.namespace.as_deref(), &name))
+        Ok(Target::new(kind, meta.namespace.as_deref(), name))
     }
 
     /// Returns the target of the object of kind `C` under a key.
     pub(crate) fn target_of_key<C: Object>(&self, key: &ObjectKey) -> Result<Target> {
-        let kind = C::static_kind().or_else(|| self.shared.primary.clone().map(Kind::dynamic));
+        let primary = || Some(dynamic(self.shared.primary.as_ref()?));
+        let kind = self.shared.kinds.of::<C>().or_else(primary);
         let kind = kind.ok_or_else(|| {
             Error::setup(format!(
                 "{key}: a `DynamicObject` may be of any kind, and the controller has none of its own"
             ))
         })?;
-        Ok(Target::new(&kind, key.namespace(), key.name()))
+        Ok(Target::new(kind, key.namespace(), key.name()))
     }
 
-    fn dynamic_kind(&self, types: Option<TypeMeta>, name: &str) -> Result<Kind> {
+    fn dynamic_kind(&self, types: Option<TypeMeta>, name: &str) -> Result<Arc<KnownKind>> {
         let types = types.ok_or_else(|| {
             Error::setup(format!(
                 "{name}: has no apiVersion and kind; make it with `DynamicObject::new(name, &resource)`"
@@ -102,17 +126,17 @@ impl<K> Context<K> {
             |primary: &&ApiResource| primary.api_version == types.api_version && primary.kind == types.kind;
         let declared = || shared.caches.resource_of_kind(&types.api_version, &types.kind);
         let resource = shared.primary.as_ref().filter(is_primary).cloned().or_else(declared);
-        resource
-            .map(Kind::dynamic)
-            .ok_or_else(|| Error::not_declared(Reader::Controller(shared.controller.clone()), &types.kind))
+        let resource = resource
+            .ok_or_else(|| Error::not_declared(Reader::Controller(shared.controller.clone()), &types.kind))?;
+        Ok(dynamic(&resource))
     }
 }
 
 impl std::fmt::Display for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.namespace {
-            Some(namespace) => write!(f, "{} {namespace}/{}", self.resource.kind, self.name),
-            None => write!(f, "{} {}", self.resource.kind, self.name),
+            Some(namespace) => write!(f, "{} {namespace}/{}", self.kind.resource.kind, self.name),
+            None => write!(f, "{} {}", self.kind.resource.kind, self.name),
         }
     }
 }

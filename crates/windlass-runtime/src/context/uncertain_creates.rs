@@ -2,8 +2,6 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use http::{Request, header};
-use kube_client::client::Body;
 use kube_core::ObjectMeta;
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -13,7 +11,7 @@ use windlass_cache::RawObject;
 
 use super::{Context, Target};
 use crate::{
-    client::{OnUnknownOutcome, path::GroupResource, request},
+    client::{Call, METADATA_LIST, OnUnknownOutcome, path::GroupResourceRef},
     error::{Error, Result},
     read_your_writes::{WriteLog, current_reconcile},
 };
@@ -107,7 +105,7 @@ impl Uncertain {
         let Some(prefix) = meta.generate_name.as_ref().filter(|_| meta.name.is_none()) else {
             return Ok(None);
         };
-        let (collection, creator) = (target.collection()?.to_owned(), Creator::of(meta));
+        let (collection, creator) = (target.collection(&[])?, Creator::of(meta));
         Ok(Some(Self { collection, prefix: prefix.clone(), creator }))
     }
 
@@ -124,7 +122,7 @@ impl Uncertain {
     }
 
     /// Lets the next reconcile wait until the caches show an object, if this create may have made the object.
-    fn expect(&self, item: &Item, target: &Target, writes: &WriteLog) {
+    fn await_object(&self, item: &Item, target: &Target, writes: &WriteLog) {
         let Ok(ItemMeta { metadata }) = serde_json::from_str(item.get()) else { return };
         if metadata.generate_name.as_deref() != Some(&self.prefix)
             || !self.creator.may_have_created(&metadata)
@@ -132,7 +130,7 @@ impl Uncertain {
             return;
         }
         if let Ok(object) = RawObject::from_json(item.get().as_bytes()) {
-            writes.expect(GroupResource::of(&target.resource), &object);
+            writes.await_object(GroupResourceRef::of(target.resource()), &object);
         }
     }
 
@@ -167,7 +165,8 @@ impl<K> Context<K> {
         creates.open.lock().remove(uncertain);
         Err(Error::conflict(format!(
             "an earlier attempt to create {} {}* may have succeeded; the reconcile is repeated when the caches show it",
-            target.resource.kind, uncertain.prefix
+            target.resource().kind,
+            uncertain.prefix
         )))
     }
 
@@ -177,7 +176,7 @@ impl<K> Context<K> {
         loop {
             let page = self.metadata_page(&uncertain.collection, &token).await?;
             let writes = self.shared.caches.writes();
-            page.items.iter().for_each(|item| uncertain.expect(item, target, writes));
+            page.items.iter().for_each(|item| uncertain.await_object(item, target, writes));
             token = page.metadata.token;
             if token.is_empty() {
                 return Ok(());
@@ -186,14 +185,8 @@ impl<K> Context<K> {
     }
 
     async fn metadata_page(&self, collection: &str, token: &str) -> Result<Page> {
-        let request = Request::get(format!("{collection}?{}", page_query(token)))
-            .header(
-                header::ACCEPT,
-                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
-            )
-            .body(Body::empty())
-            .map_err(Error::other)?;
-        request::decode(&request::send(self.client(), request).await?)
+        let call = Call::read(format!("{collection}?{}", page_query(token)))?;
+        self.api().exchange(call.accept(METADATA_LIST)).await
     }
 }
 

@@ -3,18 +3,18 @@
 use std::marker::PhantomData;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use http::Request;
+use http::Method;
 use kube_core::{ObjectMeta, ResourceExt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, to_value};
 
 use super::{Context, OperationResult, target::Target, uncertain_creates::Uncertain};
 use crate::{
-    client::request,
+    client::{Call, JSON, JSON_PATCH},
     discovery,
     error::{Error, Result},
     kind::{AsObject, Object},
-    read_your_writes::{after_status_updates, note_status_update},
+    read_your_writes::{after_own_writes, note_own_write},
 };
 
 /// A replacement of a status. Awaiting the request sends the status. [`Context::update_status`] makes a
@@ -51,19 +51,16 @@ impl StatusRequest<'_> {
         let mut patch = vec![json!({ "op": "test", "path": "/metadata/uid", "value": uid })];
         let read = resource_version
             .filter(|version| !force && !version.is_empty())
-            .map(|version| after_status_updates(&uid, &version));
+            .map(|version| after_own_writes(&uid, version));
         if let Some(version) = &read {
             // The server compares the resource version with the version of the stored object.
             patch.push(json!({ "op": "add", "path": "/metadata/resourceVersion", "value": version }));
         }
         patch.push(json!({ "op": "add", "path": "/status", "value": status }));
-        let path = format!("{}/status?{}", target.path()?, cx.field_manager());
-        let content_type = "application/json-patch+json";
-        match request::exchange::<Updated>(cx.client(), Request::patch(path), content_type, &patch).await {
+        let call = target.patch("status", &[cx.field_manager()], JSON_PATCH, &patch)?;
+        match cx.api().exchange::<Updated>(call).await {
             Ok(updated) => {
-                if let (Some(from), Some(to)) = (&read, &updated.metadata.resource_version) {
-                    note_status_update(&uid, from, to);
-                }
+                note_own_write(&uid, read.as_deref(), updated.metadata.resource_version.as_deref());
                 Ok(OperationResult::Updated)
             }
             Err(error) if error.is_failed_test() => Ok(OperationResult::Replaced),
@@ -92,7 +89,7 @@ impl<K> Context<K> {
     /// Returns the status of the object that the cache shows, with the process's own writes; `None` if the kind has no cache of whole
     /// objects, or the cache shows no object with this uid.
     fn cached_status(&self, target: &Target, uid: &str) -> Result<Option<Value>> {
-        let Some(cache) = self.shared.caches.whole(&target.resource)? else { return Ok(None) };
+        let Some(cache) = self.shared.caches.whole(target.resource())? else { return Ok(None) };
         let Some(cached) = cache.get(&target.key()).filter(|cached| cached.uid() == uid) else {
             return Ok(None);
         };
@@ -113,12 +110,10 @@ impl<K> Context<K> {
         let target = self.target(&object)?;
         let uncertain = Uncertain::of(&target, object.meta())?;
         self.settle_uncertain(&target, uncertain.as_ref()).await?;
-        let path = format!("{}?{}", target.collection()?, self.field_manager());
-        let mut request = Request::post(path);
-        if let Some(uncertain) = &uncertain {
-            request = request.extension(uncertain.observer(&self.shared.uncertain_creates));
-        }
-        let created = request::exchange(self.client(), request, JSON, &object).await;
+        let path = target.collection(&[self.field_manager()])?;
+        let observer = uncertain.as_ref().map(|uncertain| uncertain.observer(&self.shared.uncertain_creates));
+        let call = Call::write(Method::POST, path, JSON, &object)?.on_unknown(observer);
+        let created = self.api().exchange(call).await;
         created.map_err(|error| {
             if let Some(uncertain) = uncertain {
                 uncertain.note(&error, &self.shared.uncertain_creates);
@@ -135,9 +130,14 @@ impl<K> Context<K> {
     /// The server refused the request.
     pub async fn update<C: Object + Serialize>(&self, object: &C) -> Result<C> {
         let target = self.target(object)?;
-        let path = format!("{}?{}", target.path()?, self.field_manager());
-        let updated = request::exchange(self.client(), Request::put(path), JSON, object).await;
-        updated.map_err(|e| e.while_doing(format_args!("updating {target}")))
+        let path = target.path("", &[self.field_manager()])?;
+        let updated = self.api().exchange::<C>(Call::write(Method::PUT, path, JSON, object)?).await;
+        let updated = updated.map_err(|error| error.while_doing(format_args!("updating {target}")))?;
+        let (read, written) = (object.meta(), updated.meta());
+        if let Some(uid) = &written.uid {
+            note_own_write(uid, read.resource_version.as_deref(), written.resource_version.as_deref());
+        }
+        Ok(updated)
     }
 
     /// Replaces the status of `object`, which was read and may be of any kind. The rest of the object is left alone, and so is another object that was created
@@ -189,27 +189,18 @@ impl<K> Context<K> {
     /// status. The server answers both with the same error, but discovery, which every user may read, lists
     /// the served resources.
     async fn without_status(&self, target: &Target, error: Error) -> Result<OperationResult> {
-        let status = discovery::serves_status(self.client(), &target.resource).await;
+        let status = discovery::serves_status(self.api(), target.resource()).await;
         match status {
             Ok(false) => Err(error.while_doing(format_args!(
                 "writing the status of {target}: {} has no subresource `status`; its CRD needs `subresources: {{status: {{}}}}`, \
                  which `#[kube(status = \"…\")]` declares",
-                target.resource.plural
+                target.resource().plural
             ))),
             _ if is_object_gone(&error, &target.name) => Ok(OperationResult::Gone),
             _ => Err(error.while_doing(format_args!("writing the status of {target}"))),
         }
     }
-
-    /// The query parameter that names the writer.
-    pub(crate) fn field_manager(&self) -> String {
-        form_urlencoded::Serializer::new(String::new())
-            .append_pair("fieldManager", &self.shared.field_manager)
-            .finish()
-    }
 }
-
-pub(crate) const JSON: &str = "application/json";
 
 /// The status of an object; null if the object has no status.
 #[derive(Deserialize)]

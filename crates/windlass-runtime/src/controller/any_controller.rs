@@ -125,7 +125,7 @@ async fn resolve_scope(
 ) -> Result<Option<Kind>> {
     let Some(mut kind) = primary else { return Ok(None) };
     if kind.namespaced.is_none() && needed {
-        kind.namespaced = Some(discovery::is_namespaced(&shared.own.client, &kind.resource, limit).await?);
+        kind.namespaced = Some(discovery::is_namespaced(&shared.own.api, &kind.resource, limit).await?);
     }
     Ok(Some(kind))
 }

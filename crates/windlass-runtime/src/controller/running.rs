@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     cluster_state::ClusterState,
-    context::{self, Caches},
+    context::{self, Caches, KnownKinds, field_manager_parameter},
     discovery,
     error::{BoxError, Error, Result, chain},
     fence::Fence,
@@ -185,9 +185,11 @@ impl<Q: QueueKey> Running<Q> {
             let reporter = UndecodableReporter::new(recorder.clone(), metrics.undecodable.clone());
             Arc::new(context::ControllerContext {
                 controller: name.to_owned(),
-                field_manager: settings.field_manager.clone().unwrap_or_else(|| name.to_owned()),
+                field_manager: field_manager_parameter(settings.field_manager.as_deref().unwrap_or(name)),
+                kinds: KnownKinds::default(),
                 primary: primary.as_ref().map(|primary| primary.resource.clone()),
                 client: cluster.client.clone(),
+                api: cluster.api.clone(),
                 clusters: clusters.clone(),
                 caches: Arc::new(Caches::new(reader.clone(), cluster.writes.clone(), Arc::new(reporter))),
                 recorder,
@@ -308,7 +310,7 @@ impl<Q: QueueKey> Running<Q> {
             return Ok(namespaced);
         }
         let limit = self.settings.cache_sync_timeout;
-        discovery::is_namespaced(&cluster.client, &kind.resource, limit).await
+        discovery::is_namespaced(&cluster.api, &kind.resource, limit).await
     }
 
     /// Adds the handlers of all declared watches and waits until each handler has got the first list.
@@ -455,6 +457,11 @@ impl<Q: QueueKey> Running<Q> {
         let message = panicked.wait_for(Option::is_some).await.ok().and_then(|message| message.clone());
         let message = message.unwrap_or_default();
         Error::setup(format!("a source of controller {:?} panicked: {message}", self.name))
+    }
+
+    /// The end of the controller.
+    pub(super) fn ended(&self) -> &CancellationToken {
+        &self.sources_stop
     }
 
     /// Ends all watches and the queue.

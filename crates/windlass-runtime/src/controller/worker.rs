@@ -209,19 +209,26 @@ impl<Q: QueueKey> Running<Q> {
         }
     }
 
-    /// A span with the log keys of controller-runtime.
+    /// A span with the log keys of controller-runtime. The fields are computed only if the span is enabled.
     pub(super) fn span(&self, key: &Q) -> tracing::Span {
-        let key = key.to_string();
-        let (namespace, name) = key.split_once('/').unwrap_or(("", &key));
         tracing::info_span!(
             "reconcile",
             controller = self.name,
             controllerGroup = self.primary.as_ref().map(|primary| primary.resource.group.as_str()),
             controllerKind = self.primary.as_ref().map(|primary| primary.resource.kind.as_str()),
-            namespace,
-            name,
+            namespace = split(key).0,
+            name = split(key).1,
             reconcileID = self.context.env.uuid(),
         )
+    }
+}
+
+/// Splits the text of a key into namespace and name.
+fn split(key: &impl std::fmt::Display) -> (String, String) {
+    let key = key.to_string();
+    match key.split_once('/') {
+        Some((namespace, name)) => (namespace.to_owned(), name.to_owned()),
+        None => (String::new(), key),
     }
 }
 

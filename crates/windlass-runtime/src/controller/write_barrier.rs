@@ -148,7 +148,8 @@ impl<Q: QueueKey> Running<Q> {
             tokio::spawn(tracing::Instrument::instrument(
                 async move {
                     let running = &awaited.running;
-                    running.barrier.wait(&writes, &running.caches, &running.metrics).await;
+                    let waits = running.barrier.wait(&writes, &running.caches, &running.metrics);
+                    running.ended().run_until_cancelled(waits).await;
                 },
                 span,
             ));

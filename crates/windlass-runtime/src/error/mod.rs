@@ -103,6 +103,18 @@ impl Error {
         Self::new(Kind::Transport(cause.into()))
     }
 
+    /// Converts the error of a client's service. Any unknown error means that the server did not respond.
+    pub(crate) fn of_service(cause: BoxError) -> Self {
+        match cause.downcast::<Self>() {
+            Ok(ours) => *ours,
+            // A client around a client.
+            Err(cause) => match cause.downcast::<kube_client::Error>() {
+                Ok(inner) => Self::from(*inner),
+                Err(cause) => Self::transport(cause),
+            },
+        }
+    }
+
     pub(crate) fn timeout(after: Duration) -> Self {
         Self::new(Kind::Timeout(after))
     }
@@ -379,14 +391,7 @@ impl From<kube_client::Error> for Error {
     fn from(error: kube_client::Error) -> Self {
         match error {
             kube_client::Error::Api(status) => Self::api(status, None),
-            kube_client::Error::Service(cause) => match cause.downcast::<Self>() {
-                Ok(ours) => *ours,
-                // A client around a client.
-                Err(cause) => match cause.downcast::<kube_client::Error>() {
-                    Ok(inner) => Self::from(*inner),
-                    Err(cause) => Self::transport(cause),
-                },
-            },
+            kube_client::Error::Service(cause) => Self::of_service(cause),
             kube_client::Error::HyperError(cause) => Self::transport(cause),
             kube_client::Error::SerdeError(cause) => Self::undecodable_answer(&cause),
             other => Self::new(Kind::Other(other.into())),

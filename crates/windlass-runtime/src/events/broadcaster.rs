@@ -26,6 +26,7 @@ use super::{
     writer::EventWriter,
 };
 use crate::{
+    client::ApiClient,
     env::{Env, host_name},
     supervisor::Supervisor,
 };
@@ -114,6 +115,11 @@ impl Broadcaster {
     ///
     /// Outside of a tokio runtime.
     pub fn start_recording_by(&self, api: EventsApi, client: Client) {
+        self.record_by(api, &client.into());
+    }
+
+    pub(crate) fn record_by(&self, api: EventsApi, client: &ApiClient) {
+        let client = client.clone();
         let (queue, events) = mpsc::channel(QUEUE);
         let mut sinks = self.inner.sinks.lock();
         if sinks.shut_down {

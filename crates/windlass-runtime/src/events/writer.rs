@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use http::Request;
-use kube_client::Client;
+use http::Method;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::time::sleep;
 
 use super::dropped::{DropCause, DroppedEvents};
 use crate::{
-    client::request,
+    client::{ApiClient, Call, JSON, MERGE_PATCH, METADATA},
     env::Env,
     error::{Error, Result},
 };
@@ -23,7 +22,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 
 /// Sends the requests that write events.
 pub(super) struct EventWriter {
-    client: Client,
+    client: ApiClient,
     /// The path of the API, as `/api/v1`.
     api: &'static str,
     pub(super) env: Env,
@@ -40,15 +39,15 @@ pub(super) enum Written {
 }
 
 impl EventWriter {
-    pub(super) fn new(client: Client, api: &'static str, env: Env, dropped: DroppedEvents) -> Self {
+    pub(super) fn new(client: ApiClient, api: &'static str, env: Env, dropped: DroppedEvents) -> Self {
         Self { client, api, env, dropped }
     }
 
     /// Creates an Event.
     pub(super) async fn create(&self, namespace: &str, reason: &str, event: &impl Serialize) -> Written {
         let send = || {
-            let request = Request::post(format!("{}/namespaces/{namespace}/events", self.api));
-            request::exchange::<Value>(&self.client, request, "application/json", event)
+            let path = format!("{}/namespaces/{namespace}/events", self.api);
+            self.send(Call::write(Method::POST, path, JSON, event))
         };
         self.with_retries(reason, send).await
     }
@@ -56,16 +55,21 @@ impl EventWriter {
     /// Patches an Event by a merge patch.
     pub(super) async fn patch(&self, namespace: &str, name: &str, reason: &str, patch: &Value) -> Written {
         let send = || {
-            let request = Request::patch(format!("{}/namespaces/{namespace}/events/{name}", self.api));
-            request::exchange::<Value>(&self.client, request, "application/merge-patch+json", patch)
+            let path = format!("{}/namespaces/{namespace}/events/{name}", self.api);
+            self.send(Call::write(Method::PATCH, path, MERGE_PATCH, patch))
         };
         self.with_retries(reason, send).await
+    }
+
+    /// Sends a write whose response is not used, so that the server need not send the whole Event back.
+    async fn send(&self, call: Result<Call>) -> Result<()> {
+        self.client.call(call?.accept(METADATA)).await.map(drop)
     }
 
     /// Tries until the server answers.
     async fn with_retries<F>(&self, reason: &str, send: impl Fn() -> F) -> Written
     where
-        F: Future<Output = Result<Value>>,
+        F: Future<Output = Result<()>>,
     {
         for attempt in 0..TRIES {
             match send().await {
@@ -83,7 +87,7 @@ impl EventWriter {
                     self.dropped.count(DropCause::Rejected);
                     return Written::No;
                 }
-                Ok(_) => return Written::Yes,
+                Ok(()) => return Written::Yes,
             }
         }
         tracing::error!(reason, "giving up on an event: the API server does not answer");

@@ -6,17 +6,20 @@ use bytes::Bytes;
 use futures::{FutureExt, future::BoxFuture};
 use http::Response;
 use http_body_util::BodyExt;
-use kube_client::{Client, client::Body};
 use tokio::time::{Instant, sleep_until};
 use windlass_cache::{InformerCore, ListWatch, Reflector, ReflectorConfig, ScanOptions, SourceId, Step};
 
 use super::{request::Collection, undecodable::UndecodableObjects};
-use crate::{client::retry_after, error::chain, supervisor::Recovery};
+use crate::{
+    client::{ApiClient, ResponseBody, retry_after},
+    error::chain,
+    supervisor::Recovery,
+};
 
 /// A watch of an informer: the source of a [`Driver`], at the start and after a panic.
 #[derive(Clone)]
 pub(super) struct WatchSource {
-    pub(super) client: Client,
+    pub(super) client: ApiClient,
     pub(super) collection: Collection,
     pub(super) config: ReflectorConfig,
     pub(super) scan: ScanOptions,
@@ -37,7 +40,7 @@ impl WatchSource {
 
 /// A reflector and the reflector's connection.
 struct Driver {
-    client: Client,
+    client: ApiClient,
     collection: Collection,
     reflector: Reflector,
     informer: InformerCore,
@@ -50,13 +53,13 @@ struct Driver {
 /// The exchange that is under way.
 enum Exchange {
     Nothing,
-    Sending(BoxFuture<'static, Result<Response<Body>, String>>),
-    Reading(Body),
+    Sending(BoxFuture<'static, Result<Response<ResponseBody>, String>>),
+    Reading(ResponseBody),
 }
 
 /// The next result of the exchange.
 enum Arrival {
-    Response(Response<Body>),
+    Response(Response<ResponseBody>),
     Piece(Bytes),
     End(Option<String>),
 }
@@ -172,7 +175,7 @@ async fn next(exchange: &mut Exchange) -> Arrival {
         Exchange::Reading(body) => loop {
             match body.frame().await {
                 None => return Arrival::End(None),
-                Some(Err(error)) => return Arrival::End(Some(chain(&error))),
+                Some(Err(error)) => return Arrival::End(Some(chain(error.as_ref()))),
                 Some(Ok(frame)) => {
                     if let Ok(piece) = frame.into_data() {
                         return Arrival::Piece(piece);

@@ -21,7 +21,12 @@ use super::{
     shared::{Listener, SharedInformer, SharedWatch},
     undecodable::UndecodableObjects,
 };
-use crate::{client::path::GroupResource, error::Error, kind_ref::IntoKind, supervisor::Supervisor};
+use crate::{
+    client::{ApiClient, path::GroupResource},
+    error::Error,
+    kind_ref::IntoKind,
+    supervisor::Supervisor,
+};
 
 /// Makes informers: one watch for each kind and selector, however many users ask for an informer. Cheap to clone.
 ///
@@ -48,7 +53,7 @@ struct Kept {
 pub(super) struct Watches(Arc<Inner>);
 
 struct Inner {
-    client: Client,
+    client: ApiClient,
     seed: u64,
     supervisor: Supervisor,
     state: Mutex<State>,
@@ -148,7 +153,7 @@ impl From<InformerError> for Error {
 }
 
 impl Watches {
-    pub(super) fn new(client: Client, seed: u64, supervisor: Supervisor) -> Self {
+    pub(super) fn new(client: ApiClient, seed: u64, supervisor: Supervisor) -> Self {
         Self(Arc::new(Inner {
             client,
             seed,
@@ -189,7 +194,7 @@ impl SharedInformerFactory {
     }
 
     /// Makes a factory with the supervisor that restarts the watches and handlers.
-    pub(crate) fn supervised(client: Client, seed: u64, supervisor: Supervisor) -> Self {
+    pub(crate) fn supervised(client: ApiClient, seed: u64, supervisor: Supervisor) -> Self {
         Self::with(Watches::new(client, seed, supervisor), true, InformerDefaults::default())
     }
 

@@ -6,7 +6,7 @@ use kube_core::ApiResource;
 use windlass_cache::ListWatch;
 
 use super::CacheOptions;
-use crate::client::{NoRetry, path::collection_path};
+use crate::client::{JSON, METADATA, METADATA_LIST, NoRetry, path::collection_path};
 
 /// The common part of all requests of a reflector.
 #[derive(Clone, Debug)]
@@ -51,11 +51,9 @@ impl Collection {
 
     fn accept(&self, watch: bool) -> &'static str {
         match (self.metadata_only, watch) {
-            (false, _) => "application/json",
-            (true, true) => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
-            (true, false) => {
-                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-            }
+            (false, _) => JSON,
+            (true, true) => METADATA,
+            (true, false) => METADATA_LIST,
         }
     }
 }

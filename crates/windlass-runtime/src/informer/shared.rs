@@ -179,12 +179,10 @@ impl<K> SharedInformer<K> {
 
     /// Adds a named index over all objects. Returns false if an index has the name already: the existing index is kept.
     pub fn add_index(&self, name: &str, function: IndexFn) -> bool {
+        // Unseen writes know the index before readers of the cache do.
+        self.watch.indexes.lock().entry(name.to_owned()).or_insert_with(|| function.clone());
         // No lock is held while the index function and the listeners run: both may call back.
-        let added = self.watch.core.add_index(name, function.clone());
-        if added {
-            self.watch.indexes.lock().insert(name.to_owned(), function);
-        }
-        added
+        self.watch.core.add_index(name, function)
     }
 
     /// Calls a function with every change, without decoding the objects. The function runs in a task of its own, gets every object as an

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use http::{Request, header};
+use http::Method;
 use k8s_openapi::{
     api::{
         coordination::v1::{Lease, LeaseSpec},
@@ -10,17 +10,16 @@ use k8s_openapi::{
     },
     apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
 };
-use kube_client::{Client, client::Body};
 
 use super::elector::{Reading, Record};
 use crate::{
-    client::{NoRetry, request},
-    error::{Error, Result},
+    client::{ApiClient, Call, JSON},
+    error::Result,
 };
 
 /// Access to a Lease. Requests are sent once; the caller limits the time.
 pub(super) struct LeaseLock {
-    client: Client,
+    client: ApiClient,
     namespace: String,
     name: String,
     labels: BTreeMap<String, String>,
@@ -29,7 +28,12 @@ pub(super) struct LeaseLock {
 }
 
 impl LeaseLock {
-    pub(super) fn new(client: Client, namespace: &str, name: &str, labels: BTreeMap<String, String>) -> Self {
+    pub(super) fn new(
+        client: ApiClient,
+        namespace: &str,
+        name: &str,
+        labels: BTreeMap<String, String>,
+    ) -> Self {
         Self { client, namespace: namespace.to_owned(), name: name.to_owned(), labels, last: None }
     }
 
@@ -51,20 +55,17 @@ impl LeaseLock {
         format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
     }
 
-    async fn send(&self, request: http::request::Builder, body: Option<&Lease>) -> Result<Lease> {
-        let body = body.map(serde_json::to_vec).transpose()?.unwrap_or_default();
-        let mut request = request
-            .header(header::CONTENT_TYPE, "application/json")
-            .header(header::ACCEPT, "application/json")
-            .body(Body::from(body))
-            .map_err(Error::other)?;
-        request.extensions_mut().insert(NoRetry);
-        request::decode(&request::send(&self.client, request).await?)
+    async fn write(&self, method: Method, path: String, lease: &Lease) -> Result<Lease> {
+        self.client.exchange(Call::write(method, path, JSON, lease)?.no_retry()).await
+    }
+
+    async fn get(&self, path: String) -> Result<Lease> {
+        self.client.exchange(Call::read(path)?.no_retry()).await
     }
 
     pub(super) async fn read(&mut self) -> Reading {
         let path = format!("{}/{}", self.collection(), self.name);
-        match self.send(Request::get(path), None).await {
+        match self.get(path).await {
             Ok(lease) => {
                 let record = record_of(&lease);
                 self.last = Some(lease);
@@ -88,7 +89,7 @@ impl LeaseLock {
             },
             spec: Some(spec_of(record)),
         };
-        let created = self.send(Request::post(self.collection()), Some(&lease)).await;
+        let created = self.write(Method::POST, self.collection(), &lease).await;
         self.keep(created, "creating")
     }
 
@@ -99,7 +100,7 @@ impl LeaseLock {
             lease.metadata.labels.get_or_insert_default().extend(self.labels.clone());
         }
         let path = format!("{}/{}", self.collection(), self.name);
-        let updated = self.send(Request::put(path), Some(&lease)).await;
+        let updated = self.write(Method::PUT, path, &lease).await;
         self.keep(updated, "updating")
     }
 

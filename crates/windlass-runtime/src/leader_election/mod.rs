@@ -173,7 +173,7 @@ impl LeaderElection {
         let stop = CancellationToken::new();
         let campaign = Campaign {
             elector: Elector::new(identity.clone(), self.timing),
-            lock: LeaseLock::new(cluster.client.clone(), &namespace, &self.name, self.labels),
+            lock: LeaseLock::new(cluster.api.clone(), &namespace, &self.name, self.labels),
             fence: fence.clone(),
             release_on_stop: self.release_on_stop,
             may_release: may_release.clone(),

@@ -3,19 +3,18 @@
 use std::{collections::BTreeMap, hash::Hash, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response, StatusCode, header};
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use k8s_openapi::api::{
     authentication::v1::{TokenReview, TokenReviewSpec, UserInfo},
     authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
 };
-use kube_client::Client;
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 
 use super::http::plain;
 use crate::{
-    client::request,
+    client::{ApiClient, Call, JSON},
     error::{Error, Result},
 };
 
@@ -39,13 +38,13 @@ const MAX_TOKEN: usize = 16 << 10;
 
 /// Asks the API server whether a request may be answered.
 pub(super) struct MetricsAccess {
-    client: Client,
+    client: ApiClient,
     users: Mutex<Remembered<String, Option<UserInfo>>>,
     decisions: Mutex<Remembered<(String, String, String), bool>>,
 }
 
 impl MetricsAccess {
-    pub(super) fn new(client: Client) -> Self {
+    pub(super) fn new(client: ApiClient) -> Self {
         Self { client, users: Mutex::default(), decisions: Mutex::default() }
     }
 
@@ -120,7 +119,7 @@ impl MetricsAccess {
         path: &str,
         review: &T,
     ) -> Result<T> {
-        let answer = request::exchange(&self.client, Request::post(path), "application/json", review);
+        let answer = self.client.exchange(Call::write(Method::POST, path.to_owned(), JSON, review)?);
         timeout(REVIEW_LIMIT, answer)
             .await
             .map_err(|_| Error::setup("the API server did not answer a review in time"))?

@@ -245,8 +245,8 @@ impl RunningManager {
             self.start_controller(&*controller);
         }
         if let (Some(sharding), Some(gate)) = (parts.sharding, self.state.sharding.get()) {
-            let (client, env, supervisor) = (&self.state.own.client, &self.state.env, &self.state.supervisor);
-            self.sharded = Some(sharding.start(gate.clone(), sharded, client, env, supervisor));
+            let (own, env, supervisor) = (&self.state.own, &self.state.env, &self.state.supervisor);
+            self.sharded = Some(sharding.start(gate.clone(), sharded, own, env, supervisor));
         }
         match parts.election {
             Some(election) => {

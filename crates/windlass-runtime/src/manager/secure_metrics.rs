@@ -88,7 +88,7 @@ impl SecureMetrics {
     pub(super) fn start(self, state: &SharedState) -> Result<[Runnable; 2]> {
         let store = CertificateStore::default();
         let tls = server_config(&store, None, self.http2).map_err(|error| Error::setup(error.to_string()))?;
-        let access = self.authorize.then(|| MetricsAccess::new(state.own.client.clone()));
+        let access = self.authorize.then(|| MetricsAccess::new(state.own.api.clone()));
         let endpoint = MetricsEndpoint { metrics: state.metrics.clone(), access };
         let server = serve("metrics", self.address, Some(tls), endpoint)?;
         let certificate_metrics = state.metrics.certificates();

@@ -1,24 +1,51 @@
 //! The metrics of clients, with client-go's names.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use http::{Method, StatusCode};
 use prometheus_client::{
-    encoding::EncodeLabelSet,
+    encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder},
     metrics::{counter::Counter, family::Family, histogram::Histogram},
     registry::Registry,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabel {
-    code: String,
-    method: String,
-    host: String,
+    code: Code,
+    method: &'static str,
+    host: Arc<str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct DurationLabel {
-    verb: String,
-    host: String,
+    verb: &'static str,
+    host: Arc<str>,
+}
+
+/// The status of a response; `None` if there was no response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Code(Option<StatusCode>);
+
+impl EncodeLabelValue for Code {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
+        match self.0 {
+            Some(status) => status.as_str().encode(encoder),
+            None => "<error>".encode(encoder),
+        }
+    }
+}
+
+fn verb(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::HEAD => "HEAD",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
 }
 
 /// The metrics of clients. The label `host` distinguishes clients.
@@ -39,14 +66,14 @@ impl Default for RestClientMetrics {
 
 impl RestClientMetrics {
     /// Counts one request.
-    pub(crate) fn count(&self, method: &str, code: &str, host: &str) {
-        let label = RequestLabel { code: code.to_owned(), method: method.to_owned(), host: host.to_owned() };
+    pub(crate) fn count(&self, method: &Method, status: Option<StatusCode>, host: &Arc<str>) {
+        let label = RequestLabel { code: Code(status), method: verb(method), host: host.clone() };
         self.requests.get_or_create(&label).inc();
     }
 
     /// Records the time from sending a request to the begin of its response.
-    pub(crate) fn observe(&self, method: &str, host: &str, latency: Duration) {
-        let label = DurationLabel { verb: method.to_owned(), host: host.to_owned() };
+    pub(crate) fn observe(&self, method: &Method, host: &Arc<str>, latency: Duration) {
+        let label = DurationLabel { verb: verb(method), host: host.clone() };
         self.durations.get_or_create(&label).observe(latency.as_secs_f64());
     }
 

@@ -31,6 +31,7 @@ use kube_client::client::Body;
 use parking_lot::RwLock;
 use serde::Deserialize;
 use windlass_cache::{ObjectKey, RawObject};
+use windlass_workqueue::Equivalent;
 
 pub(crate) use self::admission::Admission;
 use self::written::Reply;
@@ -38,12 +39,12 @@ pub(crate) use self::{
     overlay::UnseenWrites,
     seen::CacheView,
     session::{
-        Session, WriteInFlight, WriteRef, after_status_updates, current_reconcile, note, note_any,
-        note_status_update,
+        Session, Transition, WriteInFlight, WriteRef, after_own_writes, current_reconcile, note, note_any,
+        note_own_write, note_transition,
     },
     written::Written,
 };
-use crate::resource_path::{GroupResource, ResourcePath, query_flag};
+use crate::resource_path::{GroupResource, GroupResourceRef, ResourcePath, query_flag};
 
 /// Distinguishes the writes of a client from the writes of another client, which may talk to another cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,10 +53,13 @@ pub(crate) struct LogId(usize);
 /// The writes of a client, handed to every cache of the written kind.
 #[derive(Clone, Default)]
 pub(crate) struct WriteLog {
-    kinds: Arc<RwLock<Followers>>,
+    kinds: Arc<RwLock<FollowedKinds>>,
 }
 
-type Followers = HashMap<GroupResource, Vec<Weak<UnseenWrites>>, foldhash::fast::FixedState>;
+type FollowedKinds = HashMap<Arc<GroupResource>, Followers, foldhash::fast::FixedState>;
+
+/// The caches of a kind. A write under way shares the list.
+type Followers = Arc<[Weak<UnseenWrites>]>;
 
 /// The last write to an object.
 #[derive(Clone)]
@@ -96,59 +100,82 @@ impl WriteLog {
     pub(crate) fn follow(&self, resource: GroupResource, cache: impl CacheView) -> Arc<UnseenWrites> {
         let unseen = Arc::new(UnseenWrites::new(Box::new(cache)));
         let mut kinds = self.kinds.write();
-        let followers = kinds.entry(resource).or_default();
-        followers.retain(|follower| follower.strong_count() > 0);
-        followers.push(Arc::downgrade(&unseen));
+        let followers = kinds.entry(Arc::new(resource)).or_default();
+        let living = followers.iter().filter(|follower| follower.strong_count() > 0).cloned();
+        *followers = living.chain([Arc::downgrade(&unseen)]).collect();
         unseen
     }
 
-    /// Lets the next reconcile wait until the caches show an object that was read from the server.
-    pub(crate) fn expect(&self, resource: GroupResource, object: &RawObject) {
-        let followers = self.kinds.read();
-        let Some(followers) = followers.get(&resource) else { return };
-        let (key, uid, revision) = (object.key(), object.uid().into(), object.revision());
-        let write = Write { uid, revision, state: State::Alive(object.clone()), noted_at: 0, is_shown: true };
-        let shown_by = followers
-            .iter()
-            .filter(|follower| follower.upgrade().is_some_and(|follower| follower.will_show(&key, &write)));
+    /// Lets the next reconcile of the current key wait until the caches show an object that was read from the server.
+    pub(crate) fn await_object(&self, resource: GroupResourceRef<'_>, object: &RawObject) {
+        let Some((resource, followers)) = self.followers(resource) else { return };
+        let (key, write) = (object.key(), Write::read(object));
+        let shows = |follower: &&Weak<UnseenWrites>| {
+            follower.upgrade().is_some_and(|follower| follower.will_show(&key, &write))
+        };
         note(WriteRef {
             log: self.id(),
-            resource: Arc::new(resource),
+            resource,
             uid: write.uid.clone(),
-            revision,
+            revision: write.revision,
             gone: false,
-            shown_by: shown_by.cloned().collect(),
+            shown_by: followers.iter().filter(shows).cloned().collect(),
             key,
         });
     }
 
+    /// Returns the caches of a kind; `None` if there are none.
+    fn followers(&self, resource: GroupResourceRef<'_>) -> Option<(Arc<GroupResource>, Followers)> {
+        let kinds = self.kinds.read();
+        let (resource, followers) = kinds.get_key_value(&FollowedKind(resource))?;
+        let is_followed = followers.iter().any(|follower| follower.strong_count() > 0);
+        is_followed.then(|| (resource.clone(), followers.clone()))
+    }
+
     /// Inspects a write before it is sent. Returns `None` if its answer need not be recorded.
-    pub(crate) fn begin(&self, request: &Request<Body>) -> Option<Written> {
-        let path = ResourcePath::parse(request.uri().path())?;
-        let reply = Reply::of(request, &path)?;
-        let resource = path.group_resource();
-        let followers: Vec<_> = self.kinds.read().get(&resource)?.iter().filter_map(Weak::upgrade).collect();
-        if followers.is_empty() {
-            return None;
-        }
-        let named = path.name.map(|name| ObjectKey::new(path.namespace, name));
-        let before = named.as_ref().filter(|_| matches!(reply, Reply::OtherKind));
-        let before = before.map(|key| followers.iter().map(|follower| follower.cached(key)).collect());
+    pub(crate) fn begin(&self, method: &Method, path: &str) -> Option<Written> {
+        let path = ResourcePath::parse(path)?;
+        let reply = Reply::of(method, &path)?;
+        let (resource, followers) = self.followers(path.group_resource())?;
+        let names_object = matches!(reply, Reply::Deleted | Reply::OtherKind);
+        let named = path.name.filter(|_| names_object).map(|name| ObjectKey::new(path.namespace, name));
+        let before = named.as_ref().filter(|_| reply == Reply::OtherKind);
+        let before = before.map(|key| {
+            let cached = |follower: &Weak<UnseenWrites>| follower.upgrade()?.cached(key);
+            followers.iter().map(cached).collect()
+        });
         let before = before.unwrap_or_default();
-        Some(Written { log: self.id(), followers, resource: Arc::new(resource), named, before, reply })
+        Some(Written { log: self.id(), followers, resource, named, before, reply })
     }
 }
 
-/// Whether a request changes objects: it writes, and is no dry run. A dry run is asked for in the query or, for a deletion, in the
-/// `DeleteOptions` of the body.
+/// Looks up a shared [`GroupResource`] by its parts.
+#[derive(Hash)]
+struct FollowedKind<'a>(GroupResourceRef<'a>);
+
+impl Equivalent<Arc<GroupResource>> for FollowedKind<'_> {
+    fn equivalent(&self, key: &Arc<GroupResource>) -> bool {
+        self.0.equivalent(&**key)
+    }
+}
+
+/// Whether a method and a query change objects: the request writes, and asks for no dry run.
+pub(crate) fn changes_objects(method: &Method, query: Option<&str>) -> bool {
+    let writes = matches!(*method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
+    let is_dry_run = || {
+        query.is_some_and(|query| query.split('&').any(|pair| pair.starts_with("dryRun=")))
+            || query_flag(query, "dryRun")
+    };
+    writes && !is_dry_run()
+}
+
+/// Whether a request changes objects. A dry run is asked for in the query or, for a deletion, in the `DeleteOptions` of the body.
 pub(crate) fn is_write(request: &Request<Body>) -> impl Future<Output = bool> + Send + use<> {
-    let writes = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
-    let query = request.uri().query();
-    let dry_run = query.is_some_and(|query| query.split('&').any(|pair| pair.starts_with("dryRun=")))
-        || query_flag(query, "dryRun");
+    let writes = changes_objects(request.method(), request.uri().query());
     // A body that is a stream has no copy; kube's client sends none with a deletion.
-    let options = if request.method() == Method::DELETE { request.body().try_clone() } else { None };
-    async move { writes && !dry_run && !has_dry_run_options(options).await }
+    let is_delete = writes && request.method() == Method::DELETE;
+    let options = if is_delete { request.body().try_clone() } else { None };
+    async move { writes && !has_dry_run_options(options).await }
 }
 
 #[derive(Deserialize)]

@@ -245,7 +245,11 @@ impl Pending {
     /// Returns the keys of the writes that may match a query.
     fn candidates(&mut self, query: &Query<'_>, cache: &dyn CacheView) -> Vec<ObjectKey> {
         let writes = &self.writes;
-        if let Some((index, _)) = query.named_index().filter(|(index, _)| cache.has_index(index)) {
+        if let Some((index, _)) = query.named_index() {
+            if !cache.has_index(index) {
+                // The index does not exist, or the cache is adding the index.
+                return writes.keys().cloned().collect();
+            }
             let objects = writes.iter().filter_map(|(key, write)| match &write.state {
                 State::Alive(object) => Some((key, object)),
                 State::Gone => None,
@@ -253,7 +257,7 @@ impl Pending {
             self.postings.learn(index, objects, cache);
         }
         match Term::of_query(query) {
-            Some(term) => self.postings.keys(&term),
+            Some(term) => self.postings.keys(term).cloned().collect(),
             None => self.writes.keys().cloned().collect(),
         }
     }

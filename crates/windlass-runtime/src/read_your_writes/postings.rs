@@ -1,63 +1,75 @@
 //! The unseen writes of a cache, by the parts of a query.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    hash::{BuildHasher, Hash},
+    ops::Bound,
+};
 
-use hashbrown::HashMap;
 use windlass_cache::{ObjectKey, Query, RawObject};
 
 use super::CacheView;
 
-/// A part of a query that an object has or has not.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Term {
-    Namespace(String),
-    /// The uid of an owner.
-    Owner(String),
-    /// A value in a named index.
-    Indexed(String, String),
-}
+/// A hash of a part of a query that an object has or has not. Two parts may have one hash: the query itself decides about an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Term(u64);
 
 /// The keys of written objects for each [`Term`]. Named indexes are learned when a query uses the index first.
 #[derive(Default)]
 pub(super) struct Postings {
-    keys: HashMap<Term, BTreeSet<ObjectKey>, foldhash::fast::FixedState>,
+    keys: BTreeSet<(Term, ObjectKey)>,
     indexes: Vec<String>,
 }
 
 impl Term {
     /// Returns the most selective part of a query; `None` if the query has only a label selector.
     pub(super) fn of_query(query: &Query<'_>) -> Option<Self> {
-        let owner = query.owner_uid().map(|uid| Self::Owner(uid.to_owned()));
         let indexed = || query.named_index().map(|(index, value)| Self::indexed(index, value));
-        let namespace = || query.in_namespace().map(|namespace| Self::Namespace(namespace.to_owned()));
-        owner.or_else(indexed).or_else(namespace)
+        query
+            .owner_uid()
+            .map(Self::owner)
+            .or_else(indexed)
+            .or_else(|| query.in_namespace().map(Self::namespace))
+    }
+
+    fn namespace(namespace: &str) -> Self {
+        Self::new(("namespace", namespace))
+    }
+
+    fn owner(uid: &str) -> Self {
+        Self::new(("owner", uid))
     }
 
     fn indexed(index: &str, value: &str) -> Self {
-        Self::Indexed(index.to_owned(), value.to_owned())
+        Self::new(("index", index, value))
+    }
+
+    fn new(part: impl Hash) -> Self {
+        Self(foldhash::fast::FixedState::default().hash_one(part))
     }
 }
 
 impl Postings {
-    /// Returns the keys of the objects with a term.
-    pub(super) fn keys(&self, term: &Term) -> Vec<ObjectKey> {
-        self.keys.get(term).into_iter().flatten().cloned().collect()
+    /// Returns the keys of the objects with a term, in order.
+    pub(super) fn keys(&self, term: Term) -> impl Iterator<Item = &ObjectKey> {
+        // No key is empty, so that all keys of the term follow.
+        let first = (term, ObjectKey::cluster(""));
+        let keys = self.keys.range((Bound::Included(first), Bound::Unbounded));
+        keys.take_while(move |(of, _)| *of == term).map(|(_, key)| key)
     }
 
     pub(super) fn insert(&mut self, key: &ObjectKey, object: &RawObject, cache: &dyn CacheView) {
-        for term in self.terms(object, cache) {
-            self.keys.entry(term).or_default().insert(key.clone());
-        }
+        let Self { keys, indexes } = self;
+        each_term(indexes, object, cache, |term| {
+            keys.insert((term, key.clone()));
+        });
     }
 
     pub(super) fn remove(&mut self, key: &ObjectKey, object: &RawObject, cache: &dyn CacheView) {
-        for term in self.terms(object, cache) {
-            let Some(keys) = self.keys.get_mut(&term) else { continue };
-            keys.remove(key);
-            if keys.is_empty() {
-                self.keys.remove(&term);
-            }
-        }
+        let Self { keys, indexes } = self;
+        each_term(indexes, object, cache, |term| {
+            keys.remove(&(term, key.clone()));
+        });
     }
 
     /// Adds a named index over the written objects, unless the index is known.
@@ -73,17 +85,16 @@ impl Postings {
         self.indexes.push(index.to_owned());
         for (key, object) in objects {
             for value in cache.index_values(index, object) {
-                self.keys.entry(Term::indexed(index, &value)).or_default().insert(key.clone());
+                self.keys.insert((Term::indexed(index, &value), key.clone()));
             }
         }
     }
+}
 
-    fn terms(&self, object: &RawObject, cache: &dyn CacheView) -> Vec<Term> {
-        let namespace = object.namespace().map(|namespace| Term::Namespace(namespace.to_owned()));
-        let owners = object.owner_references().map(|owner| Term::Owner(owner.uid.to_owned()));
-        let indexed = self.indexes.iter().flat_map(|index| {
-            cache.index_values(index, object).into_iter().map(|value| Term::indexed(index, &value))
-        });
-        namespace.into_iter().chain(owners).chain(indexed).collect()
+fn each_term(indexes: &[String], object: &RawObject, cache: &dyn CacheView, mut visit: impl FnMut(Term)) {
+    object.namespace().map(Term::namespace).into_iter().for_each(&mut visit);
+    object.owner_references().for_each(|owner| visit(Term::owner(owner.uid)));
+    for index in indexes {
+        cache.index_values(index, object).iter().for_each(|value| visit(Term::indexed(index, value)));
     }
 }

@@ -43,8 +43,8 @@ pub(crate) struct Session(Arc<Writes>);
 struct Writes {
     /// A number that identifies the reconciles of a key by a controller.
     reconcile: u64,
-    /// The status updates of the reconcile, each of which tested the resource version before.
-    status_updates: Mutex<Vec<StatusVersion>>,
+    /// The writes of the reconcile that no write of another client can be hidden in.
+    transitions: Mutex<Vec<Transition>>,
     /// Writes of kinds that some cache holds.
     seen_later: Mutex<Vec<WriteRef>>,
     /// True if there was any write.
@@ -56,11 +56,13 @@ struct Writes {
     changed: Notify,
 }
 
-/// A status update that changed an object from one resource version to the next.
-struct StatusVersion {
-    uid: String,
-    from: String,
-    to: String,
+/// A write that took an object from one resource version to the next, without a write of another client in between.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Transition {
+    pub(crate) uid: Arc<str>,
+    /// The resource version before the write; 0 if the write created the object.
+    pub(crate) from: u64,
+    pub(crate) to: u64,
 }
 
 /// Counts a write as in flight until dropped.
@@ -133,9 +135,17 @@ impl Session {
         self.0.any.load(Ordering::Relaxed)
     }
 
+    /// Takes the transitions.
+    pub(crate) fn take_transitions(&self) -> Vec<Transition> {
+        std::mem::take(&mut *self.0.transitions.lock())
+    }
+
     /// Takes the last write to each object.
     pub(crate) fn take(&self) -> Vec<WriteRef> {
         let writes = std::mem::take(&mut *self.0.seen_later.lock());
+        if writes.len() <= 1 {
+            return writes;
+        }
         let mut last: BTreeMap<_, WriteRef> = BTreeMap::new();
         for mut write in writes {
             let object = (write.log, write.resource.clone(), write.key.clone());
@@ -155,21 +165,31 @@ pub(crate) fn current_reconcile() -> Option<u64> {
     CURRENT.try_with(|session| session.0.reconcile).ok()
 }
 
-/// Notes that this reconcile has updated the status of an object, and that no other client wrote the object in between.
-pub(crate) fn note_status_update(uid: &str, from: &str, to: &str) {
-    let version = StatusVersion { uid: uid.to_owned(), from: from.to_owned(), to: to.to_owned() };
-    let _ = CURRENT.try_with(|session| session.0.status_updates.lock().push(version));
+/// Adds a transition to the current session, if there is one.
+pub(crate) fn note_transition(transition: impl FnOnce() -> Transition) {
+    let _ = CURRENT.try_with(|session| session.0.transitions.lock().push(transition()));
 }
 
-/// Returns the resource version of an object after the status updates of this reconcile, which began at `version`.
-pub(crate) fn after_status_updates(uid: &str, version: &str) -> String {
+/// Adds the transition of a write that demanded the resource version `from` of the server. Resource versions that are no numbers are left out.
+pub(crate) fn note_own_write(uid: &str, from: Option<&str>, to: Option<&str>) {
+    let number = |version: Option<&str>| version?.parse().ok();
+    if let (Some(from), Some(to)) = (number(from), number(to)) {
+        note_transition(|| Transition { uid: uid.into(), from, to });
+    }
+}
+
+/// Returns the resource version of an object after the transitions of this reconcile, which began at `version`.
+pub(crate) fn after_own_writes(uid: &str, version: String) -> String {
+    let Ok(from) = version.parse() else { return version };
     let after = CURRENT.try_with(|session| {
-        let updates = session.0.status_updates.lock();
-        let of_object = updates.iter().filter(|update| update.uid == uid);
-        of_object
-            .fold(version.to_owned(), |at, update| if update.from == at { update.to.clone() } else { at })
+        let transitions = session.0.transitions.lock();
+        let of_object = transitions.iter().filter(|transition| *transition.uid == *uid);
+        of_object.fold(from, |at: u64, transition| if transition.from == at { transition.to } else { at })
     });
-    after.unwrap_or_else(|_| version.to_owned())
+    match after {
+        Ok(to) if to != from => to.to_string(),
+        _ => version,
+    }
 }
 
 /// Adds a write of a cached kind to the current session, if any.

@@ -2,25 +2,24 @@
 
 use std::sync::{Arc, Weak};
 
-use http::{Method, Request};
-use kube_client::client::Body;
+use http::Method;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use windlass_cache::{ObjectKey, RawObject};
 
 use super::{
-    LogId, State, UnseenWrites, Write, WriteRef,
-    answer::{Answer, Metadata},
-    note,
+    Followers, LogId, State, Transition, UnseenWrites, Write, WriteRef,
+    answer::{Answer, Metadata, Types, scan},
+    note, note_transition,
 };
 use crate::resource_path::{GroupResource, ResourcePath};
 
 /// A write under way to a kind that some cache holds.
 pub(crate) struct Written {
     pub(super) log: LogId,
-    pub(super) followers: Vec<Arc<UnseenWrites>>,
+    pub(super) followers: Followers,
     pub(super) resource: Arc<GroupResource>,
-    /// The key in the path; a create has none.
+    /// The key in the path, if the reply may lack the object.
     pub(super) named: Option<ObjectKey>,
     /// The uid and the resource version of the object in each cache, before a write with a reply of another
     /// kind.
@@ -29,6 +28,7 @@ pub(crate) struct Written {
 }
 
 /// The contents of the reply to a write.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reply {
     /// The created object.
     Created,
@@ -44,8 +44,8 @@ pub(super) enum Reply {
 
 impl Reply {
     /// Returns the contents of the reply to a write; `None` if the reply says nothing of an object.
-    pub(super) fn of(request: &Request<Body>, path: &ResourcePath<'_>) -> Option<Self> {
-        let delete = request.method() == Method::DELETE;
+    pub(super) fn of(method: &Method, path: &ResourcePath<'_>) -> Option<Self> {
+        let delete = *method == Method::DELETE;
         match (path.name, path.subresource) {
             (None, None) if delete => Some(Self::DeletedCollection),
             (None, None) => Some(Self::Created),
@@ -91,7 +91,7 @@ impl Written {
         match self.reply {
             Reply::DeletedCollection => self.finish_collection(body),
             Reply::OtherKind => self.finish_other_kind(body),
-            Reply::Created | Reply::Changed | Reply::Deleted => self.finish_object(body, ("", "")),
+            Reply::Created | Reply::Changed | Reply::Deleted => self.finish_object(body, &Types::of(body)),
         }
     }
 
@@ -106,35 +106,34 @@ impl Written {
         };
         match list.items.iter().find(|item| is_written(item)) {
             Some(item) => {
+                // An item does not name its kind.
                 let kind = list.kind.strip_suffix("List").unwrap_or(&list.kind);
-                self.finish_object(item.get().as_bytes(), (&list.api_version, kind));
+                let types = Types { api_version: list.api_version.as_str().into(), kind: kind.into() };
+                self.finish_object(item.get().as_bytes(), &types);
             }
             None => self.finish_absent(),
         }
     }
 
-    /// Records an object. `types` is the kind of an object from a list, which does not name its kind.
-    fn finish_object(&self, body: &[u8], types: (&str, &str)) {
-        let Some(answer) = Answer::parse(body) else { return };
-        let (api_version, kind) = match types {
-            ("", _) => (answer.api_version.clone(), answer.kind.clone()),
-            (api_version, kind) => (api_version.to_owned(), kind.to_owned()),
-        };
-        let Some((key, write)) = self.understand(answer, body) else { return };
+    fn finish_object(&self, body: &[u8], types: &Types<'_>) {
+        let Some((key, write)) = self.understand(body, types) else { return };
         let mut shown_by = Vec::new();
-        for follower in &self.followers {
+        for follower in self.followers.iter().filter_map(Weak::upgrade) {
             let is_shown = follower.will_show(&key, &write);
             if is_shown {
-                shown_by.push(Arc::downgrade(follower));
+                shown_by.push(Arc::downgrade(&follower));
             }
             // An answer in another version, or of the metadata alone, is not what readers of the cache expect. A created object that the
             // watch never shows is in no list.
-            let is_readable = write.state.is_gone() || follower.has_shape(&api_version, &kind);
-            if is_readable && (is_shown || !matches!(self.reply, Reply::Created)) {
+            let is_readable = write.state.is_gone() || follower.has_shape(&types.api_version, &types.kind);
+            if is_readable && (is_shown || self.reply != Reply::Created) {
                 follower.note(&key, Write { is_shown, ..write.clone() });
             }
         }
-        self.expect(key, write.uid, write.revision, write.state.is_gone(), shown_by);
+        if self.reply == Reply::Created {
+            note_transition(|| Transition { uid: write.uid.clone(), from: 0, to: write.revision });
+        }
+        self.await_write(key, write.uid, write.revision, write.state.is_gone(), shown_by);
     }
 
     /// Lets the next reconcile wait for the end of an object that a subresource has ended: an eviction, for instance.
@@ -142,13 +141,13 @@ impl Written {
         let Some(key) = &self.named else { return };
         // By now, a cache may hold another object of the same name.
         for (follower, before) in self.followers.iter().zip(&self.before) {
-            let Some((uid, revision)) = before else { continue };
+            let (Some(cache), Some((uid, revision))) = (follower.upgrade(), before) else { continue };
             let (uid, revision): (Arc<str>, _) = (uid.as_str().into(), *revision);
-            follower.note(
+            cache.note(
                 key,
                 Write { uid: uid.clone(), revision, state: State::Gone, noted_at: 0, is_shown: true },
             );
-            self.expect(key.clone(), uid, revision, true, vec![Arc::downgrade(follower)]);
+            self.await_write(key.clone(), uid, revision, true, vec![follower.clone()]);
         }
     }
 
@@ -161,7 +160,7 @@ impl Written {
         else {
             return;
         };
-        self.expect_newer(&key, uid, revision);
+        self.await_newer(&key, uid, revision);
     }
 
     /// Makes the next reconcile wait for the deletions. The reply has the objects before or after the
@@ -175,19 +174,23 @@ impl Written {
                 continue;
             };
             if !metadata.is_terminating() {
-                self.expect_newer(&key, uid, revision + 1);
+                self.await_newer(&key, uid, revision + 1);
             }
         }
     }
 
     /// Lets the next reconcile wait until the caches that hold an object show the object at a resource version, or do not show it any more.
-    fn expect_newer(&self, key: &ObjectKey, uid: &str, revision: u64) {
-        let holds = |follower: &&Arc<UnseenWrites>| follower.cached(key).is_some_and(|(held, _)| held == uid);
-        let shown_by = self.followers.iter().filter(holds).map(Arc::downgrade).collect();
-        self.expect(key.clone(), uid.into(), revision, false, shown_by);
+    fn await_newer(&self, key: &ObjectKey, uid: &str, revision: u64) {
+        let holds = |follower: &&Weak<UnseenWrites>| {
+            let cached = follower.upgrade().and_then(|follower| follower.cached(key));
+            cached.is_some_and(|(held, _)| held == uid)
+        };
+        let shown_by = self.followers.iter().filter(holds).cloned().collect();
+        self.await_write(key.clone(), uid.into(), revision, false, shown_by);
     }
 
-    fn expect(
+    /// Lets the next reconcile of the current key wait until the caches `shown_by` show a write.
+    fn await_write(
         &self,
         key: ObjectKey,
         uid: Arc<str>,
@@ -199,21 +202,28 @@ impl Written {
         note(WriteRef { log, resource, key, uid, revision, gone, shown_by });
     }
 
-    fn understand(&self, answer: Answer, body: &[u8]) -> Option<(ObjectKey, Write)> {
-        let delete = matches!(self.reply, Reply::Deleted);
-        if let Some(uid) = answer.deleted_uid() {
-            let key = self.named.clone().filter(|_| delete)?;
-            return Some((
-                key,
-                Write { uid: uid.into(), revision: 0, state: State::Gone, noted_at: 0, is_shown: true },
-            ));
+    fn understand(&self, body: &[u8], types: &Types<'_>) -> Option<(ObjectKey, Write)> {
+        let is_deleted = self.reply == Reply::Deleted;
+        if is_deleted && types.kind == "Status" {
+            let answer = Answer::parse(body)?;
+            let (key, uid) = (self.named.clone()?, answer.deleted_uid()?.into());
+            return Some((key, Write { uid, revision: 0, state: State::Gone, noted_at: 0, is_shown: true }));
         }
-        let gone = answer.is_gone(delete);
-        let meta = answer.metadata;
-        let key = meta.key()?;
-        let uid: Arc<str> = meta.uid.as_deref()?.into();
-        let revision = meta.revision()?;
-        let state = if gone { State::Gone } else { State::Alive(RawObject::from_json(body).ok()?) };
+        let object = scan(body)?;
+        // Only numeric resource versions can be compared.
+        let revision = object.resource_version().parse().ok()?;
+        let (key, uid) = (object.key(), object.uid().into());
+        let may_be_gone = is_deleted || object.deletion_timestamp().is_some();
+        let is_gone = may_be_gone && Answer::parse(body)?.is_gone(is_deleted);
+        let state = if is_gone { State::Gone } else { State::Alive(object) };
         Some((key, Write { uid, revision, state, noted_at: 0, is_shown: true }))
+    }
+}
+
+impl Write {
+    /// A write that a client has read from the server.
+    pub(super) fn read(object: &RawObject) -> Self {
+        let (uid, revision) = (object.uid().into(), object.revision());
+        Self { uid, revision, state: State::Alive(object.clone()), noted_at: 0, is_shown: true }
     }
 }

@@ -2,21 +2,20 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use http::{Request, header};
+use http::Method;
 use jiff::Timestamp;
 use k8s_openapi::{
     api::coordination::v1::{Lease, LeaseSpec},
     apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
 };
-use kube_client::{Client, client::Body};
 use kube_core::Resource;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::membership::{MemberLease, WriteResult};
 use crate::{
-    client::{NoRetry, request},
-    error::{Error, Result},
+    client::{ApiClient, Call, JSON},
+    error::Result,
 };
 
 /// The label of a member's Lease. The value is the name of the group.
@@ -27,7 +26,7 @@ const YIELDS_TO: &str = "sharding.windlass.dev/yields-to";
 
 /// Access to the Leases of a group. Requests are sent once; the caller limits the time.
 pub(super) struct MemberLeases {
-    client: Client,
+    client: ApiClient,
     namespace: String,
     group: String,
     identity: String,
@@ -43,7 +42,7 @@ struct LeaseList {
 
 impl MemberLeases {
     pub(super) fn new(
-        client: Client,
+        client: ApiClient,
         namespace: String,
         group: String,
         identity: String,
@@ -56,19 +55,13 @@ impl MemberLeases {
         format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
     }
 
-    async fn send<T: DeserializeOwned>(
-        &self,
-        request: http::request::Builder,
-        body: Option<&impl serde::Serialize>,
-    ) -> Result<T> {
-        let body = body.map(serde_json::to_vec).transpose()?.unwrap_or_default();
-        let mut request = request
-            .header(header::CONTENT_TYPE, "application/json")
-            .header(header::ACCEPT, "application/json")
-            .body(Body::from(body))
-            .map_err(Error::other)?;
-        request.extensions_mut().insert(NoRetry);
-        request::decode(&request::send(&self.client, request).await?)
+    /// Sends a write, whose request is sent once.
+    async fn send<T: DeserializeOwned>(&self, write: Result<Call>) -> Result<T> {
+        self.client.exchange(write?.no_retry()).await
+    }
+
+    async fn read<T: DeserializeOwned>(&self, path: String) -> Result<T> {
+        self.client.exchange(Call::read(path)?.no_retry()).await
     }
 
     /// Lists the Leases of the group. Without a resource version, the server answers with the latest state.
@@ -77,7 +70,7 @@ impl MemberLeases {
     /// The request failed.
     pub(super) async fn list(&self) -> Result<Vec<MemberLease>> {
         let path = format!("{}?labelSelector={GROUP_LABEL}%3D{}", self.collection(), self.group);
-        let list: LeaseList = self.send(Request::get(path), None::<&Lease>).await?;
+        let list: LeaseList = self.read(path).await?;
         Ok(list.items.iter().map(member_lease).collect())
     }
 
@@ -93,8 +86,9 @@ impl MemberLeases {
         let existed = mine.is_some();
         let lease = self.contents(name, mine, released, yields_to, now);
         let path = self.collection();
-        let request = if existed { Request::put(format!("{path}/{name}")) } else { Request::post(path) };
-        match self.send::<Lease>(request, Some(&lease)).await {
+        let (method, path) =
+            if existed { (Method::PUT, format!("{path}/{name}")) } else { (Method::POST, path) };
+        match self.send::<Lease>(Call::write(method, path, JSON, &lease)).await {
             Ok(lease) => {
                 self.last = Some(lease);
                 WriteResult::Written
@@ -112,7 +106,7 @@ impl MemberLeases {
     /// Reads the own Lease after a conflict: an earlier write succeeded, but the response was lost.
     async fn refresh(&mut self, name: &str) -> WriteResult {
         let path = format!("{}/{name}", self.collection());
-        match self.send::<Lease>(Request::get(path), None::<&Lease>).await {
+        match self.read::<Lease>(path).await {
             Ok(lease) => {
                 self.last = Some(lease);
                 WriteResult::Failed
@@ -158,7 +152,7 @@ impl MemberLeases {
         let options = json!({
             "kind": "DeleteOptions", "apiVersion": "v1", "preconditions": { "resourceVersion": version },
         });
-        match self.send::<serde_json::Value>(Request::delete(path), Some(&options)).await {
+        match self.send::<serde_json::Value>(Call::write(Method::DELETE, path, JSON, &options)).await {
             Ok(_) => tracing::info!(member = name, "removed a member whose Lease had expired"),
             Err(error) if error.is_not_found() || error.is_conflict() => {}
             Err(error) => tracing::warn!(%error, member = name, "removing an expired Lease failed"),

@@ -200,15 +200,15 @@ impl Sharding {
         self,
         gate: Gate,
         controllers: usize,
-        client: &Client,
+        cluster: &ClusterState,
         env: &Env,
         supervisor: &Supervisor,
     ) -> Sharded {
-        let namespace = self.namespace.unwrap_or_else(|| client.default_namespace().to_owned());
+        let namespace = self.namespace.unwrap_or_else(|| cluster.client.default_namespace().to_owned());
         let identity = self.identity.unwrap_or_else(|| format!("{}_{}", host_name(), env.uuid()));
         tracing::info!(group = %format_args!("{namespace}/{}", self.name), identity, "sharding");
-        let leases =
-            MemberLeases::new(client.clone(), namespace, self.name, identity, self.timing.lease_duration);
+        let (api, lease_duration) = (cluster.api.clone(), self.timing.lease_duration);
+        let leases = MemberLeases::new(api, namespace, self.name, identity, lease_duration);
         Keeper { gate, leases, env: env.clone(), controllers }.start(supervisor)
     }
 }

@@ -86,7 +86,7 @@ impl ApiRequest {
         Ok(Self {
             verb,
             manager,
-            resource: path.group_resource(),
+            resource: path.group_resource().into(),
             namespace: path.namespace.map(str::to_owned),
             name: path.name.map(str::to_owned),
             subresource: path.subresource.map(str::to_owned),

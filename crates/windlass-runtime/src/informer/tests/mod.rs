@@ -276,7 +276,7 @@ async fn each_handler_has_its_own_resync() {
 async fn a_change_that_a_handler_fails_on_is_delivered_again() {
     let (client, mut server) = server();
     let supervisor = Supervisor::default();
-    let factory = SharedInformerFactory::supervised(client, 1, supervisor.clone());
+    let factory = SharedInformerFactory::supervised(client.into(), 1, supervisor.clone());
     let informer = factory.share(&pods(), CacheOptions::default()).expect("an informer");
     let diary = Diary::default();
     let attempts = Arc::new(Mutex::new(0));
@@ -334,7 +334,7 @@ async fn a_listener_may_panic_and_call_back() {
 async fn a_change_of_an_object_that_is_gone_is_given_up_in_the_end() {
     let (client, mut server) = server();
     let supervisor = Supervisor::default();
-    let factory = SharedInformerFactory::supervised(client, 1, supervisor.clone());
+    let factory = SharedInformerFactory::supervised(client.into(), 1, supervisor.clone());
     let informer = factory.share(&pods(), CacheOptions::default()).expect("an informer");
     let attempts = Arc::new(Mutex::new(0));
     let handler = {

@@ -65,6 +65,8 @@ pub struct Negotiated {
     pub representation: Representation,
     /// True if to indent JSON for people.
     pub pretty: bool,
+    /// Whether objects are sent without `metadata.managedFields`.
+    pub drops_managed_fields: bool,
 }
 
 /// The kind of response.
@@ -173,7 +175,17 @@ fn meet(clause: &MediaType, target: Target) -> Option<Negotiated> {
     if !is_offered {
         return None;
     }
-    Some(Negotiated { format, representation, pretty: clause.parameter("pretty") == Some("1") })
+    let pretty = clause.parameter("pretty") == Some("1");
+    Some(Negotiated { format, representation, pretty, drops_managed_fields: drops_managed_fields(clause)? })
+}
+
+/// Reads the parameter `drop` (KEP-5958): the fields that the client does without, separated by `+`. Other fields than
+/// `metadata.managedFields` are ignored. Returns `None` if a field is named twice.
+fn drops_managed_fields(clause: &MediaType) -> Option<bool> {
+    let fields: Vec<&str> = clause.parameter("drop").unwrap_or_default().split('+').collect();
+    let is_repeated = |(index, field): (usize, &&str)| fields[..index].contains(field);
+    let has_repetition = fields.iter().enumerate().any(is_repeated);
+    (!has_repetition).then(|| fields.contains(&"metadata.managedFields"))
 }
 
 fn representation(clause: &MediaType) -> Option<Representation> {

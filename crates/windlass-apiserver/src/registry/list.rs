@@ -51,7 +51,7 @@ pub(super) async fn reply(
     page: Page,
     negotiated: Negotiated,
 ) -> Result<Response<Body>, ApiError> {
-    let form = ItemForm::new(call, negotiated.representation)?;
+    let form = ItemForm::new(call, negotiated)?;
     let head = form.head(call, page.metadata, page.items.is_empty());
     if page.items.is_empty() {
         return call.json(StatusCode::OK, head.into(), negotiated).await;
@@ -75,20 +75,23 @@ pub(super) async fn reply(
 
 /// How the items of a list are written.
 enum ItemForm {
-    Object { is_custom: bool },
-    Metadata { version: TableVersion, form: InternalForm },
+    Object { is_custom: bool, drops_managed_fields: bool },
+    Metadata { version: TableVersion, form: InternalForm, drops_managed_fields: bool },
     Row { kind: TableKind, include: IncludeObject, version: TableVersion, form: InternalForm, now: Timestamp },
 }
 
 impl ItemForm {
-    fn new(call: &Call<'_>, representation: Representation) -> Result<Self, ApiError> {
+    fn new(call: &Call<'_>, negotiated: Negotiated) -> Result<Self, ApiError> {
+        let Negotiated { representation, drops_managed_fields, .. } = negotiated;
         Ok(match representation {
-            Representation::Object => Self::Object { is_custom: call.resource.is_custom() },
+            Representation::Object => {
+                Self::Object { is_custom: call.resource.is_custom(), drops_managed_fields }
+            }
             Representation::PartialObjectMetadata(_) => {
                 return Err(ApiError::wrong_form(true, &call.resource.go_list_type()));
             }
             Representation::PartialObjectMetadataList(version) => {
-                Self::Metadata { version, form: call.resource.internal_form() }
+                Self::Metadata { version, form: call.resource.internal_form(), drops_managed_fields }
             }
             Representation::Table(version) => Self::Row {
                 kind: call.resource.table_kind(),
@@ -140,9 +143,13 @@ impl ItemForm {
 
     fn write(&self, item: &Stored, out: &mut Vec<u8>) {
         match self {
-            Self::Object { is_custom } => reply::write_item(*is_custom, item, out),
-            Self::Metadata { version, form } => {
-                write_partial_metadata(&form.metadata(item.metadata()), version.api_version(), out);
+            Self::Object { is_custom, drops_managed_fields } => {
+                reply::write_item(*is_custom, *drops_managed_fields, item, out);
+            }
+            Self::Metadata { version, form, drops_managed_fields } => {
+                let metadata = form.metadata(item.metadata());
+                let metadata = reply::sent_metadata(&metadata, *drops_managed_fields);
+                write_partial_metadata(&metadata, version.api_version(), out);
             }
             Self::Row { kind, include, version, form, now } => {
                 let object = match include {

@@ -1,5 +1,6 @@
 //! The replies of verbs: objects in the representation that was asked for.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use super::Call;
 use crate::body::Body;
 use crate::respond::{self, indent, wants_pretty};
-use crate::store::{Stored, read_value};
+use crate::store::{Stored, managed_fields_in, read_value};
 use crate::wire::table::{IncludeObject, partial_object_metadata};
 use crate::wire::{self, ApiError, Format, Negotiated, Representation, TableVersion, Target};
 
@@ -59,10 +60,14 @@ impl Call<'_> {
         let negotiated = self.negotiate()?;
         let shown = self.resource.present_one(stored).await?;
         let bytes = match negotiated.representation {
+            Representation::Object if negotiated.drops_managed_fields => {
+                shown.without_managed_fields().concat().into()
+            }
             Representation::Object => shown.json().clone(),
             Representation::PartialObjectMetadata(version) => {
                 let mut out = Vec::with_capacity(shown.metadata().len() + 128);
                 let metadata = self.resource.internal_form().metadata(shown.metadata());
+                let metadata = sent_metadata(&metadata, negotiated.drops_managed_fields);
                 respond::write_partial_metadata(&metadata, version.api_version(), &mut out);
                 out.into()
             }
@@ -95,6 +100,14 @@ impl Call<'_> {
     /// Returns an object that is not stored, in the representation that was asked for.
     pub(super) async fn value(&self, code: StatusCode, value: &Value) -> Result<Response<Body>, ApiError> {
         let negotiated = self.negotiate()?;
+        let dropped = negotiated.drops_managed_fields.then(|| {
+            let mut value = value.clone();
+            if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.remove("managedFields");
+            }
+            value
+        });
+        let value = dropped.as_ref().unwrap_or(value);
         let bytes = match negotiated.representation {
             Representation::Object => respond::object_bytes(value),
             Representation::PartialObjectMetadata(version) => {
@@ -207,11 +220,23 @@ fn say_gzip(response: &mut Response<Body>) {
 }
 
 /// Appends an object as an item of a list: built-in kinds do not repeat kind and version there.
-pub(super) fn write_item(is_custom: bool, shown: &Stored, out: &mut Vec<u8>) {
-    if is_custom {
-        out.extend_from_slice(shown.json());
-    } else {
+pub(super) fn write_item(is_custom: bool, drops_managed_fields: bool, shown: &Stored, out: &mut Vec<u8>) {
+    let parts = match (is_custom, drops_managed_fields) {
+        (true, false) => [&shown.json()[..], &[]],
+        (true, true) => shown.without_managed_fields(),
+        (false, false) => [shown.tail(), &[]],
+        (false, true) => shown.tail_without_managed_fields(),
+    };
+    if !is_custom {
         out.push(b'{');
-        out.extend_from_slice(shown.tail());
+    }
+    parts.iter().for_each(|part| out.extend_from_slice(part));
+}
+
+/// Returns metadata as a reply has the metadata, with or without `managedFields`.
+pub(super) fn sent_metadata(metadata: &[u8], drops_managed_fields: bool) -> Cow<'_, [u8]> {
+    match managed_fields_in(metadata).filter(|_| drops_managed_fields) {
+        Some(cut) => [&metadata[..cut.start], &metadata[cut.end..]].concat().into(),
+        None => metadata.into(),
     }
 }

@@ -13,6 +13,7 @@ use tokio::time::{Instant, Sleep};
 
 use super::Call;
 use super::options::{self, ListOptions};
+use super::reply::sent_metadata;
 use crate::body::Body;
 use crate::resource::Resource;
 use crate::respond::{self, object_bytes, write_partial_metadata};
@@ -54,6 +55,7 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         namespace: (!call.route.namespace.is_empty()).then(|| call.route.namespace.clone()),
         options,
         representation: negotiated.representation,
+        drops_managed_fields: negotiated.drops_managed_fields,
         include: call.include_object()?,
         initial: VecDeque::new(),
         timer: Box::pin(tokio::time::sleep_until(start)),
@@ -86,6 +88,7 @@ struct Watcher {
     namespace: Option<String>,
     options: ListOptions,
     representation: Representation,
+    drops_managed_fields: bool,
     /// The part of an object that the rows of a table carry.
     include: IncludeObject,
     /// The objects of the initial state that are not sent yet.
@@ -269,7 +272,9 @@ impl Watcher {
 
     /// Serialises events in order.
     fn frame(&mut self, seen: &[(&'static str, Arc<Stored>)]) -> Bytes {
-        if let ([(change, shown)], Representation::Object) = (seen, self.representation) {
+        if let ([(change, shown)], Representation::Object, false) =
+            (seen, self.representation, self.drops_managed_fields)
+        {
             let make = || {
                 let mut out = Vec::with_capacity(shown.json().len() + 40);
                 write_event(&mut out, change, shown.json());
@@ -293,10 +298,14 @@ impl Watcher {
         }
         begin_event(out, change);
         match self.representation {
+            Representation::Object if self.drops_managed_fields => {
+                shown.without_managed_fields().iter().for_each(|part| out.extend_from_slice(part));
+            }
             Representation::Object => out.extend_from_slice(shown.json()),
             Representation::PartialObjectMetadata(version)
             | Representation::PartialObjectMetadataList(version) => {
                 let metadata = self.resource.internal_form().metadata(shown.metadata());
+                let metadata = sent_metadata(&metadata, self.drops_managed_fields);
                 write_partial_metadata(&metadata, version.api_version(), out);
             }
             Representation::Table(version) => {

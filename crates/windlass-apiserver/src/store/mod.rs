@@ -28,7 +28,7 @@ pub(crate) use self::history::Retention;
 use self::label_index::LabelIndex;
 pub(crate) use self::labels::{LabelSet, Labels};
 pub(crate) use self::log::{Change, Event, Log, Tail, Watched};
-pub(crate) use self::object::{Draft, Facets, Layout, Stored, read_value, write_object};
+pub(crate) use self::object::{Draft, Facets, Layout, Stored, managed_fields_in, read_value, write_object};
 pub(crate) use self::view::{ResourceId, View};
 use crate::wire::ApiError;
 

@@ -169,6 +169,22 @@ impl Stored {
         self.json.get(self.metadata.clone()).unwrap_or_default()
     }
 
+    /// The bytes without `metadata.managedFields`, in two parts.
+    pub(crate) fn without_managed_fields(&self) -> [&[u8]; 2] {
+        self.parts_from(0)
+    }
+
+    /// The [`tail`](Self::tail) without `metadata.managedFields`, in two parts.
+    pub(crate) fn tail_without_managed_fields(&self) -> [&[u8]; 2] {
+        self.parts_from(self.tail)
+    }
+
+    fn parts_from(&self, start: usize) -> [&[u8]; 2] {
+        let Some(cut) = managed_fields_in(self.metadata()) else { return [&self.json[start..], &[]] };
+        let offset = self.metadata.start;
+        [&self.json[start..offset + cut.start], &self.json[offset + cut.end..]]
+    }
+
     /// Parses the bytes.
     pub(crate) fn value(&self) -> Value {
         let value = read_value(&self.json);
@@ -325,6 +341,36 @@ impl Stored {
             converted.json = self.json.clone();
         }
         converted
+    }
+}
+
+/// Returns the range of the member `managedFields` in compact metadata, with the comma before the member.
+pub(crate) fn managed_fields_in(metadata: &[u8]) -> Option<Range<usize>> {
+    // No text has this sequence: a quote in a text is escaped. The name of an object comes first, or its labels.
+    const MEMBER: &[u8] = b",\"managedFields\":[";
+    let start = memchr::memmem::find(metadata, MEMBER)?;
+    let mut depth = 1;
+    let mut at = start + MEMBER.len();
+    while depth > 0 {
+        match metadata.get(at)? {
+            b'"' => at = end_of_text(metadata, at + 1)?,
+            b'[' => depth += 1,
+            b']' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    Some(start..at)
+}
+
+/// Returns the position of the quote that ends a text.
+fn end_of_text(json: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at += memchr::memchr2(b'"', b'\\', json.get(at..)?)?;
+        if json[at] == b'"' {
+            return Some(at);
+        }
+        at += 2;
     }
 }
 

@@ -693,3 +693,45 @@ async fn some_parts_of_objects_have_no_table() {
     "#]]
     .assert_eq(&seen.concat());
 }
+
+/// Without the owners of fields, which are half of most objects (KEP-5958).
+const WITHOUT_MANAGED_FIELDS: &str = "application/json;drop=metadata.managedFields,application/json";
+
+#[tokio::test]
+async fn every_reply_can_leave_out_the_managed_fields() {
+    let api = Api::start();
+    if api.is_shared() {
+        // A real server needs its feature gate, and otherwise sends the fields.
+        return;
+    }
+    let custom = widgets_path(&api).await;
+    let built_in = custom.replace(&format!("/apis/{}/", group(&api)), "/api/").replace("widgets", "secrets");
+    for (path, object) in [(built_in, secret("a")), (custom, widget(&api, "a"))] {
+        let mut watch = api
+            .request(Method::GET, &format!("{path}?watch=1"))
+            .accept(WITHOUT_MANAGED_FIELDS)
+            .stream()
+            .await;
+        let mut text = object.clone();
+        text["metadata"]["annotations"] = json!({ "text": r#"a ",\"managedFields\":[" b"# });
+        let created =
+            api.request(Method::POST, &path).accept(WITHOUT_MANAGED_FIELDS).json(&text).send().await.is(201);
+        let whole = api.get(&format!("{path}/a")).await.is(200).json();
+        assert!(whole["metadata"]["managedFields"].is_array());
+        let mut expected = whole.clone();
+        expected["metadata"].as_object_mut().unwrap().remove("managedFields");
+        assert_eq!(created.json(), expected);
+        assert_eq!(watch.next().await.object, expected);
+        let get = |path: &str, accept: &str| api.request(Method::GET, path).accept(accept).send();
+        assert_eq!(get(&format!("{path}/a"), WITHOUT_MANAGED_FIELDS).await.is(200).json(), expected);
+        let list = get(&path, WITHOUT_MANAGED_FIELDS).await.is(200).json();
+        assert_eq!(list["items"][0]["metadata"], expected["metadata"]);
+        assert_eq!(list["items"].as_array().unwrap().len(), 1);
+        let metadata = get(&format!("{path}/a"), &format!("{METADATA};drop=metadata.managedFields")).await;
+        assert_eq!(metadata.is(200).json()["metadata"], expected["metadata"]);
+        let listed = get(&path, &format!("{METADATA_LIST};drop=metadata.managedFields")).await.is(200);
+        assert_eq!(listed.json()["items"][0]["metadata"], expected["metadata"]);
+        let other = get(&format!("{path}/a"), "application/json;drop=spec+status").await.is(200).json();
+        assert_eq!(other, whole, "other fields are ignored");
+    }
+}

@@ -66,3 +66,13 @@ fn the_preferred_clause_wins() {
     let order: Vec<&str> = clauses.iter().map(|clause| clause.essence.as_str()).collect();
     assert_eq!(order, ["application/json", "application/yaml", "*/*"]);
 }
+
+#[test]
+fn the_managed_fields_are_dropped_on_request() {
+    let drops = |accept: &str| ask(accept, Target::List).map(|found| found.drops_managed_fields).ok();
+    assert_eq!(drops("application/json;drop=metadata.managedFields"), Some(true));
+    assert_eq!(drops("application/json; drop=metadata.annotations+metadata.managedFields"), Some(true));
+    assert_eq!(drops("application/json;drop=metadata.annotations"), Some(false), "ignored");
+    assert_eq!(drops("application/json;drop="), Some(false));
+    assert_eq!(drops("application/json;drop=metadata.managedFields+metadata.managedFields"), None, "twice");
+}

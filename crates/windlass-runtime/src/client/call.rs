@@ -20,12 +20,15 @@ pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
 pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 pub(crate) const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
-/// Accepts the metadata of an object in place of the object. Servers without this form send the object.
-pub(crate) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+/// Accepts objects without `metadata.managedFields` (KEP-5958), which the caches drop. Servers that do not know the parameter ignore the
+/// parameter; a server that refuses the first media type takes the second.
+pub(crate) const OBJECTS: &str = "application/json;drop=metadata.managedFields,application/json";
 
-/// Accepts the metadata of objects in place of a list.
-pub(crate) const METADATA_LIST: &str =
-    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+/// As [`OBJECTS`], and accepts the metadata of an object in place of the object. Servers without this form send the object.
+pub(crate) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1;drop=metadata.managedFields,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+/// As [`OBJECTS`], and accepts the metadata of objects in place of a list.
+pub(crate) const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1;drop=metadata.managedFields,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
 /// Room for the JSON of most objects.
 const BODY: usize = 1024;
@@ -56,12 +59,12 @@ impl Call {
 
     fn new(method: Method, path: String, content_type: Option<HeaderValue>, body: Bytes) -> Result<Self> {
         let path = PathAndQuery::try_from(path).map_err(Error::other)?;
-        let accept = HeaderValue::from_static(JSON);
+        let accept = HeaderValue::from_static(OBJECTS);
         let message = Message { method, path, accept, content_type, body };
         Ok(Self { message, no_retry: false, on_unknown: None })
     }
 
-    /// Sets the header `Accept`. Default: JSON.
+    /// Sets the header `Accept`. Default: [`OBJECTS`].
     pub(crate) fn accept(mut self, accept: &'static str) -> Self {
         self.message.accept = HeaderValue::from_static(accept);
         self

@@ -45,7 +45,7 @@ pub use self::{config::ConfigSource, retry::RetryPolicy, service::NoRetry};
 pub(crate) use self::{
     api_client::{ApiClient, decode},
     body::ResponseBody,
-    call::{APPLY_PATCH, Call, JSON, JSON_PATCH, MERGE_PATCH, METADATA, METADATA_LIST},
+    call::{APPLY_PATCH, Call, JSON, JSON_PATCH, MERGE_PATCH, METADATA, METADATA_LIST, OBJECTS},
     detached::OnUnknownOutcome,
     retry::retry_after,
 };

@@ -6,7 +6,7 @@ use kube_core::ApiResource;
 use windlass_cache::ListWatch;
 
 use super::CacheOptions;
-use crate::client::{JSON, METADATA, METADATA_LIST, NoRetry, path::collection_path};
+use crate::client::{JSON, METADATA, METADATA_LIST, NoRetry, OBJECTS, path::collection_path};
 
 /// The common part of all requests of a reflector.
 #[derive(Clone, Debug)]
@@ -15,7 +15,13 @@ pub(super) struct Collection {
     label_selector: Option<String>,
     field_selector: Option<String>,
     metadata_only: bool,
+    keeps_managed_fields: bool,
 }
+
+/// Accepts metadata with `managedFields`.
+const WHOLE_METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+const WHOLE_METADATA_LIST: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
 impl Collection {
     /// Returns the collection of a resource in one namespace, or in all.
@@ -26,6 +32,7 @@ impl Collection {
             label_selector: (!selector.is_everything()).then(|| selector.to_string()),
             field_selector: options.field_selector.clone(),
             metadata_only: options.metadata_only,
+            keeps_managed_fields: options.keep_managed_fields,
         }
     }
 
@@ -50,10 +57,13 @@ impl Collection {
     }
 
     fn accept(&self, watch: bool) -> &'static str {
-        match (self.metadata_only, watch) {
-            (false, _) => JSON,
-            (true, true) => METADATA,
-            (true, false) => METADATA_LIST,
+        match (self.keeps_managed_fields, self.metadata_only, watch) {
+            (false, false, _) => OBJECTS,
+            (false, true, true) => METADATA,
+            (false, true, false) => METADATA_LIST,
+            (true, false, _) => JSON,
+            (true, true, true) => WHOLE_METADATA,
+            (true, true, false) => WHOLE_METADATA_LIST,
         }
     }
 }

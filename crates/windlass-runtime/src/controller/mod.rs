@@ -103,6 +103,7 @@ pub(crate) struct Settings {
     pub(crate) needs_leader: bool,
     pub(crate) warm_up: bool,
     pub(crate) slow_hot_loops: bool,
+    pub(crate) skip_own_writes: bool,
     /// The field manager of writes. `None`: the controller's name.
     pub(crate) field_manager: Option<String>,
 }
@@ -118,6 +119,7 @@ impl Default for Settings {
             needs_leader: true,
             warm_up: false,
             slow_hot_loops: true,
+            skip_own_writes: false,
             field_manager: None,
         }
     }
@@ -397,6 +399,20 @@ impl<Q: QueueKey> Controller<Q> {
     /// the key writes less often. The key is logged, and counted in `windlass_hot_loops_total`.
     pub fn allow_hot_loops(mut self) -> Self {
         self.settings.slow_hot_loops = false;
+        self
+    }
+
+    /// Does not reconcile a key again for the event of a write that the last reconcile of the key made.
+    ///
+    /// Use the option if a reconcile always goes through to the end: the reconcile takes every step that its own writes make possible, or
+    /// asks to be repeated ([`Action::requeue_after`]). A reconciler that creates an object, returns, and relies on the event of the new
+    /// object to go on, needs the events of its own writes, which are on by default.
+    ///
+    /// Only an event that shows nothing but the write is left out: a create, an update, or a patch with a resource version, by a reconcile
+    /// that returned [`Action::done`]. Writes of other clients, deletions, resyncs and other keys reconcile as ever. The metric
+    /// `windlass_controller_own_writes_skipped_total` counts the events.
+    pub fn skip_own_writes(mut self) -> Self {
+        self.settings.skip_own_writes = true;
         self
     }
 

@@ -18,7 +18,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use windlass_cache::{Delta, Store};
-use windlass_workqueue::{AddOptions, LOW_PRIORITY, WorkQueue};
+use windlass_workqueue::{LOW_PRIORITY, WorkQueue};
 
 use super::{
     ErasedReconcile, Settings, WatchId, current::Identity, hot_loop::HotLoops, shard::Shard,
@@ -30,7 +30,7 @@ use crate::{
     discovery,
     error::{BoxError, Error, Result, chain},
     fence::Fence,
-    handler::{Enqueuer, EventHandler, HandlerContext, QueueKey},
+    handler::{Enqueuer, EventHandler, HandlerContext, OwnWrites, QueueKey, change_of},
     informer::{DeltaSubscription, HandlerOptions, InformerError, SharedInformer},
     kind::Kind,
     metrics::OneController,
@@ -57,6 +57,8 @@ pub(crate) struct Running<Q: QueueKey> {
     pub(super) context: Arc<context::ControllerContext>,
     pub(super) barrier: WriteBarrier<Q>,
     pub(super) hot_loops: HotLoops<Q>,
+    /// The changes that reconciles made, if the controller leaves out the events of its own writes.
+    pub(super) own_writes: Option<Arc<OwnWrites<Q>>>,
     pub(super) metrics: OneController,
     pub(super) identity: Arc<Identity>,
     /// The leader's right to reconcile, if the controller runs on the leader only.
@@ -212,6 +214,7 @@ impl<Q: QueueKey> Running<Q> {
             reconcile,
             barrier: WriteBarrier::new(settings.write_barrier_timeout),
             hot_loops: HotLoops::new(settings.slow_hot_loops),
+            own_writes: settings.skip_own_writes.then(|| OwnWrites::new(metrics.own_writes_skipped.clone())),
             identity: Identity::new(name, &manager.metrics),
             leader: settings.needs_leader.then(|| manager.leader.clone()),
             shard: OnceLock::new(),
@@ -289,6 +292,7 @@ impl<Q: QueueKey> Running<Q> {
             handler,
             common: self.predicates.clone(),
             own: predicates,
+            own_writes: self.own_writes.clone(),
             cx: HandlerContext { caches: caches.clone() },
         });
         Ok(Prepared { informer, enqueuer, options: HandlerOptions { resync }, declared })
@@ -490,6 +494,7 @@ struct QueuedWatch<Q: QueueKey> {
     /// The predicates of all watches of the controller.
     common: Arc<Vec<Predicate>>,
     own: Vec<Predicate>,
+    own_writes: Option<Arc<OwnWrites<Q>>>,
     cx: HandlerContext,
 }
 
@@ -500,7 +505,12 @@ impl<Q: QueueKey> QueuedWatch<Q> {
         }
         // A change has priority over keys without a change.
         let priority = if delta.is_unchanged() { LOW_PRIORITY } else { 0 };
-        let mut keys = Enqueuer::new(&self.queue, AddOptions::new().priority(priority));
+        let mut keys = Enqueuer::new(&self.queue, priority);
+        if let Some(own) = &self.own_writes
+            && let Some(change) = change_of(delta)
+        {
+            keys = keys.without_own(own, change);
+        }
         self.handler.handle(delta, &self.cx, &mut keys)
     }
 }

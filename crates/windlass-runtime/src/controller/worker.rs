@@ -25,7 +25,7 @@ use crate::{
     error::{Error, Result, is_undecodable},
     handler::QueueKey,
     observer::Reconciled,
-    read_your_writes::Session,
+    read_your_writes::{Session, Transition},
     shutdown::Shutdown,
     supervisor::Recovery,
 };
@@ -127,6 +127,7 @@ impl<Q: QueueKey> Running<Q> {
         async {
             let writes = Session::new(self.identity(&key));
             let _right = RightToWrite(&writes);
+            let mut own_writes = InWork::begin(self, &key);
             let began = Instant::now();
             let outcome = tokio::select! {
                 biased;
@@ -147,6 +148,7 @@ impl<Q: QueueKey> Running<Q> {
             }
             self.barrier.raise(key.clone(), written, &self.caches);
             self.report(&key, &outcome);
+            own_writes.transitions = matches!(outcome, Outcome::Done).then(|| writes.take_transitions());
             outcome.settle(in_work, &self.metrics);
             item.settled.store(true, Ordering::Relaxed);
             drop(permit);
@@ -204,7 +206,9 @@ impl<Q: QueueKey> Running<Q> {
         loop {
             tokio::time::sleep(SWEEP_PERIOD).await;
             let unseen: usize = self.caches.iter().map(|caches| caches.sweep()).sum();
-            let keys = self.barrier.sweep(&self.caches) + self.hot_loops.sweep(Instant::now());
+            let now = Instant::now();
+            let own = self.own_writes.as_ref().map_or(0, |own| own.sweep(now));
+            let keys = self.barrier.sweep(&self.caches) + self.hot_loops.sweep(now) + own;
             self.metrics.remembered_writes.set((unseen + keys) as i64);
         }
     }
@@ -241,6 +245,34 @@ struct RightToWrite<'a>(&'a Session);
 impl Drop for RightToWrite<'_> {
     fn drop(&mut self) {
         self.0.revoke();
+    }
+}
+
+/// A key whose events of own writes wait for the end of the reconcile. Dropping the `InWork`, by a panic too, enqueues the key for all other
+/// events.
+struct InWork<'a, Q: QueueKey> {
+    running: &'a Running<Q>,
+    key: Option<Q>,
+    /// The changes that the reconcile made; `None` unless the reconcile succeeded without a request to be repeated.
+    transitions: Option<Vec<Transition>>,
+}
+
+impl<'a, Q: QueueKey> InWork<'a, Q> {
+    fn begin(running: &'a Running<Q>, key: &Q) -> Self {
+        let key = running.own_writes.as_ref().map(|own| {
+            own.begin(key);
+            key.clone()
+        });
+        Self { running, key, transitions: None }
+    }
+}
+
+impl<Q: QueueKey> Drop for InWork<'_, Q> {
+    fn drop(&mut self) {
+        let (Some(own), Some(key)) = (&self.running.own_writes, self.key.take()) else { return };
+        if let Some(priority) = own.end(&key, self.transitions.take(), Instant::now()) {
+            self.running.queue.add_with(key, AddOptions::new().priority(priority));
+        }
     }
 }
 

@@ -4,7 +4,8 @@ use std::{collections::HashSet, hash::Hash};
 
 use windlass_workqueue::{AddOptions, Equivalent, WorkQueue};
 
-use super::QueueKey;
+use super::{OwnWrites, QueueKey};
+use crate::read_your_writes::Transition;
 
 /// The number of keys above which a lookup in a set is cheaper than a comparison with each key.
 const FEW: usize = 8;
@@ -13,6 +14,9 @@ const FEW: usize = 8;
 pub struct Enqueuer<'q, Q: QueueKey> {
     queue: &'q WorkQueue<Q>,
     options: AddOptions,
+    /// The change of the event, and the changes that reconciles made.
+    own: Option<(&'q OwnWrites<Q>, Transition)>,
+    priority: i32,
     /// The first key. Most events have a single key, which needs no allocation.
     first: Option<Q>,
     /// The keys after the first, as long as there are at most [`FEW`] keys in all.
@@ -22,15 +26,24 @@ pub struct Enqueuer<'q, Q: QueueKey> {
 }
 
 impl<'q, Q: QueueKey> Enqueuer<'q, Q> {
-    pub(crate) fn new(queue: &'q WorkQueue<Q>, options: AddOptions) -> Self {
-        Self { queue, options, first: None, few: Vec::new(), many: HashSet::new() }
+    pub(crate) fn new(queue: &'q WorkQueue<Q>, priority: i32) -> Self {
+        let options = AddOptions::new().priority(priority);
+        Self { queue, options, own: None, priority, first: None, few: Vec::new(), many: HashSet::new() }
+    }
+
+    /// Leaves out the keys whose last reconcile made the change of the event.
+    pub(crate) fn without_own(mut self, own: &'q OwnWrites<Q>, change: Transition) -> Self {
+        self.own = Some((own, change));
+        self
     }
 
     /// Queues `key`, unless `key` has been added before.
     pub fn add(&mut self, key: Q) {
         if self.is_new(&key) {
             self.remember(key.clone());
-            self.queue.add_with(key, self.options);
+            if self.own.as_ref().is_none_or(|(own, change)| own.admits(&key, change, self.priority)) {
+                self.queue.add_with(key, self.options);
+            }
         }
     }
 
@@ -41,7 +54,7 @@ impl<'q, Q: QueueKey> Enqueuer<'q, Q> {
         R: Hash + Equivalent<Q>,
         Q: for<'r> From<&'r R>,
     {
-        if !self.many.is_empty() {
+        if !self.many.is_empty() || self.own.is_some() {
             self.add(Q::from(key));
         } else if !self.first_few().any(|added| key.equivalent(added)) {
             let key = self.queue.add_ref(key, self.options);
@@ -97,7 +110,7 @@ mod tests {
     fn each_key_is_queued_once_and_in_order_however_many_there_are() {
         for count in [0, 1, 2, 7, 8, 9, 10, 1000] {
             let queue = WorkQueue::new("test");
-            let mut keys = Enqueuer::new(&queue, AddOptions::new());
+            let mut keys = Enqueuer::new(&queue, 0);
             let mut queued = Vec::new();
             // 611 has no divisor in common with any count: every number, in no order.
             let numbers: Vec<u32> = (0..count).map(|n| n * 611 % count).collect();
@@ -120,7 +133,7 @@ mod tests {
     fn a_key_and_its_parts_are_one_key() {
         for count in [1, 7, 8, 9, 20] {
             let queue: WorkQueue<ObjectKey> = WorkQueue::new("test");
-            let mut keys = Enqueuer::new(&queue, AddOptions::new());
+            let mut keys = Enqueuer::new(&queue, 0);
             let names: Vec<String> = (0..count).map(|n| format!("web-{n}")).collect();
             let mut queued = Vec::new();
             for (nth, name) in names.iter().enumerate() {
@@ -146,7 +159,7 @@ mod tests {
     #[test]
     fn keys_are_queued_with_the_options_of_the_event() {
         let queue = WorkQueue::new("test");
-        let mut keys = Enqueuer::new(&queue, AddOptions::new().priority(-100));
+        let mut keys = Enqueuer::new(&queue, -100);
         keys.add(1);
         assert_eq!(queue.try_get().map(|item| item.priority()), Some(-100));
     }

@@ -33,6 +33,7 @@ pub(crate) struct ReconcileMetrics {
     remembered_writes: Family<ControllerLabel, Gauge>,
     conflicts: Family<ControllerLabel, Counter>,
     hot_loops: Family<ControllerLabel, Counter>,
+    own_writes_skipped: Family<ControllerLabel, Counter>,
     undecodable: Family<ControllerLabel, Counter>,
     unmapped_events: Family<ControllerLabel, Counter>,
 }
@@ -66,6 +67,7 @@ impl Default for ReconcileMetrics {
             remembered_writes: Family::default(),
             conflicts: Family::default(),
             hot_loops: Family::default(),
+            own_writes_skipped: Family::default(),
             undecodable: Family::default(),
             unmapped_events: Family::default(),
         }
@@ -141,6 +143,11 @@ impl ReconcileMetrics {
             self.hot_loops.clone(),
         );
         registry.register(
+            "windlass_controller_own_writes_skipped",
+            "Events of own writes that did not enqueue the key of the reconcile that wrote",
+            self.own_writes_skipped.clone(),
+        );
+        registry.register(
             "windlass_undecodable_objects",
             "Versions of cached objects that did not decode into the type they were read as",
             self.undecodable.clone(),
@@ -152,12 +159,12 @@ impl ReconcileMetrics {
         );
     }
 
-    /// Returns the metrics of one controller.
     /// Returns the count of objects that a part of an operator could not decode.
     pub(crate) fn undecodable_of(&self, part: &str) -> Counter {
         self.undecodable.get_or_create_owned(&ControllerLabel { controller: part.to_owned() })
     }
 
+    /// Returns the metrics of one controller.
     pub(crate) fn of(&self, controller: &str) -> OneController {
         let label = ControllerLabel { controller: controller.to_owned() };
         let result = |result| {
@@ -180,6 +187,7 @@ impl ReconcileMetrics {
             remembered_writes: self.remembered_writes.get_or_create_owned(&label),
             conflicts: self.conflicts.get_or_create_owned(&label),
             hot_loops: self.hot_loops.get_or_create_owned(&label),
+            own_writes_skipped: self.own_writes_skipped.get_or_create_owned(&label),
             undecodable: self.undecodable.get_or_create_owned(&label),
             unmapped_events: self.unmapped_events.get_or_create_owned(&label),
         }
@@ -204,6 +212,7 @@ pub(crate) struct OneController {
     pub(crate) remembered_writes: Gauge,
     pub(crate) conflicts: Counter,
     pub(crate) hot_loops: Counter,
+    pub(crate) own_writes_skipped: Counter,
     pub(crate) undecodable: Counter,
     pub(crate) unmapped_events: Counter,
 }

@@ -69,7 +69,6 @@ mod tests;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
-use kube_client::Client;
 
 pub(crate) use self::{
     gate::{Gate, KeyCounts, Permit, ShardedController},
@@ -84,6 +83,7 @@ use self::{
     metrics::ShardingMetrics,
 };
 use crate::{
+    cluster_state::ClusterState,
     env::{Env, host_name},
     error::{Error, Result},
     leader_election::Timing,

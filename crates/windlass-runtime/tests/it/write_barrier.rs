@@ -287,3 +287,76 @@ async fn a_key_that_waits_leaves_the_worker_to_others() {
     assert_eq!(next(&mut reconciled).await.as_deref(), Some("a"));
     running.stop().await.expect("a graceful end");
 }
+
+/// The labels and the type of a secret that the selectors of [`every_selector_shows_its_writes_and_waits_for_no_other`] select.
+fn selected(name: &str, inside: bool) -> Secret {
+    let mut secret = secret(name);
+    secret.metadata.labels = Some(BTreeMap::from([("tls".to_owned(), inside.to_string())]));
+    secret
+}
+
+/// One reconcile with writes inside and outside of a selector, into the selector and out of it. `knows` is true if the client can tell which
+/// objects the watch shows.
+async fn write_around(cx: &Context<ConfigMap>, parent: &ConfigMap, knows: bool) -> Result<()> {
+    let names = |cx: &Context<ConfigMap>| -> Result<Vec<String>> {
+        let mut names: Vec<_> =
+            cx.owned_by::<Secret>(parent)?.iter().filter_map(|secret| secret.metadata.name.clone()).collect();
+        names.sort();
+        Ok(names)
+    };
+    let label = |value: bool| Patch::Merge(json!({ "metadata": { "labels": { "tls": value.to_string() } } }));
+    let (inside, outside) =
+        (ObjectKey::namespaced("default", "inside"), ObjectKey::namespaced("default", "outside"));
+    let first = cx.create(selected("inside", true).controlled_by(parent)?).await?;
+    let second = cx.create(selected("outside", false).controlled_by(parent)?).await?;
+    assert!(!knows || names(cx)? == ["inside"], "{:?}", names(cx)?);
+    cx.patch::<Secret, _>(&outside, &label(true)).await?;
+    assert!(!knows || names(cx)? == ["inside", "outside"], "{:?}", names(cx)?);
+    cx.patch::<Secret, _>(&inside, &label(false)).await?;
+    assert!(!knows || names(cx)? == ["outside"], "{:?}", names(cx)?);
+    cx.delete(&second).await?;
+    cx.delete(&first).await?;
+    assert!(names(cx)?.is_empty(), "{:?}", names(cx)?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_selector_shows_its_writes_and_waits_for_no_other() {
+    let labels = |text: &str| WatchOptions::new().label_selector(text.parse().expect("a selector"));
+    let selectors = [
+        (labels("tls=true"), true),
+        (labels("tls in (true, maybe)"), true),
+        (labels("tls!=false,tls"), true),
+        (WatchOptions::new().field_selector("metadata.name=inside"), false),
+        (
+            WatchOptions::new()
+                .field_selector("metadata.name!=inside")
+                .label_selector("tls".parse().expect("a selector")),
+            false,
+        ),
+    ];
+    for (options, knows) in selectors {
+        let description = format!("{options:?}");
+        let cluster = TestCluster::start().await;
+        create_config_map(&cluster.client(), "a").await;
+        let (send, mut rounds) = mpsc::unbounded_channel();
+        let controller = Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+            let send = send.clone();
+            async move {
+                let Some(parent) = parent(&cx, &key)? else { return Ok(Action::done()) };
+                write_around(&cx, &parent, knows).await?;
+                let _ = send.send(());
+                Ok::<_, Error>(Action::requeue_after(Duration::ZERO))
+            }
+        })
+        .owns_with::<Secret>(move |watch| watch.options(options.clone()))
+        .needs(Permission::to::<Secret>([Verb::Create, Verb::Patch, Verb::Delete]))
+        .read_your_writes_timeout(NEVER);
+        let running = cluster.run_restricted(Manager::new(cluster.client()).controller(controller)).await;
+        for round in 0..3 {
+            let reconciled = tokio::time::timeout(stretched(SOON), rounds.recv()).await;
+            assert_eq!(reconciled.ok(), Some(Some(())), "round {round} of {description}");
+        }
+        running.stop().await.expect("a graceful end");
+    }
+}

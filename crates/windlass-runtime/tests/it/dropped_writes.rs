@@ -1,0 +1,176 @@
+//! Writes whose futures are dropped, at every point at which a future can be dropped.
+
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Poll,
+    time::Duration,
+};
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube_client::api::{ListParams, Patch};
+use serde_json::json;
+use windlass_runtime::{
+    Action, Context, Controller, Error, Manager, ObjectKey, Permission, Result, Verb, owner::Owned,
+};
+use windlass_test::{TestCluster, eventually};
+
+use crate::{
+    fault::Faults,
+    fixture::{SOON, create_config_map, run_restricted, secret, secrets},
+};
+
+type Flag = Arc<AtomicBool>;
+
+/// The outcome of a reconcile.
+enum Step {
+    NothingToDo,
+    Written,
+    Dropped,
+}
+
+impl<T> From<Option<T>> for Step {
+    fn from(written: Option<T>) -> Self {
+        if written.is_some() { Self::Written } else { Self::Dropped }
+    }
+}
+
+/// Polls a future so many times at most, and drops the future then. Returns `None` if the future was dropped.
+async fn drop_after<F: Future>(polls: usize, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let mut left = polls;
+    poll_fn(move |cx| {
+        if left == 0 {
+            return Poll::Ready(None);
+        }
+        left -= 1;
+        future.as_mut().poll(cx).map(Some)
+    })
+    .await
+}
+
+/// The writes of the test, each with the objects that exist afterwards.
+#[derive(Clone, Copy)]
+enum Write {
+    CreateWithPrefix,
+    CreateWithName,
+    Patch,
+    Delete,
+}
+
+impl Write {
+    /// Brings the secrets of the parent to the state that the write leads to.
+    async fn reconcile(self, cx: &Context<ConfigMap>, parent: &ConfigMap, polls: usize) -> Result<Step> {
+        let owned = cx.owned_by::<Secret>(parent)?.alive();
+        let new = secret("s").controlled_by(parent)?;
+        match (self, owned.iter().next()) {
+            (Self::CreateWithPrefix | Self::CreateWithName, Some(_)) | (Self::Delete, None) => {
+                Ok(Step::NothingToDo)
+            }
+            (Self::CreateWithPrefix, None) => {
+                let mut new = new;
+                new.metadata.generate_name = new.metadata.name.take().map(|name| name + "-");
+                Ok(drop_after(polls, cx.create(new)).await.transpose()?.into())
+            }
+            (Self::CreateWithName, None) => Ok(drop_after(polls, cx.create(new)).await.transpose()?.into()),
+            (Self::Patch, Some(found)) if found.metadata.annotations.is_some() => Ok(Step::NothingToDo),
+            (Self::Patch, _) => {
+                let mark = Patch::Merge(json!({ "metadata": { "annotations": { "marked": "yes" } } }));
+                let patch = cx.patch::<Secret, _>(&ObjectKey::namespaced("default", "s"), &mark);
+                Ok(drop_after(polls, patch.into_future()).await.transpose()?.into())
+            }
+            (Self::Delete, Some(found)) => {
+                Ok(drop_after(polls, cx.delete(found).into_future()).await.transpose()?.into())
+            }
+        }
+    }
+
+    fn objects_afterwards(self) -> usize {
+        if matches!(self, Self::Delete) { 0 } else { 1 }
+    }
+}
+
+/// Drops a write after so many polls while the watches lag, and lets the reconciles go on until nothing is left to do. Returns false if the
+/// write ended before.
+async fn drop_once(write: Write, polls: usize) -> bool {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_config_map(&client, "a").await;
+    let faults = Faults::before(client.clone());
+    let (done, first, is_tried, is_dropped) = <(Flag, Flag, Flag, Flag)>::default();
+    let controller = {
+        let (faults, done, is_dropped) = (faults.clone(), done.clone(), is_dropped.clone());
+        Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+            let (faults, done, first, is_tried, is_dropped) =
+                (faults.clone(), done.clone(), first.clone(), is_tried.clone(), is_dropped.clone());
+            async move {
+                let Some(parent) = cx.get(&key)?.filter(|_| key.to_string() == "default/a") else {
+                    return Ok(Action::done());
+                };
+                // A deletion needs an object that the caches show.
+                if matches!(write, Write::Delete | Write::Patch) && !first.swap(true, Ordering::SeqCst) {
+                    cx.create(secret("s").controlled_by(&*parent)?).await?;
+                    return Ok(Action::requeue_after(Duration::ZERO));
+                }
+                faults.hold_watches();
+                let limit = if is_tried.swap(true, Ordering::SeqCst) { usize::MAX } else { polls };
+                let step = write.reconcile(&cx, &parent, limit).await?;
+                faults.release_watches();
+                match step {
+                    Step::Dropped => is_dropped.store(true, Ordering::SeqCst),
+                    Step::Written => {}
+                    Step::NothingToDo => {
+                        done.store(true, Ordering::SeqCst);
+                        return Ok(Action::done());
+                    }
+                }
+                Ok::<_, Error>(Action::requeue_after(Duration::ZERO))
+            }
+        })
+        .owns::<Secret>()
+        .needs(Permission::to::<Secret>([Verb::Create, Verb::Patch, Verb::Delete]))
+    };
+    let manager = Manager::new(faults.client()).controller(controller);
+    let running = run_restricted(&cluster, &faults, manager).await;
+    eventually(SOON, || async {
+        if done.load(Ordering::SeqCst) { Ok(()) } else { Err("the reconciles go on") }
+    })
+    .await;
+    running.stop().await.expect("a graceful end");
+    let left = secrets(&client).list(&ListParams::default()).await.expect("listed").items;
+    let names: Vec<_> = left.iter().map(|secret| &secret.metadata.name).collect();
+    assert_eq!(left.len(), write.objects_afterwards(), "after {polls} polls: {names:?}");
+    is_dropped.load(Ordering::SeqCst)
+}
+
+async fn drop_everywhere(write: Write) {
+    let mut polls = 0;
+    while drop_once(write, polls).await {
+        polls += 1;
+    }
+    assert!(polls > 1, "the write waits at least once");
+}
+
+#[tokio::test]
+async fn a_create_with_a_generated_name_that_is_dropped_makes_one_object() {
+    drop_everywhere(Write::CreateWithPrefix).await;
+}
+
+#[tokio::test]
+async fn a_create_with_a_name_that_is_dropped_makes_one_object() {
+    drop_everywhere(Write::CreateWithName).await;
+}
+
+#[tokio::test]
+async fn a_patch_that_is_dropped_is_carried_out_in_the_end() {
+    drop_everywhere(Write::Patch).await;
+}
+
+#[tokio::test]
+async fn a_deletion_that_is_dropped_deletes_one_object() {
+    drop_everywhere(Write::Delete).await;
+}

@@ -1,0 +1,168 @@
+//! Controllers that leave out the events of their own writes, and controllers that do not.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube_client::api::{DeleteParams, Patch, PatchParams};
+use serde_json::json;
+use windlass_runtime::{
+    Action, Context, Controller, Error, Manager, ObjectKey, Permission, Result, Verb, owner::Owned,
+};
+use windlass_test::{TestCluster, eventually};
+
+use crate::fixture::{Running, SOON, config_maps, create_config_map, expect_eq, metric, secret, secrets};
+
+const SKIPPED: &str = "windlass_controller_own_writes_skipped_total{controller=\"configmap\"}";
+
+/// An operator at work: each ConfigMap of the test has a Secret, made by one step of a reconcile that returns then.
+struct Operator {
+    cluster: TestCluster,
+    reconciles: Arc<AtomicUsize>,
+    metrics: windlass_runtime::Metrics,
+    running: Running,
+}
+
+impl Operator {
+    async fn start(configure: impl FnOnce(Controller) -> Controller) -> Self {
+        let cluster = TestCluster::start().await;
+        create_config_map(&cluster.client(), "a").await;
+        let reconciles = Arc::<AtomicUsize>::default();
+        let counted = reconciles.clone();
+        let controller = Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+            let counted = counted.clone();
+            async move {
+                let Some(parent) = cx.get(&key)?.filter(|_| key.to_string() == "default/a") else {
+                    return Ok(Action::done());
+                };
+                if cx.owned_by::<Secret>(&parent)?.is_empty() {
+                    cx.create(secret("s").controlled_by(&*parent)?).await?;
+                } else if parent.data.is_none() {
+                    let mut marked = ConfigMap::clone(&parent);
+                    marked.data = Some([("has".to_owned(), "secret".to_owned())].into());
+                    cx.update(&marked).await?;
+                }
+                counted.fetch_add(1, Ordering::SeqCst);
+                Ok::<_, Error>(Action::done())
+            }
+        })
+        .owns::<Secret>()
+        .needs(Permission::to::<Secret>([Verb::Create]))
+        .needs(Permission::to::<ConfigMap>([Verb::Update]));
+        let manager = Manager::new(cluster.client()).controller(configure(controller));
+        let metrics = manager.metrics().clone();
+        let running = crate::fixture::run_declared(&cluster, manager).await;
+        Self { cluster, reconciles, metrics, running }
+    }
+
+    /// Waits until the key was reconciled so many times, and so many events were left out.
+    async fn expect(&self, reconciles: usize, skipped: u64) {
+        eventually(SOON, || async {
+            let done = self.reconciles.load(Ordering::SeqCst);
+            expect_eq((done, metric(&self.metrics.render(), SKIPPED)), (reconciles, skipped))
+        })
+        .await;
+    }
+
+    async fn annotate_secret(&self, value: &str) {
+        let patch = Patch::Merge(json!({ "metadata": { "annotations": { "other": value } } }));
+        let patched = secrets(&self.cluster.client()).patch("s", &PatchParams::default(), &patch).await;
+        patched.expect("patched");
+    }
+}
+
+/// The reconciler takes one step for each event. Without the events of its own writes, the reconciler would stop half-way.
+#[tokio::test]
+async fn a_reconciler_that_takes_one_step_goes_on_by_its_own_writes() {
+    let operator = Operator::start(|controller| controller).await;
+    // The create, the update, and a reconcile that finds nothing to do.
+    operator.expect(3, 0).await;
+    let map = config_maps(&operator.cluster.client()).get("a").await.expect("found");
+    assert!(map.data.is_some());
+    operator.running.stop().await.expect("a graceful end");
+}
+
+#[tokio::test]
+async fn own_creates_and_updates_do_not_reconcile_and_writes_of_others_do() {
+    let operator = Operator::start(Controller::skip_own_writes).await;
+    operator.expect(1, 1).await;
+    // The next reconcile updates the ConfigMap, which is its own change again.
+    operator.annotate_secret("1").await;
+    operator.expect(2, 2).await;
+    operator.annotate_secret("2").await;
+    operator.expect(3, 2).await;
+    // The reconcile creates the Secret again.
+    let deleted = secrets(&operator.cluster.client()).delete("s", &DeleteParams::default()).await;
+    deleted.expect("deleted");
+    operator.expect(4, 3).await;
+    operator.running.stop().await.expect("a graceful end");
+}
+
+#[tokio::test]
+async fn a_resync_reconciles_after_an_own_write() {
+    let resynced = |controller: Controller| controller.skip_own_writes().resync(Duration::from_millis(50));
+    let operator = Operator::start(resynced).await;
+    eventually(SOON, || async {
+        let reconciles = operator.reconciles.load(Ordering::SeqCst);
+        if reconciles >= 4 { Ok(()) } else { Err(format!("{reconciles} reconciles")) }
+    })
+    .await;
+    operator.running.stop().await.expect("a graceful end");
+}
+
+/// The own write of key `a` concerns key `b` too, which a mapper returns.
+#[tokio::test]
+async fn an_own_write_reconciles_the_other_keys_of_a_mapper() -> Result<()> {
+    let cluster = TestCluster::start().await;
+    for name in ["a", "b"] {
+        create_config_map(&cluster.client(), name).await;
+    }
+    let (of_a, of_b) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+    let (a, b) = (of_a.clone(), of_b.clone());
+    let controller = Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+        let (a, b) = (a.clone(), b.clone());
+        async move {
+            match key.name() {
+                "a" => {
+                    let missing =
+                        cx.lister::<Secret>()?.get(&ObjectKey::namespaced("default", "s"))?.is_none();
+                    if missing && b.load(Ordering::SeqCst) > 0 {
+                        cx.create(secret("s")).await?;
+                    }
+                    a.fetch_add(1, Ordering::SeqCst);
+                    Ok(if missing && b.load(Ordering::SeqCst) == 0 {
+                        Action::requeue_after(Duration::from_millis(5))
+                    } else {
+                        Action::done()
+                    })
+                }
+                "b" => {
+                    b.fetch_add(1, Ordering::SeqCst);
+                    Ok::<_, Error>(Action::done())
+                }
+                _ => Ok(Action::done()),
+            }
+        }
+    })
+    .watches::<Secret>(|secret, _| {
+        let is_ours = secret.metadata.name.as_deref() == Some("s");
+        let keys = ["a", "b"].map(|name| ObjectKey::namespaced("default", name));
+        Ok(if is_ours { keys.to_vec() } else { Vec::new() })
+    })
+    .needs(Permission::to::<Secret>([Verb::Create]))
+    .skip_own_writes();
+    let manager = Manager::new(cluster.client()).controller(controller);
+    let metrics = manager.metrics().clone();
+    let running = crate::fixture::run_declared(&cluster, manager).await;
+    eventually(SOON, || async {
+        let skipped = metric(&metrics.render(), SKIPPED);
+        expect_eq((of_b.load(Ordering::SeqCst), skipped), (2, 1))
+    })
+    .await;
+    running.stop().await
+}

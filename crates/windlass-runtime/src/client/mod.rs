@@ -41,7 +41,6 @@ use prometheus_client::registry::Registry;
 use tokio::sync::Semaphore;
 use windlass_http::{HttpClient, Options};
 
-pub use self::{config::ConfigSource, retry::RetryPolicy, service::NoRetry};
 pub(crate) use self::{
     api_client::{ApiClient, decode},
     body::ResponseBody,
@@ -49,6 +48,7 @@ pub(crate) use self::{
     detached::OnUnknownOutcome,
     retry::retry_after,
 };
+pub use self::{config::ConfigSource, retry::RetryPolicy, service::NoRetry};
 use self::{service::ApiService, token_file::TokenFile, transport::Transport};
 pub(crate) use crate::resource_path as path;
 use crate::{

@@ -65,7 +65,7 @@ impl RequestTraits {
     }
 
     /// Watches and other streams have no time limits.
-    pub(super) fn limit(&self, limit: Duration) -> Option<Duration> {
+    pub(super) fn limit(self, limit: Duration) -> Option<Duration> {
         (!self.stream).then_some(limit)
     }
 }

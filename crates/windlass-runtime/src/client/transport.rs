@@ -16,6 +16,7 @@ pub(super) enum Transport {
 }
 
 /// A request that is about to be sent.
+#[expect(clippy::large_enum_variant, reason = "a request is moved twice, which costs less than a box")]
 pub(super) enum Outgoing<'a> {
     /// A request of kube's client.
     Request(Request<Body>),

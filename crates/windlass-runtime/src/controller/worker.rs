@@ -127,7 +127,7 @@ impl<Q: QueueKey> Running<Q> {
         async {
             let writes = Session::new(self.identity(&key));
             let _right = RightToWrite(&writes);
-            let mut own_writes = InWork::begin(self, &key);
+            let mut own_writes = OwnEvents::begin(self, &key);
             let began = Instant::now();
             let outcome = tokio::select! {
                 biased;
@@ -248,16 +248,16 @@ impl Drop for RightToWrite<'_> {
     }
 }
 
-/// A key whose events of own writes wait for the end of the reconcile. Dropping the `InWork`, by a panic too, enqueues the key for all other
-/// events.
-struct InWork<'a, Q: QueueKey> {
+/// The events of a key in work, which wait for the end of the reconcile. Dropping the `OwnEvents`, by a panic too, enqueues the key for
+/// all events but those of own writes.
+struct OwnEvents<'a, Q: QueueKey> {
     running: &'a Running<Q>,
     key: Option<Q>,
     /// The changes that the reconcile made; `None` unless the reconcile succeeded without a request to be repeated.
     transitions: Option<Vec<Transition>>,
 }
 
-impl<'a, Q: QueueKey> InWork<'a, Q> {
+impl<'a, Q: QueueKey> OwnEvents<'a, Q> {
     fn begin(running: &'a Running<Q>, key: &Q) -> Self {
         let key = running.own_writes.as_ref().map(|own| {
             own.begin(key);
@@ -267,7 +267,7 @@ impl<'a, Q: QueueKey> InWork<'a, Q> {
     }
 }
 
-impl<Q: QueueKey> Drop for InWork<'_, Q> {
+impl<Q: QueueKey> Drop for OwnEvents<'_, Q> {
     fn drop(&mut self) {
         let (Some(own), Some(key)) = (&self.running.own_writes, self.key.take()) else { return };
         if let Some(priority) = own.end(&key, self.transitions.take(), Instant::now()) {

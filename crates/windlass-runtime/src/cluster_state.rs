@@ -10,7 +10,7 @@ use crate::{
     error::Result,
     events::{Broadcaster, EventsApi, Recorder},
     informer::SharedInformerFactory,
-    read_your_writes::WriteLog,
+    read_your_writes::WriteJournal,
     supervisor::Supervisor,
 };
 
@@ -19,7 +19,7 @@ pub(crate) struct ClusterState {
     pub(crate) client: Client,
     /// The client of the runtime's own requests.
     pub(crate) api: ApiClient,
-    pub(crate) writes: WriteLog,
+    pub(crate) journal: WriteJournal,
     pub(crate) informers: SharedInformerFactory,
     pub(crate) events: Broadcaster,
     pub(crate) recorder: Recorder,
@@ -69,7 +69,7 @@ impl ClusterState {
             informers: SharedInformerFactory::supervised(api.clone(), env.random(), supervisor.clone()),
             recorder: events.recorder("windlass"),
             events,
-            writes: state.writes.clone(),
+            journal: state.journal.clone(),
             client,
             api,
             namespaces,

@@ -1,7 +1,6 @@
 //! From a change of an object to the keys that must be reconciled.
 
 mod enqueuer;
-mod own_writes;
 
 use std::{hash::Hash, sync::Arc};
 
@@ -9,7 +8,6 @@ use serde::de::DeserializeOwned;
 use windlass_cache::{Delta, ObjectKey, RawObject};
 
 pub use self::enqueuer::Enqueuer;
-pub(crate) use self::own_writes::{OwnWrites, change_of};
 use crate::{
     context::Caches,
     error::{BoxError, Result},

@@ -77,12 +77,12 @@ impl Exchange {
     }
 
     fn begin_record(&self, writes: bool, method: &http::Method, path: &str) -> Option<Record> {
-        let written = if writes { self.service.state.writes.begin(method, path)? } else { return None };
+        let written = if writes { self.service.state.journal.begin(method, path)? } else { return None };
         let again = written.reads_again(path);
         Some(Record { written, again })
     }
 
-    /// Records the response to a write in the write log.
+    /// Records the response to a write in the write journal.
     async fn record(&self, Record { written, again }: Record, body: &[u8]) {
         let Some(path) = again else { return written.finish(body) };
         match self.read(&path).await {

@@ -55,7 +55,7 @@ use crate::{
     env::Env,
     error::{BoxError, Error, Result, chain},
     metrics::RestClientMetrics,
-    read_your_writes::WriteLog,
+    read_your_writes::WriteJournal,
 };
 pub use windlass_http::Protocol;
 
@@ -78,7 +78,7 @@ enum Target {
 
 /// The state that all clones of a client share.
 pub(crate) struct ClientState {
-    pub(crate) writes: WriteLog,
+    pub(crate) journal: WriteJournal,
     metrics: RwLock<RestClientMetrics>,
     pub(crate) retry: RetryPolicy,
     pub(crate) request_timeout: Duration,
@@ -188,7 +188,7 @@ impl ClientBuilder {
             }
         };
         let state = Arc::new(ClientState {
-            writes: WriteLog::new(),
+            journal: WriteJournal::new(),
             metrics: RwLock::default(),
             retry: self.retry,
             request_timeout: self.request_timeout,

@@ -9,17 +9,14 @@ use serde::Serialize;
 use serde_json::{Value, json, to_value};
 use windlass_apply::ApplyConfiguration;
 
-use super::{
-    Context, OperationResult, Target, WriteResult,
-    last_applies::{Applied, Part, Slot},
-    preconditions::Preconditions,
-};
+use super::{Context, OperationResult, Target, WriteResult, preconditions::Preconditions};
 use crate::{
     client::{APPLY_PATCH, decode, path::GroupResource},
     error::{Error, Result},
     kind::Object,
     kind_ref::IntoKind,
     lister::Lister,
+    read_your_writes::{LastApplied, Part, Slot},
 };
 
 /// A server-side apply. Awaiting the request sends the apply. [`Context::apply`] makes a request.
@@ -198,9 +195,9 @@ impl<O: Object> ApplyRequest<'_, O> {
         complete(&mut body, &target, &subresource);
         preconditions.put_into(&mut body);
 
-        let memory = &cx.shared.last_applies;
+        let memory = cx.shared.caches.journal().applies();
         let part = Part::of(&subresource).filter(|_| preconditions.resource_version.is_none());
-        let slot = Slot::new(&target, &subresource);
+        let slot = Slot::new(&target, &subresource, cx.field_manager());
         let hash = memory.hash(&body);
         if let Some(part) = part
             && let Some(cache) = cx.shared.caches.whole(target.resource())?
@@ -221,7 +218,7 @@ impl<O: Object> ApplyRequest<'_, O> {
             .await
             .map_err(|error| preconditions.explain(error).while_doing(format_args!("applying {target}")))?;
         if let Some(part) = part {
-            memory.remember(slot, Applied::of(&response, hash, part, memory));
+            memory.remember(slot, LastApplied::of(&response, hash, part, memory));
         }
         let operation = match status {
             StatusCode::CREATED => OperationResult::Created,
@@ -274,8 +271,9 @@ fn only_status(body: &Value) -> Value {
 }
 
 impl Slot {
-    fn new(target: &Target, subresource: &str) -> Self {
+    fn new(target: &Target, subresource: &str, field_manager: &str) -> Self {
         Self {
+            field_manager: field_manager.to_owned(),
             resource: GroupResource::of(target.resource()),
             key: target.key(),
             subresource: subresource.to_owned(),

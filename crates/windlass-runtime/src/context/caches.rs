@@ -17,7 +17,7 @@ use crate::{
     kind_cache::KindCache,
     kind_ref::KindRef,
     lister::Lister,
-    read_your_writes::{LogId, WriteLog, WriteRef},
+    read_your_writes::{JournalId, WriteJournal, WriteRef},
     reader::Reader,
     undecodable::UndecodableReporter,
 };
@@ -34,7 +34,7 @@ pub(crate) trait UndeclaredCaches: Send + Sync {
 /// The caches of a controller, by kind. A read of an undeclared kind is an error: a [`Lister`] never starts a watch silently.
 pub(crate) struct Caches {
     reader: Reader,
-    writes: WriteLog,
+    journal: WriteJournal,
     reporter: Arc<UndecodableReporter>,
     kinds: RwLock<HashMap<GroupResource, Vec<DeclaredCache>, foldhash::fast::FixedState>>,
     typed: TypedListers,
@@ -65,10 +65,10 @@ impl DeclaredCache {
 }
 
 impl Caches {
-    pub(crate) fn new(reader: Reader, writes: WriteLog, reporter: Arc<UndecodableReporter>) -> Self {
+    pub(crate) fn new(reader: Reader, journal: WriteJournal, reporter: Arc<UndecodableReporter>) -> Self {
         Self {
             reader,
-            writes,
+            journal,
             reporter,
             kinds: RwLock::default(),
             typed: TypedListers::default(),
@@ -120,7 +120,7 @@ impl Caches {
         // A single record of unseen writes for each watch, however many names the watch has.
         let cache = declared.iter().find(|known| known.cache.informer.is_same(informer)).map_or_else(
             || {
-                let writes = self.writes.follow(GroupResource::of(resource), informer.clone());
+                let writes = self.journal.follow(GroupResource::of(resource), informer.clone());
                 Arc::new(KindCache::new(informer.clone(), writes, self.reporter.clone()))
             },
             |known| known.cache.clone(),
@@ -264,14 +264,14 @@ impl Caches {
         self.reporter.report(resource, object, error);
     }
 
-    /// Returns the writes that these caches follow.
-    pub(crate) fn writes(&self) -> &WriteLog {
-        &self.writes
+    /// The journal of the client that these caches belong to.
+    pub(crate) fn journal(&self) -> &WriteJournal {
+        &self.journal
     }
 
     /// The identity of the followed client.
-    fn log(&self) -> LogId {
-        self.writes.id()
+    fn log(&self) -> JournalId {
+        self.journal.id()
     }
 
     /// Returns the caches that hold the written kind; none for a write to a further cluster.

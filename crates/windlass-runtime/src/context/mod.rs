@@ -6,7 +6,6 @@ mod clusters;
 mod create_or_update;
 mod delete;
 mod known_kinds;
-mod last_applies;
 mod patch;
 mod preconditions;
 mod target;
@@ -35,9 +34,7 @@ pub(crate) use self::{
     caches::{Caches, UndeclaredCaches},
     clusters::Clusters,
     known_kinds::KnownKinds,
-    last_applies::LastApplies,
     target::Target,
-    uncertain_creates::UncertainCreates,
 };
 use crate::{
     api_reader::ApiReader, client::ApiClient, env::Env, error::Result, events::Recorder, kind::Object,
@@ -70,8 +67,6 @@ pub(crate) struct ControllerContext {
     pub(crate) recorder: Recorder,
     pub(crate) metrics: Metrics,
     pub(crate) env: Env,
-    pub(crate) last_applies: Arc<LastApplies>,
-    pub(crate) uncertain_creates: Arc<UncertainCreates>,
 }
 
 /// Returns the query parameter that names a field manager.

@@ -1,70 +1,18 @@
-//! Creates with an unknown outcome.
+//! Creates that may have taken effect: the server is asked before the next attempt.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use kube_core::ObjectMeta;
-use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::time::Instant;
 use windlass_cache::RawObject;
 
 use super::{Context, Target};
 use crate::{
     client::{Call, METADATA_LIST, OnUnknownOutcome, path::GroupResourceRef},
     error::{Error, Result},
-    read_your_writes::{WriteLog, current_reconcile},
+    read_your_writes::Uncertain,
 };
-
-/// The number of remembered uncertain creates. Further creates are treated as failed.
-const REMEMBERED: usize = 4096;
-
-/// How long an uncertain create is remembered. The key of a failed reconcile is reconciled again long before, at the longest back-off.
-const REMEMBERED_FOR: Duration = Duration::from_secs(3600);
-
-/// Creates with an unknown outcome: the connection broke, or no response came in time. The server completes
-/// the names of the objects: a second attempt would make a second object.
-///
-/// The overlay of [`read_your_writes`](crate::read_your_writes) knows creates by the response; an uncertain
-/// create has no response.
-#[derive(Default)]
-pub(crate) struct UncertainCreates {
-    open: Mutex<BTreeMap<Uncertain, Instant>>,
-}
-
-/// A create by collection, by the prefix of the object's name, and by the creator.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Uncertain {
-    collection: String,
-    prefix: String,
-    creator: Creator,
-}
-
-/// The part of an operator that creates an object: equal prefixes of two creators are different creates.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Creator {
-    /// The uid of the object's controller, or of the first owner.
-    Owner(String),
-    /// The reconcile of an object without an owner.
-    Reconcile(Option<u64>),
-}
-
-impl Creator {
-    fn of(meta: &ObjectMeta) -> Self {
-        let owners = meta.owner_references.as_deref().unwrap_or_default();
-        let controller = owners.iter().find(|owner| owner.controller == Some(true)).or(owners.first());
-        controller
-            .map_or_else(|| Self::Reconcile(current_reconcile()), |owner| Self::Owner(owner.uid.clone()))
-    }
-
-    /// Returns whether the creator may have created an object.
-    fn may_have_created(&self, meta: &ObjectMeta) -> bool {
-        match self {
-            Self::Owner(uid) => meta.owner_references.iter().flatten().any(|owner| owner.uid == *uid),
-            Self::Reconcile(_) => true,
-        }
-    }
-}
 
 #[derive(Deserialize)]
 struct Page {
@@ -85,84 +33,53 @@ struct ItemMeta {
     metadata: ObjectMeta,
 }
 
-impl UncertainCreates {
-    fn insert(&self, uncertain: Uncertain) {
-        let now = Instant::now();
-        let mut open = self.open.lock();
-        if open.len() >= REMEMBERED {
-            open.retain(|_, since| now.duration_since(*since) < REMEMBERED_FOR);
-        }
-        if open.len() < REMEMBERED {
-            open.insert(uncertain, now);
-        }
-    }
-}
-
-impl Uncertain {
-    /// Returns the uncertainty that a create would leave; `None` for an object with a name, because a second
-    /// attempt does no harm.
-    pub(super) fn of(target: &Target, meta: &ObjectMeta) -> Result<Option<Self>> {
-        let Some(prefix) = meta.generate_name.as_ref().filter(|_| meta.name.is_none()) else {
-            return Ok(None);
-        };
-        let (collection, creator) = (target.collection(&[])?, Creator::of(meta));
-        Ok(Some(Self { collection, prefix: prefix.clone(), creator }))
+impl<K> Context<K> {
+    /// Returns a function that remembers the create, even after the caller has dropped the request.
+    pub(super) fn observer(&self, uncertain: &Uncertain) -> OnUnknownOutcome {
+        let (uncertain, journal) = (uncertain.clone(), self.shared.caches.journal().clone());
+        OnUnknownOutcome(Arc::new(move || journal.creates().insert(uncertain.clone())))
     }
 
-    fn is_open(&self, creates: &UncertainCreates) -> bool {
-        creates.open.lock().contains_key(self)
-    }
-
-    /// Remembers the create if the failure leaves the outcome unknown.
-    pub(super) fn note(self, error: &Error, creates: &UncertainCreates) {
+    /// Remembers the create if its failure says nothing of its effect.
+    pub(super) fn note_uncertain(&self, uncertain: Uncertain, error: &Error) {
         let is_refused = error.is_too_many_requests();
         if (error.is_transient() || error.is_decode()) && !is_refused {
-            creates.insert(self);
+            self.shared.caches.journal().creates().insert(uncertain);
         }
     }
 
-    /// Lets the next reconcile wait until the caches show an object, if this create may have made the object.
-    fn await_object(&self, item: &Item, target: &Target, writes: &WriteLog) {
+    /// Lets the next reconcile wait until the caches show an object, if the create may have made the object.
+    fn await_created(&self, item: &Item, target: &Target, uncertain: &Uncertain) {
         let Ok(ItemMeta { metadata }) = serde_json::from_str(item.get()) else { return };
-        if metadata.generate_name.as_deref() != Some(&self.prefix)
-            || !self.creator.may_have_created(&metadata)
+        if uncertain.may_have_made(&metadata)
+            && let Ok(object) = RawObject::from_json(item.get().as_bytes())
         {
-            return;
-        }
-        if let Ok(object) = RawObject::from_json(item.get().as_bytes()) {
-            writes.await_object(GroupResourceRef::of(target.resource()), &object);
+            self.shared.caches.journal().await_object(GroupResourceRef::of(target.resource()), &object);
         }
     }
 
-    /// Returns an extension of the request that remembers the create, even after the caller has dropped the request.
-    pub(super) fn observer(&self, creates: &Arc<UncertainCreates>) -> OnUnknownOutcome {
-        let (uncertain, creates) = (self.clone(), creates.clone());
-        OnUnknownOutcome(Arc::new(move || creates.insert(uncertain.clone())))
-    }
-}
-
-impl<K> Context<K> {
-    /// Fails with a conflict if an earlier create with the same prefix may have taken effect, after a list of
-    /// the existing objects from the server. The next reconcile of the key begins when the caches show these
-    /// objects.
+    /// Fails with a conflict if an earlier create of the same prefix may have taken effect, after it has asked the server which objects
+    /// there are. The next reconcile of the key begins when the caches show them.
     pub(super) async fn settle_uncertain(
         &self,
         target: &Target,
         uncertain: Option<&Uncertain>,
     ) -> Result<()> {
-        let creates = &self.shared.uncertain_creates;
-        let Some(uncertain) = uncertain.filter(|uncertain| uncertain.is_open(creates)) else { return Ok(()) };
+        let creates = self.shared.caches.journal().creates();
+        let Some(uncertain) = uncertain.filter(|uncertain| creates.contains(uncertain)) else {
+            return Ok(());
+        };
         let listed = self.wait_for_all(target, uncertain).await;
         if listed.as_ref().is_err_and(Error::is_forbidden) {
             tracing::warn!(
                 collection = uncertain.collection,
                 "an earlier create may have succeeded, but this controller may not list the objects; creating another one"
             );
-            creates.open.lock().remove(uncertain);
+            creates.remove(uncertain);
             return Ok(());
         }
         listed?;
-        creates.open.lock().remove(uncertain);
+        creates.remove(uncertain);
         Err(Error::conflict(format!(
             "an earlier attempt to create {} {}* may have succeeded; the reconcile is repeated when the caches show it",
             target.resource().kind,
@@ -175,8 +92,7 @@ impl<K> Context<K> {
         let mut token = String::new();
         loop {
             let page = self.metadata_page(&uncertain.collection, &token).await?;
-            let writes = self.shared.caches.writes();
-            page.items.iter().for_each(|item| uncertain.await_object(item, target, writes));
+            page.items.iter().for_each(|item| self.await_created(item, target, uncertain));
             token = page.metadata.token;
             if token.is_empty() {
                 return Ok(());

@@ -8,13 +8,13 @@ use kube_core::{ObjectMeta, ResourceExt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, to_value};
 
-use super::{Context, OperationResult, target::Target, uncertain_creates::Uncertain};
+use super::{Context, OperationResult, target::Target};
 use crate::{
     client::{Call, JSON, JSON_PATCH},
     discovery,
     error::{Error, Result},
     kind::{AsObject, Object},
-    read_your_writes::{after_own_writes, note_own_write},
+    read_your_writes::{Uncertain, after_own_writes, note_own_write},
 };
 
 /// A replacement of a status. Awaiting the request sends the status. [`Context::update_status`] makes a
@@ -108,15 +108,15 @@ impl<K> Context<K> {
     /// The server refused the request; see [`Error::is_already_exists`].
     pub async fn create<C: Object + Serialize>(&self, object: C) -> Result<C> {
         let target = self.target(&object)?;
-        let uncertain = Uncertain::of(&target, object.meta())?;
+        let uncertain = Uncertain::of(|| target.collection(&[]), object.meta())?;
         self.settle_uncertain(&target, uncertain.as_ref()).await?;
         let path = target.collection(&[self.field_manager()])?;
-        let observer = uncertain.as_ref().map(|uncertain| uncertain.observer(&self.shared.uncertain_creates));
+        let observer = uncertain.as_ref().map(|uncertain| self.observer(uncertain));
         let call = Call::write(Method::POST, path, JSON, &object)?.on_unknown(observer);
         let created = self.api().exchange(call).await;
         created.map_err(|error| {
             if let Some(uncertain) = uncertain {
-                uncertain.note(&error, &self.shared.uncertain_creates);
+                self.note_uncertain(uncertain, &error);
             }
             error.while_doing(format_args!("creating {target}"))
         })

@@ -3,7 +3,6 @@
 mod any_controller;
 mod current;
 mod handle;
-mod hot_loop;
 mod outcome;
 mod permit;
 mod remembered_keys;

@@ -20,23 +20,21 @@ use tokio_util::sync::CancellationToken;
 use windlass_cache::{Delta, Store};
 use windlass_workqueue::{LOW_PRIORITY, WorkQueue};
 
-use super::{
-    ErasedReconcile, Settings, WatchId, current::Identity, hot_loop::HotLoops, shard::Shard,
-    write_barrier::WriteBarrier,
-};
+use super::{ErasedReconcile, Settings, WatchId, current::Identity, shard::Shard};
 use crate::{
     cluster_state::ClusterState,
     context::{self, Caches, KnownKinds, field_manager_parameter},
     discovery,
     error::{BoxError, Error, Result, chain},
     fence::Fence,
-    handler::{Enqueuer, EventHandler, HandlerContext, OwnWrites, QueueKey, change_of},
+    handler::{Enqueuer, EventHandler, HandlerContext, QueueKey},
     informer::{DeltaSubscription, HandlerOptions, InformerError, SharedInformer},
     kind::Kind,
     metrics::OneController,
     observer::Observer,
     permission::{Forbidden, Permissions},
     predicate::Predicate,
+    read_your_writes::{KeyJournal, KeyJournalOptions, change_of},
     reader::Reader,
     shared_state::SharedState,
     source::{Source, SourceContext},
@@ -55,10 +53,8 @@ pub(crate) struct Running<Q: QueueKey> {
     pub(super) settings: Settings,
     pub(crate) queue: WorkQueue<Q>,
     pub(super) context: Arc<context::ControllerContext>,
-    pub(super) barrier: WriteBarrier<Q>,
-    pub(super) hot_loops: HotLoops<Q>,
-    /// The changes that reconciles made, if the controller leaves out the events of its own writes.
-    pub(super) own_writes: Option<Arc<OwnWrites<Q>>>,
+    /// The writes of each key.
+    pub(super) journal: Arc<KeyJournal<Q>>,
     pub(super) metrics: OneController,
     pub(super) identity: Arc<Identity>,
     /// The leader's right to reconcile, if the controller runs on the leader only.
@@ -193,12 +189,10 @@ impl<Q: QueueKey> Running<Q> {
                 client: cluster.client.clone(),
                 api: cluster.api.clone(),
                 clusters: clusters.clone(),
-                caches: Arc::new(Caches::new(reader.clone(), cluster.writes.clone(), Arc::new(reporter))),
+                caches: Arc::new(Caches::new(reader.clone(), cluster.journal.clone(), Arc::new(reporter))),
                 recorder,
                 metrics: manager.metrics.clone(),
                 env: manager.env.clone(),
-                last_applies: Arc::default(),
-                uncertain_creates: Arc::default(),
             })
         };
         let context = context_in(&manager.own);
@@ -212,9 +206,11 @@ impl<Q: QueueKey> Running<Q> {
             name: name.to_owned(),
             primary,
             reconcile,
-            barrier: WriteBarrier::new(settings.write_barrier_timeout),
-            hot_loops: HotLoops::new(settings.slow_hot_loops),
-            own_writes: settings.skip_own_writes.then(|| OwnWrites::new(metrics.own_writes_skipped.clone())),
+            journal: Arc::new(KeyJournal::new(KeyJournalOptions {
+                longest_wait: settings.write_barrier_timeout,
+                slows_hot_loops: settings.slow_hot_loops,
+                skips_own_writes: settings.skip_own_writes.then(|| metrics.own_writes_skipped.clone()),
+            })),
             identity: Identity::new(name, &manager.metrics),
             leader: settings.needs_leader.then(|| manager.leader.clone()),
             shard: OnceLock::new(),
@@ -292,7 +288,7 @@ impl<Q: QueueKey> Running<Q> {
             handler,
             common: self.predicates.clone(),
             own: predicates,
-            own_writes: self.own_writes.clone(),
+            journal: self.journal.clone(),
             cx: HandlerContext { caches: caches.clone() },
         });
         Ok(Prepared { informer, enqueuer, options: HandlerOptions { resync }, declared })
@@ -494,7 +490,7 @@ struct QueuedWatch<Q: QueueKey> {
     /// The predicates of all watches of the controller.
     common: Arc<Vec<Predicate>>,
     own: Vec<Predicate>,
-    own_writes: Option<Arc<OwnWrites<Q>>>,
+    journal: Arc<KeyJournal<Q>>,
     cx: HandlerContext,
 }
 
@@ -506,10 +502,10 @@ impl<Q: QueueKey> QueuedWatch<Q> {
         // A change has priority over keys without a change.
         let priority = if delta.is_unchanged() { LOW_PRIORITY } else { 0 };
         let mut keys = Enqueuer::new(&self.queue, priority);
-        if let Some(own) = &self.own_writes
+        if self.journal.skips_own_writes()
             && let Some(change) = change_of(delta)
         {
-            keys = keys.without_own(own, change);
+            keys = keys.without_own(&self.journal, change);
         }
         self.handler.handle(delta, &self.cx, &mut keys)
     }

@@ -19,13 +19,13 @@ use tokio::{
 use tracing::Instrument;
 use windlass_workqueue::{AddOptions, Item, WorkQueue};
 
-use super::{Outcome, Running, hot_loop::Pace, permit::Permit};
+use super::{Outcome, Running, permit::Permit};
 use crate::{
     client::path::GroupResource,
     error::{Error, Result, is_undecodable},
     handler::QueueKey,
     observer::Reconciled,
-    read_your_writes::{Session, Transition},
+    read_your_writes::{Session, Transition, WriteRef},
     shutdown::Shutdown,
     supervisor::Recovery,
 };
@@ -95,28 +95,8 @@ impl<Q: QueueKey> Running<Q> {
                 return None;
             }
         };
-        let item = self.pass_barrier(self.pace(item)?)?;
+        let item = self.pass(item)?;
         Some((item, Permit::new(self.leader.clone(), shard)))
-    }
-
-    /// Returns the item if the key may be reconciled now. A key in a hot loop is put back.
-    fn pace(&self, item: Item<Q>) -> Option<Item<Q>> {
-        let Pace::Hold { wait, report } = self.hot_loops.pace(item.key(), Instant::now()) else {
-            return Some(item);
-        };
-        if report {
-            self.metrics.hot_loops.inc();
-            tracing::warn!(
-                controller = self.name,
-                key = %item.key(),
-                ?wait,
-                "reconciled more than 20 times in 10 s, each time with a write; slowed down to twice a second. \
-                 Does the reconciler react to its own writes? (`Controller::allow_hot_loops` turns this off)"
-            );
-        }
-        item.requeue(AddOptions::new().after(wait).priority(item.priority()));
-        item.done();
-        None
     }
 
     async fn reconcile_one(&self, item: Item<Q>, mut permit: Permit) {
@@ -137,16 +117,16 @@ impl<Q: QueueKey> Running<Q> {
             self.metrics.time.observe(began.elapsed().as_secs_f64());
             let revoked = matches!(outcome, Outcome::Revoked);
             // Tasks continue the dropped writes of the reconcile, within the limits of the client.
-            tokio::select! {
-                biased;
-                () = revoke(&mut permit, &writes), if !revoked => {}
-                () = writes.settled() => {}
+            if !writes.is_settled() {
+                tokio::select! {
+                    biased;
+                    () = revoke(&mut permit, &writes), if !revoked => {}
+                    () = writes.settled() => {}
+                }
             }
             let written = writes.take();
-            if writes.has_written() {
-                self.hot_loops.wrote(key.clone(), Instant::now());
-            }
-            self.barrier.raise(key.clone(), written, &self.caches);
+            let has_seen = |write: &WriteRef| self.has_seen(write);
+            self.journal.note(&key, writes.has_written(), written, Instant::now(), has_seen);
             self.report(&key, &outcome);
             own_writes.transitions = matches!(outcome, Outcome::Done).then(|| writes.take_transitions());
             outcome.settle(in_work, &self.metrics);
@@ -206,9 +186,7 @@ impl<Q: QueueKey> Running<Q> {
         loop {
             tokio::time::sleep(SWEEP_PERIOD).await;
             let unseen: usize = self.caches.iter().map(|caches| caches.sweep()).sum();
-            let now = Instant::now();
-            let own = self.own_writes.as_ref().map_or(0, |own| own.sweep(now));
-            let keys = self.barrier.sweep(&self.caches) + self.hot_loops.sweep(now) + own;
+            let keys = self.journal.sweep(Instant::now(), |write| self.has_seen(write));
             self.metrics.remembered_writes.set((unseen + keys) as i64);
         }
     }
@@ -259,18 +237,16 @@ struct OwnEvents<'a, Q: QueueKey> {
 
 impl<'a, Q: QueueKey> OwnEvents<'a, Q> {
     fn begin(running: &'a Running<Q>, key: &Q) -> Self {
-        let key = running.own_writes.as_ref().map(|own| {
-            own.begin(key);
-            key.clone()
-        });
+        running.journal.begin(key);
+        let key = running.journal.skips_own_writes().then(|| key.clone());
         Self { running, key, transitions: None }
     }
 }
 
 impl<Q: QueueKey> Drop for OwnEvents<'_, Q> {
     fn drop(&mut self) {
-        let (Some(own), Some(key)) = (&self.running.own_writes, self.key.take()) else { return };
-        if let Some(priority) = own.end(&key, self.transitions.take(), Instant::now()) {
+        let Some(key) = self.key.take() else { return };
+        if let Some(priority) = self.running.journal.end(&key, self.transitions.take(), Instant::now()) {
             self.running.queue.add_with(key, AddOptions::new().priority(priority));
         }
     }

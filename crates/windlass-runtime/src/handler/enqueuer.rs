@@ -4,8 +4,8 @@ use std::{collections::HashSet, hash::Hash};
 
 use windlass_workqueue::{AddOptions, Equivalent, WorkQueue};
 
-use super::{OwnWrites, QueueKey};
-use crate::read_your_writes::Transition;
+use super::QueueKey;
+use crate::read_your_writes::{KeyJournal, Transition};
 
 /// The number of keys above which a lookup in a set is cheaper than a comparison with each key.
 const FEW: usize = 8;
@@ -14,8 +14,8 @@ const FEW: usize = 8;
 pub struct Enqueuer<'q, Q: QueueKey> {
     queue: &'q WorkQueue<Q>,
     options: AddOptions,
-    /// The change of the event, and the changes that reconciles made.
-    own: Option<(&'q OwnWrites<Q>, Transition)>,
+    /// The writes of the keys, and the change of the event.
+    own: Option<(&'q KeyJournal<Q>, Transition)>,
     priority: i32,
     /// The first key. Most events have a single key, which needs no allocation.
     first: Option<Q>,
@@ -32,7 +32,7 @@ impl<'q, Q: QueueKey> Enqueuer<'q, Q> {
     }
 
     /// Leaves out the keys whose last reconcile made the change of the event.
-    pub(crate) fn without_own(mut self, own: &'q OwnWrites<Q>, change: Transition) -> Self {
+    pub(crate) fn without_own(mut self, own: &'q KeyJournal<Q>, change: Transition) -> Self {
         self.own = Some((own, change));
         self
     }

@@ -53,7 +53,7 @@ impl RunContext {
         };
         let reporter = UndecodableReporter::new(own.recorder.clone(), undecodable);
         let caches =
-            Caches::new(Reader::Runnable(runnable.to_owned()), own.writes.clone(), Arc::new(reporter));
+            Caches::new(Reader::Runnable(runnable.to_owned()), own.journal.clone(), Arc::new(reporter));
         for cache in reads {
             let informer = cache.informer(&own.informers, &own.namespaces)?;
             caches.declare(cache.name.as_deref(), &informer)?;

@@ -13,10 +13,15 @@
 
 mod admission;
 mod answer;
+mod hot_loop;
+mod key_journal;
+mod last_applies;
 mod overlay;
+mod own_changes;
 mod postings;
 mod seen;
 mod session;
+mod uncertain_creates;
 mod written;
 
 #[cfg(test)]
@@ -36,24 +41,34 @@ use windlass_workqueue::Equivalent;
 pub(crate) use self::admission::Admission;
 use self::written::Reply;
 pub(crate) use self::{
+    hot_loop::Hold,
+    key_journal::{KeyJournal, KeyJournalOptions, Passage},
+    last_applies::{LastApplied, LastApplies, Part, Slot},
     overlay::UnseenWrites,
+    own_changes::change_of,
     seen::CacheView,
     session::{
         Session, Transition, WriteInFlight, WriteRef, after_own_writes, current_reconcile, note, note_any,
         note_own_write, note_transition,
     },
+    uncertain_creates::{Uncertain, UncertainCreates},
     written::Written,
 };
 use crate::resource_path::{GroupResource, GroupResourceRef, ResourcePath, query_flag};
 
 /// Distinguishes the writes of a client from the writes of another client, which may talk to another cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct LogId(usize);
+pub(crate) struct JournalId(usize);
 
 /// The writes of a client, handed to every cache of the written kind.
 #[derive(Clone, Default)]
-pub(crate) struct WriteLog {
-    kinds: Arc<RwLock<FollowedKinds>>,
+pub(crate) struct WriteJournal(Arc<Journal>);
+
+#[derive(Default)]
+struct Journal {
+    kinds: RwLock<FollowedKinds>,
+    creates: UncertainCreates,
+    applies: LastApplies,
 }
 
 type FollowedKinds = HashMap<Arc<GroupResource>, Followers, foldhash::fast::FixedState>;
@@ -87,19 +102,29 @@ impl State {
     }
 }
 
-impl WriteLog {
+impl WriteJournal {
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    pub(crate) fn id(&self) -> LogId {
-        LogId(Arc::as_ptr(&self.kinds).addr())
+    pub(crate) fn id(&self) -> JournalId {
+        JournalId(Arc::as_ptr(&self.0).addr())
+    }
+
+    /// The creates whose outcome is unknown.
+    pub(crate) fn creates(&self) -> &UncertainCreates {
+        &self.0.creates
+    }
+
+    /// The last applies.
+    pub(crate) fn applies(&self) -> &LastApplies {
+        &self.0.applies
     }
 
     /// Records the writes of a kind for a cache until the returned record is dropped.
     pub(crate) fn follow(&self, resource: GroupResource, cache: impl CacheView) -> Arc<UnseenWrites> {
         let unseen = Arc::new(UnseenWrites::new(Box::new(cache)));
-        let mut kinds = self.kinds.write();
+        let mut kinds = self.0.kinds.write();
         let followers = kinds.entry(Arc::new(resource)).or_default();
         let living = followers.iter().filter(|follower| follower.strong_count() > 0).cloned();
         *followers = living.chain([Arc::downgrade(&unseen)]).collect();
@@ -126,13 +151,13 @@ impl WriteLog {
 
     /// Returns the caches of a kind; `None` if there are none.
     fn followers(&self, resource: GroupResourceRef<'_>) -> Option<(Arc<GroupResource>, Followers)> {
-        let kinds = self.kinds.read();
+        let kinds = self.0.kinds.read();
         let (resource, followers) = kinds.get_key_value(&FollowedKind(resource))?;
         let is_followed = followers.iter().any(|follower| follower.strong_count() > 0);
         is_followed.then(|| (resource.clone(), followers.clone()))
     }
 
-    /// Inspects a write before it is sent. Returns `None` if its answer need not be recorded.
+    /// Inspects a write before it is sent. Returns `None` if the answer need not be recorded.
     pub(crate) fn begin(&self, method: &Method, path: &str) -> Option<Written> {
         let path = ResourcePath::parse(path)?;
         let reply = Reply::of(method, &path)?;
@@ -149,7 +174,7 @@ impl WriteLog {
     }
 }
 
-/// Looks up a shared [`GroupResource`] by its parts.
+/// The key of a look-up of a shared [`GroupResource`].
 #[derive(Hash)]
 struct FollowedKind<'a>(GroupResourceRef<'a>);
 
@@ -159,7 +184,7 @@ impl Equivalent<Arc<GroupResource>> for FollowedKind<'_> {
     }
 }
 
-/// Whether a method and a query change objects: the request writes, and asks for no dry run.
+/// Returns true if a method and a query change objects: the request writes, and asks for no dry run.
 pub(crate) fn changes_objects(method: &Method, query: Option<&str>) -> bool {
     let writes = matches!(*method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
     let is_dry_run = || {
@@ -169,7 +194,7 @@ pub(crate) fn changes_objects(method: &Method, query: Option<&str>) -> bool {
     writes && !is_dry_run()
 }
 
-/// Whether a request changes objects. A dry run is asked for in the query or, for a deletion, in the `DeleteOptions` of the body.
+/// Returns true if a request changes objects. A dry run is asked for in the query or, for a deletion, in the `DeleteOptions` of the body.
 pub(crate) fn is_write(request: &Request<Body>) -> impl Future<Output = bool> + Send + use<> {
     let writes = changes_objects(request.method(), request.uri().query());
     // A body that is a stream has no copy; kube's client sends none with a deletion.

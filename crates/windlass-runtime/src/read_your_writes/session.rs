@@ -12,13 +12,13 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use windlass_cache::ObjectKey;
 
-use super::{LogId, UnseenWrites};
+use super::{JournalId, UnseenWrites};
 use crate::resource_path::GroupResource;
 
 /// A write that a later reconcile waits for.
 #[derive(Clone)]
 pub(crate) struct WriteRef {
-    pub(crate) log: LogId,
+    pub(crate) log: JournalId,
     pub(crate) resource: Arc<GroupResource>,
     pub(crate) key: ObjectKey,
     pub(crate) uid: Arc<str>,
@@ -43,7 +43,7 @@ pub(crate) struct Session(Arc<Writes>);
 struct Writes {
     /// A number that identifies the reconciles of a key by a controller.
     reconcile: u64,
-    /// The writes of the reconcile that no write of another client can be hidden in.
+    /// The writes of the reconcile that hide no write of another client.
     transitions: Mutex<Vec<Transition>>,
     /// Writes of kinds that some cache holds.
     seen_later: Mutex<Vec<WriteRef>>,
@@ -56,7 +56,7 @@ struct Writes {
     changed: Notify,
 }
 
-/// A write that took an object from one resource version to the next, without a write of another client in between.
+/// A write that took an object from a resource version to the next, without a write of another client in between.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Transition {
     pub(crate) uid: Arc<str>,
@@ -96,6 +96,11 @@ impl Session {
         let session = CURRENT.try_with(Self::clone).ok()?;
         session.0.in_flight.fetch_add(1, Ordering::AcqRel);
         Some((session.clone(), WriteInFlight(session)))
+    }
+
+    /// Returns true if no write of the reconcile is in flight.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.0.in_flight.load(Ordering::Acquire) == 0
     }
 
     /// Completes when no write of the reconcile is in flight: neither writes that the reconcile awaited, nor writes that the reconcile
@@ -165,7 +170,7 @@ pub(crate) fn current_reconcile() -> Option<u64> {
     CURRENT.try_with(|session| session.0.reconcile).ok()
 }
 
-/// Adds a transition to the current session, if there is one.
+/// Adds a transition to the current session. Does nothing outside of a reconcile.
 pub(crate) fn note_transition(transition: impl FnOnce() -> Transition) {
     let _ = CURRENT.try_with(|session| session.0.transitions.lock().push(transition()));
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::Admission;
-use super::{CacheView, Session, UnseenWrites, WriteLog, WriteRef, is_write};
+use super::{CacheView, Session, UnseenWrites, WriteJournal, WriteRef, is_write};
 use crate::resource_path::GroupResource;
 
 /// A cache that the test fills.
@@ -94,7 +94,7 @@ fn raw(object: &Value) -> RawObject {
 
 /// A client with writes that a cache of pods follows, at revision 5 to begin with.
 struct Client {
-    log: WriteLog,
+    log: WriteJournal,
     unseen: Arc<UnseenWrites>,
     cache: Cache,
     session: Session,
@@ -102,7 +102,7 @@ struct Client {
 
 impl Client {
     fn new() -> (Self, Cache) {
-        let log = WriteLog::new();
+        let log = WriteJournal::new();
         let cache = Cache(Arc::new(Mutex::new(Contents { objects: Vec::new(), mark: 5, looks: 0 })));
         let unseen = log.follow(pods(), cache.clone());
         (Self { log, unseen, cache: cache.clone(), session: Session::default() }, cache)

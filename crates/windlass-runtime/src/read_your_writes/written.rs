@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use windlass_cache::{ObjectKey, RawObject};
 
 use super::{
-    Followers, LogId, State, Transition, UnseenWrites, Write, WriteRef,
+    Followers, JournalId, State, Transition, UnseenWrites, Write, WriteRef,
     answer::{Answer, Metadata, Types, scan},
     note, note_transition,
 };
@@ -16,7 +16,7 @@ use crate::resource_path::{GroupResource, ResourcePath};
 
 /// A write under way to a kind that some cache holds.
 pub(crate) struct Written {
-    pub(super) log: LogId,
+    pub(super) log: JournalId,
     pub(super) followers: Followers,
     pub(super) resource: Arc<GroupResource>,
     /// The key in the path, if the reply may lack the object.
@@ -38,7 +38,7 @@ pub(super) enum Reply {
     Deleted,
     /// The objects that were deleted, as a list.
     DeletedCollection,
-    /// Another kind, such as `Scale`.
+    /// An object of a second kind, such as `Scale`.
     OtherKind,
 }
 

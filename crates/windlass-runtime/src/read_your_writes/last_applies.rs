@@ -9,10 +9,10 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use windlass_cache::{ObjectKey, RawObject};
 
-use crate::client::path::GroupResource;
+use crate::resource_path::GroupResource;
 
 /// The number of applies that are remembered at least; twice as many at most. An entry takes about 200 bytes.
-const REMEMBERED: usize = 16_384;
+const REMEMBERED: usize = 32_768;
 
 /// The last applies, by object and subresource. The number of remembered applies is bounded.
 #[derive(Default)]
@@ -25,21 +25,23 @@ pub(crate) struct LastApplies {
 /// Two maps: a full young map becomes the old map, and the old map is forgotten.
 #[derive(Default)]
 struct Generations {
-    young: HashMap<Slot, Applied>,
-    old: HashMap<Slot, Applied>,
+    young: HashMap<Slot, LastApplied>,
+    old: HashMap<Slot, LastApplied>,
 }
 
 /// An object or a subresource.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Slot {
-    pub(super) resource: GroupResource,
-    pub(super) key: ObjectKey,
-    pub(super) subresource: String,
+pub(crate) struct Slot {
+    /// The field manager that applies. Controllers of one manager own the same fields.
+    pub(crate) field_manager: String,
+    pub(crate) resource: GroupResource,
+    pub(crate) key: ObjectKey,
+    pub(crate) subresource: String,
 }
 
 /// An apply, and the resulting object.
 #[derive(Clone, Debug)]
-pub(super) struct Applied {
+pub(crate) struct LastApplied {
     /// The hash of the applied body.
     body: u64,
     uid: String,
@@ -50,7 +52,7 @@ pub(super) struct Applied {
 
 /// The part of an object that an apply may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// Everything but the status.
     Main,
     Status,
@@ -58,7 +60,7 @@ pub(super) enum Part {
 
 impl Part {
     /// The part that an apply of a subresource may change; `None` if the subresource is not the object.
-    pub(super) fn of(subresource: &str) -> Option<Self> {
+    pub(crate) fn of(subresource: &str) -> Option<Self> {
         match subresource {
             "" => Some(Self::Main),
             "status" => Some(Self::Status),
@@ -69,7 +71,7 @@ impl Part {
 
 impl LastApplies {
     /// Returns the hash of a body.
-    pub(super) fn hash(&self, value: &Value) -> u64 {
+    pub(crate) fn hash(&self, value: &Value) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         write(value, &mut hasher);
         hasher.finish()
@@ -106,7 +108,7 @@ impl LastApplies {
 
     /// Returns whether the last apply had this body, and the applied part of the object has not changed
     /// since.
-    pub(super) fn is_current(&self, slot: &Slot, body: u64, part: Part, now: &RawObject) -> bool {
+    pub(crate) fn is_current(&self, slot: &Slot, body: u64, part: Part, now: &RawObject) -> bool {
         let Some(last) = self.get(slot) else { return false };
         if last.body != body || last.uid != now.uid() {
             return false;
@@ -120,13 +122,13 @@ impl LastApplies {
         }
         self.remember(
             slot.clone(),
-            Some(Applied { resource_version: now.resource_version().to_owned(), ..last }),
+            Some(LastApplied { resource_version: now.resource_version().to_owned(), ..last }),
         );
         true
     }
 
     /// Returns an entry, and makes the entry young again.
-    fn get(&self, slot: &Slot) -> Option<Applied> {
+    fn get(&self, slot: &Slot) -> Option<LastApplied> {
         let mut generations = self.generations.lock();
         if let Some(found) = generations.young.get(slot) {
             return Some(found.clone());
@@ -138,10 +140,10 @@ impl LastApplies {
 
     /// Remembers an apply. If two applies were answered at the same time, the apply that the server carried
     /// out last counts.
-    pub(super) fn remember(&self, slot: Slot, applied: Option<Applied>) {
+    pub(crate) fn remember(&self, slot: Slot, applied: Option<LastApplied>) {
         let Some(applied) = applied else { return };
         let mut generations = self.generations.lock();
-        let is_newer = |known: &Applied| {
+        let is_newer = |known: &LastApplied| {
             known.uid == applied.uid
                 && revision(&known.resource_version) > revision(&applied.resource_version)
         };
@@ -151,7 +153,7 @@ impl LastApplies {
         }
     }
 
-    pub(super) fn forget(&self, slot: &Slot) {
+    pub(crate) fn forget(&self, slot: &Slot) {
         let mut generations = self.generations.lock();
         generations.young.remove(slot);
         generations.old.remove(slot);
@@ -159,7 +161,7 @@ impl LastApplies {
 }
 
 impl Generations {
-    fn insert(&mut self, slot: Slot, applied: Applied) {
+    fn insert(&mut self, slot: Slot, applied: LastApplied) {
         if self.young.len() >= REMEMBERED && !self.young.contains_key(&slot) {
             self.old = std::mem::take(&mut self.young);
         }
@@ -167,9 +169,9 @@ impl Generations {
     }
 }
 
-impl Applied {
+impl LastApplied {
     /// Reads the response to an apply. `None` if it is not an object.
-    pub(super) fn of(response: &[u8], body: u64, part: Part, applies: &LastApplies) -> Option<Self> {
+    pub(crate) fn of(response: &[u8], body: u64, part: Part, applies: &LastApplies) -> Option<Self> {
         let object: Value = serde_json::from_slice(response).ok()?;
         let text = |name: &str| Some(object["metadata"][name].as_str()?.to_owned());
         let (uid, resource_version) = (text("uid")?, text("resourceVersion")?);
@@ -216,7 +218,8 @@ mod tests {
 
     fn slot(name: &str) -> Slot {
         let resource = GroupResource { group: String::new(), resource: "configmaps".to_owned() };
-        Slot { resource, key: ObjectKey::namespaced("default", name), subresource: String::new() }
+        let key = ObjectKey::namespaced("default", name);
+        Slot { field_manager: "m".to_owned(), resource, key, subresource: String::new() }
     }
 
     fn object(uid: &str, version: u64, data: &str, phase: &str) -> Value {
@@ -232,7 +235,7 @@ mod tests {
 
     impl Tried {
         fn applied(&self, part: Part, response: &Value) {
-            let applied = Applied::of(response.to_string().as_bytes(), 1, part, &self.0);
+            let applied = LastApplied::of(response.to_string().as_bytes(), 1, part, &self.0);
             self.0.remember(slot("a"), applied);
         }
 
@@ -269,7 +272,7 @@ mod tests {
     fn of_two_answers_the_newer_counts_in_whatever_order_they_come() {
         let tried = Tried(LastApplies::default());
         tried.applied(Part::Main, &object("u", 10, "x", ""));
-        let older = Applied::of(object("u", 9, "y", "").to_string().as_bytes(), 2, Part::Main, &tried.0);
+        let older = LastApplied::of(object("u", 9, "y", "").to_string().as_bytes(), 2, Part::Main, &tried.0);
         tried.0.remember(slot("a"), older);
         assert!(tried.is_current(1, Part::Main, &object("u", 10, "x", "")));
     }
@@ -286,7 +289,8 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_what_is_used_stays() {
         let applies = LastApplies::default();
-        let applied = Applied::of(object("u", 5, "x", "").to_string().as_bytes(), 1, Part::Main, &applies);
+        let applied =
+            LastApplied::of(object("u", 5, "x", "").to_string().as_bytes(), 1, Part::Main, &applies);
         applies.remember(slot("used"), applied.clone());
         for n in 0..5 * REMEMBERED {
             applies.remember(slot(&format!("n{n}")), applied.clone());

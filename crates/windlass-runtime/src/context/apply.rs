@@ -119,7 +119,8 @@ impl<K> Context<K> {
         S::Object: Object,
     {
         let (kind, meta) = (kind.into_kind().kind, configuration.meta());
-        let target = Target::of_kind(kind, meta.namespace.as_deref(), meta.name.as_deref().unwrap_or_default());
+        let target =
+            Target::of_kind(kind, meta.namespace.as_deref(), meta.name.as_deref().unwrap_or_default());
         let prepared = to_value(configuration).map_err(Error::from);
         self.apply_request(prepared.map(|body| Prepared {
             target,
@@ -212,11 +213,10 @@ impl<O: Object> ApplyRequest<'_, O> {
 
         let force = if force { "force=true" } else { "" };
         let call = target.patch(&subresource, &[cx.field_manager(), force], APPLY_PATCH, &body)?;
-        let (status, response) = cx
-            .api()
-            .call_with_status(call)
-            .await
-            .map_err(|error| preconditions.explain(error).while_doing(format_args!("applying {target}")))?;
+        let (status, response) =
+            cx.api().call_with_status(call).await.map_err(|error| {
+                preconditions.explain(error).while_doing(format_args!("applying {target}"))
+            })?;
         if let Some(part) = part {
             memory.remember(slot, LastApplied::of(&response, hash, part, memory));
         }

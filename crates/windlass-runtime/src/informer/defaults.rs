@@ -91,7 +91,8 @@ impl SharedInformerFactoryBuilder {
         let Self { origin, defaults } = self;
         match origin {
             Origin::Client { client, seed } => {
-                let watches = Watches::new((*client).into(), seed.unwrap_or_else(random_seed), Supervisor::default());
+                let watches =
+                    Watches::new((*client).into(), seed.unwrap_or_else(random_seed), Supervisor::default());
                 SharedInformerFactory::with(watches, true, defaults)
             }
             Origin::Shared(factory) => SharedInformerFactory::with(factory.watches(), false, defaults),

@@ -37,7 +37,7 @@ pub(super) struct Progress(Vec<watch::Receiver<u64>>);
 impl Configurations {
     /// Starts the watches. The watches end when the value is dropped.
     pub(super) fn watch(client: Client, seed: u64, supervisor: Supervisor) -> Result<Self, InformerError> {
-        let factory = SharedInformerFactory::supervised(client, seed, supervisor);
+        let factory = SharedInformerFactory::supervised(client.into(), seed, supervisor);
         let kinds = [
             ApiResource::erase::<MutatingWebhookConfiguration>(&()),
             ApiResource::erase::<ValidatingWebhookConfiguration>(&()),

@@ -65,7 +65,7 @@ enum Write {
 impl Write {
     /// Brings the secrets of the parent to the state that the write leads to.
     async fn reconcile(self, cx: &Context<ConfigMap>, parent: &ConfigMap, polls: usize) -> Result<Step> {
-        let owned = cx.owned_by::<Secret>(parent)?.alive();
+        let owned = cx.owned_by::<Secret>(parent)?.not_terminating();
         let new = secret("s").controlled_by(parent)?;
         match (self, owned.iter().next()) {
             (Self::CreateWithPrefix | Self::CreateWithName, Some(_)) | (Self::Delete, None) => {

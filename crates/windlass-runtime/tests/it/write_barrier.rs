@@ -322,14 +322,14 @@ async fn write_around(cx: &Context<ConfigMap>, parent: &ConfigMap, knows: bool) 
 
 #[tokio::test]
 async fn every_selector_shows_its_writes_and_waits_for_no_other() {
-    let labels = |text: &str| WatchOptions::new().label_selector(text.parse().expect("a selector"));
+    let labels = |text: &str| CacheOptions::new().label_selector(text.parse().expect("a selector"));
     let selectors = [
         (labels("tls=true"), true),
         (labels("tls in (true, maybe)"), true),
         (labels("tls!=false,tls"), true),
-        (WatchOptions::new().field_selector("metadata.name=inside"), false),
+        (CacheOptions::new().field_selector("metadata.name=inside"), false),
         (
-            WatchOptions::new()
+            CacheOptions::new()
                 .field_selector("metadata.name!=inside")
                 .label_selector("tls".parse().expect("a selector")),
             false,
@@ -349,9 +349,9 @@ async fn every_selector_shows_its_writes_and_waits_for_no_other() {
                 Ok::<_, Error>(Action::requeue_after(Duration::ZERO))
             }
         })
-        .owns_with::<Secret>(move |watch| watch.options(options.clone()))
+        .watch(Watch::owned(kind::<Secret>()).options(options))
         .needs(Permission::to::<Secret>([Verb::Create, Verb::Patch, Verb::Delete]))
-        .read_your_writes_timeout(NEVER);
+        .write_barrier_timeout(NEVER);
         let running = cluster.run_restricted(Manager::new(cluster.client()).controller(controller)).await;
         for round in 0..3 {
             let reconciled = tokio::time::timeout(stretched(SOON), rounds.recv()).await;

@@ -126,7 +126,7 @@ impl<'a, T: DeserializeOwned> PatchRequest<'a, T> {
     /// ```
     pub fn subresource<R: DeserializeOwned>(self, name: &str) -> PatchRequest<'a, R> {
         let Self { cx, prepared, preconditions, .. } = self;
-        let prepared = prepared.map(|prepared| Prepared { subresource: format!("/{name}"), ..prepared });
+        let prepared = prepared.map(|prepared| Prepared { subresource: name.to_owned(), ..prepared });
         PatchRequest { cx, prepared, preconditions, response: std::marker::PhantomData }
     }
 

@@ -1,18 +1,19 @@
 //! Contexts without a manager, for the fake cluster of `windlass-test`. Not covered by semantic versioning.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Request, Response};
 use kube_client::{Client, client::Body};
 use kube_core::ApiResource;
-use parking_lot::Mutex;
 use windlass_cache::RawObject;
 use windlass_webhook::Webhooks;
 
 use crate::{
-    client,
-    context::{Caches, Clusters, Context, ControllerContext, LastApplies, UndeclaredCaches},
+    client::{self, ApiClient},
+    context::{
+        Caches, Clusters, Context, ControllerContext, KnownKinds, UndeclaredCaches, field_manager_parameter,
+    },
     controller::{AnyController, Controller},
     env::Env,
     error::{BoxError, Error, Result},
@@ -20,7 +21,7 @@ use crate::{
     handler::QueueKey,
     informer::{CacheOptions, SharedInformer},
     metrics::Metrics,
-    read_your_writes::{Admission, WriteLog},
+    read_your_writes::{Admission, WriteJournal},
     reader::Reader,
     reconcile::Action,
     undecodable::UndecodableReporter,
@@ -49,11 +50,10 @@ pub struct DetachedContexts {
     source: Arc<dyn CacheSource>,
     env: Env,
     client: Client,
-    writes: WriteLog,
+    api: ApiClient,
+    journal: WriteJournal,
     broadcaster: Broadcaster,
     metrics: Metrics,
-    /// The last applies of each controller, by name.
-    last_applies: Mutex<BTreeMap<String, Arc<LastApplies>>>,
 }
 
 impl DetachedContexts {
@@ -69,15 +69,15 @@ impl DetachedContexts {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let (client, state) = client::in_process_without_retries(service)?;
+        let (client, api, state) = client::in_process_without_retries(service)?;
         Ok(Self {
             source,
             env,
             client,
-            writes: state.writes.clone(),
+            api,
+            journal: state.journal.clone(),
             broadcaster: Broadcaster::new(),
             metrics: Metrics::new(),
-            last_applies: Mutex::default(),
         })
     }
 
@@ -148,7 +148,7 @@ impl DetachedContexts {
             self.broadcaster.recorder(name),
             self.metrics.reconcile.undecodable_of(name),
         );
-        Caches::new(reader, self.writes.clone(), Arc::new(reporter))
+        Caches::new(reader, self.journal.clone(), Arc::new(reporter))
     }
 
     fn shared(
@@ -157,19 +157,18 @@ impl DetachedContexts {
         primary: Option<ApiResource>,
         caches: Caches,
     ) -> Arc<ControllerContext> {
-        let last_applies = self.last_applies.lock().entry(controller.clone()).or_default().clone();
         Arc::new(ControllerContext {
             clusters: Clusters::default(),
             recorder: self.broadcaster.recorder(controller.as_str()),
-            field_manager: controller.clone(),
+            field_manager: field_manager_parameter(&controller),
+            kinds: KnownKinds::default(),
             controller,
             primary,
             client: self.client.clone(),
+            api: self.api.clone(),
             caches: Arc::new(caches),
             metrics: self.metrics.clone(),
             env: self.env.clone(),
-            last_applies,
-            uncertain_creates: Arc::default(),
         })
     }
 }

@@ -72,7 +72,7 @@ impl<'a> ResourcePath<'a> {
             *place = Some(segment);
         }
         let (namespace, [resource, name, subresource]) = match rest {
-            // A namespace itself, and its subresources, which look like a resource inside it.
+            // A Namespace object and its subresources look like a resource inside of a namespace.
             [Some("namespaces"), None, ..]
             | [Some("namespaces"), Some(_), None, ..]
             | [Some("namespaces"), Some(_), Some("status" | "finalize"), None, ..] => {

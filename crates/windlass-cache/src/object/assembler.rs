@@ -33,7 +33,7 @@ impl Assembler {
         self.bases.as_ref().map_or(0, Bases::memory)
     }
 
-    /// Returns the object without its cuts. `old` is the object that it replaces.
+    /// Returns the object without the cuts. `old` is the object that the new object replaces.
     pub(crate) fn assemble(&mut self, source: &[u8], index: &Index, old: Option<&RawObject>) -> RawObject {
         self.put_object(source, index);
         let based = self.bases.as_mut().and_then(|bases| bases.store(&self.bytes, old));

@@ -5,7 +5,8 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// The JSON of an earlier object of the kind. It is freed with the last object that is stored as the difference from it.
+/// The JSON of an earlier object of the kind. The base is freed with the last object that is stored as a
+/// difference from the base.
 pub(super) struct Base {
     text: Box<[u8]>,
     /// A hash table of places in the text at which a difference can end: offsets plus one, or zero.

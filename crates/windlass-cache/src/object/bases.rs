@@ -45,20 +45,20 @@ struct Best {
     base: Option<Arc<Base>>,
 }
 
-/// The bytes that bases may take before they have saved any.
+/// The bytes that bases may take before any base has saved memory.
 const FIRST_CREDIT: usize = 256 << 10;
 const MAX_CREDIT: usize = 16 << 20;
 /// An object that is stored as JSON adds this part of its length to the credit: a kind that becomes regular
 /// is learned again.
 const CREDIT_OF_JSON: usize = 32;
-/// Smaller objects have no base: their index is as large.
+/// Smaller objects have no base: the index would be as large as the object.
 const SHORTEST: usize = 128;
-/// A feature that more bases have tells nothing.
+/// A feature of more bases does not distinguish bases.
 const COMMON: usize = 16;
 /// The similar bases that are tried.
 const TRIED: usize = 2;
 const FORGET_EVERY: usize = 16 << 10;
-/// One in so many changes of an object with a poor base looks for a better one.
+/// Among this many changes of objects with a poor base, one change looks for a better base.
 const RETRY: usize = 8;
 
 impl Default for Bases {
@@ -82,8 +82,9 @@ impl Bases {
         self.memory
     }
 
-    /// Stores an object as the difference from a base. `stored` are the bytes of the object as JSON with an index, and `old` is the object that
-    /// it replaces. Returns `None` if the object resembles no base.
+    /// Stores an object as the difference from a base. `stored` are the bytes of the object as JSON with an
+    /// index, and `old` is the object that the new object replaces. Returns `None` if the object resembles no
+    /// base.
     pub(super) fn store(&mut self, stored: &[u8], old: Option<&RawObject>) -> Option<RawObject> {
         let object = Layout::new(stored, &[]);
         let length = object.json_length();

@@ -15,7 +15,7 @@ use super::{
     layout::{IN_BASE, Layout, Span},
 };
 
-/// Finds the differences between objects and bases, reusing its working memory.
+/// Finds the differences between objects and bases, and reuses the working memory.
 #[derive(Debug, Default)]
 pub(super) struct Difference {
     /// The texts that the object does not share with the base; at the end the stored bytes.
@@ -58,8 +58,8 @@ const SHORTEST: usize = 4;
 const ENOUGH: usize = 8;
 
 impl Difference {
-    /// Returns the stored bytes of an object. Returns `None` if they differ from the base in more than `limit` bytes, or if the JSON does not
-    /// contain an indexed text literally.
+    /// Returns the stored bytes of an object. Returns `None` if more than `limit` bytes differ from the base,
+    /// or if the JSON does not contain an indexed text literally.
     pub(super) fn encode(&mut self, object: Layout<'_>, base: &Base, limit: usize) -> Option<&[u8]> {
         let json = object.json();
         self.texts.clear();

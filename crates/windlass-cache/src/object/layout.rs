@@ -41,7 +41,7 @@ impl Form {
     }
 }
 
-/// A range of an object's bytes or, if [`IN_BASE`] is added to the offset, of the text of its base.
+/// A range of an object's bytes or, if [`IN_BASE`] is added to the offset, of the base's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) offset: u32,

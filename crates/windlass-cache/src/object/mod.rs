@@ -31,8 +31,8 @@ use crate::{
 
 /// An object as JSON, without dropped fields, and an index over the metadata.
 ///
-/// It is immutable. It is one allocation, plus a base or dictionary that it may share with other objects of its kind; a clone
-/// increments a reference count. It is decoded only on request.
+/// Objects are immutable. An object is an allocation, plus a base or dictionary that objects of the kind
+/// share; a clone increments a reference count. Objects are decoded only on request.
 ///
 /// ```
 /// use windlass_cache::RawObject;
@@ -141,7 +141,8 @@ impl RawObject {
         (0..layout.finalizers()).map(move |number| text(layout.finalizer(number)))
     }
 
-    /// Returns the JSON, without the fields that the cache drops. It is borrowed unless the object is compressed or has a base.
+    /// Returns the JSON, without dropped fields. The result is borrowed unless the object is compressed or
+    /// has a base.
     pub fn json(&self) -> Cow<'_, [u8]> {
         let (layout, length) = (self.layout(), self.json_length());
         match self.form() {
@@ -207,7 +208,8 @@ impl RawObject {
         matches!(self.form(), Form::Compressed(..))
     }
 
-    /// Returns whether the object shares a base with others, so that only its differences from the base are stored.
+    /// Returns whether the object shares a base with other objects. Only the differences from the base are
+    /// stored.
     pub fn has_base(&self) -> bool {
         self.base().is_some()
     }

@@ -87,7 +87,7 @@ impl Exchange {
         let Some(path) = again else { return written.finish(body) };
         match self.read(&path).await {
             Ok(list) => written.finish_read(&list),
-            // The write itself succeeded, and a controller may lack the right to list the objects.
+            // The write succeeded, and a controller may lack the right to list the objects.
             Err(error) => {
                 tracing::debug!(path, %error, "reading the object after a write failed; reads see the write when the watch shows it");
                 written.finish(body);
@@ -146,7 +146,7 @@ impl Exchange {
     ) -> Result<Response<ResponseBody>, BoxError> {
         let state = &self.service.state;
         let method = outgoing.method().clone();
-        // The permit is returned when the response begins, so that an unread body never blocks other requests.
+        // The permit is returned when the response begins: an unread body never blocks other requests.
         let permit = if traits.needs_permit { state.connections.acquire().await.ok() } else { None };
         let limit = traits.limit(state.request_timeout);
         let begun = Instant::now();
@@ -176,7 +176,7 @@ struct Record {
     again: Option<String>,
 }
 
-/// The outcome of a write, which is reported when dropped if the write was sent.
+/// The outcome of a write. Dropping the value reports a write that was sent.
 struct Outcome {
     /// `None` once the outcome is known.
     on_unknown: Option<OnUnknownOutcome>,

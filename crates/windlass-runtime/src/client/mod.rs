@@ -86,7 +86,7 @@ pub(crate) struct ClientState {
     /// Limits the number of ordinary requests in progress. Watches, other streams and Leases take no permit.
     pub(crate) connections: Semaphore,
     pub(crate) host: Arc<str>,
-    /// The file with the client's token, if it has one.
+    /// The file with the client's token.
     token: Option<TokenFile>,
     pub(crate) env: Env,
 }

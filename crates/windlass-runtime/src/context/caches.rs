@@ -269,7 +269,7 @@ impl Caches {
         &self.journal
     }
 
-    /// The identity of the followed client.
+    /// Returns the identity of the followed client.
     fn log(&self) -> JournalId {
         self.journal.id()
     }

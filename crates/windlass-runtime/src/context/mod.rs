@@ -57,7 +57,7 @@ pub(crate) struct ControllerContext {
     pub(crate) field_manager: String,
     /// The kinds that the controller has written.
     pub(crate) kinds: KnownKinds,
-    /// The controller's own kind, if it has one.
+    /// The controller's own kind.
     pub(crate) primary: Option<ApiResource>,
     pub(crate) client: Client,
     pub(crate) api: ApiClient,
@@ -89,7 +89,7 @@ impl<K> Context<K> {
         &self.shared.api
     }
 
-    /// The query parameter that names the writer.
+    /// Returns the query parameter that names the writer.
     pub(crate) fn field_manager(&self) -> &str {
         &self.shared.field_manager
     }

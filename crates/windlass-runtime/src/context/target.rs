@@ -73,7 +73,7 @@ impl Target {
     }
 }
 
-/// The object's name, or the prefix of a name that the server completes.
+/// Returns the object's name, or the prefix of a name that the server completes.
 fn name_of(meta: &ObjectMeta) -> &str {
     meta.name.as_deref().or(meta.generate_name.as_deref()).unwrap_or_default()
 }

@@ -40,7 +40,7 @@ impl<K> Context<K> {
         OnUnknownOutcome(Arc::new(move || journal.creates().insert(uncertain.clone())))
     }
 
-    /// Remembers the create if its failure says nothing of its effect.
+    /// Remembers the create if the failure leaves the outcome unknown.
     pub(super) fn note_uncertain(&self, uncertain: Uncertain, error: &Error) {
         let is_refused = error.is_too_many_requests();
         if (error.is_transient() || error.is_decode()) && !is_refused {
@@ -58,8 +58,9 @@ impl<K> Context<K> {
         }
     }
 
-    /// Fails with a conflict if an earlier create of the same prefix may have taken effect, after it has asked the server which objects
-    /// there are. The next reconcile of the key begins when the caches show them.
+    /// Fails with a conflict if an earlier create with the same prefix may have taken effect, after a list of
+    /// the existing objects from the server. The next reconcile of the key begins when the caches show these
+    /// objects.
     pub(super) async fn settle_uncertain(
         &self,
         target: &Target,

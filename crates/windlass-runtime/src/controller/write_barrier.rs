@@ -1,4 +1,5 @@
-//! Before a key is reconciled again, its caches have seen the writes of the last reconcile.
+//! The barrier before the next reconcile of a key: the caches must have seen the writes of the last
+//! reconcile.
 
 use std::sync::Arc;
 

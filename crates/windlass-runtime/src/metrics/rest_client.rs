@@ -65,13 +65,13 @@ impl Default for RestClientMetrics {
 }
 
 impl RestClientMetrics {
-    /// Counts one request.
+    /// Counts a request.
     pub(crate) fn count(&self, method: &Method, status: Option<StatusCode>, host: &Arc<str>) {
         let label = RequestLabel { code: Code(status), method: verb(method), host: host.clone() };
         self.requests.get_or_create(&label).inc();
     }
 
-    /// Records the time from sending a request to the begin of its response.
+    /// Records the time from sending a request to the start of the response.
     pub(crate) fn observe(&self, method: &Method, host: &Arc<str>, latency: Duration) {
         let label = DurationLabel { verb: verb(method), host: host.clone() };
         self.durations.get_or_create(&label).observe(latency.as_secs_f64());

@@ -55,7 +55,7 @@ enum Unseen {
     Awaited(i32),
 }
 
-/// Whether a key may be reconciled.
+/// The passage of a key.
 pub(crate) enum Passage {
     Open,
     /// The key is in a hot loop.

@@ -59,7 +59,8 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// The part that an apply of a subresource may change; `None` if the subresource is not the object.
+    /// Returns the part that an apply of a subresource may change; `None` if the subresource is not the
+    /// object.
     pub(crate) fn of(subresource: &str) -> Option<Self> {
         match subresource {
             "" => Some(Self::Main),
@@ -170,7 +171,7 @@ impl Generations {
 }
 
 impl LastApplied {
-    /// Reads the response to an apply. `None` if it is not an object.
+    /// Reads the response to an apply. `None` for a response without an object.
     pub(crate) fn of(response: &[u8], body: u64, part: Part, applies: &LastApplies) -> Option<Self> {
         let object: Value = serde_json::from_slice(response).ok()?;
         let text = |name: &str| Some(object["metadata"][name].as_str()?.to_owned());

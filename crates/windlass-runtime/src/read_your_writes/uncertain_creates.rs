@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::current_reconcile;
 
-/// The number of uncertain creates that are remembered. More than these are treated as failed.
+/// The number of remembered uncertain creates. Further creates are treated as failed.
 const REMEMBERED: usize = 4096;
 
 /// How long an uncertain create is remembered. The key of a failed reconcile is reconciled again long before, at the longest back-off.

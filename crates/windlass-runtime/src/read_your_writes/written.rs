@@ -43,7 +43,7 @@ pub(super) enum Reply {
 }
 
 impl Reply {
-    /// Returns the contents of the reply to a write; `None` if the reply says nothing of an object.
+    /// Returns the content of the reply to a write; `None` for a reply without an object.
     pub(super) fn of(method: &Method, path: &ResourcePath<'_>) -> Option<Self> {
         let delete = *method == Method::DELETE;
         match (path.name, path.subresource) {
@@ -123,8 +123,8 @@ impl Written {
             if is_shown {
                 shown_by.push(Arc::downgrade(&follower));
             }
-            // An answer in another version, or of the metadata alone, is not what readers of the cache expect. A created object that the
-            // watch never shows is in no list.
+            // Readers of the cache do not expect a response in another version, or of the metadata alone. A
+            // created object that the watch never shows is in no list.
             let is_readable = write.state.is_gone() || follower.has_shape(&types.api_version, &types.kind);
             if is_readable && (is_shown || self.reply != Reply::Created) {
                 follower.note(&key, Write { is_shown, ..write.clone() });
@@ -179,7 +179,8 @@ impl Written {
         }
     }
 
-    /// Lets the next reconcile wait until the caches that hold an object show the object at a resource version, or do not show it any more.
+    /// Makes the next reconcile wait until the caches that hold an object show the object at a resource
+    /// version, or no longer show the object.
     fn await_newer(&self, key: &ObjectKey, uid: &str, revision: u64) {
         let holds = |follower: &&Weak<UnseenWrites>| {
             let cached = follower.upgrade().and_then(|follower| follower.cached(key));

@@ -6,6 +6,7 @@
 // From the surface down: a module uses only modules further down.
 mod api_server;
 mod count;
+mod creates;
 mod idle;
 mod informer;
 mod queue;
@@ -52,6 +53,8 @@ enum Run {
         #[arg(long)]
         times: usize,
     },
+    /// Creates objects one after the other
+    Creates(creates::Args),
     /// Feeds changes through cache and queue, and fails if memory grows
     Soak(soak::Args),
     /// Scans pods in memory
@@ -93,6 +96,7 @@ fn main() {
         Run::Serve(args) => return server::run(&args),
         Run::ApiServer { of } => api_server::run(of),
         Run::Count { path, times } => return count::run(path, times),
+        Run::Creates(args) => creates::run(&args),
         Run::Soak(args) => soak::run(&args),
         Run::Scan(args) => scan::run(&args),
         Run::Informer(args) => informer::run(&args),

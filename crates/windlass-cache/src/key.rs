@@ -41,8 +41,7 @@ impl ObjectKey {
         if namespace.is_empty() {
             return Self::cluster(name);
         }
-        let text = [namespace, "/", name].concat();
-        Self { text: text.into(), namespace: namespace.len() as u32 }
+        Self { text: joined(namespace, name), namespace: namespace.len() as u32 }
     }
 
     /// Creates the key of a cluster-scoped object.
@@ -80,6 +79,22 @@ impl ObjectKey {
     pub fn as_str(&self) -> &str {
         &self.text
     }
+}
+
+/// Returns `namespace/name`. A short text is joined on the stack, to allocate once.
+fn joined(namespace: &str, name: &str) -> Arc<str> {
+    const SHORT: usize = 128;
+    let (slash, length) = (namespace.len(), namespace.len() + 1 + name.len());
+    let mut buffer = [0; SHORT];
+    if length <= SHORT {
+        buffer[..slash].copy_from_slice(namespace.as_bytes());
+        buffer[slash] = b'/';
+        buffer[slash + 1..length].copy_from_slice(name.as_bytes());
+        if let Ok(text) = std::str::from_utf8(&buffer[..length]) {
+            return text.into();
+        }
+    }
+    [namespace, "/", name].concat().into()
 }
 
 impl Ord for ObjectKey {
@@ -128,6 +143,20 @@ impl std::str::FromStr for ObjectKey {
                 Ok(Self::namespaced(namespace, name))
             }
             _ => Err(ParseKeyError),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_of_any_length_is_joined() {
+        for length in [1, 60, 100, 120, 127, 128, 253] {
+            let name = "é".repeat(length);
+            let key = ObjectKey::namespaced("default", &name);
+            assert_eq!((key.as_str(), key.name()), (format!("default/{name}").as_str(), name.as_str()));
         }
     }
 }

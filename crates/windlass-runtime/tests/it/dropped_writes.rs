@@ -1,4 +1,4 @@
-//! Writes whose futures are dropped, at every point at which a future can be dropped.
+//! Writes that are dropped after each poll of the future.
 
 use std::{
     future::poll_fn,
@@ -53,7 +53,7 @@ async fn drop_after<F: Future>(polls: usize, future: F) -> Option<F::Output> {
     .await
 }
 
-/// The writes of the test, each with the objects that exist afterwards.
+/// A write of the test.
 #[derive(Clone, Copy)]
 enum Write {
     CreateWithPrefix,

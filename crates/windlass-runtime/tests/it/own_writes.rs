@@ -1,4 +1,4 @@
-//! Controllers that leave out the events of their own writes, and controllers that do not.
+//! Controllers with `skip_own_writes`, and a controller without the option.
 
 use std::{
     sync::{
@@ -20,7 +20,7 @@ use crate::fixture::{Running, SOON, config_maps, create_config_map, expect_eq, m
 
 const SKIPPED: &str = "windlass_controller_own_writes_skipped_total{controller=\"configmap\"}";
 
-/// An operator at work: each ConfigMap of the test has a Secret, made by one step of a reconcile that returns then.
+/// An operator at work: a reconcile creates the Secret of the ConfigMap, or marks the ConfigMap, and returns.
 struct Operator {
     cluster: TestCluster,
     reconciles: Arc<AtomicUsize>,
@@ -60,7 +60,7 @@ impl Operator {
         Self { cluster, reconciles, metrics, running }
     }
 
-    /// Waits until the key was reconciled so many times, and so many events were left out.
+    /// Waits for a number of reconciles of the key, and a number of events that were left out.
     async fn expect(&self, reconciles: usize, skipped: u64) {
         eventually(SOON, || async {
             let done = self.reconciles.load(Ordering::SeqCst);
@@ -76,7 +76,7 @@ impl Operator {
     }
 }
 
-/// The reconciler takes one step for each event. Without the events of its own writes, the reconciler would stop half-way.
+/// The reconciler takes a step for each event. Without the events of own writes, the reconciler would stop half-way.
 #[tokio::test]
 async fn a_reconciler_that_takes_one_step_goes_on_by_its_own_writes() {
     let operator = Operator::start(|controller| controller).await;
@@ -91,7 +91,7 @@ async fn a_reconciler_that_takes_one_step_goes_on_by_its_own_writes() {
 async fn own_creates_and_updates_do_not_reconcile_and_writes_of_others_do() {
     let operator = Operator::start(Controller::skip_own_writes).await;
     operator.expect(1, 1).await;
-    // The next reconcile updates the ConfigMap, which is its own change again.
+    // The next reconcile updates the ConfigMap, and makes an own change again.
     operator.annotate_secret("1").await;
     operator.expect(2, 2).await;
     operator.annotate_secret("2").await;
@@ -115,7 +115,7 @@ async fn a_resync_reconciles_after_an_own_write() {
     operator.running.stop().await.expect("a graceful end");
 }
 
-/// The own write of key `a` concerns key `b` too, which a mapper returns.
+/// A mapper returns the keys `a` and `b` for the own write of key `a`.
 #[tokio::test]
 async fn an_own_write_reconciles_the_other_keys_of_a_mapper() -> Result<()> {
     let cluster = TestCluster::start().await;

@@ -324,7 +324,7 @@ impl TestCluster {
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
-    /// # use windlass_runtime::{Action, Context, Controller, Manager, ObjectKey, Result, Watch, manager::Cluster};
+    /// # use windlass_runtime::{Action, Context, Controller, Manager, ObjectKey, Result, Watch, kind, manager::Cluster};
     /// # use windlass_test::TestCluster;
     /// # async fn reconcile(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> { Ok(Action::done()) }
     /// # #[tokio::main(flavor = "current_thread")]

@@ -20,7 +20,7 @@ use crate::{
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
 /// use windlass_runtime::{
-///     Action, Context, Controller, Manager, ObjectKey, Result, Watch, client::ConfigSource, manager::Cluster,
+///     Action, Context, Controller, Manager, ObjectKey, Result, Watch, client::ConfigSource, kind, manager::Cluster,
 /// };
 ///
 /// // Copies ConfigMaps to the cluster `edge`, and repairs the copies.

@@ -21,7 +21,7 @@ pub struct MemoryEstimate {
 }
 
 /// The number of objects that are stored.
-const SAMPLE: usize = 5_000;
+const SAMPLE: usize = 10_000;
 /// The part of the memory of an empty cache that does not grow with the objects.
 const FIXED: usize = 64 << 10;
 

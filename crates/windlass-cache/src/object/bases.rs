@@ -32,6 +32,8 @@ pub(super) struct Bases {
     credit: usize,
     /// The objects until unused bases are forgotten.
     until_forgetting: usize,
+    /// The number of bases at which unused bases are forgotten.
+    forget_at: usize,
     difference: Difference,
     best: Best,
 }
@@ -57,7 +59,10 @@ const SHORTEST: usize = 128;
 const COMMON: usize = 16;
 /// The similar bases that are tried.
 const TRIED: usize = 2;
+/// The objects after which unused bases are forgotten.
 const FORGET_EVERY: usize = 16 << 10;
+/// Unused bases are forgotten early after this many new bases and an eighth of all bases.
+const FORGET_AT: usize = 8;
 /// Among this many changes of objects with a poor base, one change looks for a better base.
 const RETRY: usize = 8;
 
@@ -70,6 +75,7 @@ impl Default for Bases {
             memory: 0,
             credit: FIRST_CREDIT,
             until_forgetting: FORGET_EVERY,
+            forget_at: FORGET_AT,
             difference: Difference::default(),
             best: Best::default(),
         }
@@ -162,6 +168,9 @@ impl Bases {
         {
             return;
         }
+        if self.all.len() >= self.forget_at {
+            self.forget();
+        }
         let Some(base) = Base::new(text).map(Arc::new) else { return };
         self.credit = self.credit.saturating_sub(base.memory());
         self.add(base.clone());
@@ -191,6 +200,7 @@ impl Bases {
             let used = std::mem::take(&mut self.all).into_iter().filter(|base| !is_unused(base));
             used.for_each(|base| self.add(base));
         }
+        self.forget_at = self.all.len() + self.all.len() / 8 + FORGET_AT;
     }
 }
 

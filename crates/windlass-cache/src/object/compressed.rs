@@ -1,4 +1,4 @@
-//! Objects whose JSON, or whose differences from a base, are compressed. The index stays readable without decompression.
+//! Objects with compressed JSON, or with compressed differences from a base. The index stays readable without decompression.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl RawObject {
     }
 }
 
-/// The lengths of the parts of compressed differences. They are stored behind the compressed bytes.
+/// The lengths of the parts of compressed differences, stored behind the compressed bytes.
 struct Lengths {
     body: u32,
     own: u32,
@@ -56,7 +56,7 @@ impl Lengths {
         bytes.extend_from_slice(&self.own.to_le_bytes());
     }
 
-    /// Returns the lengths and the compressed bytes.
+    /// Splits stored bytes into the lengths and the compressed bytes.
     fn take(stored: &[u8]) -> Option<(Self, &[u8])> {
         let (rest, own) = stored.split_last_chunk()?;
         let (rest, body) = rest.split_last_chunk()?;

@@ -16,7 +16,7 @@ use crate::project::{ClusterArgs, Workspace};
 
 /// Estimate the memory that an operator's caches will take on a cluster.
 ///
-/// Lists the objects of each kind, 500 at a time, and stores the first 5000 of a kind as the caches of an operator store objects. Nothing in the
+/// Lists the objects of each kind, 500 at a time, and stores the first 10000 of a kind as the caches of an operator store objects. Nothing in the
 /// cluster is changed. Add 10 to 20 MB for the program itself.
 #[derive(Args)]
 #[command(after_help = "\

@@ -16,6 +16,7 @@ use std::str::FromStr;
 use bytes::BytesMut;
 use serde_json::value::RawValue;
 
+pub(crate) use self::cluster::Charts;
 use self::cluster::Diversity;
 use crate::random::Random;
 
@@ -97,7 +98,11 @@ impl Corpus {
     pub(crate) fn new(source: &Source, kind: Kind, count: usize, changes: usize, seed: u64) -> Self {
         match (source, kind) {
             (Source::File(file), _) => Self::read(file),
-            (Source::Diverse, Kind::Pods) => Self::diverse(count, changes, seed),
+            (Source::Diverse, Kind::Pods) => {
+                let mut random = Random::new(seed);
+                let charts = Charts::new(&mut random);
+                Self::of_charts(&mut random, &charts, count, changes)
+            }
             _ => Self {
                 objects: Objects::uniform(kind, count, seed),
                 changes: Objects::at_revision(kind, changes.min(count), seed, 2 * FIRST_REVISION),
@@ -106,9 +111,9 @@ impl Corpus {
         }
     }
 
-    fn diverse(count: usize, changes: usize, seed: u64) -> Self {
-        let mut random = Random::new(seed);
-        let (mut pods, diversity) = cluster::pods(&mut random, count);
+    /// Returns pods of charts, and `changes` of the pods.
+    pub(crate) fn of_charts(random: &mut Random, charts: &Charts, count: usize, changes: usize) -> Self {
+        let (mut pods, diversity) = cluster::pods(random, charts, count);
         let mut order: Vec<usize> = (0..count).collect();
         (1..count).for_each(|at| order.swap(at, random.below(at as u64 + 1) as usize));
         let (mut objects, mut changed) = (Objects::default(), Objects::default());
@@ -117,7 +122,7 @@ impl Corpus {
             objects.push(pod.json(FIRST_REVISION + *place as u64).as_bytes());
         }
         for (number, &place) in order.iter().take(changes).enumerate() {
-            pods[place].change(&mut random);
+            pods[place].change(random);
             changed.push(pods[place].json(2 * FIRST_REVISION + number as u64).as_bytes());
         }
         Self { objects, changes: changed, diversity: Some(diversity) }

@@ -7,6 +7,7 @@
 mod api_server;
 mod count;
 mod creates;
+mod drift;
 mod idle;
 mod informer;
 mod queue;
@@ -57,6 +58,8 @@ enum Run {
     Creates(creates::Args),
     /// Feeds changes through cache and queue, and fails if memory grows
     Soak(soak::Args),
+    /// Feeds a virtual day of changes through a cache, and fails if the memory is not that of a fresh list
+    Drift(drift::Args),
     /// Scans pods in memory
     Scan(scan::Args),
     /// Measures an informer that is fed by the byte server
@@ -98,6 +101,7 @@ fn main() {
         Run::Count { path, times } => return count::run(path, times),
         Run::Creates(args) => creates::run(&args),
         Run::Soak(args) => soak::run(&args),
+        Run::Drift(args) => drift::run(&args),
         Run::Scan(args) => scan::run(&args),
         Run::Informer(args) => informer::run(&args),
         Run::Idle(args) => idle::run(&args),

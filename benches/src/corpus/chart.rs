@@ -25,7 +25,7 @@ pub(super) struct Chart {
     pub(super) init_containers: Vec<Container>,
     pub(super) volumes: Vec<(String, Json)>,
     pub(super) token: bool,
-    /// The members of the pod's spec that are not per workload.
+    /// The members of the pod's spec that all workloads of the chart share.
     pub(super) spec: Object,
     pub(super) tolerations: Vec<Json>,
 }

@@ -28,9 +28,25 @@ const CHARTS: usize = 461;
 const PODS_OF_A_WORKLOAD: f64 = 20_000.0 / 7_000.0;
 const PODS_OF_A_NAMESPACE: usize = 70;
 
-/// Returns pods in the order of their namespaces.
-pub(super) fn pods(random: &mut Random, count: usize) -> (Vec<Pod>, Diversity) {
-    let charts: Vec<Chart> = (0..CHARTS).map(|_| Chart::new(random)).collect();
+/// The charts of a cluster.
+pub(crate) struct Charts(Vec<Chart>);
+
+impl Charts {
+    pub(crate) fn new(random: &mut Random) -> Self {
+        Self((0..CHARTS).map(|_| Chart::new(random)).collect())
+    }
+
+    /// Replaces some charts by other charts.
+    pub(crate) fn replace(&mut self, random: &mut Random, count: usize) {
+        for _ in 0..count {
+            let place = random.below(self.0.len() as u64) as usize;
+            self.0[place] = Chart::new(random);
+        }
+    }
+}
+
+/// Returns pods in the order of the namespaces.
+pub(super) fn pods(random: &mut Random, Charts(charts): &Charts, count: usize) -> (Vec<Pod>, Diversity) {
     let nodes: Vec<Node> = (0..(count / 25).max(3)).map(|_| node(random)).collect();
     let mut namespaces: Vec<String> = (0..(count / PODS_OF_A_NAMESPACE).max(1))
         .map(|number| {

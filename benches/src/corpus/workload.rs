@@ -88,7 +88,7 @@ impl Workload {
         }
     }
 
-    /// Returns the metadata of a pod without its resource version and managed fields, and the time of its creation.
+    /// Returns the metadata of a pod, without resource version and managed fields, and the time of the creation.
     pub(super) fn metadata(&self, random: &mut Random, ordinal: usize) -> (Object, u64) {
         let (api_version, kind, owner) = self.owner();
         let mut labels = self.labels.clone();

@@ -200,5 +200,9 @@ fn options(args: &Args) -> CacheOptions {
         })
         .reflector(reflector);
     options.indexes = indexes;
-    options
+    // Typed lists of the whole kind are decoded once.
+    if args.reads { options.decoded_bytes(DECODED) } else { options }
 }
+
+/// The memory for decoded objects in the measurements of reads.
+const DECODED: usize = 4 << 30;

@@ -1,10 +1,11 @@
-//! The work queue: a task adds keys, and eight workers take and finish the keys with `get` and `done`.
+//! The work queue, through the calls of a controller: one task adds keys of objects as a handler does, and eight workers take, forget and finish the keys.
 
 use crate::cell::Cell;
 use crate::process;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use windlass_workqueue::WorkQueue;
+use windlass_cache::ObjectKey;
+use windlass_workqueue::{AddOptions, WorkQueue};
 
 const WORKERS: usize = 8;
 const HOT_KEYS: usize = 1000;
@@ -18,21 +19,21 @@ pub(crate) enum Load {
     Hot,
 }
 
-type Key = Arc<str>;
-
-fn keys(load: Load, adds: usize) -> Vec<Key> {
+fn keys(load: Load, adds: usize) -> Vec<ObjectKey> {
     let distinct = match load {
         Load::Distinct => adds,
         Load::Hot => HOT_KEYS,
     };
     // About 30 bytes, as in the peers.
-    (0..distinct).map(|n| format!("team-{:02}-prod/payments-{:09}", n % 25, n).into()).collect()
+    let namespace = |n: usize| format!("team-{:02}-prod", n % 25);
+    (0..distinct).map(|n| ObjectKey::namespaced(&namespace(n), &format!("payments-{n:09}"))).collect()
 }
 
-async fn work(queue: WorkQueue<Key>) -> u64 {
+async fn work(queue: WorkQueue<ObjectKey>) -> u64 {
     let mut worked = 0;
     while let Some(item) = queue.get().await {
         worked += 1;
+        item.forget();
         item.done();
     }
     worked
@@ -40,8 +41,8 @@ async fn work(queue: WorkQueue<Key>) -> u64 {
 
 /// Adds and processes `adds` keys. The rate is adds per second until the last key is done.
 pub(crate) fn run(load: Load, adds: usize) -> Cell {
-    let keys: Arc<[Key]> = keys(load, adds).into();
-    let queue: WorkQueue<Key> = WorkQueue::new("bench");
+    let keys: Arc<[ObjectKey]> = keys(load, adds).into();
+    let queue: WorkQueue<ObjectKey> = WorkQueue::new("bench");
     let mut worked = 0;
     let (elapsed, processor) = crate::runtime().block_on(async {
         let workers: Vec<_> = (0..WORKERS).map(|_| tokio::spawn(work(queue.clone()))).collect();
@@ -50,7 +51,7 @@ pub(crate) fn run(load: Load, adds: usize) -> Cell {
         let (processor, began) = (process::processor(), Instant::now());
         let adding = tokio::spawn(async move {
             for key in keys.iter().cycle().take(adds) {
-                adder.add(Arc::clone(key));
+                adder.add_with(key.clone(), AddOptions::new());
             }
         });
         adding.await.expect("the adder does not panic");

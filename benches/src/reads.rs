@@ -100,10 +100,13 @@ fn of<K: DeserializeOwned + Send + Sync + 'static>(
     let by_index = timed(1000, || drop(black_box(store.by_index(Hundreds::NAME, &hundred)))) / 1000.0;
     let list_raw = timed(10, || drop(black_box(store.list()))) / 10.0;
     let list_typed = timed(1, || drop(black_box(lister.all())));
+    let list_typed_warm = timed(10, || drop(black_box(lister.all()))) / 10.0;
     cell.with("typed_cold_ns", cold)
         .with("typed_memoised_ns", memoised)
         .with("get_ns", get)
         .with("index_100_ns", by_index)
         .with("list_raw_ns", list_raw)
         .with("list_typed_ns", list_typed)
+        .with("list_typed_warm_ns", list_typed_warm)
+        .with("decoded_bytes", informer.metrics().decoded_bytes as f64)
 }

@@ -29,6 +29,7 @@ func runInformer(args []string) (cell, error) {
 	objects := set.Int("objects", 0, "number of objects")
 	events := set.Int("events", 0, "number of changes")
 	list := set.Bool("list", false, "list and watch instead of WatchList")
+	reads := set.Bool("reads", false, "measure lists from the cache")
 	relist := set.Bool("relist", false, "measure the memory during a relist")
 	if err := parse(set, args); err != nil {
 		return nil, err
@@ -89,6 +90,15 @@ func runInformer(args []string) (cell, error) {
 	}
 
 	switch {
+	case *reads:
+		listed, began := 0, time.Now()
+		for range 10 {
+			listed += len(informer.GetStore().List())
+		}
+		if listed != 10**objects {
+			return nil, fmt.Errorf("%d objects listed", listed)
+		}
+		result["list_typed_warm_ns"] = float64(time.Since(began).Nanoseconds()) / 10
 	case *relist:
 		time.Sleep(settled)
 		result["steady"] = residentMemory()

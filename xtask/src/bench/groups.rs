@@ -5,7 +5,7 @@ use super::contender::Contender;
 use super::feed::{Corpus, ServeOptions};
 use super::rows::Goal::{AtLeast, AtMost, Report, Times};
 use super::rows::{
-    Group, Run, against_collected, alone, diverse, each, events, feed, first_reconcile, of_reconcile,
+    Group, Run, against_collected, alone, diverse, each, events, feed, first_reconcile, listed, of_reconcile,
     operate, peak, processor, processor_each, rate, read, reconciles, relist, run, scan, shard, time,
 };
 
@@ -234,8 +234,13 @@ pub(crate) const GROUPS: &[Group] = &[
         about: "reads from a cache of 20k pods",
         feed: Some(feed("pods", 20_000, 0)),
         count: None,
-        runs: &[run("reads", Contender::Ours, &["informer", "reads"])],
+        runs: &[
+            run("reads", Contender::Ours, &["informer", "reads"]),
+            run(LIST, Contender::Go, &["informer", "list", "reads"]),
+        ],
         rows: &[
+            listed("reads-pods.list-20k-typed-warm", ("reads", CLIENT_GO, LIST), Times(0.5)),
+            alone("reads-pods.decoded", "reads", ("decoded_bytes", 1e-6, "MB"), 1_000.0),
             read("reads-pods.typed-cold", "typed_cold_ns"),
             read("reads-pods.typed-memoised", "typed_memoised_ns"),
             read("reads-pods.get-raw", "get_ns"),

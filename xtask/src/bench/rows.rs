@@ -177,6 +177,11 @@ pub(crate) const fn read(name: &'static str, value: &'static str) -> Row {
     row(name, ("reads", "", ""), (value, 1e-3, "µs"), Better::Lower, Report)
 }
 
+/// A list of all decoded objects, which have been decoded before.
+pub(crate) const fn listed(name: &'static str, versus: Versus, goal: Goal) -> Row {
+    row(name, versus, ("list_typed_warm_ns", 1e-6, "ms"), Better::Lower, goal)
+}
+
 pub(crate) const fn alone(
     name: &'static str,
     run: &'static str,

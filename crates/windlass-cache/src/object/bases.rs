@@ -58,7 +58,7 @@ const SHORTEST: usize = 128;
 /// A feature of more bases does not distinguish bases.
 const COMMON: usize = 16;
 /// The similar bases that are tried.
-const TRIED: usize = 2;
+const TRIED: usize = 1;
 /// The objects after which unused bases are forgotten.
 const FORGET_EVERY: usize = 16 << 10;
 /// Unused bases are forgotten early after this many new bases and an eighth of all bases.

@@ -57,14 +57,8 @@ impl ApiClient {
     pub(crate) async fn call_with_status(&self, call: Call) -> Result<(StatusCode, Bytes)> {
         let reply = match &self.0 {
             Route::Service(service) => service.call_whole(call).await?,
-            Route::Kube(client) => {
-                let mut request = request_of(&call.message);
-                if call.no_retry {
-                    request.extensions_mut().insert(NoRetry);
-                }
-                let response = client.send(request).await?;
-                Reply::of(response.map(|body| ResponseBody::new(body, None))).await?
-            }
+            // Boxed, because callers keep the future of each request.
+            Route::Kube(client) => Box::pin(call_hidden(client, call)).await?,
         };
         if reply.status.is_success() { Ok((reply.status, reply.body)) } else { Err(reply.failure()) }
     }
@@ -73,6 +67,16 @@ impl ApiClient {
     pub(crate) async fn exchange<T: DeserializeOwned>(&self, call: Call) -> Result<T> {
         decode(&self.call(call).await?)
     }
+}
+
+/// Sends a request with a client whose service is hidden.
+async fn call_hidden(client: &Client, call: Call) -> Result<Reply> {
+    let mut request = request_of(&call.message);
+    if call.no_retry {
+        request.extensions_mut().insert(NoRetry);
+    }
+    let response = client.send(request).await?;
+    Reply::of(response.map(|body| ResponseBody::new(body, None))).await
 }
 
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {

@@ -52,11 +52,8 @@ impl ApiService {
             outlives_caller(request.method(), request.extensions().get::<NoRetry>().is_some());
         let exchange = Exchange::new(self.clone(), progress.clone());
         // The first poll is in the caller's task, so that the write log knows the reconcile that writes.
-        if outlives_caller {
-            Detached::new(Box::pin(exchange.run(request)), progress).await
-        } else {
-            exchange.run(request).await
-        }
+        let run = Box::pin(exchange.run(request));
+        if outlives_caller { Detached::new(run, progress).await } else { run.await }
     }
 
     /// Sends a request of the runtime, and returns the complete response.
@@ -64,11 +61,8 @@ impl ApiService {
         let progress = Arc::<Progress>::default();
         let outlives_caller = outlives_caller(&call.message.method, call.no_retry);
         let exchange = Exchange::new(self.clone(), progress.clone());
-        if outlives_caller {
-            Detached::new(Box::pin(exchange.run_call(call)), progress).await
-        } else {
-            exchange.run_call(call).await
-        }
+        let run = Box::pin(exchange.run_call(call));
+        if outlives_caller { Detached::new(run, progress).await } else { run.await }
     }
 }
 

@@ -70,7 +70,7 @@ impl<K> Context<K> {
         let Some(uncertain) = uncertain.filter(|uncertain| creates.contains(uncertain)) else {
             return Ok(());
         };
-        let listed = self.wait_for_all(target, uncertain).await;
+        let listed = Box::pin(self.wait_for_all(target, uncertain)).await;
         if listed.as_ref().is_err_and(Error::is_forbidden) {
             tracing::warn!(
                 collection = uncertain.collection,

@@ -67,8 +67,8 @@ impl HotLoop {
 mod tests {
     use super::*;
 
-    fn hold(millis: u64, report: bool) -> Option<Hold> {
-        Some(Hold { wait: Duration::from_millis(millis), report })
+    fn hold(millis: u64, report: bool) -> Hold {
+        Hold { wait: Duration::from_millis(millis), report }
     }
 
     #[test]
@@ -79,11 +79,11 @@ mod tests {
             assert_eq!(key.hold(at(n * 100)), None, "{n}");
             key.wrote(at(n * 100));
         }
-        assert_eq!(key.hold(at(2000)), hold(400, true));
-        assert_eq!(key.hold(at(2300)), hold(100, false));
+        assert_eq!(key.hold(at(2000)), Some(hold(400, true)));
+        assert_eq!(key.hold(at(2300)), Some(hold(100, false)));
         assert_eq!(key.hold(at(2400)), None);
         key.wrote(at(2400));
-        assert_eq!(key.hold(at(2401)), hold(499, false));
+        assert_eq!(key.hold(at(2401)), Some(hold(499, false)));
         assert_eq!(key.hold(at(30_000)), None, "the loop has ended");
         assert!(key.is_idle(at(30_000)));
     }

@@ -90,7 +90,7 @@ impl Write {
     }
 
     fn objects_afterwards(self) -> usize {
-        if matches!(self, Self::Delete) { 0 } else { 1 }
+        usize::from(!matches!(self, Self::Delete))
     }
 }
 

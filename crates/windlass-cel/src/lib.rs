@@ -56,8 +56,8 @@ pub use library::url::Url;
 pub use meter::Limits;
 pub use program::Program;
 pub use rules::{
-    CALL_LIMIT, RuleCosts, RuleIssue, RuleProblem, Rules, Violation, ViolationKind, Violations,
-    check as check_rule, normalize_field_path,
+    CALL_LIMIT, DefinitionIssue, DefinitionProblem, RuleCosts, RuleIssue, RuleProblem, Rules, Violation,
+    ViolationKind, Violations, check as check_rule, check_definition, normalize_field_path,
 };
 pub use schema::{MAX_REQUEST, Schema};
 pub use types::{StructType, Type};

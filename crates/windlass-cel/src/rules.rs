@@ -1,5 +1,7 @@
 //! The validation rules of a custom resource, at all levels of its schema.
 
+mod definition;
+
 mod compile;
 mod correlation;
 mod field_path;
@@ -16,6 +18,7 @@ use compile::{Node, Rule};
 use correlation::Correlation;
 
 pub use compile::{RuleCosts, RuleIssue, RuleProblem, check};
+pub use definition::{DefinitionIssue, DefinitionProblem, check_definition};
 pub use field_path::normalize as normalize_field_path;
 
 /// The cost that the evaluation of a rule may have.

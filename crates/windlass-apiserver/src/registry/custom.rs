@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use windlass_schema::{FieldError, go_quote, go_type, go_value};
+use windlass_cel::{Violation, ViolationKind};
+use windlass_schema::{FieldError, FieldErrorKind, go_quote, go_type, go_value};
 
 use crate::meta;
 use crate::resource::{Resource, ScalePaths};
@@ -29,10 +30,43 @@ pub(super) fn validate(
         Some(old) if of_status => windlass_schema::validate_status(schema, object, old),
         Some(old) => windlass_schema::validate_update(schema, object, old),
     });
+    errors.extend(rules(resource, object, old, &errors));
     if let Some(scale) = &custom.scale {
         errors.extend(numbers(scale, object, of_status));
     }
     errors
+}
+
+/// Evaluates the validation rules of the schema, unless the object has errors that make the rules meaningless.
+fn rules(resource: &Resource, object: &Value, old: Option<&Value>, errors: &[FieldError]) -> Vec<FieldError> {
+    use FieldErrorKind::{NotSupported, Required, TooLong, TooMany, TypeInvalid};
+    let Some(rules) = resource.custom.as_ref().and_then(|custom| custom.rules.get()) else {
+        return Vec::new();
+    };
+    let blocks =
+        |error: &FieldError| matches!(error.kind, NotSupported | Required | TooLong | TooMany | TypeInvalid);
+    if errors.iter().any(blocks) {
+        let detail = "some validation rules were not checked because the object was invalid; \
+            correct the existing errors to complete validation";
+        return vec![FieldError::invalid("<nil>", Value::Null, detail)];
+    }
+    rules.validate(object, old).errors.into_iter().map(refused).collect()
+}
+
+/// Returns the error of a rule that does not hold.
+fn refused(violation: Violation) -> FieldError {
+    let Violation { kind, path, value, detail } = violation;
+    let path = if path.is_empty() { "<nil>".to_owned() } else { path };
+    match kind {
+        ViolationKind::Forbidden => FieldError::forbidden(path, detail),
+        ViolationKind::Required => FieldError::required(path, detail),
+        ViolationKind::Duplicate => FieldError::duplicate(path, value),
+        ViolationKind::Invalid => {
+            let mut error = FieldError::invalid(path, Value::Null, detail);
+            error.bad_value = value;
+            error
+        }
+    }
 }
 
 /// Checks the kind and the version of a custom resource. If the kind or the version is wrong, other errors do

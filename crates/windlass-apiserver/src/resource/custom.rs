@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use windlass_cel::Rules;
 use windlass_schema::Schema;
 
-use super::{CustomResource, Resource, ScalePaths, SchemaSource, Subresource, api_version, version_rank};
+use super::{
+    CustomResource, LazyRules, Resource, ScalePaths, SchemaSource, Subresource, api_version, version_rank,
+};
 use crate::conversion::Converter;
 use crate::crd::{is_established, list, storage_version, text, texts};
 use crate::meta;
@@ -59,7 +62,11 @@ fn one(
     let stored = storage_version(definition).unwrap_or_default();
     let storage_version: Arc<str> = api_version(group, stored).into();
     let version_name = text(version, &["name"]);
-    let custom = CustomResource { converter, since: source.rv, ..custom(definition, version) };
+    let rules = {
+        let (source, version_name) = (Arc::clone(source), version_name.to_owned());
+        LazyRules::new(move || Rules::compile(open_api_schema(&source.value(), &version_name)))
+    };
+    let custom = CustomResource { converter, since: source.rv, rules, ..custom(definition, version) };
     let schema_of = |version_name: &str| {
         // The definition is parsed again when the schema is needed: most schemas never are.
         let (source, version_name) = (Arc::clone(source), version_name.to_owned());

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::Value;
+use windlass_cel::Rules;
 use windlass_schema::Schema;
 
 pub(crate) use self::definitions::{Consequences, Definitions, definitions_id};
@@ -97,8 +98,35 @@ pub(crate) struct CustomResource {
     pub(crate) converter: Option<Arc<Converter>>,
     /// The versions of the definition that are not served, for earlier writes of field managers.
     pub(crate) unserved: Arc<[Resource]>,
+    /// The validation rules of the schema.
+    pub(crate) rules: LazyRules,
     /// Set when the definition changes or goes: watches end then.
     pub(crate) retired: AtomicBool,
+}
+
+/// The validation rules of a schema: compiled when first needed.
+#[derive(Default)]
+pub(crate) struct LazyRules {
+    compiled: std::sync::OnceLock<Option<Rules>>,
+    compile: Mutex<Option<CompileRules>>,
+}
+
+type CompileRules = Box<dyn FnOnce() -> Option<Rules> + Send>;
+
+impl LazyRules {
+    pub(crate) fn new(compile: impl FnOnce() -> Option<Rules> + Send + 'static) -> Self {
+        let compile = Mutex::new(Some(Box::new(compile) as CompileRules));
+        Self { compiled: std::sync::OnceLock::new(), compile }
+    }
+
+    /// Returns the rules; `None` if the schema has no rules.
+    pub(crate) fn get(&self) -> Option<&Rules> {
+        let compiled = self.compiled.get_or_init(|| {
+            let compile = self.compile.lock().take();
+            compile.and_then(|compile| compile())
+        });
+        compiled.as_ref()
+    }
 }
 
 /// Where the scale subresource of a custom resource reads and writes.

@@ -3,7 +3,6 @@
 use serde_json::Value;
 use windlass_schema::{FieldError, go_quote};
 
-use super::facts::not_enforced;
 use super::{Facts, FactsOnly, Generation, Strategy, StrategyContext};
 use crate::crd::{self, CLEANUP_FINALIZER, set_condition};
 use crate::meta;
@@ -59,9 +58,6 @@ impl Strategy for Definitions {
         if !cx.subresource.is_empty() {
             return warnings;
         }
-        if has_rules(&object["spec"]["versions"]) {
-            warnings.push(not_enforced("x-kubernetes-validations are not evaluated"));
-        }
         let known = old.map(crd::unknown_formats).unwrap_or_default();
         let formats = crd::unknown_formats(object).into_iter().filter(|format| !known.contains(format));
         warnings.extend(formats.map(|format| format!("unrecognized format {}", go_quote(&format))));
@@ -87,17 +83,5 @@ impl Strategy for Definitions {
             );
         }
         Ok(true)
-    }
-}
-
-/// Returns whether a schema, or a schema below it, has validation rules.
-fn has_rules(value: &Value) -> bool {
-    match value {
-        Value::Object(fields) => {
-            let here = fields.get("x-kubernetes-validations").and_then(Value::as_array);
-            here.is_some_and(|rules| !rules.is_empty()) || fields.values().any(has_rules)
-        }
-        Value::Array(items) => items.iter().any(has_rules),
-        _ => false,
     }
 }

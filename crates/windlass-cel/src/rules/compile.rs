@@ -42,20 +42,20 @@ pub(super) struct Rule {
     pub(super) optional_old: bool,
 }
 
-fn text<'a>(json: &'a Json, name: &str) -> &'a str {
+pub(super) fn text<'a>(json: &'a Json, name: &str) -> &'a str {
     json[name].as_str().unwrap_or_default()
 }
 
-fn rules_of(schema: &Json) -> &[Json] {
+pub(super) fn rules_of(schema: &Json) -> &[Json] {
     schema["x-kubernetes-validations"].as_array().map_or(&[], Vec::as_slice)
 }
 
 /// Returns the schema below a keyword.
-fn below<'a>(schema: &'a Json, name: &str) -> Option<&'a Json> {
+pub(super) fn below<'a>(schema: &'a Json, name: &str) -> Option<&'a Json> {
     schema.get(name).filter(|schema| schema.is_object())
 }
 
-fn properties(schema: &Json) -> impl Iterator<Item = (&String, &Json)> {
+pub(super) fn properties(schema: &Json) -> impl Iterator<Item = (&String, &Json)> {
     schema["properties"].as_object().into_iter().flatten()
 }
 

@@ -1,6 +1,7 @@
 //! Rules on objects with a schema.
 
 use serde_json::json;
+use windlass_cel::{DefinitionProblem, check_definition};
 
 use super::Rule;
 
@@ -111,4 +112,32 @@ fn a_resource_has_only_its_names() {
     assert!(env.compile("self.metadata.name == 'a' && self.kind == 'K'").is_ok());
     let issues = env.compile("self.metadata.labels == {}").err().map(|issues| issues.to_string());
     assert!(issues.is_some_and(|text| text.contains("undefined field 'labels'")));
+}
+
+#[test]
+fn rules_of_definitions_have_types_paths_and_limited_costs() {
+    let items = json!({"type": "object", "properties": {"name": {"type": "string"}}, "x-kubernetes-validations": [
+        {"rule": "self == oldSelf"}, {"rule": "true", "fieldPath": ".name"}, {"rule": "self.name.matches('a*')"},
+    ]});
+    let schema = json!({"type": "object", "properties": {
+        "atomic": {"type": "array", "items": items},
+        "free": {"x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-validations": [{"rule": "true"}]},
+        "path": {"type": "object", "x-kubernetes-validations": [{"rule": "true", "fieldPath": ".x"}]},
+    }});
+    let found = check_definition(&schema, "schema");
+    let lines: Vec<String> = found.iter().map(|issue| format!("{}: {}", issue.path, issue.detail)).collect();
+    let starts = [
+        "schema.properties[atomic].items.x-kubernetes-validations[0].rule: estimated rule cost exceeds budget",
+        "schema.properties[atomic].items.x-kubernetes-validations[0].rule: oldSelf cannot be used on the \
+            uncorrelatable portion of the schema within schema.properties[atomic]",
+        "schema.properties[atomic].items.x-kubernetes-validations[2].rule: estimated rule cost exceeds budget",
+        "schema.properties[free].x-kubernetes-validations: internal error",
+        "schema.properties[path].x-kubernetes-validations[0].fieldPath: must be a valid path",
+    ];
+    for start in starts {
+        assert!(lines.iter().any(|line| line.starts_with(start)), "{start}\n{}", lines.join("\n"));
+    }
+    assert!(
+        found.iter().all(|issue| issue.problem != DefinitionProblem::InvalidRule(json!({"rule": "true"})))
+    );
 }

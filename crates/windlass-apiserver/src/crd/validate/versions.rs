@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use windlass_cel::{DefinitionIssue, DefinitionProblem};
 use windlass_schema::FieldError;
 
 use super::columns::columns;
@@ -48,6 +49,29 @@ fn about_all(versions: &[Value], detail: &str) -> FieldError {
     FieldError::invalid("spec.versions", shown, detail)
 }
 
+/// Returns the error of a rule in a schema.
+fn of_rule(issue: DefinitionIssue) -> FieldError {
+    let DefinitionIssue { path, problem, detail } = issue;
+    match problem {
+        DefinitionProblem::InvalidRule(rule) => {
+            let field = |name: &str| match (&rule[name], name) {
+                (Value::Null, "reason" | "optionalOldSelf") => "null".to_owned(),
+                (Value::Null, _) => "\"\"".to_owned(),
+                (value, _) => windlass_schema::go_json(value),
+            };
+            let names = ["rule", "message", "messageExpression", "reason", "fieldPath", "optionalOldSelf"];
+            let fields: Vec<String> = names
+                .iter()
+                .map(|name| format!("\"{}{}\":{}", name[..1].to_ascii_uppercase(), &name[1..], field(name)))
+                .collect();
+            FieldError::invalid(path, rule.clone(), detail).showing(format!("{{{}}}", fields.join(",")))
+        }
+        DefinitionProblem::InvalidField(value) => FieldError::invalid(path, value, detail),
+        DefinitionProblem::Forbidden => FieldError::forbidden(path, detail),
+        DefinitionProblem::Internal => FieldError::internal(path, detail),
+    }
+}
+
 /// Checks the contents of the versions: schemas, subresources, columns, selectable fields.
 pub(super) fn contents(spec: &Value) -> Vec<FieldError> {
     let versions = list(spec, "versions");
@@ -55,7 +79,12 @@ pub(super) fn contents(spec: &Value) -> Vec<FieldError> {
     each(versions, "schema", "validation", &mut errors, |schema, path| {
         let path = format!("{path}.openAPIV3Schema");
         match schema.get("openAPIV3Schema").filter(|schema| schema.is_object()) {
-            Some(schema) => windlass_schema::check_structural(schema, &path),
+            Some(schema) => match windlass_schema::check_structural(schema, &path) {
+                errors if errors.is_empty() => {
+                    windlass_cel::check_definition(schema, &path).into_iter().map(of_rule).collect()
+                }
+                errors => errors,
+            },
             // A missing schema is never a schema that all versions share.
             None => Vec::new(),
         }

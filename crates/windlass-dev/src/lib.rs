@@ -18,7 +18,6 @@
 #![forbid(unsafe_code)]
 
 // From the surface down: a module uses only modules further down.
-mod cel_rules;
 mod control_plane;
 mod kubectl_name;
 mod manifests;
@@ -30,7 +29,6 @@ mod running_nodes;
 mod nodes;
 
 pub use self::{
-    cel_rules::{CelRule, cel_rules},
     control_plane::{ControlPlane, PodRunner},
     kubeconfig_file::{KubeconfigWriteError, write as write_kubeconfig},
     kubectl_name::kubectl_name,

@@ -224,8 +224,6 @@ impl TestCluster {
     }
 
     /// Applies CRDs and waits until all resources are served. Merges the CRDs of the versions of a kind.
-    ///
-    /// The API server in this process does not evaluate CEL rules (`x-kubernetes-validations`): a warning on stderr names each rule once.
     #[track_caller]
     pub fn install_all<'a>(
         &self,
@@ -246,9 +244,6 @@ impl TestCluster {
         definitions: Vec<CustomResourceDefinition>,
         caller: &'static Location<'static>,
     ) -> impl Future<Output = ()> + use<> {
-        if self.server.is_some() {
-            install::warn_of_cel_rules(&definitions);
-        }
         install::install(self.client(), definitions, self.wait_limit, caller)
     }
 

@@ -5,7 +5,6 @@ use std::time::{Instant, SystemTime};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use windlass_codegen::{Inventory, WebhooksDeclaration};
-use windlass_dev::CelRule;
 
 use super::Options;
 use super::changes::Changes;
@@ -28,8 +27,6 @@ pub(super) struct Session<'w> {
     webhooks: Option<LocalWebhooks>,
     /// The CRDs that the operator declared last, as JSON.
     installed: String,
-    /// The CEL rules that were reported.
-    reported: Vec<CelRule>,
     running: Option<Running>,
 }
 
@@ -56,7 +53,6 @@ impl<'w> Session<'w> {
             changes,
             webhooks: None,
             installed: String::new(),
-            reported: Vec::new(),
             running: None,
         }
     }
@@ -181,21 +177,8 @@ impl<'w> Session<'w> {
             }
             self.installed = declared;
             self.changes.watch(crds)?;
-            self.report_rules(crds, out);
         }
         Ok(())
-    }
-
-    /// Prints the CEL rules that the embedded API server does not evaluate, each rule once.
-    fn report_rules(&mut self, crds: &[CustomResourceDefinition], out: &mut Output) {
-        if self.options.is_embedded {
-            for rule in windlass_dev::cel_rules(crds) {
-                if !self.reported.contains(&rule) {
-                    out.line(format_args!("warning: {rule}"));
-                    self.reported.push(rule);
-                }
-            }
-        }
     }
 
     /// Waits for the next event, and prints the changes of the cluster until then.

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use windlass_runtime::client::{ClientBuilder, ConfigSource};
 
@@ -131,19 +130,6 @@ impl Cluster {
     pub(crate) async fn is_embedded(&self) -> Result<bool> {
         Ok(self.client.apiserver_version().await?.git_version.contains(EMBEDDED))
     }
-}
-
-/// Prints the CEL rules of the project that an embedded cluster does not evaluate.
-pub(crate) async fn warn_of_rules(
-    cluster: &Cluster,
-    crds: &[CustomResourceDefinition],
-    out: &mut Output,
-) -> Result<()> {
-    let rules = windlass_dev::cel_rules(crds);
-    if !rules.is_empty() && cluster.is_embedded().await? {
-        rules.iter().for_each(|rule| out.line(format_args!("warning: {rule}")));
-    }
-    Ok(())
 }
 
 /// Warns if a kubeconfig that is about to be written names another running cluster.

@@ -12,9 +12,7 @@ use std::path::{Path, PathBuf};
 use windlass_scaffold::{Disk, Folder, Project, STATE};
 
 pub(crate) use self::cargo::{Cargo, program};
-pub(crate) use self::cluster::{
-    Cluster, ClusterArgs, LOCAL_KUBECONFIG, running_server, warn_of_replaced, warn_of_rules,
-};
+pub(crate) use self::cluster::{Cluster, ClusterArgs, LOCAL_KUBECONFIG, running_server, warn_of_replaced};
 pub(crate) use self::operator::{Child, Operator};
 pub(crate) use self::remaining::Remaining;
 use crate::error::{Advice, Result};

@@ -17,7 +17,6 @@ use crate::project::Workspace;
 /// - Drift: a generated file below config/, or a client of `windlass generate`, that does not agree with the
 ///   code.
 /// - Incompatible CRDs, with --against: a field, a kind or a version that is gone, a rule that is tighter, another scope or name.
-/// - CEL rules are listed, because test clusters, `windlass dev` and `windlass cluster` do not evaluate CEL. A CEL rule is no finding.
 /// - Missing rights: a right that a controller declares, and that your own files in config/rbac do not grant.
 #[derive(Args)]
 #[command(after_help = "\
@@ -46,9 +45,6 @@ impl Check {
         let request = parse(&self.words)?;
         let found =
             ProjectManifests::load(&workspace, &request, &Choices::default(), &mut Output::stderr()).await?;
-        for rule in windlass_dev::cel_rules(&found.inventory.crds) {
-            out.line(format_args!("note: {rule}; kube-apiserver evaluates the rule"));
-        }
         let mut findings = drift(&found.writes(&workspace, &request)?, "windlass manifests");
         findings.extend(drift(&generate::drift(&workspace.root, &found.manifests)?, "windlass generate"));
         findings.extend(base.iter().flat_map(|base| incompatible(&found, base)));

@@ -13,7 +13,7 @@ use crate::deploy::{Applier, Mode, Setting, Target, deployed_kinds, pin, prune, 
 use crate::error::{Advice, Result};
 use crate::manifests::{Choices, ProjectManifests, Request};
 use crate::output::Output;
-use crate::project::{Cluster, ClusterArgs, Workspace, warn_of_rules};
+use crate::project::{Cluster, ClusterArgs, Workspace};
 
 /// Deploy the operator to a cluster: CRDs, rights, webhooks and the Deployment, as `config/default` composes them.
 ///
@@ -80,7 +80,6 @@ impl Deploy {
         };
         self.set(&cluster, &target, &mut objects, out).await?;
         target.label(&mut objects);
-        warn_of_rules(&cluster, &project.inventory.crds, out).await?;
 
         let mode = match (self.diff, self.dry_run) {
             (true, _) => Mode::Diff,

@@ -8,7 +8,7 @@ use windlass_codegen::WebhooksDeclaration;
 
 use crate::error::Result;
 use crate::output::Output;
-use crate::project::{Child, ClusterArgs, Operator, Workspace, warn_of_rules};
+use crate::project::{Child, ClusterArgs, Operator, Workspace};
 use crate::signals::ShutdownSignal;
 use crate::webhooks::{self, LocalWebhooks, WebhookArgs};
 
@@ -48,7 +48,6 @@ impl Run {
         out.line(format_args!("running {}; Ctrl-C stops it", workspace.project.project_name));
         let operator = Operator::new(program);
         let inventory = operator.inventory().await?;
-        warn_of_rules(&cluster, &inventory.crds, out).await?;
         webhooks::forget_abandoned(&cluster.client, &workspace, out).await?;
         let declared = inventory.webhooks;
         let mut webhooks = match declared {

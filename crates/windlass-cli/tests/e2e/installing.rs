@@ -123,25 +123,6 @@ fn an_uninstall_says_which_objects_it_waits_for() {
 }
 
 #[test]
-fn cel_rules_are_reported_by_every_verb_that_uses_the_embedded_server() {
-    with_kubectl(|kubectl| {
-        let mut value = serde_json::to_value(v2::Bar::crd()).unwrap();
-        value["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] =
-            serde_json::json!([{ "rule": "self.width < 10" }]);
-        let crd = serde_json::from_value(value).unwrap();
-        let project = Project::new(&[crd], "exec cat");
-        let line = "bars.foo.abc.com, version v2, spec: the CEL rule `self.width < 10` is not evaluated";
-        let kubeconfig = kubectl.kubeconfig();
-        let said = project.ok(&["install", "--kubeconfig", &kubeconfig]);
-        assert_eq!(said.matches(line).count(), 1, "{said}");
-        project.start(&["run", "--kubeconfig", &kubeconfig]).until(&format!("warning: {line}"));
-        project.start(&["dev"]).until(&format!("warning: {line}"));
-        project.ok(&["manifests"]);
-        assert!(project.ok(&["check"]).contains(&format!("note: {line}")));
-    });
-}
-
-#[test]
 fn every_kubeconfig_names_a_namespace_and_kubeconfig_uses_the_usual_order() {
     with_kubectl(|kubectl| {
         let namespace = ["config", "view", "--minify", "-o", "jsonpath={.contexts[0].context.namespace}"];

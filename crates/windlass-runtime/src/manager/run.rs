@@ -409,6 +409,11 @@ struct Parts {
     runnables: Vec<Runnable>,
 }
 
+/// Waits until the leadership is lost; for ever, without an election.
+pub(super) async fn lost(leadership: &mut Option<Leadership>) {
+    while leadership_change(leadership).await != LeadershipChange::Lost {}
+}
+
 /// Waits for the next change of leadership; for ever, without an election.
 async fn leadership_change(leadership: &mut Option<Leadership>) -> LeadershipChange {
     match leadership {

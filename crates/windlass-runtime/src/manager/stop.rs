@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{
     grace::Grace,
-    run::RunningManager,
+    run::{RunningManager, lost},
     runnable::{Group, StoppedGroup},
 };
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ impl RunningManager {
     pub(super) async fn stop(mut self, result: Result<()>) -> Result<()> {
         let lost = result.as_ref().is_err_and(Error::is_lost_leadership);
         let grace = Grace::new(Instant::now(), if lost { Some(Duration::ZERO) } else { self.grace });
-        let elected = self.stop_group(Group::LeaderElected, grace).await;
+        let elected = self.stop_elected(grace).await;
         let mut late = elected.aborted;
         if let Some(leadership) = self.leadership.take() {
             // The leadership ends after the last write, so that two replicas never work at the same time; and
@@ -55,6 +55,20 @@ impl RunningManager {
             grace.limit().unwrap_or_default(),
             late.join(", ")
         ))))
+    }
+
+    /// Stops the parts of the leader. A Lease that is lost meanwhile aborts the parts at once: another replica may lead already.
+    async fn stop_elected(&mut self, grace: Grace) -> StoppedGroup {
+        let group = &mut self.groups[Group::LeaderElected as usize];
+        let stopped = tokio::select! {
+            biased;
+            () = lost(&mut self.leadership) => None,
+            stopped = group.stop(grace.deadline(Group::LeaderElected)) => Some(stopped),
+        };
+        match stopped {
+            Some(stopped) => stopped,
+            None => self.groups[Group::LeaderElected as usize].abort().await,
+        }
     }
 
     async fn stop_group(&mut self, group: Group, grace: Grace) -> StoppedGroup {

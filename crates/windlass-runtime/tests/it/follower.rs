@@ -91,6 +91,47 @@ async fn leads(metrics: &windlass_runtime::Metrics, wanted: u64) {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_lease_that_is_lost_during_the_stop_ends_the_parts_of_the_leader() {
+    let cluster = TestCluster::start().await;
+    let (faults, notes) = (Faults::before(cluster.client()), Notes::default());
+    let began = notes.clone();
+    let deaf = Runnable::new("deaf", move |_: RunContext| {
+        began.add("deaf begins");
+        let ended = NoteOnDrop(began.clone());
+        async move {
+            let _ended = ended;
+            std::future::pending::<Result<(), Error>>().await
+        }
+    });
+    let election = LeaderElection::new("operator").identity("a");
+    let manager = Manager::new(faults.client())
+        .runnable(deaf.group(Group::LeaderElected))
+        .leader_election(election)
+        .graceful_shutdown_timeout(Some(Duration::from_hours(1)));
+    let running = run(manager);
+    notes.wait("deaf begins", 1).await;
+    faults.fail("/leases");
+    let began = tokio::time::Instant::now();
+    let stopping = tokio::spawn(running.stop());
+    notes.wait("deaf ends", 1).await;
+    assert!(
+        began.elapsed() < Duration::from_secs(15),
+        "another replica may lead after the Lease: {:?}",
+        began.elapsed()
+    );
+    assert!(stopping.await.expect("the stop ends").is_err());
+}
+
+/// Writes down the end of a future.
+struct NoteOnDrop(Notes);
+
+impl Drop for NoteOnDrop {
+    fn drop(&mut self) {
+        self.0.add("deaf ends");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_leader_that_loses_the_lease_follows_and_leads_again() {
     let cluster = TestCluster::start().await;
     create_config_map(&cluster.client(), "first").await;

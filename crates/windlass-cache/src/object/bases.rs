@@ -122,7 +122,7 @@ impl Bases {
             self.earn(length / CREDIT_OF_JSON);
             return None;
         };
-        self.earn(stored.len() - self.best.bytes.len());
+        self.earn(stored.len().saturating_sub(self.best.bytes.len()));
         let raw = ThinArc::from_header_and_slice(Form::Based(base.clone()), &self.best.bytes);
         self.last = Some(base);
         Some(RawObject(raw))
@@ -164,7 +164,7 @@ impl Bases {
         let text = object.json();
         if self.credit < 2 * text.len()
             || self.all.len() >= usize::from(u16::MAX)
-            || memmem::find(text, b"\"Secret\"").is_some()
+            || memmem::find(text, b"\"Secret").is_some()
         {
             return;
         }

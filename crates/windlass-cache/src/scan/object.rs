@@ -10,6 +10,9 @@ use super::{
     transform::{NodeId, ROOT, Transform},
 };
 
+/// The most labels of an object. Each new label is compared with all earlier labels.
+const MAX_LABELS: usize = 4_096;
+
 /// Scans an object into an index.
 pub(super) struct ObjectScan<'a, 'i> {
     pub(super) cursor: Cursor<'a>,
@@ -207,6 +210,9 @@ impl<'a> ObjectScan<'a, '_> {
             };
             match index.labels.iter().position(same) {
                 Some(earlier) => index.labels[earlier].1 = value,
+                None if index.labels.len() >= MAX_LABELS => {
+                    return Err(ScanError::field("metadata.labels", "more than 4,096 labels"));
+                }
                 None => index.labels.push((key, value)),
             }
             Ok(true)

@@ -69,6 +69,15 @@ impl Packer {
     }
 
     fn sample(&mut self, object: &RawObject) {
+        if is_secret(object.body()) {
+            // No sample of a Secret is kept.
+            self.samples.clear();
+            self.sampled = 0;
+            if let Ok(dictionary) = Dictionary::from_bytes(SECRET) {
+                self.state = State::Trained(Arc::new(dictionary));
+            }
+            return;
+        }
         self.samples.push(object.clone());
         self.sampled += object.body().len();
         if self.samples.len() < SAMPLES && (self.sampled < SAMPLE_BYTES || self.samples.len() < 64) {
@@ -117,11 +126,13 @@ pub(super) fn compress(object: &RawObject, dictionary: &Arc<Dictionary>) -> Opti
 /// The dictionary for Secrets. A trained dictionary would contain values, and would outlive the Secrets.
 const SECRET: &[u8] = br#"Opaque","kubernetes.io/service-account-token","helm.sh/release.v1","kubernetes.io/tls","username":"","password":"","token":"ZXlK","release":"SDRzSUFBQUFBQUFD","tls.key":"LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQpN","tls.crt":"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JS","ca.crt":"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JS"},"type":"Opaque"},"data":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"","name":"","uid":"","controller":true,"blockOwnerDeletion":true}],"annotations":{"labels":{"app.kubernetes.io/managed-by":"Helm","app.kubernetes.io/name":"","app.kubernetes.io/instance":"","creationTimestamp":"2026-0","resourceVersion":"","uid":"","namespace":"{"apiVersion":"v1","kind":"Secret","metadata":{"name":""#;
 
+/// Returns whether the JSON may be of a Secret, or contain the JSON of a Secret in an annotation.
+fn is_secret(json: &[u8]) -> bool {
+    memmem::find(json, b"\"Secret").is_some()
+}
+
 fn train(samples: &[RawObject]) -> io::Result<Dictionary> {
     let samples: Vec<_> = samples.iter().map(RawObject::body).collect();
-    if samples.iter().any(|sample| memmem::find(sample, b"\"Secret\"").is_some()) {
-        return Dictionary::from_bytes(SECRET);
-    }
     let total: usize = samples.iter().map(|sample| sample.len()).sum();
     Dictionary::train(&samples, DICTIONARY.min(total / 8))
 }

@@ -113,12 +113,22 @@ impl Credentials {
 
 impl Renewed {
     async fn header(&self) -> Result<Option<HeaderValue>> {
-        if std::mem::take(&mut self.state.lock().refused) {
+        if self.begin_renewal() {
             self.renew().await;
         }
         let Some(source) = self.state.lock().source.clone() else { return Ok(None) };
         let response = source.oneshot(Request::new(Body::empty())).await.map_err(Error::credentials)?;
         Ok(response.into_parts().0.headers.remove(header::AUTHORIZATION))
+    }
+
+    /// Returns whether the caller must run the plugin again. A failed plugin runs again after [`MIN_AGE`] at the earliest.
+    fn begin_renewal(&self) -> bool {
+        let mut state = self.state.lock();
+        let is_due = std::mem::take(&mut state.refused);
+        if is_due {
+            state.made_at = Instant::now();
+        }
+        is_due
     }
 
     /// Runs the plugin again. The last credentials stay in use if the plugin fails.

@@ -132,7 +132,7 @@ impl<'a> Rollout<'a> {
     fn roll(&self) -> Vec<Task> {
         let old: Vec<ReplicaCounts> = self.old.iter().map(|set| count(set)).collect();
         let new = self.new.map(count).unwrap_or_default();
-        let idle = old.iter().all(|set| set.wanted == 0) && self.old.iter().all(|set| running(set) == 0);
+        let idle = old.iter().all(|set| set.wanted == 0) && self.old.iter().all(|set| has_no_pods(set));
         let size = match () {
             () if self.recreate && !idle => new.wanted.min(self.replicas),
             () if self.recreate => self.replicas,
@@ -413,6 +413,14 @@ fn count(set: &ReplicaSet) -> ReplicaCounts {
 
 fn running(set: &ReplicaSet) -> i32 {
     set.status.as_ref().map_or(0, |status| status.replicas)
+}
+
+/// Returns whether the status of a ReplicaSet is not stale, and shows no pod, not even a terminating pod.
+fn has_no_pods(set: &ReplicaSet) -> bool {
+    let status = set.status.clone().unwrap_or_default();
+    status.replicas == 0
+        && status.terminating_replicas.unwrap_or(0) == 0
+        && status.observed_generation.unwrap_or(0) >= set.metadata.generation.unwrap_or(0)
 }
 
 fn revision_of(set: &ReplicaSet) -> u64 {

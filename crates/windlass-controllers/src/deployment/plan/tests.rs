@@ -87,6 +87,19 @@ fn recreate_waits_until_the_old_pods_are_gone() {
 }
 
 #[test]
+fn recreate_waits_for_terminating_pods_and_for_a_status_that_is_not_stale() {
+    let recreate = deployment(json!({"strategy": {"type": "Recreate"}}));
+    let changed = |change: fn(&mut ReplicaSet)| {
+        let mut old = ReplicaSet::clone(&set("a", "v1", 1, 0, 0));
+        change(&mut old);
+        plan(&recreate, &[Arc::new(old), set("b", "v2", 2, 0, 0)], now()).tasks
+    };
+    assert_eq!(changed(|_| {}), [scale("b", 0, 3)]);
+    assert_eq!(changed(|old| old.status.as_mut().unwrap().terminating_replicas = Some(1)), []);
+    assert_eq!(changed(|old| old.metadata.generation = Some(2)), []);
+}
+
+#[test]
 fn a_roll_back_numbers_the_old_set_anew() {
     let sets = [set("a", "v2", 1, 0, 0), set("b", "v1", 2, 3, 3)];
     let plan = plan(&deployment(json!({})), &sets, now());

@@ -11,6 +11,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Method, Request, Response, header, request};
 use parking_lot::Mutex;
+use serde::de::IgnoredAny;
 
 use crate::apart::poll_apart;
 use crate::auth::{Attributes, AuthenticationResult, Identity};
@@ -96,7 +97,9 @@ impl Handle for Api {
 fn is_yaml(request: &Request<Bytes>) -> bool {
     let content_type = request.headers().get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
     let first = request.body().iter().find(|byte| !byte.is_ascii_whitespace());
-    content_type.ends_with(b"yaml") && first.is_some_and(|first| *first != b'{')
+    let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    let is_json = || first == Some(&b'{') && serde_json::from_slice::<IgnoredAny>(request.body()).is_ok();
+    essence.ends_with(b"yaml") && first.is_some() && !is_json()
 }
 
 /// A request with an authorised head.

@@ -313,7 +313,7 @@ fn auto_server(begun: Begun) -> auto::Builder<Begun> {
 /// Completes if a connection has no request in time.
 async fn no_request(connection: &Stranger) {
     tokio::time::sleep(FIRST_REQUEST_TIMEOUT).await;
-    if connection.has_asked() {
+    if connection.has_asked() || connection.is_known() {
         std::future::pending::<()>().await;
     }
 }

@@ -87,6 +87,11 @@ impl Stranger {
         self.closed.cancelled()
     }
 
+    /// Returns whether the client has an authenticated user.
+    pub(super) fn is_known(&self) -> bool {
+        self.state.lock().is_known
+    }
+
     pub(super) fn has_asked(&self) -> bool {
         self.has_asked.load(Ordering::Relaxed)
     }

@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::BodyExt;
 use kube_client::client::Body;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Sleep, sleep};
 
 use crate::error::{BoxError, Error};
 
@@ -78,9 +78,8 @@ impl HttpBody for ResponseBody {
         let limit = idle.limit;
         match frame {
             Poll::Ready(frame) => {
-                if let Some(timer) = &mut idle.timer {
-                    timer.as_mut().reset(Instant::now() + limit);
-                }
+                // The next poll that waits makes a timer.
+                idle.timer = None;
                 Poll::Ready(frame)
             }
             Poll::Pending => {

@@ -197,7 +197,9 @@ impl<O: Object> ApplyRequest<'_, O> {
         preconditions.put_into(&mut body);
 
         let memory = cx.shared.caches.journal().applies();
-        let part = Part::of(&subresource).filter(|_| preconditions.resource_version.is_none());
+        // The memory compares no status of the main resource: an apply of a status there is always sent.
+        let has_status = subresource.is_empty() && body.get("status").is_some_and(|status| !status.is_null());
+        let part = Part::of(&subresource).filter(|_| preconditions.resource_version.is_none() && !has_status);
         let slot = Slot::new(&target, &subresource, cx.field_manager());
         let hash = memory.hash(&body);
         if let Some(part) = part

@@ -19,10 +19,17 @@ impl Preconditions {
     }
 
     /// Adds the conditions to the metadata of an object or a merge patch. The server compares the metadata
-    /// with the stored object.
+    /// with the stored object. A body without an object as metadata stays as is: the server refuses the body.
     pub(super) fn put_into(&self, body: &mut Value) {
+        let Some(body) = body.as_object_mut() else { return };
         for (name, value) in self.fields() {
-            body["metadata"][name] = json!(value);
+            let metadata = body.entry("metadata").or_insert(Value::Null);
+            if metadata.is_null() {
+                *metadata = json!({});
+            }
+            if let Some(metadata) = metadata.as_object_mut() {
+                metadata.insert(name.to_owned(), json!(value));
+            }
         }
     }
 

@@ -90,6 +90,10 @@ impl<K> Context<K> {
     /// objects, or the cache shows no object with this uid.
     fn cached_status(&self, target: &Target, uid: &str) -> Result<Option<Value>> {
         let Some(cache) = self.shared.caches.whole(target.resource())? else { return Ok(None) };
+        // A transform may have removed fields of the status.
+        if cache.informer.options().transform.is_some() {
+            return Ok(None);
+        }
         let Some(cached) = cache.get(&target.key()).filter(|cached| cached.uid() == uid) else {
             return Ok(None);
         };

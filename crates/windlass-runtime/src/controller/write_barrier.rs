@@ -43,8 +43,9 @@ impl<Q: QueueKey> Running<Q> {
 
     /// Puts a key back when the caches have seen the writes, or the controller ends.
     fn await_writes(self: &Arc<Self>, key: Q, writes: Vec<WriteRef>) {
-        let span = self.span(&key);
+        // First the guard: a panic in the key's `Display` puts the key back.
         let awaited = AwaitedKey { running: self.clone(), key };
+        let span = self.span(&awaited.key);
         let wait = async move {
             let running = &awaited.running;
             running.ended().run_until_cancelled(running.see(&writes)).await;

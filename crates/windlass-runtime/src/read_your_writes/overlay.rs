@@ -75,6 +75,15 @@ impl UnseenWrites {
     pub(super) fn note(&self, key: &ObjectKey, mut write: Write) {
         write.noted_at = self.cache.high_water_mark(key.namespace());
         let mut pending = self.pending.lock();
+        let is_newer = |before: &Write| before.uid != write.uid && before.revision > write.revision;
+        if pending
+            .writes
+            .get(key)
+            .is_some_and(|before| is_newer(before) && !before.is_forgotten(key, self.cache.as_ref()))
+        {
+            // The response to a write of an earlier object of this name arrives late.
+            return;
+        }
         if let Some(before) = pending.writes.get(key).filter(|before| before.uid == write.uid) {
             // The responses to two writes of an object may arrive in either order: the newer write wins, and
             // a gone object stays gone.

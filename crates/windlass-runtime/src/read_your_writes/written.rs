@@ -174,7 +174,7 @@ impl Written {
                 continue;
             };
             if !metadata.is_terminating() {
-                self.await_newer(&key, uid, revision + 1);
+                self.await_newer(&key, uid, revision.saturating_add(1));
             }
         }
     }

@@ -110,8 +110,20 @@ pub(crate) struct Ast {
     pub(crate) kinds: Vec<Kind>,
     /// The offsets of the nodes in the expression, in bytes.
     pub(crate) offsets: Vec<usize>,
+    /// The depths of the trees below the nodes.
+    depths: Vec<u32>,
+    /// The numbers of lists, maps and optionals that the values of the nodes can have inside each other.
+    nestings: Vec<u32>,
+    /// True if a node is deeper than [`MAX_DEPTH`], or a value than [`MAX_NESTING`].
+    pub(crate) too_deep: bool,
     pub(crate) root: Id,
 }
+
+/// The greatest depth of the tree, with expanded macros: passes over the tree recur.
+const MAX_DEPTH: u32 = 1000;
+
+/// The greatest depth of values that an expression can make: functions on values recur.
+const MAX_NESTING: u32 = 500;
 
 impl Ast {
     pub(crate) fn kind(&self, id: Id) -> &Kind {
@@ -125,7 +137,34 @@ impl Ast {
     pub(crate) fn add(&mut self, offset: usize, kind: Kind) -> Id {
         self.kinds.push(kind);
         self.offsets.push(offset);
-        self.kinds.len() as Id - 1
+        let id = self.kinds.len() as Id - 1;
+        let (depth, nesting) = self.measure(id);
+        self.too_deep |= depth > MAX_DEPTH || nesting > MAX_NESTING;
+        self.depths.push(depth);
+        self.nestings.push(nesting);
+        id
+    }
+
+    /// Returns the depth of the tree below a new node, and the greatest depth of the node's values.
+    fn measure(&self, id: Id) -> (u32, u32) {
+        let (mut depth, mut nesting, mut sum) = (0, 0, 0_u32);
+        self.for_each_child(id, &mut |child| {
+            let of_child = self.nestings[child as usize];
+            depth = depth.max(self.depths[child as usize]);
+            nesting = nesting.max(of_child);
+            sum = sum.saturating_add(of_child);
+        });
+        let nesting = match self.kind(id) {
+            Kind::List { elements, .. } if !elements.is_empty() => nesting + 1,
+            Kind::Map(entries) if !entries.is_empty() => nesting + 1,
+            Kind::Call { function, target, .. } if target.is_some() || !function.starts_with(['_', '@']) => {
+                nesting + 1
+            }
+            // The variables of the step have values of the range, so that the depths add up.
+            Kind::Comprehension(_) => sum,
+            _ => nesting,
+        };
+        (depth + 1, nesting)
     }
 
     /// Returns the qualified name that a node spells, such as `a.b.c`.

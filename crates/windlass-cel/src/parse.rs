@@ -170,6 +170,7 @@ impl Parser<'_> {
             Kind::Select { test, .. } => !test,
             Kind::Call { target, function, .. } => {
                 target.is_some()
+                    || &**function == operator::IN
                     || function.starts_with('_') && !matches!(&**function, operator::AND | operator::OR)
             }
             _ => false,
@@ -187,7 +188,7 @@ impl Parser<'_> {
         let height = below.iter().map(of).max().unwrap_or_default() + usize::from(counts);
         self.heights.resize(self.ast.kinds.len(), 0);
         self.heights[id as usize] = height;
-        if height > MAX_DEPTH {
+        if height > MAX_DEPTH || self.ast.too_deep {
             self.issues.add_general("max recursion depth exceeded");
             return Err(Stop);
         }

@@ -237,7 +237,12 @@ impl Planner<'_> {
     }
 
     fn nodes(&mut self, ids: impl IntoIterator<Item = Id>) -> Result<Vec<Node>, Error> {
-        ids.into_iter().map(|id| self.node(id)).collect()
+        // A loop needs less of the stack than `collect` in a debug build.
+        let mut planned = Vec::new();
+        for id in ids {
+            planned.push(self.node(id)?);
+        }
+        Ok(planned)
     }
 
     fn ident(&self, id: Id, name: &Name) -> Node {

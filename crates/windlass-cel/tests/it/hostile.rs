@@ -46,6 +46,47 @@ fn the_deepest_expressions_are_evaluated() {
 }
 
 #[test]
+fn the_depth_of_the_tree_is_limited() {
+    let nested =
+        |open: &str, close: &str, times: usize| format!("{}true{}", open.repeat(times), close.repeat(times));
+    let refused = "max recursion depth exceeded";
+    assert!(survive(&vec!["''"; 20_000].join("in")).contains(refused));
+    assert!(survive(&nested("[1].exists(a, a == 1 && (a == 1 || (", ")))", 80)).contains("a result"));
+    let mut results = Vec::new();
+    let run = move || {
+        for times in (2..=240).step_by(5) {
+            for (open, close) in [
+                ("(true && true && true && true && true && ", ")"),
+                ("(false || true && true && !(", "))"),
+                ("[1].exists(a, a == 1 && (a == 1 || (", ")))"),
+                ("[1].exists(a, {'k': [", "]}['k'][0])"),
+                ("[1].exists(a, {'k': [false || true && !!(true && ", ")]}['k'][0])"),
+                ("optional.of(true ? 1 : 2).optMap(a, ", ").hasValue()"),
+            ] {
+                results.push(survive(&nested(open, close, times)));
+            }
+            results.push(survive(&format!(
+                "{}[1]{}",
+                "[1] + ".repeat(times),
+                ".map(a, [[[[a]]]])".repeat(times)
+            )));
+            results.push(survive(&format!(
+                "{}.size() > 0",
+                nested("[1].map(a, dyn([[[[[[[", "]]]]]]]))", times)
+            )));
+        }
+        results
+    };
+    let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(run);
+    let results = thread
+        .and_then(|thread| thread.join().map_err(|_| std::io::ErrorKind::Other.into()))
+        .unwrap_or_default();
+    for wanted in ["a result", refused] {
+        assert!(results.iter().any(|result| result.contains(wanted)), "{wanted}");
+    }
+}
+
+#[test]
 fn length_and_expansion_are_limited() {
     assert!(survive(&"a".repeat(100_001)).contains("expression code point size exceeds limit"));
     let doubling = (0..60).fold("optional.of(1)".to_owned(), |inner, _| format!("{inner}.optMap(x, x)"));

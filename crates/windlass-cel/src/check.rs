@@ -50,10 +50,18 @@ pub(crate) fn check(source: &str, ast: Ast, env: &Env) -> Result<Checked, Issues
     let root = checker.ast.root;
     checker.visit(root);
     for index in 0..count {
+        if checker.bindings.is_exhausted() {
+            break;
+        }
         let known = checker.bindings.resolve(&checker.types[index], true);
         checker.types[index] = known;
     }
+    let exhausted = checker.bindings.is_exhausted();
     let Checker { ast, types, references, mut issues, .. } = checker;
+    if exhausted {
+        issues = Issues::new(source);
+        issues.add_general("the types of the expression are too large");
+    }
     let checked = Checked { ast, types, references };
     if issues.is_empty() {
         literals::check(source, &checked, env, &mut issues);
@@ -100,6 +108,7 @@ impl<'a> Checker<'a> {
 
     fn set(&mut self, id: Id, known: Type) {
         if !self.lenient {
+            self.bindings.measure(&known);
             self.types[id as usize] = known;
         }
     }
@@ -115,10 +124,18 @@ impl<'a> Checker<'a> {
     }
 
     fn mismatch(&mut self, id: Id, expected: &Type, found: &Type) {
+        self.bindings.measure(expected);
+        self.bindings.measure(found);
+        if self.bindings.is_exhausted() {
+            return;
+        }
         self.report(id, format!("expected type '{expected}' but found '{found}'"));
     }
 
     fn visit(&mut self, id: Id) {
+        if self.bindings.is_exhausted() {
+            return;
+        }
         match self.ast.kind(id).clone() {
             Kind::Invalid => {}
             Kind::Literal(literal) => self.set(id, type_of_literal(&literal)),

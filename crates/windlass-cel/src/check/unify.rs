@@ -1,19 +1,78 @@
 //! Finds the types that type variables stand for.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::types::{Type, TypeKind};
 
-/// The types that are known of type variables.
+/// The number of types, with parameters, that the check of an expression may look at.
+const MAX_STEPS: usize = 5_000_000;
+
+/// The number of types that a type may consist of.
+const MAX_SIZE: usize = 5_000;
+
+/// The depth to which types may be nested.
+const MAX_DEPTH: usize = 1_000;
+
+/// The types that are known of type variables. Types share their parameters, so that a small expression can have a type
+/// that is huge when written out; the steps limit the work.
 #[derive(Default)]
 pub(super) struct Bindings {
     known: Vec<Option<Type>>,
     /// The changes since the start of an attempt, to take them back.
     trail: Vec<(u32, Option<Type>)>,
+    /// The number of types that the check has looked at.
+    steps: Cell<usize>,
+    depth: Cell<usize>,
+    exhausted: Cell<bool>,
 }
 
 impl Bindings {
+    /// Returns whether the types of the expression are too large for a check.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.exhausted.get()
+    }
+
+    /// Runs a step of the check; returns `otherwise` if the types are too large.
+    fn step<T>(&self, otherwise: T, run: impl FnOnce() -> T) -> T {
+        self.count();
+        if self.depth.get() >= MAX_DEPTH {
+            self.exhausted.set(true);
+        }
+        if self.exhausted.get() {
+            return otherwise;
+        }
+        self.depth.set(self.depth.get() + 1);
+        let result = run();
+        self.depth.set(self.depth.get() - 1);
+        result
+    }
+
+    fn count(&self) {
+        self.steps.set(self.steps.get() + 1);
+        if self.steps.get() > MAX_STEPS {
+            self.exhausted.set(true);
+        }
+    }
+
+    /// Counts the types that a type consists of, and notes when there are too many.
+    pub(super) fn measure(&self, of: &Type) {
+        let mut size = 0;
+        let mut rest = vec![(of, 1)];
+        while let Some((next, depth)) = rest.pop() {
+            size += 1;
+            self.count();
+            if size > MAX_SIZE || depth > MAX_DEPTH {
+                self.exhausted.set(true);
+            }
+            if self.exhausted.get() {
+                return;
+            }
+            rest.extend(next.parameters().into_iter().map(|parameter| (parameter, depth + 1)));
+        }
+    }
+
     /// Returns a new type variable.
     pub(super) fn fresh(&mut self) -> Type {
         self.known.push(None);
@@ -56,6 +115,20 @@ impl Bindings {
     }
 
     fn assign(&mut self, from: &Type, to: &Type) -> bool {
+        self.count();
+        if self.depth.get() >= MAX_DEPTH {
+            self.exhausted.set(true);
+        }
+        if self.exhausted.get() {
+            return true;
+        }
+        self.depth.set(self.depth.get() + 1);
+        let assigned = self.assign_within(from, to);
+        self.depth.set(self.depth.get() - 1);
+        assigned
+    }
+
+    fn assign_within(&mut self, from: &Type, to: &Type) -> bool {
         let is_variable = |of: &Type| of.kind() == TypeKind::Parameter;
         if is_variable(to) {
             let (valid, bound) = self.substitute(from, to);
@@ -111,28 +184,41 @@ impl Bindings {
 
     /// Returns whether a variable does not occur in a type.
     fn is_free_of(&self, variable: &Type, within: &Type) -> bool {
-        if variable == within {
-            return false;
-        }
-        if within.kind() == TypeKind::Parameter {
-            return self.find(within).is_none_or(|known| self.is_free_of(variable, known));
-        }
-        within.parameters().into_iter().all(|parameter| self.is_free_of(variable, parameter))
+        self.step(false, || {
+            if variable == within {
+                return false;
+            }
+            if within.kind() == TypeKind::Parameter {
+                return self.find(within).is_none_or(|known| self.is_free_of(variable, known));
+            }
+            within.parameters().into_iter().all(|parameter| self.is_free_of(variable, parameter))
+        })
     }
 
     /// Replaces variables by their types, and unknown types by `dyn` if wanted.
     pub(super) fn resolve(&self, of: &Type, to_dyn: bool) -> Type {
-        if let Some(known) = self.find(of) {
-            return self.resolve(known, to_dyn);
-        }
-        match of {
-            Type::Variable(_) | Type::Parameter(_) if to_dyn => Type::Dyn,
-            Type::List(inner) => Type::list(self.resolve(inner, to_dyn)),
-            Type::Optional(inner) => Type::optional(self.resolve(inner, to_dyn)),
-            Type::Type(inner) => Type::Type(Arc::new(self.resolve(inner, to_dyn))),
-            Type::Map(pair) => Type::map(self.resolve(&pair.0, to_dyn), self.resolve(&pair.1, to_dyn)),
-            other => other.clone(),
-        }
+        self.replaced(of, to_dyn).unwrap_or_else(|| of.clone())
+    }
+
+    /// Returns a type whose variables are replaced; `None` if there is nothing to replace.
+    fn replaced(&self, of: &Type, to_dyn: bool) -> Option<Type> {
+        self.step(Some(Type::Error), || match of {
+            Type::Variable(_) | Type::Parameter(_) => match self.find(of) {
+                Some(known) => Some(self.resolve(known, to_dyn)),
+                None => to_dyn.then_some(Type::Dyn),
+            },
+            Type::List(inner) => self.replaced(inner, to_dyn).map(Type::list),
+            Type::Optional(inner) => self.replaced(inner, to_dyn).map(Type::optional),
+            Type::Type(inner) => self.replaced(inner, to_dyn).map(|inner| Type::Type(Arc::new(inner))),
+            Type::Map(pair) => match (self.replaced(&pair.0, to_dyn), self.replaced(&pair.1, to_dyn)) {
+                (None, None) => None,
+                (key, value) => {
+                    let key = key.unwrap_or_else(|| pair.0.clone());
+                    Some(Type::map(key, value.unwrap_or_else(|| pair.1.clone())))
+                }
+            },
+            _ => None,
+        })
     }
 
     /// Replaces the type parameters of a declaration by new variables.

@@ -129,3 +129,18 @@ fn doubled_lists_cost_their_elements() {
         assert!(result.starts_with("operation cancelled"), "{call}: {result}");
     }
 }
+
+#[test]
+fn types_are_limited() {
+    let grown = |step: &str, times: usize| format!("[1]{}.size() > 0", step.repeat(times));
+    let too_large = "the types of the expression are too large";
+    for step in [".map(a, {a: a})", ".map(a, [{a: a}])", ".map(a, optional.of({a: a}))"] {
+        assert!(survive(&grown(step, 100)).contains(too_large), "{step}");
+    }
+    let variables = grown(".map(a, [a, a])", 60).replacen("[1]", "[]", 1);
+    assert_eq!(survive(&variables), "a result");
+    let compared =
+        format!("{}.map(x, x == {{x: x}}) == []", "[[]]".to_owned() + &".map(b, {b: b})".repeat(30));
+    assert!(!survive(&compared).is_empty());
+    assert_eq!(survive(&format!("{}1{} != {{}}", "{'a': ".repeat(200), "}".repeat(200))), "a result");
+}

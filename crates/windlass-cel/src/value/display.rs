@@ -2,42 +2,83 @@
 
 use super::{Library, Value, duration_text};
 
-/// Formats a value as Go's `%v` does.
+/// The length from which on a text is cut off, in bytes. Values share their parts, so that a small value can have a text
+/// that is huge.
+const MAX_LENGTH: usize = 64 << 10;
+
+/// Formats a value as Go's `%v` does. The text of a large value is cut off.
 pub(crate) fn go_display(value: &Value<'_>) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(value) => value.to_string(),
-        Value::Int(value) => value.to_string(),
-        Value::Uint(value) => value.to_string(),
-        Value::Double(value) => go_float(*value),
-        Value::String(text) => text.to_string(),
-        Value::Bytes(bytes) => {
-            let bytes: Vec<String> = bytes.iter().map(u8::to_string).collect();
-            format!("[{}]", bytes.join(" "))
-        }
-        Value::Duration(nanos) => duration_text(*nanos),
-        Value::Timestamp(timestamp) => timestamp.to_string(),
-        Value::List(list) => {
-            let items: Vec<String> = list
-                .iter()
-                .map(|item| item.map_or_else(|error| error.to_string(), |item| go_display(&item)))
-                .collect();
-            format!("[{}]", items.join(", "))
-        }
-        Value::Map(map) => {
-            let show = |(key, value): (Value<'_>, Result<Value<'_>, _>)| {
-                let value =
-                    value.map_or_else(|error: crate::Error| error.to_string(), |value| go_display(&value));
-                format!("{}: {value}", go_display(&key))
-            };
-            let entries: Vec<String> = map.entries().into_iter().map(show).collect();
-            format!("{{{}}}", entries.join(", "))
-        }
-        Value::Optional(Some(value)) => format!("optional({})", go_display(value)),
-        Value::Optional(None) => "optional.none()".to_owned(),
-        Value::Type(name) => name.as_str().to_owned(),
-        Value::Library(library) => go_display_library(library),
+    let mut text = String::new();
+    write_value(&mut text, value);
+    if text.len() > MAX_LENGTH {
+        text.truncate(text.floor_char_boundary(MAX_LENGTH));
+        text.push_str("...");
     }
+    text
+}
+
+fn write_value(text: &mut String, value: &Value<'_>) {
+    match value {
+        Value::Null => text.push_str("null"),
+        Value::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
+        Value::Int(value) => text.push_str(&value.to_string()),
+        Value::Uint(value) => text.push_str(&value.to_string()),
+        Value::Double(value) => text.push_str(&go_float(*value)),
+        Value::String(value) => {
+            let rest = MAX_LENGTH.saturating_sub(text.len()) + 1;
+            text.push_str(&value[..value.ceil_char_boundary(rest)]);
+        }
+        Value::Bytes(bytes) => write_all(text, "[", bytes.iter(), " ", "]", |text, byte| {
+            text.push_str(&byte.to_string());
+        }),
+        Value::Duration(nanos) => text.push_str(&duration_text(*nanos)),
+        Value::Timestamp(timestamp) => text.push_str(&timestamp.to_string()),
+        Value::List(list) => write_all(text, "[", list.iter(), ", ", "]", write_result),
+        Value::Map(map) => {
+            write_all(text, "{", map.entries().into_iter(), ", ", "}", |text, (key, value)| {
+                write_value(text, &key);
+                text.push_str(": ");
+                write_result(text, value);
+            });
+        }
+        Value::Optional(Some(value)) => {
+            text.push_str("optional(");
+            write_value(text, value);
+            text.push(')');
+        }
+        Value::Optional(None) => text.push_str("optional.none()"),
+        Value::Type(name) => text.push_str(name.as_str()),
+        Value::Library(library) => text.push_str(&go_display_library(library)),
+    }
+}
+
+fn write_result(text: &mut String, value: Result<Value<'_>, crate::Error>) {
+    match value {
+        Ok(value) => write_value(text, &value),
+        Err(error) => text.push_str(&error.to_string()),
+    }
+}
+
+/// Writes items between brackets, until the text is too long.
+fn write_all<T>(
+    text: &mut String,
+    open: &str,
+    items: impl Iterator<Item = T>,
+    separator: &str,
+    close: &str,
+    mut write: impl FnMut(&mut String, T),
+) {
+    text.push_str(open);
+    for (index, item) in items.enumerate() {
+        if text.len() > MAX_LENGTH {
+            return;
+        }
+        if index > 0 {
+            text.push_str(separator);
+        }
+        write(text, item);
+    }
+    text.push_str(close);
 }
 
 fn go_display_library(library: &Library<'_>) -> String {

@@ -131,6 +131,15 @@ fn doubled_lists_cost_their_elements() {
 }
 
 #[test]
+fn texts_of_values_are_limited() {
+    let doubled = format!("dyn([1]{})", ".map(a, [a, a])".repeat(40));
+    let result = survive(&format!("{{'a': true}}[{doubled}]"));
+    assert!(result.len() < 100_000, "{}", result.len());
+    let named = doubled.replace("[a, a]", "{'x': a, 'y': optional.of(a)}");
+    assert!(survive(&format!("{{'a': true}}[{named}]")).len() < 100_000);
+}
+
+#[test]
 fn types_are_limited() {
     let grown = |step: &str, times: usize| format!("[1]{}.size() > 0", step.repeat(times));
     let too_large = "the types of the expression are too large";

@@ -15,7 +15,7 @@ use crate::evaluate::Activation;
 use crate::meter::Limits;
 use crate::value::Value;
 use compile::{Node, Rule};
-use correlation::Correlation;
+use correlation::{Correlation, LastComparison};
 
 pub use compile::{RuleCosts, RuleIssue, RuleProblem, check};
 pub use definition::{DefinitionIssue, DefinitionProblem, check_definition};
@@ -78,7 +78,8 @@ impl Rules {
 
     /// Evaluates the rules on an object. `old` is the object before an update.
     pub fn validate(&self, object: &Json, old: Option<&Json>) -> Violations {
-        let mut run = Run { budget: OBJECT_LIMIT, found: Violations::default() };
+        let mut run =
+            Run { budget: OBJECT_LIMIT, found: Violations::default(), last: LastComparison::default() };
         let correlation = Correlation::root(object, old);
         run.visit(&self.root, &mut String::new(), object, old, correlation);
         run.found
@@ -86,19 +87,20 @@ impl Rules {
 }
 
 /// An evaluation of the rules of an object. A negative budget ends it.
-struct Run {
+struct Run<'a> {
     budget: i64,
     found: Violations,
+    last: LastComparison<'a>,
 }
 
-impl Run {
+impl<'a> Run<'a> {
     fn visit(
         &mut self,
         node: &Node,
         path: &mut String,
-        value: &Json,
-        old: Option<&Json>,
-        at: Correlation<'_>,
+        value: &'a Json,
+        old: Option<&'a Json>,
+        at: Correlation<'a>,
     ) {
         if value.is_null() {
             return;
@@ -120,12 +122,13 @@ impl Run {
         &mut self,
         node: &Node,
         path: &mut String,
-        items: &[Json],
-        old: Option<&Json>,
-        at: Correlation<'_>,
+        items: &'a [Json],
+        old: Option<&'a Json>,
+        at: Correlation<'a>,
     ) {
         let Some(of_items) = &node.items else { return };
         let known = correlation::by_keys(&node.schema, old);
+        let at_items = at.old_items(&node.schema);
         for (index, item) in items.iter().enumerate() {
             if self.budget < 0 {
                 return;
@@ -133,7 +136,7 @@ impl Run {
             let old_item = known.get(item);
             let length = path.len();
             path.extend(["[", &index.to_string(), "]"]);
-            self.visit(of_items, path, item, old_item, at.item(item, &node.schema));
+            self.visit(of_items, path, item, old_item, at.item(item, &at_items));
             path.truncate(length);
         }
     }
@@ -142,9 +145,9 @@ impl Run {
         &mut self,
         node: &Node,
         path: &mut String,
-        members: &Map<String, Json>,
-        old: Option<&Json>,
-        at: Correlation<'_>,
+        members: &'a Map<String, Json>,
+        old: Option<&'a Json>,
+        at: Correlation<'a>,
     ) {
         let old = old.filter(|_| node.correlatable).and_then(Json::as_object);
         for (name, member) in members {
@@ -169,7 +172,14 @@ impl Run {
     }
 
     /// Evaluates the rules of a node.
-    fn rules(&mut self, node: &Node, path: &str, value: &Json, old: Option<&Json>, at: Correlation<'_>) {
+    fn rules(
+        &mut self,
+        node: &Node,
+        path: &str,
+        value: &'a Json,
+        old: Option<&'a Json>,
+        at: Correlation<'a>,
+    ) {
         if let Some(error) = &node.error {
             self.invalid(path, node, format!("rule compiler initialization error: {error}"));
             return;
@@ -207,9 +217,9 @@ impl Run {
         rule: &Rule,
         node: &Node,
         path: &str,
-        value: &Json,
-        old: Option<&Json>,
-        at: Correlation<'_>,
+        value: &'a Json,
+        old: Option<&'a Json>,
+        at: Correlation<'a>,
     ) {
         let program = match &rule.program {
             Ok(Some(program)) => program,
@@ -254,14 +264,14 @@ impl Run {
     }
 
     /// Reports a rule that does not hold.
-    fn violated(&mut self, rule: &Rule, variables: &Variables<'_>, path: &str, at: Correlation<'_>) {
+    fn violated(&mut self, rule: &Rule, variables: &Variables<'_>, path: &str, at: Correlation<'a>) {
         let node = variables.node;
         let path = match &rule.field_path {
             Some(field) if path.is_empty() => field.clone(),
             Some(field) => format!("{path}.{field}"),
             None => path.to_owned(),
         };
-        let unchanged = !rule.uses_old && at.is_unchanged();
+        let unchanged = !rule.uses_old && at.is_unchanged(&mut self.last);
         let mut message = None;
         if let Some(expression) = &rule.message_expression {
             match message::evaluate(expression, &rule.message_source, variables, self.budget) {

@@ -33,16 +33,40 @@ impl<'a> Correlation<'a> {
         Self { current: old.get(name).map(|old| (value, old)), parent: self.current }
     }
 
+    /// Returns the old elements of a list, for [`Self::item`].
+    pub(super) fn old_items<'s>(self, schema: &'s Schema) -> OldItems<'s, 'a> {
+        by_keys(schema, self.current.map(|(_, old)| old))
+    }
+
     /// Returns the position of an element of a list.
-    pub(super) fn item(self, item: &'a Json, schema: &Schema) -> Self {
-        let Some((_, old)) = self.current else { return self };
-        let current = by_keys(schema, Some(old)).get(item).map(|old| (item, old));
-        Self { current, parent: self.current }
+    pub(super) fn item(self, item: &'a Json, old: &OldItems<'_, 'a>) -> Self {
+        if self.current.is_none() {
+            return self;
+        }
+        Self { current: old.get(item).map(|old| (item, old)), parent: self.current }
     }
 
     /// Returns whether the update leaves the value, or the nearest level with an old value, unchanged.
-    pub(super) fn is_unchanged(self) -> bool {
-        self.current.or(self.parent).is_some_and(|(new, old)| new == old)
+    pub(super) fn is_unchanged(self, last: &mut LastComparison<'a>) -> bool {
+        self.current.or(self.parent).is_some_and(|(new, old)| last.are_equal(new, old))
+    }
+}
+
+/// The last comparison of a value with its old value: many violations can have the same nearest level.
+#[derive(Default)]
+pub(super) struct LastComparison<'a>(Option<(&'a Json, &'a Json, bool)>);
+
+impl<'a> LastComparison<'a> {
+    fn are_equal(&mut self, new: &'a Json, old: &'a Json) -> bool {
+        if let Some((last_new, last_old, equal)) = self.0
+            && std::ptr::eq(last_new, new)
+            && std::ptr::eq(last_old, old)
+        {
+            return equal;
+        }
+        let equal = new == old;
+        self.0 = Some((new, old, equal));
+        equal
     }
 }
 

@@ -7,6 +7,8 @@ mod correlation;
 mod field_path;
 mod message;
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Map, Value as Json};
 
 use crate::env::Env;
@@ -26,6 +28,9 @@ pub const CALL_LIMIT: u64 = 1_000_000;
 
 /// The cost that the rules of an object may have together.
 const OBJECT_LIMIT: i64 = 10_000_000;
+
+/// The time that the rules of an object may take together.
+const MAX_TIME: Duration = Duration::from_secs(10);
 
 /// The compiled rules of a schema.
 pub struct Rules {
@@ -78,8 +83,9 @@ impl Rules {
 
     /// Evaluates the rules on an object. `old` is the object before an update.
     pub fn validate(&self, object: &Json, old: Option<&Json>) -> Violations {
+        let end = Instant::now() + MAX_TIME;
         let mut run =
-            Run { budget: OBJECT_LIMIT, found: Violations::default(), last: LastComparison::default() };
+            Run { end, budget: OBJECT_LIMIT, found: Violations::default(), last: LastComparison::default() };
         let correlation = Correlation::root(object, old);
         run.visit(&self.root, &mut String::new(), object, old, correlation);
         run.found
@@ -88,6 +94,8 @@ impl Rules {
 
 /// An evaluation of the rules of an object. A negative budget ends it.
 struct Run<'a> {
+    /// The time at which the evaluation is interrupted.
+    end: Instant,
     budget: i64,
     found: Violations,
     last: LastComparison<'a>,
@@ -195,8 +203,22 @@ impl<'a> Run<'a> {
             if self.budget < 0 {
                 return;
             }
+            if self.is_late() {
+                self.invalid(
+                    path,
+                    node,
+                    "validation failed due to running out of time, no further validation rules will be run"
+                        .to_owned(),
+                );
+                self.budget = -1;
+                return;
+            }
             self.rule(rule, node, path, value, old, at);
         }
+    }
+
+    fn is_late(&self) -> bool {
+        Instant::now() >= self.end
     }
 
     fn invalid(&mut self, path: &str, node: &Node, detail: String) {
@@ -233,7 +255,9 @@ impl<'a> Run<'a> {
             return;
         }
         let variables = Variables { node, value, old, optional: rule.optional_old };
-        let (result, cost) = program.evaluate(&variables, &Limits::of_cost(CALL_LIMIT));
+        let is_late = || self.is_late();
+        let limits = Limits { cost: CALL_LIMIT, interrupt: Some(&is_late) };
+        let (result, cost) = program.evaluate(&variables, &limits);
         if i64::try_from(cost).map_or(true, |cost| cost > self.budget) {
             self.out_of_budget(path, node);
             return;
@@ -258,6 +282,10 @@ impl<'a> Run<'a> {
             let why = "no further validation rules will be run due to call cost exceeds limit for rule";
             self.invalid(path, node, format!("'{message}': {why}: {text}"));
             self.budget = -1;
+        } else if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ResourceLimit) {
+            let why = "no further validation rules will be run due to the resources that the rule needs";
+            self.invalid(path, node, format!("'{message}': {why}: {text}"));
+            self.budget = -1;
         } else {
             self.invalid(path, node, format!("{message} evaluating rule: {text}"));
         }
@@ -274,7 +302,9 @@ impl<'a> Run<'a> {
         let unchanged = !rule.uses_old && at.is_unchanged(&mut self.last);
         let mut message = None;
         if let Some(expression) = &rule.message_expression {
-            match message::evaluate(expression, &rule.message_source, variables, self.budget) {
+            let is_late = || self.is_late();
+            let limits = Limits { cost: CALL_LIMIT, interrupt: Some(&is_late) };
+            match message::evaluate(expression, &rule.message_source, variables, self.budget, &limits) {
                 Ok((text, rest)) => {
                     message = text;
                     self.budget = rest;

@@ -128,7 +128,8 @@ fn last_index_of<'a>(
     // The part may begin at the offset at the latest.
     let start = text.char_indices().nth(last).map_or(text.len(), |(at, _)| at);
     let (bytes, part) = (text.as_bytes(), part.as_bytes());
-    let found = (0..=start).rev().find(|at| bytes[*at..].starts_with(part));
+    let end = start.saturating_add(part.len()).min(bytes.len());
+    let found = memchr::memmem::rfind(&bytes[..end], part);
     Ok(Value::Int(found.map_or(-1, |at| text[..at].chars().count() as i64)))
 }
 

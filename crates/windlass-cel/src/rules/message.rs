@@ -1,6 +1,6 @@
 //! Messages that an expression computes.
 
-use super::{CALL_LIMIT, Variables};
+use super::Variables;
 use crate::error::ErrorKind;
 use crate::meter::Limits;
 use crate::program::Program;
@@ -15,8 +15,9 @@ pub(super) fn evaluate(
     source: &str,
     variables: &Variables<'_>,
     budget: i64,
+    limits: &Limits<'_>,
 ) -> Result<(Option<String>, i64), String> {
-    let (result, cost) = program.evaluate(variables, &Limits::of_cost(CALL_LIMIT));
+    let (result, cost) = program.evaluate(variables, limits);
     let Some(rest) =
         i64::try_from(cost).ok().and_then(|cost| budget.checked_sub(cost)).filter(|rest| *rest >= 0)
     else {
@@ -30,6 +31,11 @@ pub(super) fn evaluate(
         Err(error) if error.kind() == ErrorKind::CostLimit => Err(format!(
             "no further validation rules will be run due to call cost exceeds limit for messageExpression: {source:?}"
         )),
+        Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ResourceLimit) => {
+            Err(format!(
+                "no further validation rules will be run due to the resources that messageExpression needs: {source:?}"
+            ))
+        }
         Err(_) => Ok((None, rest)),
         Ok(value) => {
             let text = value.as_str().map(str::trim).unwrap_or_default();

@@ -127,8 +127,12 @@ fn equal_lists(meter: &mut Meter, one: &List<'_>, other: &List<'_>) -> Result<bo
 /// Returns whether the first list, a set, has each element of the second list.
 fn equal_sets(meter: &mut Meter, one: &List<'_>, other: &List<'_>) -> Result<bool, Error> {
     meter.elements(one.len() + other.len())?;
-    let texts = |list: &List<'_>| -> Result<Vec<String>, Error> {
-        list.iter().map(|item| Ok(to_json(&item?).map(|json| json.to_string()).unwrap_or_default())).collect()
+    let mut texts = |list: &List<'_>| -> Result<Vec<String>, Error> {
+        let text = |item: Result<Value<'_>, Error>| {
+            let text = to_json(&item?).map(|json| json.to_string()).unwrap_or_default();
+            meter.work(text.len()).map(|()| text)
+        };
+        list.iter().map(text).collect()
     };
     let known: HashSet<String> = texts(one)?.into_iter().collect();
     Ok(texts(other)?.iter().all(|text| known.contains(text)))
@@ -146,11 +150,13 @@ fn equal_by_keys(
     for item in one.iter() {
         let item = item?;
         let Some(key) = key_of(&item, keys) else { return Ok(None) };
+        meter.work(key.len())?;
         known.insert(key, item);
     }
     for item in other.iter() {
         let item = item?;
         let Some(key) = key_of(&item, keys) else { return Ok(None) };
+        meter.work(key.len())?;
         let Some(mine) = known.get(&key) else { return Ok(Some(false)) };
         if !equal(meter, mine, &item)? {
             return Ok(Some(false));
@@ -187,11 +193,13 @@ pub(crate) fn merge<'a>(
     let mut known: HashMap<String, usize> = HashMap::new();
     for (index, value) in merged.iter().enumerate() {
         let Some(identity) = identity(value) else { return Ok(None) };
+        meter.work(identity.len())?;
         known.insert(identity, index);
     }
     for value in other.iter() {
         let value = value?;
         let Some(identity) = identity(&value) else { return Ok(None) };
+        meter.work(identity.len())?;
         match known.get(&identity) {
             Some(at) if replaces => merged[*at] = value,
             Some(_) => {}

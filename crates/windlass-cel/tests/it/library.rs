@@ -20,6 +20,9 @@ fn fails(expression: &str, part: &str) {
 #[test]
 fn texts_are_searched_and_changed() {
     holds("'tacocat'.indexOf('c') == 2 && 'tacocat'.lastIndexOf('c') == 4 && 'añb'.indexOf('b') == 2");
+    holds(
+        "'añañ'.lastIndexOf('añ', 1) == 0 && 'añañ'.lastIndexOf('ñ', 2) == 1 && 'añ'.lastIndexOf('añañ', 1) == -1",
+    );
     holds("'tacocat'.lastIndexOf('c', 3) == 2 && 'añb'.substring(1, 2) == 'ñ' && 'añb'.charAt(3) == ''");
     holds(
         "'a,b,c'.split(',', 2) == ['a', 'b,c'] && 'ab'.split('') == ['a', 'b'] && ['a', 'b'].join('-') == 'a-b'",

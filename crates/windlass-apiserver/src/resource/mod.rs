@@ -108,24 +108,20 @@ pub(crate) struct CustomResource {
 #[derive(Default)]
 pub(crate) struct LazyRules {
     compiled: std::sync::OnceLock<Option<Rules>>,
-    compile: Mutex<Option<CompileRules>>,
+    compile: Option<CompileRules>,
 }
 
-type CompileRules = Box<dyn FnOnce() -> Option<Rules> + Send>;
+/// Compiles the rules; called again if an earlier call has panicked, so that the rules are never skipped.
+type CompileRules = Box<dyn Fn() -> Option<Rules> + Send + Sync>;
 
 impl LazyRules {
-    pub(crate) fn new(compile: impl FnOnce() -> Option<Rules> + Send + 'static) -> Self {
-        let compile = Mutex::new(Some(Box::new(compile) as CompileRules));
-        Self { compiled: std::sync::OnceLock::new(), compile }
+    pub(crate) fn new(compile: impl Fn() -> Option<Rules> + Send + Sync + 'static) -> Self {
+        Self { compiled: std::sync::OnceLock::new(), compile: Some(Box::new(compile)) }
     }
 
     /// Returns the rules; `None` if the schema has no rules.
     pub(crate) fn get(&self) -> Option<&Rules> {
-        let compiled = self.compiled.get_or_init(|| {
-            let compile = self.compile.lock().take();
-            compile.and_then(|compile| compile())
-        });
-        compiled.as_ref()
+        self.compiled.get_or_init(|| self.compile.as_ref().and_then(|compile| compile())).as_ref()
     }
 }
 

@@ -195,6 +195,33 @@ fn who_has_a_name_keeps_it() {
     assert_eq!(conditions[1]["reason"], "NotAccepted");
 }
 
+/// Returns a definition with rules that do not compile.
+fn with_wrong_rules(count: usize) -> Value {
+    let mut definition = widgets();
+    let rule = json!({ "rule": format!("self.x{}", " + y".repeat(200)) });
+    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] =
+        json!(vec![rule; count]);
+    definition
+}
+
+#[test]
+fn the_errors_of_a_definition_have_a_limited_length() {
+    let errors = validate_create(&prepared(with_wrong_rules(100)));
+    let length: usize = errors.iter().map(|error| error.to_string().len()).sum();
+    assert!(length < 2 << 20, "{length}");
+    assert_eq!(errors.last().unwrap().to_string(), "spec: Forbidden: further errors are left out");
+}
+
+#[test]
+fn rules_that_a_definition_has_already_are_not_checked_again() {
+    let old = established(with_wrong_rules(1));
+    let mut new = old.clone();
+    new["spec"]["names"]["shortNames"] = json!(["wd"]);
+    assert_eq!(validate_update(&new, &old), []);
+    new["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"] = json!("changed");
+    assert_eq!(validate_update(&new, &old).len(), 1);
+}
+
 #[test]
 fn what_identifies_objects_cannot_change() {
     let old = established(widgets());

@@ -21,13 +21,13 @@ const REVIEWS: &str = "spec.conversion.conversionReviewVersions";
 
 /// Validates a new definition after `prepare_create`.
 pub(crate) fn validate_create(definition: &Value) -> Vec<FieldError> {
-    validate(definition, false)
+    bounded(validate(definition, None, false))
 }
 
 /// Validates a definition. With `knows_none`, the webhook may know no review version of this server.
-fn validate(definition: &Value, knows_none: bool) -> Vec<FieldError> {
+fn validate(definition: &Value, old: Option<&Value>, knows_none: bool) -> Vec<FieldError> {
     let mut errors = metadata(definition);
-    errors.extend(spec(&definition["spec"], knows_none));
+    errors.extend(spec(&definition["spec"], old.map(|old| &old["spec"]), knows_none));
     errors.extend(stored_versions(definition));
     errors.extend(approval::validate(definition));
     errors
@@ -37,12 +37,34 @@ fn validate(definition: &Value, knows_none: bool) -> Vec<FieldError> {
 pub(crate) fn validate_update(definition: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = immutable(definition, old);
     let reviews = list(&old["spec"]["conversion"]["webhook"], "conversionReviewVersions");
-    errors.extend(validate(definition, !reviews.is_empty() && !reviews.iter().any(is_known_review)));
+    errors.extend(validate(
+        definition,
+        Some(old),
+        !reviews.is_empty() && !reviews.iter().any(is_known_review),
+    ));
     // The object's name cannot follow a changed group or plural: the change is the error.
     let renamed =
         errors.iter().any(|error| matches!(error.field.as_str(), "spec.group" | "spec.names.plural"));
     if renamed {
         errors.retain(|error| error.field != "metadata.name");
+    }
+    bounded(errors)
+}
+
+/// The length that the texts of the errors of a definition may have together, in bytes.
+const MAX_TEXT: usize = 1 << 20;
+
+/// Leaves out the errors after those whose texts are as long as a reply may be.
+fn bounded(mut errors: Vec<FieldError>) -> Vec<FieldError> {
+    let mut length = 0_usize;
+    let fitting = errors.iter().take_while(|error| {
+        length = length.saturating_add(error.to_string().len());
+        length <= MAX_TEXT
+    });
+    let fitting = fitting.count();
+    if fitting < errors.len() {
+        errors.truncate(fitting);
+        errors.push(FieldError::forbidden("spec", "further errors are left out"));
     }
     errors
 }
@@ -57,7 +79,7 @@ fn metadata(definition: &Value) -> Vec<FieldError> {
     vec![FieldError::invalid("metadata.name", name, r#"must be spec.names.plural+"."+spec.group"#)]
 }
 
-fn spec(spec: &Value, knows_none: bool) -> Vec<FieldError> {
+fn spec(spec: &Value, old: Option<&Value>, knows_none: bool) -> Vec<FieldError> {
     let mut errors = group(text(spec, &["group"]));
     errors.extend(scope(text(spec, &["scope"])));
     if spec["preserveUnknownFields"] == true {
@@ -69,7 +91,7 @@ fn spec(spec: &Value, knows_none: bool) -> Vec<FieldError> {
     }
     errors.extend(versions::names(spec));
     errors.extend(names(&spec["names"]));
-    errors.extend(versions::contents(spec));
+    errors.extend(versions::contents(spec, old));
     errors.extend(conversion(&spec["conversion"], knows_none));
     errors
 }

@@ -13,6 +13,9 @@ const RULE_LIMIT: u64 = 10_000_000;
 /// The estimated cost that the rules of a schema may have together.
 const SCHEMA_LIMIT: u64 = 100_000_000;
 
+/// The length of the issues of a schema in bytes, after which further issues are left out.
+const MAX_TEXT: usize = 1 << 20;
+
 /// The kind of a problem of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DefinitionProblem {
@@ -62,6 +65,8 @@ struct Place {
 #[derive(Default)]
 struct Checks {
     issues: Vec<DefinitionIssue>,
+    /// The length of the issues.
+    length: usize,
     /// The total of the estimated costs.
     total: u64,
     /// The most expensive expressions.
@@ -71,6 +76,9 @@ struct Checks {
 impl Checks {
     /// Checks a schema and the schemas below. Returns whether the rules have valid paths.
     fn visit(&mut self, node: &Json, schema: Option<&Arc<Schema>>, place: &Place) -> bool {
+        if self.length > MAX_TEXT {
+            return true;
+        }
         let inner = |keyword: String, correlatable: bool| Place {
             path: format!("{}.{keyword}", place.path),
             cardinality: place.cardinality.and_then(|outer| Some(outer.saturating_mul(elements(node)?))),
@@ -110,7 +118,16 @@ impl Checks {
             self.add(path, DefinitionProblem::Internal, detail);
             return true;
         };
-        let checked: Vec<_> = rules.iter().map(|rule| check(rule, node, schema)).collect();
+        let mut checked = Vec::new();
+        let mut length = self.length;
+        for rule in rules {
+            if length > MAX_TEXT {
+                break;
+            }
+            let (issues, costs) = check(rule, node, schema);
+            length += issues.iter().map(|issue| issue.detail.len()).sum::<usize>();
+            checked.push((issues, costs));
+        }
         let at =
             |index: usize, field: &str| format!("{}.x-kubernetes-validations[{index}].{field}", place.path);
         let mut valid = true;
@@ -153,6 +170,16 @@ impl Checks {
     }
 
     fn add(&mut self, path: String, problem: DefinitionProblem, detail: &str) {
+        if self.length > MAX_TEXT {
+            return;
+        }
+        let shown = match &problem {
+            DefinitionProblem::InvalidRule(value) | DefinitionProblem::InvalidField(value) => {
+                value.to_string().len()
+            }
+            DefinitionProblem::Forbidden | DefinitionProblem::Internal => 0,
+        };
+        self.length += path.len() + shown + detail.len();
         self.issues.push(DefinitionIssue { path, problem, detail: detail.to_owned() });
     }
 

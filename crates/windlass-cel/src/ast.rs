@@ -120,7 +120,7 @@ pub(crate) struct Ast {
 }
 
 /// The greatest depth of the tree, with expanded macros: passes over the tree recur.
-const MAX_DEPTH: u32 = 1000;
+const MAX_DEPTH: u32 = 800;
 
 /// The greatest depth of values that an expression can make: functions on values recur.
 const MAX_NESTING: u32 = 500;

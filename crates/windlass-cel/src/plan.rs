@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use regex::Regex;
 
-use crate::ast::{Id, Kind, Literal, Name, operator};
+use crate::ast::{Entry, Id, Kind, Literal, Name, operator};
 use crate::check::{Checked, Reference};
 use crate::cost::actual::{CallCost, call_cost};
 use crate::declare::{Function, Run};
@@ -223,17 +223,19 @@ impl Planner<'_> {
             Kind::Select { operand, field, test } => self.select(*operand, field, *test),
             Kind::Call { function, target, arguments } => self.call(id, function, *target, arguments),
             Kind::List { elements, optional } => self.list(elements, optional),
-            Kind::Map(entries) => {
-                let mut planned = Vec::with_capacity(entries.len());
-                for entry in entries {
-                    let (key, value) = (self.node(entry.key)?, self.node(entry.value)?);
-                    planned.push(MapEntry { key, value, optional: entry.optional });
-                }
-                Ok(if self.env.folds_constants { fold_constants::map(planned) } else { Node::Map(planned) })
-            }
+            Kind::Map(entries) => self.map(entries),
             Kind::Comprehension(fold) => self.fold(fold),
             Kind::Invalid | Kind::Struct { .. } => Err(Error::fixed("unsupported expression")),
         }
+    }
+
+    fn map(&mut self, entries: &[Entry]) -> Result<Node, Error> {
+        let mut planned = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let (key, value) = (self.node(entry.key)?, self.node(entry.value)?);
+            planned.push(MapEntry { key, value, optional: entry.optional });
+        }
+        Ok(if self.env.folds_constants { fold_constants::map(planned) } else { Node::Map(planned) })
     }
 
     fn nodes(&mut self, ids: impl IntoIterator<Item = Id>) -> Result<Vec<Node>, Error> {
@@ -283,7 +285,13 @@ impl Planner<'_> {
         if let Some(node) = self.accumulate(name, target, arguments)? {
             return Ok(node);
         }
-        let mut planned = self.nodes(target.iter().chain(arguments).copied())?;
+        let planned = self.nodes(target.iter().chain(arguments).copied())?;
+        self.call_planned(id, name, planned)
+    }
+
+    /// Compiles a call whose arguments are compiled. The function is apart from [`Self::call`], which recurs and thus should
+    /// need little of the stack.
+    fn call_planned(&mut self, id: Id, name: &str, mut planned: Vec<Node>) -> Result<Node, Error> {
         match name {
             operator::AND | operator::OR => {
                 let deciding = name == operator::OR;

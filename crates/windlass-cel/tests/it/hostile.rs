@@ -77,7 +77,7 @@ fn the_depth_of_the_tree_is_limited() {
         }
         results
     };
-    let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(run);
+    let thread = std::thread::Builder::new().stack_size(3 << 19).spawn(run);
     let results = thread
         .and_then(|thread| thread.join().map_err(|_| std::io::ErrorKind::Other.into()))
         .unwrap_or_default();

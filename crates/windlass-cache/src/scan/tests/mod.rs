@@ -355,7 +355,7 @@ fn an_object_has_at_most_4096_labels() {
     let with_labels = |count: usize| {
         let labels: Vec<String> = (0..count).map(|number| format!(r#""l{number}":"v""#)).collect();
         let json = format!(r#"{{"metadata":{{"name":"a","labels":{{{}}}}}}}"#, labels.join(","));
-        scan(json.as_bytes(), &whole()).map(|object| object.label("l0").map(|label| label.len()))
+        scan(json.as_bytes(), &whole()).map(|object| object.label("l0").map(str::len))
     };
     assert_eq!(with_labels(4_096).expect("a cached object"), Some(1));
     let error = with_labels(4_097).expect_err("too many labels").to_string();

@@ -33,7 +33,7 @@ type IPPoolSpec struct {
 
 // The observed state.
 type IPPoolStatus struct {
-	// Who has which address.
+	// The allocated addresses, with the owner of each address.
 	//
 	// +optional
 	Allocated map[string]string `json:"allocated,omitempty"`

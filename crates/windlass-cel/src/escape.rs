@@ -1,7 +1,7 @@
 //! Names of fields in expressions, where they must be identifiers.
 
-/// The reserved words of the language, which no field may have as a name.
-const RESERVED: [&str; 21] = [
+/// The reserved words of the language: no variable and no field has such a name in an expression.
+pub(crate) const RESERVED: [&str; 21] = [
     "as",
     "break",
     "const",

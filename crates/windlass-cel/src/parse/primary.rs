@@ -3,31 +3,7 @@
 use super::lexer::{Lexeme, Token};
 use super::{EXPECTED, Parsed, Parser, Rule, Stop, literal};
 use crate::ast::{Entry, Kind, Literal, Name};
-
-/// Names that no variable may have.
-const RESERVED: [&str; 21] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "false",
-    "for",
-    "function",
-    "if",
-    "import",
-    "in",
-    "let",
-    "loop",
-    "namespace",
-    "null",
-    "package",
-    "return",
-    "true",
-    "var",
-    "void",
-    "while",
-];
+use crate::escape::RESERVED;
 
 impl Parser<'_> {
     pub(super) fn primary(&mut self) -> Parsed {

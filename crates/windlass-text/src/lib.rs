@@ -6,6 +6,7 @@
 mod format;
 mod pattern;
 mod quantity;
+mod quote;
 
 mod calendar;
 
@@ -13,3 +14,4 @@ pub use calendar::days_of_month;
 pub use format::{is_known as knows_format, matches as matches_format};
 pub use pattern::{Pattern, Patterns, compile as compile_pattern};
 pub use quantity::{Quantity, QuantityError, Rounding};
+pub use quote::go_quote;

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use windlass_text::go_quote;
+
 use crate::error::Error;
 use crate::meter::Meter;
 use crate::value::{List, Target, Value, convert};
@@ -310,27 +312,4 @@ fn literal(meter: &mut Meter, value: &Value<'_>) -> Result<String, String> {
         }
         value => string(meter, value)?,
     })
-}
-
-/// Quotes a text as Go's `%q` does.
-fn go_quote(text: &str) -> String {
-    let mut out = String::from("\"");
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{b}' => out.push_str("\\v"),
-            '\u{c}' => out.push_str("\\f"),
-            c if (c as u32) < 0x20 || c as u32 == 0x7f => _ = write!(out, "\\x{:02x}", c as u32),
-            c if c.is_control() => _ = write!(out, "\\u{:04x}", c as u32),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }

@@ -238,11 +238,11 @@ impl Drop for Dial {
 
 /// Drives a connection until the connection has ended, or the lane has forgotten the connection.
 async fn drive(shared: Arc<Shared>, mut keep_alive: KeepAlive, lane: Weak<Lane>) {
-    let mut look = Instant::now() + IDLE_LIMIT;
+    let (mut look, mut is_behind) = (Instant::now() + IDLE_LIMIT, false);
     loop {
         tokio::select! {
             biased;
-            ended = std::future::poll_fn(|cx| shared.poll(cx)) => {
+            ended = std::future::poll_fn(|cx| shared.poll(cx, &mut is_behind)) => {
                 if let Err(error) = ended {
                     tracing::debug!(%error, "an HTTP/2 connection to the API server broke");
                 }

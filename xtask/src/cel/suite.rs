@@ -22,6 +22,7 @@ pub(super) struct Suite {
 }
 
 const CLIENT: &str = include_str!("shim/client.go");
+const PIPE: &str = include_str!("../shim/pipe.go");
 
 /// The rules of custom resources.
 pub(super) const RULES: Suite = Suite {
@@ -29,6 +30,7 @@ pub(super) const RULES: Suite = Suite {
     package: "./pkg/apiserver/schema/cel/...",
     files: &[
         ("pkg/internal/windlass/client.go", CLIENT),
+        ("pkg/internal/windlass/pipe.go", PIPE),
         ("pkg/apiserver/schema/cel/windlass.go", include_str!("shim/rules.go")),
     ],
     changes: &[
@@ -65,6 +67,7 @@ pub(super) const LIBRARY: Suite = Suite {
     package: "./pkg/cel/library/...",
     files: &[
         ("pkg/internal/windlass/client.go", CLIENT),
+        ("pkg/internal/windlass/pipe.go", PIPE),
         ("pkg/cel/windlassenv/env.go", include_str!("shim/library.go")),
     ],
     changes: LIBRARY_CHANGES,

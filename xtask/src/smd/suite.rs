@@ -26,6 +26,7 @@ const fn replaced(file: &'static str, receiver: &'static str, names: &'static [&
 }
 
 const CLIENT: &str = include_str!("shim/client.go");
+const PIPE: &str = include_str!("../shim/pipe.go");
 
 /// The merge of server-side apply. Go's reading by reflection and the functions of schemas stay Go.
 pub(super) const STRUCTURED_MERGE: Suite = Suite {
@@ -34,6 +35,7 @@ pub(super) const STRUCTURED_MERGE: Suite = Suite {
     packages: "./...",
     files: &[
         ("internal/windlass/client.go", CLIENT),
+        ("internal/windlass/pipe.go", PIPE),
         ("internal/windlass/schema.go", include_str!("shim/schema.go")),
         ("value/windlass.go", include_str!("shim/value.go")),
         ("fieldpath/windlass.go", include_str!("shim/fieldpath.go")),
@@ -89,6 +91,7 @@ pub(super) const STRATEGIC_MERGE: Suite = Suite {
     packages: "./pkg/util/strategicpatch/...",
     files: &[
         ("pkg/util/windlass/client.go", CLIENT),
+        ("pkg/util/windlass/pipe.go", PIPE),
         ("pkg/util/windlass/definitions.go", include_str!("shim/strategic/definitions.go")),
         ("pkg/util/strategicpatch/windlass.go", include_str!("shim/strategic/strategicpatch.go")),
     ],

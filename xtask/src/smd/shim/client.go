@@ -1,67 +1,14 @@
-// Package windlass lets the tests of structured-merge-diff call the operations of windlass-schema: it talks to the
-// `smd` example of that crate, one JSON object a line.
 package windlass
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 )
-
-// Object is a request or a part of one.
-type Object map[string]any
-
-// Float is a number that stays a float in JSON, even if it is whole.
-type Float float64
-
-// MarshalJSON writes the number with a fraction or an exponent.
-func (f Float) MarshalJSON() ([]byte, error) {
-	text := strconv.FormatFloat(float64(f), 'g', -1, 64)
-	if !strings.ContainsAny(text, ".eIN") {
-		text += ".0"
-	}
-	return []byte(text), nil
-}
-
-// Encode makes a value of the tests ready for JSON.
-func Encode(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(value))
-		for name, member := range value {
-			out[name] = Encode(member)
-		}
-		return out
-	case map[any]any:
-		out := make(map[string]any, len(value))
-		for name, member := range value {
-			if name, ok := name.(string); ok {
-				out[name] = Encode(member)
-			}
-		}
-		return out
-	case []any:
-		out := make([]any, len(value))
-		for i, item := range value {
-			out[i] = Encode(item)
-		}
-		return out
-	case float64:
-		return Float(value)
-	case float32:
-		return Float(value)
-	default:
-		return value
-	}
-}
 
 // Decode reads a value as the YAML reader of the tests does.
 func Decode(raw json.RawMessage) any {
@@ -126,10 +73,9 @@ func (r Reply) Number() int {
 	return number
 }
 
-// server is a running server. A request may start others, so that there are as many as calls are nested.
+// server is a running `smd` example of windlass-schema. A request may start others, so that there are as many as calls are nested.
 type server struct {
-	in    io.Writer
-	out   *bufio.Reader
+	*pipe
 	known map[int]bool
 }
 
@@ -137,23 +83,6 @@ var (
 	lock sync.Mutex
 	idle []*server
 )
-
-func start() *server {
-	command := exec.Command(os.Getenv("WINDLASS_SMD_SERVER"))
-	command.Stderr = os.Stderr
-	in, err := command.StdinPipe()
-	if err != nil {
-		panic(err)
-	}
-	out, err := command.StdoutPipe()
-	if err != nil {
-		panic(err)
-	}
-	if err := command.Start(); err != nil {
-		panic(fmt.Errorf("WINDLASS_SMD_SERVER: %w", err))
-	}
-	return &server{in: in, out: bufio.NewReaderSize(out, 1<<16), known: map[int]bool{}}
-}
 
 func acquire() *server {
 	lock.Lock()
@@ -163,7 +92,7 @@ func acquire() *server {
 		idle = idle[:last]
 		return found
 	}
-	return start()
+	return &server{pipe: open("WINDLASS_SMD_SERVER"), known: map[int]bool{}}
 }
 
 func release(s *server) {
@@ -172,27 +101,9 @@ func release(s *server) {
 	idle = append(idle, s)
 }
 
-func (s *server) send(request any) {
-	buffer := bytes.Buffer{}
-	encoder := json.NewEncoder(&buffer)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(request); err != nil {
-		panic(err)
-	}
-	if _, err := s.in.Write(buffer.Bytes()); err != nil {
-		panic(err)
-	}
-}
-
-func (s *server) receive() Reply {
-	line, err := s.out.ReadBytes('\n')
-	if err != nil {
-		panic(fmt.Errorf("the server has ended: %w", err))
-	}
+func (s *server) reply() Reply {
 	reply := Reply{}
-	if err := json.Unmarshal(line, &reply); err != nil {
-		panic(fmt.Errorf("reply %s: %w", line, err))
-	}
+	s.receive(&reply)
 	return reply
 }
 
@@ -224,7 +135,7 @@ func Call(operation string, request Object, convert func(json.RawMessage) any) (
 			continue
 		}
 		s.send(Object{"op": "schema", "id": id, "definitions": definitionsOf(id)})
-		if reply := s.receive(); reply["error"] != nil {
+		if reply := s.reply(); reply["error"] != nil {
 			return nil, fmt.Errorf("schema: %s", reply["error"])
 		}
 		s.known[id] = true
@@ -232,7 +143,7 @@ func Call(operation string, request Object, convert func(json.RawMessage) any) (
 	request["op"] = operation
 	s.send(request)
 	for {
-		reply := s.receive()
+		reply := s.reply()
 		if asked, ok := reply["convert"]; ok {
 			s.send(convert(asked))
 			continue

@@ -150,3 +150,33 @@ fn source(config: &Config) -> Result<Option<Source>, kube_client::Error> {
     let Some(layer) = config.auth_layer()? else { return Ok(None) };
     Ok(Some(BoxCloneSyncService::new(layer.layer(HeaderSink))))
 }
+
+#[cfg(test)]
+mod tests {
+    use kube_client::config::ExecConfig;
+
+    use super::*;
+
+    /// A plugin that worked at first, and fails now.
+    #[tokio::test]
+    async fn a_failing_plugin_runs_once_for_many_refused_requests() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let runs = folder.path().join("runs");
+        let mut config = Config::new(http::Uri::from_static("https://127.0.0.1"));
+        let script = format!("echo run >> {}; exit 1", runs.display());
+        config.auth_info.exec = Some(ExecConfig {
+            api_version: Some("client.authentication.k8s.io/v1".to_owned()),
+            command: Some("sh".to_owned()),
+            args: Some(vec!["-c".to_owned(), script]),
+            ..ExecConfig::default()
+        });
+        let made_at = Instant::now().checked_sub(2 * MIN_AGE).expect("the machine has run for a while");
+        let state = Mutex::new(State { source: None, made_at, refused: false });
+        let credentials = Credentials::Renewed(Box::new(Renewed { config: Arc::new(config), state }));
+        for _ in 0..20 {
+            credentials.refused();
+            assert_eq!(credentials.header().await.expect("the last credentials"), None);
+        }
+        assert_eq!(std::fs::read_to_string(runs).expect("the plugin has run"), "run\n");
+    }
+}

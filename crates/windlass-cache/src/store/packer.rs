@@ -136,3 +136,41 @@ fn train(samples: &[RawObject]) -> io::Result<Dictionary> {
     let total: usize = samples.iter().map(|sample| sample.len()).sum();
     Dictionary::train(&samples, DICTIONARY.min(total / 8))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(kind: &str, name: usize, value: &str) -> RawObject {
+        let json = format!(
+            r#"{{"kind":"{kind}","apiVersion":"v1","metadata":{{"name":"o{name}","uid":"u{name}"}},"data":{{"key":"{value}"}}}}"#
+        );
+        RawObject::from_json(json.as_bytes()).expect("an object")
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "zstd is no Rust code")]
+    fn a_secret_is_no_sample() {
+        let mut packer = Packer::default();
+        for number in 0..2 * SAMPLES {
+            packer.pack(object("Secret", number, "a-value-that-many-secrets-share"));
+            assert!(packer.samples.is_empty(), "after {number}");
+        }
+        let dictionary = packer.take_trained().map(|dictionary| dictionary.size());
+        assert_eq!(dictionary, Some(SECRET.len()), "the fixed dictionary");
+    }
+
+    /// An annotation of a pod has the JSON of a Secret.
+    #[test]
+    #[cfg_attr(miri, ignore = "zstd is no Rust code")]
+    fn a_secret_in_an_annotation_removes_the_samples() {
+        let mut packer = Packer::default();
+        for number in 0..SAMPLES / 2 {
+            packer.pack(object("Pod", number, "plain"));
+        }
+        assert_eq!(packer.samples.len(), SAMPLES / 2);
+        packer.pack(object("Pod", SAMPLES, r#"{\"kind\":\"Secret\"}"#));
+        assert!(packer.samples.is_empty());
+        assert_eq!(packer.take_trained().map(|dictionary| dictionary.size()), Some(SECRET.len()));
+    }
+}

@@ -37,7 +37,7 @@ impl KindCache {
     }
 
     pub(crate) fn get(&self, key: &ObjectKey) -> Option<RawObject> {
-        let read = || self.informer.store().get(key);
+        let read = || self.informer.cached(key);
         match &self.writes {
             Some(writes) => writes.get(key, read),
             None => read(),
@@ -46,7 +46,7 @@ impl KindCache {
 
     /// Returns the objects that match a query.
     pub(crate) fn list(&self, query: &Query<'_>) -> Result<Vec<RawObject>, UnknownIndex> {
-        let read = || self.informer.store().query(query);
+        let read = || self.informer.cached_matches(query);
         match &self.writes {
             Some(writes) => writes.list(query, read),
             None => read(),

@@ -33,31 +33,40 @@ impl<K: DeserializeOwned + Send + Sync + 'static> SharedInformer<K> {
 /// lists return the objects that decode, together with the errors of the remaining objects ([`Objects::errors`]): a broken object does not
 /// stop the reconciles of the rest.
 pub struct Lister<K> {
-    cache: Arc<KindCache>,
+    kind: Arc<CachedKind<K>>,
     namespace: Option<Arc<str>>,
+}
+
+/// The cache of a kind, and the decoded objects. The clones of a lister share the value.
+struct CachedKind<K> {
+    cache: Arc<KindCache>,
     decoder: Decoder<K>,
 }
 
 impl<K> Clone for Lister<K> {
     fn clone(&self) -> Self {
-        Self { cache: self.cache.clone(), namespace: self.namespace.clone(), decoder: self.decoder.clone() }
+        Self { kind: self.kind.clone(), namespace: self.namespace.clone() }
     }
 }
 
 impl<K: DeserializeOwned + Send + Sync + 'static> Lister<K> {
     pub(crate) fn new(cache: Arc<KindCache>) -> Self {
         let decoder = cache.informer.store().decoder();
-        Self { cache, namespace: None, decoder }
+        Self { kind: Arc::new(CachedKind { cache, decoder }), namespace: None }
+    }
+
+    fn cache(&self) -> &KindCache {
+        &self.kind.cache
     }
 
     /// Waits until the first list of the cache has ended.
     pub(crate) async fn synced(&self) {
-        self.cache.informer.synced().await;
+        self.cache().informer.synced().await;
     }
 
     /// Returns whether the cache leaves out fields of the objects.
     pub(crate) fn leaves_out_fields(&self) -> bool {
-        self.cache.informer.options().transform.is_some()
+        self.cache().informer.options().transform.is_some()
     }
 
     /// Returns a lister of a single namespace.
@@ -73,16 +82,21 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Lister<K> {
         if self.namespace.as_deref().is_some_and(|namespace| key.namespace() != Some(namespace)) {
             return Ok(None);
         }
-        self.cache.get(key).map(|object| self.decode(&object)).transpose()
+        if !self.cache().has_unseen_writes()
+            && let Some(decoded) = self.kind.decoder.remembered(key)
+        {
+            return Ok(Some(decoded));
+        }
+        self.cache().get(key).map(|object| self.decode(&object)).transpose()
     }
 
     /// Returns all objects that decode, and the errors of the remaining objects.
     pub fn all(&self) -> Result<Objects<K>> {
-        if self.namespace.is_some() || self.cache.has_unseen_writes() {
+        if self.namespace.is_some() || self.cache().has_unseen_writes() {
             return self.query(Query::new());
         }
         let mut errors = Vec::new();
-        let objects = self.decoder.all(|object, error| errors.push(self.undecodable(object, error)));
+        let objects = self.kind.decoder.all(|object, error| errors.push(self.undecodable(object, error)));
         Ok(Objects::new(objects, errors))
     }
 
@@ -149,9 +163,9 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Lister<K> {
             Some(namespace) => query.namespace(namespace),
             None => query,
         };
-        self.cache
+        self.cache()
             .list(&query)
-            .map_err(|error| Error::setup(format!("reading {}: {error}", self.cache.kind())))
+            .map_err(|error| Error::setup(format!("reading {}: {error}", self.cache().kind())))
     }
 
     fn decode_all(&self, objects: &[RawObject]) -> Objects<K> {
@@ -161,13 +175,13 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Lister<K> {
     }
 
     fn decode(&self, object: &RawObject) -> Result<Arc<K>> {
-        self.decoder.decode(object).map_err(|error| self.undecodable(object, error))
+        self.kind.decoder.decode(object).map_err(|error| self.undecodable(object, error))
     }
 
     /// Reports an object that does not decode.
     fn undecodable(&self, object: &RawObject, error: DecodeError) -> Error {
-        self.cache.report_undecodable(object, &error);
-        Error::undecodable(GroupResource::of(self.cache.informer.resource()), error)
+        self.cache().report_undecodable(object, &error);
+        Error::undecodable(GroupResource::of(self.cache().informer.resource()), error)
     }
 }
 
@@ -182,6 +196,6 @@ fn uid_of<Form>(owner: &impl AsObject<Form>) -> Result<&str> {
 
 impl<K> std::fmt::Debug for Lister<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lister").field("kind", &self.cache.kind()).finish_non_exhaustive()
+        f.debug_struct("Lister").field("kind", &self.kind.cache.kind()).finish_non_exhaustive()
     }
 }

@@ -173,10 +173,14 @@ impl RawObject {
     /// # Errors
     /// The object is not a `K`. The error names the object and the field, and repeats no value.
     pub fn decode<K: DeserializeOwned>(&self) -> Result<Arc<K>, DecodeError> {
-        let json = self.json();
-        serde_json::from_slice(&json)
+        self.decode_json(&self.json())
+    }
+
+    /// Works like [`decode`](Self::decode), with the [JSON](Self::json) of the object.
+    pub(crate) fn decode_json<K: DeserializeOwned>(&self, json: &[u8]) -> Result<Arc<K>, DecodeError> {
+        serde_json::from_slice(json)
             .map(Arc::new)
-            .map_err(|error| DecodeError::new(self, &json, type_name::<K>(), &error))
+            .map_err(|error| DecodeError::new(self, json, type_name::<K>(), &error))
     }
 
     /// Returns whether both are the same allocation.

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 
 use super::{Slot, StoreInner};
-use crate::{DecodeError, RawObject};
+use crate::{DecodeError, ObjectKey, RawObject};
 
 /// The memos of a store, with a memo for each decoded type.
 pub(crate) struct Memos {
@@ -61,6 +61,13 @@ impl<K> Decoder<K> {
     }
 }
 
+impl<K> Decoder<K> {
+    /// Returns the object under a key if the object was decoded before and is remembered: a single look-up in the store.
+    pub fn remembered(&self, key: &ObjectKey) -> Option<Arc<K>> {
+        self.store.with_object(key, |slot, object| self.memo.0.lock().get(slot, object))?
+    }
+}
+
 impl<K: DeserializeOwned> Decoder<K> {
     /// Decodes an object, or returns the remembered result. Objects outside of the store are not remembered.
     ///
@@ -71,8 +78,8 @@ impl<K: DeserializeOwned> Decoder<K> {
         if let Some(decoded) = self.memo.0.lock().get(slot, object) {
             return Ok(decoded);
         }
-        let decoded = object.decode::<K>()?;
-        self.memo.0.lock().insert(slot, object, decoded.clone(), true);
+        let (decoded, cost) = decode(object)?;
+        self.memo.0.lock().insert(slot, Entry::new(object, &decoded, cost), true);
         Ok(decoded)
     }
 
@@ -92,9 +99,9 @@ impl<K: DeserializeOwned> Decoder<K> {
             }
         });
         for (place, slot, object) in missing {
-            match object.decode::<K>() {
-                Ok(decoded) => {
-                    self.memo.0.lock().insert(slot, &object, decoded.clone(), false);
+            match decode(&object) {
+                Ok((decoded, cost)) => {
+                    self.memo.0.lock().insert(slot, Entry::new(&object, &decoded, cost), false);
                     all[place] = Some(decoded);
                 }
                 Err(error) => failed(&object, error),
@@ -119,80 +126,113 @@ impl<K> fmt::Debug for Decoder<K> {
 /// The decoded objects of a type.
 pub(crate) struct Memo<K>(Mutex<Entries<K>>);
 
-/// At most one decoded object for each slot of the store. When reads of single objects find no room, the less recently used half is evicted.
+/// At most one decoded object for each slot of the store. When reads of single objects find no room, objects that were not read for a while are
+/// evicted. If all objects are read in turn and do not fit, the same part of the objects stays decoded.
 struct Entries<K> {
     by_slot: Vec<Option<Entry<K>>>,
+    /// The number of decoded objects.
+    count: usize,
     budget: usize,
     bytes: usize,
     /// The bytes of all memos of the store.
     all_bytes: Arc<AtomicUsize>,
+    /// The number of reads.
     clock: u64,
+    /// The time of the last eviction.
+    evicted_at: u64,
 }
 
 struct Entry<K> {
     raw: RawObject,
     decoded: Arc<K>,
+    /// The estimated bytes.
+    cost: usize,
+    /// The time of the last read.
     used: u64,
+}
+
+impl<K> Entry<K> {
+    fn new(raw: &RawObject, decoded: &Arc<K>, cost: usize) -> Self {
+        Self { raw: raw.clone(), decoded: decoded.clone(), cost, used: 0 }
+    }
+}
+
+/// Decodes an object. Returns the estimated bytes of the decoded object, too.
+fn decode<K: DeserializeOwned>(object: &RawObject) -> Result<(Arc<K>, usize), DecodeError> {
+    let json = object.json();
+    Ok((object.decode_json(&json)?, cost::<K>(&json)))
 }
 
 impl<K> Memo<K> {
     fn new(budget: usize, all_bytes: Arc<AtomicUsize>) -> Self {
-        Self(Mutex::new(Entries { by_slot: Vec::new(), budget, bytes: 0, all_bytes, clock: 0 }))
+        Self(Mutex::new(Entries {
+            by_slot: Vec::new(),
+            count: 0,
+            budget,
+            bytes: 0,
+            all_bytes,
+            clock: 0,
+            evicted_at: 0,
+        }))
     }
 }
 
 impl<K> Entries<K> {
     fn get(&mut self, slot: Slot, raw: &RawObject) -> Option<Arc<K>> {
-        let entry = self.by_slot.get_mut(slot as usize)?.as_mut().filter(|entry| entry.raw.is_same(raw))?;
         self.clock += 1;
+        let entry = self.by_slot.get_mut(slot as usize)?.as_mut().filter(|entry| entry.raw.is_same(raw))?;
         entry.used = self.clock;
         Some(entry.decoded.clone())
     }
 
-    fn insert(&mut self, slot: Slot, raw: &RawObject, decoded: Arc<K>, evict: bool) {
+    fn insert(&mut self, slot: Slot, mut entry: Entry<K>, evict: bool) {
         self.remove(slot as usize);
-        let cost = cost(raw);
-        if self.bytes + cost > self.budget && evict {
-            self.evict_older_half();
+        if self.bytes + entry.cost > self.budget && evict {
+            self.evict_unused();
         }
-        if self.bytes + cost > self.budget {
+        if self.bytes + entry.cost > self.budget {
             return;
         }
         if self.by_slot.len() <= slot as usize {
             self.by_slot.resize_with(slot as usize + 1, || None);
         }
-        self.clock += 1;
-        self.by_slot[slot as usize] = Some(Entry { raw: raw.clone(), decoded, used: self.clock });
-        self.bytes += cost;
-        self.all_bytes.fetch_add(cost, Ordering::Relaxed);
+        self.count += 1;
+        self.bytes += entry.cost;
+        self.all_bytes.fetch_add(entry.cost, Ordering::Relaxed);
+        entry.used = self.clock;
+        self.by_slot[slot as usize] = Some(entry);
     }
 
     fn remove(&mut self, slot: usize) {
-        let Some(entry) = self.by_slot.get_mut(slot).and_then(Option::take) else { return };
-        let cost = cost(&entry.raw);
+        let Some(Entry { cost, .. }) = self.by_slot.get_mut(slot).and_then(Option::take) else { return };
+        self.count -= 1;
         self.bytes -= cost;
         self.all_bytes.fetch_sub(cost, Ordering::Relaxed);
     }
 
-    /// Evicts the older half. Evicting many at once amortises the cost.
-    fn evict_older_half(&mut self) {
-        let mut ages: Vec<_> = self.by_slot.iter().flatten().map(|entry| entry.used).collect();
-        if ages.is_empty() {
+    /// Evicts the objects that were not read during [`UNUSED`] times as many reads as there are decoded objects. Looks at most once in as many
+    /// reads as there are slots, which amortises the cost.
+    fn evict_unused(&mut self) {
+        if self.clock - self.evicted_at < self.by_slot.len() as u64 {
             return;
         }
-        let middle = ages.len() / 2;
-        let (_, &mut middle, _) = ages.select_nth_unstable(middle);
+        self.evicted_at = self.clock;
+        let before = self.clock.saturating_sub(UNUSED * self.count as u64);
         for slot in 0..self.by_slot.len() {
-            if self.by_slot[slot].as_ref().is_some_and(|entry| entry.used <= middle) {
+            if self.by_slot[slot].as_ref().is_some_and(|entry| entry.used <= before) {
                 self.remove(slot);
             }
         }
     }
 }
 
-/// Estimates the bytes of a decoded object: the types of Kubernetes take about six times their JSON.
-fn cost(raw: &RawObject) -> usize {
-    6 * raw.json_length() + 128
+/// An object that was not read during this number of reads, for each decoded object, gives way to other objects.
+const UNUSED: u64 = 4;
+
+/// Estimates the bytes of a decoded object: the text, and a struct or the node of a map for each object and array of the JSON.
+fn cost<K>(json: &[u8]) -> usize {
+    const NODE: usize = 256;
+    size_of::<K>() + json.len() + NODE * memchr::memchr2_iter(b'{', b'[', json).count()
 }
 
 impl<K> fmt::Debug for Memo<K> {

@@ -65,6 +65,19 @@ impl StoreInner {
         })
     }
 
+    /// Passes the object under a key, with its slot, to `read`.
+    pub(crate) fn with_object<R>(
+        &self,
+        key: &ObjectKey,
+        read: impl FnOnce(Slot, &RawObject) -> R,
+    ) -> Option<R> {
+        self.copies.read(|state| {
+            let slot =
+                state.find_object(key.namespace().unwrap_or_default().as_bytes(), key.name().as_bytes())?;
+            state.at(slot).map(|object| read(slot, object))
+        })
+    }
+
     /// Passes all objects, with slots, to `read`.
     pub(crate) fn each_slot(&self, read: impl FnOnce(&mut dyn Iterator<Item = (Slot, &RawObject)>)) {
         self.copies.read(|state| read(&mut state.occupied()));

@@ -19,13 +19,13 @@ pub struct StoreOptions {
     pub tier: Tier,
     /// Named indexes.
     pub indexes: BTreeMap<String, IndexFn>,
-    /// About how many bytes the remembered decoded objects may take, for each type that is read. Default: 16 MiB.
+    /// About how many bytes the remembered decoded objects may take, for each type that is read. Default: 32 MiB.
     pub memo_bytes: usize,
 }
 
 impl Default for StoreOptions {
     fn default() -> Self {
-        Self { tier: Tier::default(), indexes: BTreeMap::new(), memo_bytes: 16 << 20 }
+        Self { tier: Tier::default(), indexes: BTreeMap::new(), memo_bytes: 32 << 20 }
     }
 }
 

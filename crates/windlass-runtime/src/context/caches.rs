@@ -158,6 +158,11 @@ impl Caches {
         of_version.or_else(|| fitting().next()).map(|known| known.cache.clone())
     }
 
+    /// Returns the lister of a kind that `C` names, if the kind was read before.
+    pub(crate) fn known_lister<C: 'static>(&self) -> Option<Lister<C>> {
+        self.typed.known()
+    }
+
     /// Returns a lister of a kind that `C` names.
     pub(crate) fn lister<C: Object>(&self) -> Result<Lister<C>> {
         self.typed.get(|| {

@@ -169,12 +169,16 @@ impl<K: Object> Context<K> {
     /// # Errors
     /// The object does not decode.
     pub fn get(&self, key: &ObjectKey) -> Result<Option<Arc<K>>> {
-        match &self.shared.primary {
-            Some(primary) if self.shared.kinds.of::<K>().is_none() => {
-                self.shared.caches.find_lister::<K>(primary, None, K::metadata_api())?.get(key)
+        let ControllerContext { caches, primary, kinds, .. } = &*self.shared;
+        // A kind that only the object names has no lister by type.
+        let lister = match (caches.known_lister::<K>(), primary) {
+            (Some(lister), _) => lister,
+            (None, Some(primary)) if kinds.of::<K>().is_none() => {
+                caches.find_lister::<K>(primary, None, K::metadata_api())?
             }
-            _ => self.lister::<K>()?.get(key),
-        }
+            (None, _) => self.lister::<K>()?,
+        };
+        lister.get(key)
     }
 
     /// Works like [`get`](Self::get), but returns `None` as well if the object is terminating.

@@ -19,21 +19,25 @@ pub(super) struct TypedListers {
 }
 
 impl TypedListers {
+    /// Returns the lister of a type that was read before.
+    pub(super) fn known<C: 'static>(&self) -> Option<Lister<C>> {
+        let listers = self.listers.read();
+        listers.get(&TypeId::of::<C>())?.downcast_ref::<Lister<C>>().cloned()
+    }
+
     /// Returns the lister of a type. `make` makes the lister at the first read.
     pub(super) fn get<C: Send + Sync + 'static>(
         &self,
         make: impl FnOnce() -> Result<Lister<C>>,
     ) -> Result<Lister<C>> {
-        let id = TypeId::of::<C>();
-        if let Some(known) = self.listers.read().get(&id).and_then(|known| known.downcast_ref::<Lister<C>>())
-        {
-            return Ok(known.clone());
+        if let Some(known) = self.known() {
+            return Ok(known);
         }
         let generation = self.generation.load(Ordering::Acquire);
         let lister = make()?;
         let mut listers = self.listers.write();
         if generation == self.generation.load(Ordering::Acquire) {
-            listers.insert(id, Box::new(lister.clone()));
+            listers.insert(TypeId::of::<C>(), Box::new(lister.clone()));
         }
         Ok(lister)
     }

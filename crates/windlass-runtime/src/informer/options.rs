@@ -43,7 +43,7 @@ pub struct CacheOptions {
     pub tier: Option<Tier>,
     /// The size of the cache, in bytes, above which a warning is logged. Default: none.
     pub memory_limit: Option<usize>,
-    /// The approximate memory limit of decoded objects of a type, in bytes. Default: 16 MiB.
+    /// The approximate memory limit of decoded objects of a type, in bytes. Default: 32 MiB.
     pub decoded_bytes: Option<usize>,
     /// Named indexes. If an earlier user of the watch has added an index under the same name, the earlier index is kept.
     pub indexes: Vec<(String, IndexFn)>,

@@ -13,7 +13,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use windlass_cache::{
-    Delta, IndexFn, InformerCore, InformerMetrics, Notice, ObjectKey, RawObject, SourceId, Store,
+    Delta, IndexFn, InformerCore, InformerMetrics, Notice, ObjectKey, Query, RawObject, SourceId, Store,
+    UnknownIndex,
 };
 
 use super::{
@@ -141,6 +142,16 @@ impl<K> SharedInformer<K> {
         self.watch.core.store().with_guard(self.watch.clone())
     }
 
+    /// Returns the object under a key.
+    pub(crate) fn cached(&self, key: &ObjectKey) -> Option<RawObject> {
+        self.watch.core.store().get(key)
+    }
+
+    /// Returns the objects that match a query.
+    pub(crate) fn cached_matches(&self, query: &Query<'_>) -> Result<Vec<RawObject>, UnknownIndex> {
+        self.watch.core.store().query(query)
+    }
+
     /// Returns the resource that is watched.
     pub fn resource(&self) -> &ApiResource {
         &self.watch.resource
@@ -260,9 +271,8 @@ impl<K> SharedInformer<K> {
 }
 
 impl CacheView for SharedInformer {
-    fn object(&self, key: &ObjectKey) -> Option<(String, u64)> {
-        let object = self.watch.core.store().get(key)?;
-        Some((object.uid().to_owned(), object.revision()))
+    fn object(&self, key: &ObjectKey) -> Option<RawObject> {
+        self.cached(key)
     }
 
     fn high_water_mark(&self, namespace: Option<&str>) -> u64 {

@@ -18,6 +18,7 @@ mod key_journal;
 mod last_applies;
 mod overlay;
 mod own_changes;
+mod pending;
 mod postings;
 mod seen;
 mod session;

@@ -1,19 +1,20 @@
 //! A cache with the unseen writes laid over.
 
-use hashbrown::HashMap;
-use parking_lot::Mutex;
+use std::{
+    ops::{Deref, DerefMut},
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use parking_lot::{Mutex, MutexGuard};
 use windlass_cache::{ObjectKey, Query, RawObject};
 
 use super::Admission;
 use super::{
     CacheView, State, Write, WriteRef,
-    postings::{Postings, Term},
+    pending::{Pending, Writes},
+    postings::Term,
     seen::has_seen,
 };
-use crate::namespaced_name::NamespacedName;
-
-/// The smallest number of writes at which seen writes are removed.
-const SWEEP: usize = 256;
 
 /// The writes that a cache has not seen yet.
 ///
@@ -21,24 +22,39 @@ const SWEEP: usize = 256;
 pub(crate) struct UnseenWrites {
     cache: Box<dyn CacheView>,
     pending: Mutex<Pending>,
+    /// The number of pending writes: a read without unseen writes takes no lock.
+    count: AtomicUsize,
 }
 
-type Writes = HashMap<ObjectKey, Write, foldhash::fast::FixedState>;
+/// The locked writes. Dropping the guard counts the writes.
+struct PendingGuard<'a> {
+    pending: MutexGuard<'a, Pending>,
+    count: &'a AtomicUsize,
+}
 
-#[derive(Default)]
-struct Pending {
-    writes: Writes,
-    /// Finds the written objects of a list without a look at all writes.
-    postings: Postings,
-    /// The number of writes at which seen writes are removed.
-    sweep_at: usize,
-    /// The number of ended objects with an end that the cache has seen.
-    ended: u64,
+impl Deref for PendingGuard<'_> {
+    type Target = Pending;
+
+    fn deref(&self) -> &Pending {
+        &self.pending
+    }
+}
+
+impl DerefMut for PendingGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Pending {
+        &mut self.pending
+    }
+}
+
+impl Drop for PendingGuard<'_> {
+    fn drop(&mut self) {
+        self.count.store(self.pending.len(), Ordering::Release);
+    }
 }
 
 impl UnseenWrites {
     pub(super) fn new(cache: Box<dyn CacheView>) -> Self {
-        Self { cache, pending: Mutex::default() }
+        Self { cache, pending: Mutex::default(), count: AtomicUsize::new(0) }
     }
 
     /// Returns whether objects with this API version and kind have the form of the cache's objects.
@@ -46,8 +62,8 @@ impl UnseenWrites {
         self.cache.has_shape(api_version, kind)
     }
 
-    /// Returns the uid and the resource version of the object that the cache holds.
-    pub(super) fn cached(&self, key: &ObjectKey) -> Option<(String, u64)> {
+    /// Returns the object that the cache holds.
+    pub(super) fn cached(&self, key: &ObjectKey) -> Option<RawObject> {
         self.cache.object(key)
     }
 
@@ -56,13 +72,13 @@ impl UnseenWrites {
     /// A watch with a selector shows no write to an object that the selector has never matched. If only the server evaluates the selector,
     /// the watch is expected to show a write to an object that the cache holds.
     pub(super) fn will_show(&self, key: &ObjectKey, write: &Write) -> bool {
-        let is_cached = || self.cached(key).is_some_and(|(uid, _)| *uid == *write.uid);
+        let is_cached = || self.cached(key).is_some_and(|cached| cached.uid() == &*write.uid);
         match &write.state {
             State::Alive(object) if self.cache.admits(object) == Admission::Held => true,
             State::Alive(_) => is_cached(),
             State::Gone => {
-                let pending = self.pending.lock();
-                let is_pending = pending.writes.get(key).is_some_and(|before| {
+                let pending = self.lock();
+                let is_pending = pending.get(key).is_some_and(|before| {
                     before.uid == write.uid && before.is_shown && !before.state.is_gone()
                 });
                 drop(pending);
@@ -71,51 +87,70 @@ impl UnseenWrites {
         }
     }
 
+    fn lock(&self) -> PendingGuard<'_> {
+        PendingGuard { pending: self.pending.lock(), count: &self.count }
+    }
+
     /// Remembers a write.
     pub(super) fn note(&self, key: &ObjectKey, mut write: Write) {
         write.noted_at = self.cache.high_water_mark(key.namespace());
-        let mut pending = self.pending.lock();
-        let is_newer = |before: &Write| before.uid != write.uid && before.revision > write.revision;
-        if pending
-            .writes
-            .get(key)
-            .is_some_and(|before| is_newer(before) && !before.is_forgotten(key, self.cache.as_ref()))
-        {
-            // The response to a write of an earlier object of this name arrives late.
+        let (mut pending, terms) = self.pending_with_terms(&write.state);
+        pending.note(key, write, terms, self.cache.as_ref());
+    }
+
+    /// Returns the pending writes, and the terms of an object in all indexes of the pending writes.
+    fn pending_with_terms(&self, state: &State) -> (PendingGuard<'_>, Vec<Term>) {
+        let (mut terms, mut known) = (Vec::new(), 0);
+        loop {
+            let pending = self.lock();
+            let unknown = pending.indexes_from(known);
+            if unknown.is_empty() {
+                return (pending, terms);
+            }
+            // A user's index function may read this cache.
+            drop(pending);
+            known += unknown.len();
+            if let State::Alive(object) = state {
+                unknown.iter().for_each(|index| terms.extend(self.terms(index, object)));
+            }
+        }
+    }
+
+    /// Returns the terms of an object in a named index. Calls a user's function: no lock may be held.
+    fn terms<'a>(&self, index: &'a str, object: &RawObject) -> impl Iterator<Item = Term> + use<'a> {
+        self.cache.index_values(index, object).into_iter().map(move |value| Term::indexed(index, &value))
+    }
+
+    /// Makes the pending writes known by the values of a named index.
+    fn learn(&self, index: &str) {
+        if !self.cache.has_index(index) {
+            // The index does not exist, or the cache is adding the index.
             return;
         }
-        if let Some(before) = pending.writes.get(key).filter(|before| before.uid == write.uid) {
-            // The responses to two writes of an object may arrive in either order: the newer write wins, and
-            // a gone object stays gone.
-            let newer = write.revision.max(before.revision);
-            if write.state.is_gone() || before.state.is_gone() {
-                write.state = State::Gone;
-            } else if before.revision > write.revision {
-                write.state = before.state.clone();
-            }
-            write.revision = newer;
-        }
-        pending.insert(key, write, self.cache.as_ref());
-        if pending.writes.len() >= pending.sweep_at.max(SWEEP) {
-            pending.sweep(self.cache.as_ref());
-        }
+        let Some(objects) = self.lock().begin_index(index) else { return };
+        let with_terms = |(key, object)| {
+            let terms: Vec<Term> = self.terms(index, &object).collect();
+            (key, object, terms)
+        };
+        let objects: Vec<_> = objects.into_iter().map(with_terms).collect();
+        self.lock().complete_index(index, objects);
     }
 
     /// Removes the writes that the cache has seen, and returns the number of writes that stay.
     pub(crate) fn sweep(&self) -> usize {
-        let mut pending = self.pending.lock();
+        let mut pending = self.lock();
         pending.sweep(self.cache.as_ref());
-        pending.writes.len()
+        pending.len()
     }
 
     /// Returns whether the cache may have seen all writes.
     pub(crate) fn is_empty(&self) -> bool {
-        self.pending.lock().writes.is_empty()
+        self.count.load(Ordering::Acquire) == 0
     }
 
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.pending.lock().writes.len()
+        self.lock().len()
     }
 
     /// Returns whether the cache has seen a write, or will never show the write.
@@ -144,8 +179,8 @@ impl UnseenWrites {
         loop {
             let (mut written, ended) = self.written(query);
             let mut objects = read()?;
-            let pending = self.pending.lock();
-            if pending.ended != ended {
+            let pending = self.lock();
+            if pending.ended() != ended {
                 // The cache may have lost an object since `objects` was read.
                 continue;
             }
@@ -165,21 +200,14 @@ impl UnseenWrites {
     /// Returns the written objects that may match a query and that the cache has not seen, and [`Pending::ended`]. Called before the cache is
     /// read: the cache has the writes that are left out here.
     fn written(&self, query: &Query<'_>) -> (Writes, u64) {
-        let mut pending = self.pending.lock();
-        let mut written = Writes::default();
-        if pending.writes.is_empty() {
-            return (written, pending.ended);
+        if let Some((index, _)) = query.named_index()
+            && !self.is_empty()
+        {
+            self.learn(index);
         }
-        let cache = self.cache.as_ref();
-        for key in pending.candidates(query, cache) {
-            let Some(write) = pending.writes.get(&key) else { continue };
-            if write.is_seen(&key, cache) {
-                pending.remove(&key, cache);
-            } else if !write.state.is_gone() {
-                written.insert(key, write.clone());
-            }
-        }
-        (written, pending.ended)
+        let mut pending = self.lock();
+        let written = pending.take_unseen(query, self.cache.as_ref());
+        (written, pending.ended())
     }
 
     fn matches(&self, query: &Query<'_>, object: &RawObject) -> bool {
@@ -196,104 +224,39 @@ impl UnseenWrites {
         match self.cache.admits(written) {
             Admission::Held => true,
             Admission::NotHeld => false,
-            Admission::Unknown => self.cache.object(key).is_some_and(|(uid, _)| uid == written.uid()),
+            Admission::Unknown => self.cache.object(key).is_some_and(|cached| cached.uid() == written.uid()),
         }
     }
 
     /// Returns the unseen write of a key. Called before the cache is read: a write that is removed here is in
     /// the cache.
     fn unseen_of(&self, key: &ObjectKey) -> Option<Write> {
-        let mut pending = self.pending.lock();
-        let write = pending.writes.get(key)?;
+        if self.is_empty() {
+            return None;
+        }
+        let mut pending = self.lock();
+        let write = pending.get(key)?;
         if write.is_seen(key, self.cache.as_ref()) {
-            pending.remove(key, self.cache.as_ref());
+            pending.remove(key);
             return None;
         }
         Some(write.clone())
     }
 }
 
-impl Pending {
-    fn insert(&mut self, key: &ObjectKey, write: Write, cache: &dyn CacheView) {
-        self.remove(key, cache);
-        if let State::Alive(object) = &write.state {
-            self.postings.insert(key, object, cache);
-        }
-        self.writes.insert(key.clone(), write);
-    }
-
-    fn remove(&mut self, key: &ObjectKey, cache: &dyn CacheView) {
-        match self.writes.remove(key) {
-            Some(Write { state: State::Alive(object), .. }) => self.postings.remove(key, &object, cache),
-            Some(Write { state: State::Gone, .. }) => self.ended += 1,
-            None => {}
-        }
-    }
-
-    /// Removes the objects of the cache with a later write, and adds these objects to `written`. Removes
-    /// writes from `written` that the cache shows in a newer form. Meanwhile, other tasks may have forgotten
-    /// a write of `written`, or may have written.
-    fn lay_over(&self, objects: &mut Vec<RawObject>, written: &mut Writes, cache: &dyn CacheView) {
-        if self.writes.is_empty() && written.is_empty() {
-            return;
-        }
-        objects.retain(|object| {
-            let name = NamespacedName::new(object.namespace(), object.name());
-            let write = self.writes.get_key_value(&name).or_else(|| written.get_key_value(&name));
-            let Some((key, write)) = write else { return true };
-            if !write.replaces(object) || write.is_forgotten(key, cache) {
-                written.remove(&name);
-                return true;
-            }
-            let (key, write) = (key.clone(), write.clone());
-            written.insert(key, write);
-            false
-        });
-    }
-
-    /// Returns the keys of the writes that may match a query.
-    fn candidates(&mut self, query: &Query<'_>, cache: &dyn CacheView) -> Vec<ObjectKey> {
-        let writes = &self.writes;
-        if let Some((index, _)) = query.named_index() {
-            if !cache.has_index(index) {
-                // The index does not exist, or the cache is adding the index.
-                return writes.keys().cloned().collect();
-            }
-            let objects = writes.iter().filter_map(|(key, write)| match &write.state {
-                State::Alive(object) => Some((key, object)),
-                State::Gone => None,
-            });
-            self.postings.learn(index, objects, cache);
-        }
-        match Term::of_query(query) {
-            Some(term) => self.postings.keys(term).cloned().collect(),
-            None => self.writes.keys().cloned().collect(),
-        }
-    }
-
-    fn sweep(&mut self, cache: &dyn CacheView) {
-        let seen = self.writes.iter().filter(|(key, write)| write.is_seen(key, cache));
-        for key in seen.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
-            self.remove(&key, cache);
-        }
-        self.sweep_at = SWEEP.max(self.writes.len() * 2);
-        self.writes.shrink_to(self.sweep_at);
-    }
-}
-
 impl Write {
-    fn is_seen(&self, key: &ObjectKey, cache: &dyn CacheView) -> bool {
+    pub(super) fn is_seen(&self, key: &ObjectKey, cache: &dyn CacheView) -> bool {
         self.is_forgotten(key, cache) || has_seen(key, &self.uid, self.revision, self.state.is_gone(), cache)
     }
 
     /// Returns whether the high-water mark went back. Such a mark belongs to a server that was replaced or restored, and that does not know
     /// the write.
-    fn is_forgotten(&self, key: &ObjectKey, cache: &dyn CacheView) -> bool {
+    pub(super) fn is_forgotten(&self, key: &ObjectKey, cache: &dyn CacheView) -> bool {
         cache.high_water_mark(key.namespace()) < self.noted_at
     }
 
     /// Returns whether the write is newer than the object of the same name in the cache.
-    fn replaces(&self, cached: &RawObject) -> bool {
+    pub(super) fn replaces(&self, cached: &RawObject) -> bool {
         match &self.state {
             State::Gone => cached.uid() == &*self.uid,
             State::Alive(_) => cached.revision() < self.revision,

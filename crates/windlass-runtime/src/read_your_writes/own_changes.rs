@@ -103,6 +103,10 @@ impl OwnChanges {
 
     /// Decides about an event.
     pub(super) fn judge(&mut self, change: &Transition, priority: i32) -> Verdict {
+        if change.to < change.from {
+            // The server was restored from a backup, and gives the resource versions of the lost writes to other writes.
+            self.transitions.retain(|(_, own)| own.uid != change.uid);
+        }
         if !self.in_work {
             return if self.made(change) { Verdict::Skip } else { Verdict::Enqueue };
         }
@@ -171,6 +175,16 @@ mod tests {
         reconcile(&mut own, &[], &[change("u", 0, 5), change("u", 5, 6), change("u", 7, 8)]);
         assert_eq!(own.judge(&change("u", 0, 6), 0), Verdict::Skip);
         assert_eq!(own.judge(&change("u", 0, 8), 0), Verdict::Enqueue, "another client wrote 7");
+    }
+
+    /// Another client's write has the resource version of a write that the backup lacks.
+    #[test]
+    fn writes_to_a_server_that_was_restored_are_forgotten() {
+        let mut own = OwnChanges::default();
+        reconcile(&mut own, &[], &[change("u", 3, 5), change("v", 3, 6)]);
+        assert_eq!(own.judge(&change("u", 5, 3), 0), Verdict::Enqueue);
+        assert_eq!(own.judge(&change("u", 3, 5), 0), Verdict::Enqueue);
+        assert_eq!(own.judge(&change("v", 3, 6), 0), Verdict::Skip, "of another object");
     }
 
     #[test]

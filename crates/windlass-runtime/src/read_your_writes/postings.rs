@@ -4,11 +4,10 @@ use std::{
     collections::BTreeSet,
     hash::{BuildHasher, Hash},
     ops::Bound,
+    sync::Arc,
 };
 
 use windlass_cache::{ObjectKey, Query, RawObject};
-
-use super::CacheView;
 
 /// A hash of a part of a query that an object has or has not. Two parts may have one hash: the query itself decides about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,7 +17,13 @@ pub(super) struct Term(u64);
 #[derive(Default)]
 pub(super) struct Postings {
     keys: BTreeSet<(Term, ObjectKey)>,
-    indexes: Vec<String>,
+    indexes: Vec<NamedIndex>,
+}
+
+struct NamedIndex {
+    name: Arc<str>,
+    /// False while the terms of the objects are computed that were written before the index was added.
+    is_complete: bool,
 }
 
 impl Term {
@@ -40,7 +45,8 @@ impl Term {
         Self::new(("owner", uid))
     }
 
-    fn indexed(index: &str, value: &str) -> Self {
+    /// The term of the objects with a value in a named index.
+    pub(super) fn indexed(index: &str, value: &str) -> Self {
         Self::new(("index", index, value))
     }
 
@@ -58,43 +64,55 @@ impl Postings {
         keys.take_while(move |(of, _)| *of == term).map(|(_, key)| key)
     }
 
-    pub(super) fn insert(&mut self, key: &ObjectKey, object: &RawObject, cache: &dyn CacheView) {
-        let Self { keys, indexes } = self;
-        each_term(indexes, object, cache, |term| {
-            keys.insert((term, key.clone()));
+    /// Adds an object. `indexed` are the terms of the object in the named indexes.
+    pub(super) fn insert(&mut self, key: &ObjectKey, object: &RawObject, indexed: &[Term]) {
+        each_term(object, |term| {
+            self.keys.insert((term, key.clone()));
         });
+        self.insert_terms(key, indexed);
     }
 
-    pub(super) fn remove(&mut self, key: &ObjectKey, object: &RawObject, cache: &dyn CacheView) {
-        let Self { keys, indexes } = self;
-        each_term(indexes, object, cache, |term| {
-            keys.remove(&(term, key.clone()));
-        });
+    /// Adds an object under terms of named indexes.
+    pub(super) fn insert_terms(&mut self, key: &ObjectKey, indexed: &[Term]) {
+        self.keys.extend(indexed.iter().map(|term| (*term, key.clone())));
     }
 
-    /// Adds a named index over the written objects, unless the index is known.
-    pub(super) fn learn<'a>(
-        &mut self,
-        index: &str,
-        objects: impl Iterator<Item = (&'a ObjectKey, &'a RawObject)>,
-        cache: &dyn CacheView,
-    ) {
-        if self.indexes.iter().any(|known| known == index) {
-            return;
+    /// Removes an object, which was added with these terms.
+    pub(super) fn remove(&mut self, key: &ObjectKey, object: &RawObject, indexed: &[Term]) {
+        let mut remove = |term| {
+            self.keys.remove(&(term, key.clone()));
+        };
+        each_term(object, &mut remove);
+        indexed.iter().copied().for_each(remove);
+    }
+
+    /// Returns the named indexes after the first `known` indexes.
+    pub(super) fn indexes_from(&self, known: usize) -> Vec<Arc<str>> {
+        self.indexes.iter().skip(known).map(|index| index.name.clone()).collect()
+    }
+
+    /// Returns whether the postings have all objects of a named index.
+    pub(super) fn has_index(&self, index: &str) -> bool {
+        self.indexes.iter().any(|known| *known.name == *index && known.is_complete)
+    }
+
+    /// Adds a named index. Returns false if the index is known.
+    pub(super) fn begin_index(&mut self, index: &str) -> bool {
+        let is_new = self.indexes.iter().all(|known| *known.name != *index);
+        if is_new {
+            self.indexes.push(NamedIndex { name: index.into(), is_complete: false });
         }
-        self.indexes.push(index.to_owned());
-        for (key, object) in objects {
-            for value in cache.index_values(index, object) {
-                self.keys.insert((Term::indexed(index, &value), key.clone()));
-            }
-        }
+        is_new
+    }
+
+    /// Notes that the postings have all objects of a named index.
+    pub(super) fn complete_index(&mut self, index: &str) {
+        let of_name = self.indexes.iter_mut().filter(|known| *known.name == *index);
+        of_name.for_each(|known| known.is_complete = true);
     }
 }
 
-fn each_term(indexes: &[String], object: &RawObject, cache: &dyn CacheView, mut visit: impl FnMut(Term)) {
+fn each_term(object: &RawObject, mut visit: impl FnMut(Term)) {
     object.namespace().map(Term::namespace).into_iter().for_each(&mut visit);
     object.owner_references().for_each(|owner| visit(Term::owner(owner.uid)));
-    for index in indexes {
-        cache.index_values(index, object).iter().for_each(|value| visit(Term::indexed(index, value)));
-    }
 }

@@ -6,8 +6,8 @@ use super::Admission;
 
 /// The view of a cache that the record of unseen writes needs.
 pub(crate) trait CacheView: Send + Sync + 'static {
-    /// Returns the uid and resource version of the object under a key, if the cache holds an object.
-    fn object(&self, key: &ObjectKey) -> Option<(String, u64)>;
+    /// Returns the object under a key, if the cache holds an object.
+    fn object(&self, key: &ObjectKey) -> Option<RawObject>;
 
     /// Returns the newest resource version that the watch of a namespace has seen, bookmarks included. 0
     /// before the first list, `u64::MAX` for a namespace that no watch of the cache serves.
@@ -32,7 +32,7 @@ pub(super) fn has_seen(key: &ObjectKey, uid: &str, revision: u64, gone: bool, ca
     // new.
     let mark = cache.high_water_mark(key.namespace());
     match cache.object(key) {
-        Some((cached_uid, cached)) if cached_uid == uid => !gone && cached >= revision,
+        Some(cached) if cached.uid() == uid => !gone && cached.revision() >= revision,
         // The object is absent, or another object has the name. A watch that has come as far as the write has
         // seen the end of the object as well, or filters the object out. A deletion has no resource version:
         // absence, at a mark no older than the object's last known version, is the only possible test.

@@ -21,9 +21,8 @@ pub(crate) struct Written {
     pub(super) resource: Arc<GroupResource>,
     /// The key in the path, if the reply may lack the object.
     pub(super) named: Option<ObjectKey>,
-    /// The uid and the resource version of the object in each cache, before a write with a reply of another
-    /// kind.
-    pub(super) before: Vec<Option<(String, u64)>>,
+    /// The object in each cache, before a write with a reply of another kind.
+    pub(super) before: Vec<Option<RawObject>>,
     pub(super) reply: Reply,
 }
 
@@ -141,8 +140,8 @@ impl Written {
         let Some(key) = &self.named else { return };
         // By now, a cache may hold another object of the same name.
         for (follower, before) in self.followers.iter().zip(&self.before) {
-            let (Some(cache), Some((uid, revision))) = (follower.upgrade(), before) else { continue };
-            let (uid, revision): (Arc<str>, _) = (uid.as_str().into(), *revision);
+            let (Some(cache), Some(before)) = (follower.upgrade(), before) else { continue };
+            let (uid, revision): (Arc<str>, _) = (before.uid().into(), before.revision());
             cache.note(
                 key,
                 Write { uid: uid.clone(), revision, state: State::Gone, noted_at: 0, is_shown: true },
@@ -184,7 +183,7 @@ impl Written {
     fn await_newer(&self, key: &ObjectKey, uid: &str, revision: u64) {
         let holds = |follower: &&Weak<UnseenWrites>| {
             let cached = follower.upgrade().and_then(|follower| follower.cached(key));
-            cached.is_some_and(|(held, _)| held == uid)
+            cached.is_some_and(|held| held.uid() == uid)
         };
         let shown_by = self.followers.iter().filter(holds).cloned().collect();
         self.await_write(key.clone(), uid.into(), revision, false, shown_by);

@@ -1,5 +1,6 @@
 //! Controllers: watches that fill a queue of keys, and workers that reconcile the keys.
 
+mod active_watch;
 mod any_controller;
 mod current;
 mod handle;

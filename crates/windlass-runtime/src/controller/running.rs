@@ -17,24 +17,29 @@ use tokio::{
     time::{Instant, timeout},
 };
 use tokio_util::sync::CancellationToken;
-use windlass_cache::{Delta, Store};
-use windlass_workqueue::{LOW_PRIORITY, WorkQueue};
+use windlass_cache::Store;
+use windlass_workqueue::WorkQueue;
 
-use super::{ErasedReconcile, Settings, WatchId, current::Identity, shard::Shard};
+use super::{
+    ErasedReconcile, Settings, WatchId,
+    active_watch::{ActiveWatch, Declaration, Prepared, QueuedWatch},
+    current::Identity,
+    shard::Shard,
+};
 use crate::{
     cluster_state::ClusterState,
     context::{self, Caches, KnownKinds, field_manager_parameter},
     discovery,
     error::{BoxError, Error, Result, chain},
     fence::Fence,
-    handler::{Enqueuer, EventHandler, HandlerContext, QueueKey},
-    informer::{DeltaSubscription, HandlerOptions, InformerError, SharedInformer},
+    handler::{HandlerContext, QueueKey},
+    informer::{HandlerOptions, InformerError},
     kind::Kind,
     metrics::OneController,
     observer::Observer,
     permission::{Forbidden, Permissions},
     predicate::Predicate,
-    read_your_writes::{KeyJournal, KeyJournalOptions, change_of},
+    read_your_writes::{KeyJournal, KeyJournalOptions},
     reader::Reader,
     shared_state::SharedState,
     source::{Source, SourceContext},
@@ -81,46 +86,6 @@ pub(crate) struct Running<Q: QueueKey> {
     source_panic: watch::Sender<Option<String>>,
 }
 
-/// A watch and the watch's informer, before the handler is added.
-struct Prepared<Q: QueueKey> {
-    informer: SharedInformer,
-    enqueuer: Arc<QueuedWatch<Q>>,
-    options: HandlerOptions,
-    declared: Option<Declaration>,
-}
-
-/// A watch with a handler. Dropping the value removes the handler; the watch stops when the last user is
-/// gone.
-struct ActiveWatch<Q: QueueKey> {
-    informer: SharedInformer,
-    enqueuer: Arc<QueuedWatch<Q>>,
-    options: HandlerOptions,
-    subscription: DeltaSubscription,
-    _declared: Option<Declaration>,
-}
-
-impl<Q: QueueKey> ActiveWatch<Q> {
-    fn new(prepared: Prepared<Q>) -> Self {
-        let Prepared { informer, enqueuer, options, declared } = prepared;
-        let subscription = subscribe(&informer, &enqueuer, options);
-        Self { informer, enqueuer, options, subscription, _declared: declared }
-    }
-
-    /// Hands every object to the handler again, as at the start.
-    fn renew(&mut self) {
-        self.subscription = subscribe(&self.informer, &self.enqueuer, self.options);
-    }
-}
-
-fn subscribe<Q: QueueKey>(
-    informer: &SharedInformer,
-    enqueuer: &Arc<QueuedWatch<Q>>,
-    options: HandlerOptions,
-) -> DeltaSubscription {
-    let enqueuer = enqueuer.clone();
-    informer.subscribe(move |delta: &Delta| enqueuer.handle(delta), options)
-}
-
 /// Removes an added watch on drop, unless the watch is kept.
 struct AddedWatch<'a, Q: QueueKey> {
     running: &'a Running<Q>,
@@ -133,26 +98,6 @@ impl<Q: QueueKey> Drop for AddedWatch<'_, Q> {
         if !self.kept {
             self.running.remove_watch(self.id);
         }
-    }
-}
-
-/// Makes a cache readable until dropped.
-struct Declaration {
-    caches: Arc<Caches>,
-    name: Option<String>,
-    informer: SharedInformer,
-}
-
-impl Declaration {
-    fn new(caches: &Arc<Caches>, name: Option<String>, informer: &SharedInformer) -> Result<Self> {
-        caches.declare(name.as_deref(), informer)?;
-        Ok(Self { caches: caches.clone(), name, informer: informer.clone() })
-    }
-}
-
-impl Drop for Declaration {
-    fn drop(&mut self) {
-        self.caches.retract(self.name.as_deref(), &self.informer);
     }
 }
 
@@ -481,32 +426,4 @@ struct Advised {
     #[source]
     error: BoxError,
     advice: String,
-}
-
-/// Maps the changes of a watch to keys, and queues the keys.
-struct QueuedWatch<Q: QueueKey> {
-    queue: WorkQueue<Q>,
-    handler: Arc<dyn EventHandler<Q>>,
-    /// The predicates of all watches of the controller.
-    common: Arc<Vec<Predicate>>,
-    own: Vec<Predicate>,
-    journal: Arc<KeyJournal<Q>>,
-    cx: HandlerContext,
-}
-
-impl<Q: QueueKey> QueuedWatch<Q> {
-    fn handle(&self, delta: &Delta) -> Result<(), BoxError> {
-        if !self.common.iter().chain(&self.own).all(|predicate| predicate.matches(delta)) {
-            return Ok(());
-        }
-        // A change has priority over keys without a change.
-        let priority = if delta.is_unchanged() { LOW_PRIORITY } else { 0 };
-        let mut keys = Enqueuer::new(&self.queue, priority);
-        if self.journal.skips_own_writes()
-            && let Some(change) = change_of(delta)
-        {
-            keys = keys.without_own(&self.journal, change);
-        }
-        self.handler.handle(delta, &self.cx, &mut keys)
-    }
 }

@@ -1,14 +1,6 @@
 //! One key, one worker, one outcome.
 
-use std::{
-    hash::BuildHasher,
-    panic::AssertUnwindSafe,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{hash::BuildHasher, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use prometheus_client::metrics::gauge::Gauge;
@@ -66,13 +58,23 @@ impl<Q: QueueKey> Running<Q> {
         // Each worker has a separate handle: workers do not contend for a reference count.
         let queue = self.queue.clone();
         loop {
-            let item = tokio::select! {
-                biased;
-                () = shutdown.requested() => return,
-                item = next(&queue, &recovery) => item,
+            if shutdown.is_requested() {
+                return;
+            }
+            // A ready key needs no wait for the shutdown, which costs several locks.
+            let item = match queue.try_get() {
+                Some(item) => item,
+                None => {
+                    let item = tokio::select! {
+                        biased;
+                        () = shutdown.requested() => return,
+                        item = next(&queue, &recovery) => item,
+                    };
+                    let Some(item) = item else { return };
+                    item
+                }
             };
-            let Some(item) = item else { return };
-            if let Some((item, permit)) = self.admit(item) {
+            if let Some((item, permit)) = self.admit(InWork::new(item)) {
                 let busy = Busy::new(&self.metrics.active);
                 self.reconcile_one(item, permit).await;
                 drop(busy);
@@ -84,25 +86,26 @@ impl<Q: QueueKey> Running<Q> {
     }
 
     /// Returns the item if this replica may reconcile the key now. The key of another replica is forgotten
-    /// here.
-    fn admit(self: &Arc<Self>, item: Item<Q>) -> Option<(Item<Q>, Permit)> {
-        let shard = match self.shard().map(|shard| self.enter(shard, item.key())) {
+    /// here. A panic, for example of a user's `sharded_by`, requeues the key.
+    fn admit(self: &Arc<Self>, in_work: InWork<Q>) -> Option<(InWork<Q>, Permit)> {
+        let shard = match self.shard().map(|shard| self.enter(shard, in_work.item.key())) {
             None => None,
             Some(Some(permit)) => Some(permit),
             Some(None) => {
-                item.forget();
-                item.done();
+                in_work.item.forget();
+                in_work.settle();
                 return None;
             }
         };
-        let item = self.pass(item)?;
-        Some((item, Permit::new(self.leader.clone(), shard)))
+        if self.pass(&in_work.item) {
+            return Some((in_work, Permit::new(self.leader.clone(), shard)));
+        }
+        in_work.settle();
+        None
     }
 
-    async fn reconcile_one(&self, item: Item<Q>, mut permit: Permit) {
-        let item = InWork { item: Some(item), settled: AtomicBool::new(false) };
-        let Some(in_work) = &item.item else { return };
-        let key = in_work.key().clone();
+    async fn reconcile_one(&self, in_work: InWork<Q>, mut permit: Permit) {
+        let key = in_work.item.key().clone();
         let span = self.span(&key);
         async {
             let writes = Session::new(self.identity(&key));
@@ -129,8 +132,7 @@ impl<Q: QueueKey> Running<Q> {
             self.journal.note(&key, writes.has_written(), written, Instant::now(), has_seen);
             self.report(&key, &outcome);
             own_writes.transitions = matches!(outcome, Outcome::Done).then(|| writes.take_transitions());
-            outcome.settle(in_work, &self.metrics);
-            item.settled.store(true, Ordering::Relaxed);
+            outcome.settle(&in_work.item, &self.metrics);
             drop(permit);
             match self.shard() {
                 Some(shard) if revoked => shard.put_back(key, &self.queue),
@@ -138,6 +140,7 @@ impl<Q: QueueKey> Running<Q> {
                 None if revoked => self.queue.add_with(key, AddOptions::new().after(AFTER_ABORT)),
                 _ => {}
             }
+            in_work.settle();
         }
         .instrument(span)
         .await;
@@ -292,22 +295,30 @@ impl Drop for Busy<'_> {
 }
 
 /// A key in work. The key is requeued if the worker is dropped before the outcome is settled: by a panic outside of the reconcile (in the
-/// key's `Display`, or in a rate limiter), or because this replica becomes a follower.
+/// key's `Display`, in `sharded_by`, or in a rate limiter), or because this replica becomes a follower.
 struct InWork<Q: QueueKey> {
-    item: Option<Item<Q>>,
-    settled: AtomicBool,
+    item: Item<Q>,
+    settled: bool,
 }
 
 /// The delay after such an end. The rate limiter is not asked: the rate limiter may have panicked.
 const AFTER_ABORT: Duration = Duration::from_secs(1);
 
+impl<Q: QueueKey> InWork<Q> {
+    fn new(item: Item<Q>) -> Self {
+        Self { item, settled: false }
+    }
+
+    /// Marks the work on the key as done.
+    fn settle(mut self) {
+        self.settled = true;
+    }
+}
+
 impl<Q: QueueKey> Drop for InWork<Q> {
     fn drop(&mut self) {
-        if let Some(item) = self.item.take() {
-            if !*self.settled.get_mut() {
-                item.requeue(AddOptions::new().after(AFTER_ABORT));
-            }
-            item.done();
+        if !self.settled {
+            self.item.requeue(AddOptions::new().after(AFTER_ABORT));
         }
     }
 }

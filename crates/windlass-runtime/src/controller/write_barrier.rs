@@ -13,18 +13,17 @@ use crate::{
 };
 
 impl<Q: QueueKey> Running<Q> {
-    /// Returns the item if its key may be reconciled now. A key in a hot loop is put back. If the caches have not seen the last writes of the
-    /// key, a task puts the key back when they have, and the worker is free for other keys.
-    pub(super) fn pass(self: &Arc<Self>, item: Item<Q>) -> Option<Item<Q>> {
+    /// Returns true if the key of an item may be reconciled now. A key in a hot loop is put back. If the caches have not seen the last writes of
+    /// the key, a task puts the key back when the caches have, and the worker is free for other keys.
+    pub(super) fn pass(self: &Arc<Self>, item: &Item<Q>) -> bool {
         let has_seen = |write: &WriteRef| self.has_seen(write);
         match self.journal.passage(item.key(), item.priority(), Instant::now(), has_seen) {
-            Passage::Open => return Some(item),
-            Passage::Hold(hold) => self.hold(&item, &hold),
+            Passage::Open => return true,
+            Passage::Hold(hold) => self.hold(item, &hold),
             Passage::Closed(writes) => self.await_writes(item.key().clone(), writes),
             Passage::Awaited => {}
         }
-        item.done();
-        None
+        false
     }
 
     fn hold(&self, item: &Item<Q>, hold: &Hold) {

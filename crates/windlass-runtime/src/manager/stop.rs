@@ -2,14 +2,19 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
+use futures::future::join_all;
+use tokio::time::{Instant, timeout};
 
 use super::{
-    grace::Grace,
+    grace::{Grace, Stage},
     run::{RunningManager, lost},
     runnable::{Group, StoppedGroup},
 };
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    informer::SharedInformerFactory,
+    shared_state::SharedState,
+};
 
 /// The longest wait for the API server when the manager stops: for the release of the Lease.
 const RELEASE_LIMIT: Duration = Duration::from_secs(2);
@@ -28,22 +33,19 @@ impl RunningManager {
         if let Some(leadership) = self.leadership.take() {
             // The leadership ends after the last write, so that two replicas never work at the same time; and
             // before the other groups, so that another replica can take over soon.
-            leadership.end(RELEASE_LIMIT, !elected.still_running).await;
+            let limit = grace.requests(Stage::Lease, Instant::now(), RELEASE_LIMIT);
+            leadership.end(limit, !elected.still_running).await;
         }
         let others = self.stop_group(Group::Others, grace).await;
         late.extend(others.aborted);
         if let Some(sharded) = self.sharded.take() {
-            sharded.end(RELEASE_LIMIT, !others.still_running).await;
+            let limit = grace.requests(Stage::Membership, Instant::now(), RELEASE_LIMIT);
+            sharded.end(limit, !others.still_running).await;
         }
         // Controllers that wait for the leadership end the watches.
         self.elected.clear();
-        futures::future::join_all(
-            self.state.clusters().map(|(_, cluster)| cluster.events.shutdown(EVENTS_LIMIT)),
-        )
-        .await;
-        for informers in self.state.informers() {
-            informers.shutdown().await;
-        }
+        write_events(&self.state, grace).await;
+        end_watches(&self.state, grace).await;
         for group in [Group::Webhooks, Group::Http] {
             late.extend(self.stop_group(group, grace).await.aborted);
         }
@@ -63,7 +65,7 @@ impl RunningManager {
         let stopped = tokio::select! {
             biased;
             () = lost(&mut self.leadership) => None,
-            stopped = group.stop(grace.deadline(Group::LeaderElected)) => Some(stopped),
+            stopped = group.stop(grace.deadline(Stage::Group(Group::LeaderElected))) => Some(stopped),
         };
         match stopped {
             Some(stopped) => stopped,
@@ -72,6 +74,22 @@ impl RunningManager {
     }
 
     async fn stop_group(&mut self, group: Group, grace: Grace) -> StoppedGroup {
-        self.groups[group as usize].stop(grace.deadline(group)).await
+        self.groups[group as usize].stop(grace.deadline(Stage::Group(group))).await
+    }
+}
+
+/// Waits for the events that are not written yet.
+async fn write_events(state: &SharedState, grace: Grace) {
+    let limit = grace.requests(Stage::Events, Instant::now(), EVENTS_LIMIT);
+    join_all(state.clusters().map(|(_, cluster)| cluster.events.shutdown(limit))).await;
+}
+
+/// Ends the watches. A watch whose task is blocked, for example by an index function, is left behind.
+async fn end_watches(state: &SharedState, grace: Grace) {
+    let informers = state.informers();
+    let ended = join_all(informers.iter().map(SharedInformerFactory::shutdown));
+    let limit = grace.requests(Stage::Caches, Instant::now(), Duration::MAX);
+    if timeout(limit, ended).await.is_err() {
+        tracing::warn!(?limit, "some watches did not end in time");
     }
 }

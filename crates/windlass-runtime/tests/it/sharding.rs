@@ -19,9 +19,10 @@ use k8s_openapi::{
 };
 use kube_client::{
     Api, Client,
-    api::{DeleteParams, ListParams, PostParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
 };
 use parking_lot::Mutex;
+use serde_json::json;
 use tokio::{task::JoinHandle, time::Instant};
 use windlass_runtime::{
     Action, Context, Controller, Manager, ObjectKey, Result, Watch,
@@ -464,6 +465,93 @@ async fn keys_with_the_same_shard_key_are_on_one_replica() -> Result<()> {
     a.stop().await?;
     b.stop().await?;
     operator.remove().await;
+    world.end().await;
+    Ok(())
+}
+
+/// Replica b writes objects that replica a has written, and replica a writes the objects once more after replica b has left.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_with_own_writes_are_taken_over() -> Result<()> {
+    let world = World::start().await;
+    let replica = |name: &'static str| {
+        let controller =
+            Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| async move {
+                let Some(map) = cx.get(&key)?.filter(|_| key.name().starts_with("object-")) else {
+                    return Ok(Action::done());
+                };
+                let by = Some([("by".to_owned(), name.to_owned())].into());
+                if map.data != by {
+                    cx.update(&ConfigMap { data: by, ..ConfigMap::clone(&map) }).await?;
+                }
+                Ok::<_, windlass_runtime::Error>(Action::done())
+            });
+        let sharding = Sharding::new("shards").namespace(&world.namespace).identity(name).timing(timing());
+        let controller = controller.max_concurrent_reconciles(8).sharded().skip_own_writes();
+        run(Manager::new(world.client.clone())
+            .namespaces([&world.namespace])
+            .controller(controller)
+            .sharding(sharding))
+    };
+    let maps: Api<ConfigMap> = Api::namespaced(world.client.clone(), &world.namespace);
+    let written_by = async |name: &str| {
+        let maps = maps.list(&ListParams::default()).await.expect("listed").items;
+        let by =
+            |map: &ConfigMap| map.data.as_ref().and_then(|data| data.get("by")).is_some_and(|by| by == name);
+        maps.iter().filter(|map| by(map)).count()
+    };
+    let a = replica("a");
+    eventually(SOON, || async { expect_eq(written_by("a").await, OBJECTS) }).await;
+    let b = replica("b");
+    eventually(SOON, || async {
+        let count = written_by("b").await;
+        if count > OBJECTS / 10 { Ok(()) } else { Err(format!("b has written {count} objects")) }
+    })
+    .await;
+    b.stop().await?;
+    eventually(SOON, || async { expect_eq(written_by("a").await, OBJECTS) }).await;
+    a.stop().await?;
+    world.end().await;
+    Ok(())
+}
+
+/// The program's function for the shard of a key panics once for each of some keys, when the objects change.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_panic_of_the_shard_key_loses_no_key() -> Result<()> {
+    let world = World::start().await;
+    let panics: Arc<Mutex<BTreeSet<ObjectKey>>> = Arc::default();
+    let shard_key = {
+        let panics = panics.clone();
+        move |key: &ObjectKey| {
+            let is_chosen = panics.lock().remove(key);
+            assert!(!is_chosen, "on purpose");
+            key.to_string()
+        }
+    };
+    let controller = world.controller("a", Action::done()).sharded_by(shard_key);
+    let sharding = Sharding::new("shards").namespace(&world.namespace).identity("a").timing(timing());
+    let manager = Manager::new(world.client.clone())
+        .namespaces([&world.namespace])
+        .controller(controller)
+        .sharding(sharding);
+    let metrics = manager.metrics().clone();
+    let a = run(manager);
+    let worked_on = || world.work.0.lock().last.len();
+    eventually(SOON, || async { expect_eq(worked_on(), OBJECTS) }).await;
+
+    let chosen = (0..5).map(|number| ObjectKey::namespaced(&world.namespace, &format!("object-{number}")));
+    panics.lock().extend(chosen);
+    world.work.0.lock().last.clear();
+    let maps: Api<ConfigMap> = Api::namespaced(world.client.clone(), &world.namespace);
+    let mark = Patch::Merge(json!({ "metadata": { "annotations": { "marked": "yes" } } }));
+    for number in 0..OBJECTS {
+        let patched = maps.patch(&format!("object-{number}"), &PatchParams::default(), &mark).await;
+        patched.expect("patched");
+    }
+    eventually(SOON, || async { expect_eq(worked_on(), OBJECTS) }).await;
+    let counted =
+        metric(&metrics.render(), "windlass_task_panics_total{task=\"worker of controller configmap\"}");
+    assert_eq!(counted, 5);
+    a.stop().await?;
     world.end().await;
     Ok(())
 }

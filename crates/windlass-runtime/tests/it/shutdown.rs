@@ -9,11 +9,17 @@ use tokio::{
     time::{Instant, sleep},
 };
 use windlass_runtime::{
-    Action, Context, Controller, Error, Manager, ObjectKey, RunContext, Runnable, manager::Group,
+    Action, Context, Controller, Error, Manager, ObjectKey, RunContext, Runnable,
+    informer::{CacheOptions, IndexFn},
+    leader_election::LeaderElection,
+    manager::Group,
 };
-use windlass_test::{TestCluster, eventually};
+use windlass_test::{TestCluster, eventually, stretched};
 
-use crate::fixture::{SOON, create_config_map, expect_eq, metric};
+use crate::{
+    fault::Faults,
+    fixture::{SOON, create_config_map, expect_eq, metric, run},
+};
 
 /// A runnable that needs some time to end.
 fn slow_to_end(
@@ -96,8 +102,7 @@ async fn the_counters_of_a_watch_that_ends_stay() {
     create_config_map(&cluster.client(), "a").await;
     let idle = |name: &str, selector: &str| {
         let reconcile = |_: ObjectKey, _: Context<ConfigMap>| async { Ok::<_, Infallible>(Action::done()) };
-        let options = windlass_runtime::informer::CacheOptions::new()
-            .label_selector(selector.parse().expect("a selector"));
+        let options = CacheOptions::new().label_selector(selector.parse().expect("a selector"));
         Controller::of::<ConfigMap>(reconcile).named(name).options(options)
     };
     let manager = Manager::new(cluster.client()).controller(idle("one", "!x")).controller(idle("two", "!y"));
@@ -114,4 +119,53 @@ async fn the_counters_of_a_watch_that_ends_stay() {
     }
     assert_eq!(count("windlass_cache_objects{resource=\"configmaps\"}"), 0);
     running.stop().await.expect("a graceful end");
+}
+
+/// The release of the Lease and the last events wait for a server that does not answer.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_gone_delays_no_stop_beyond_its_limit() {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::before(cluster.client());
+    let manager = Manager::new(faults.client())
+        .leader_election(LeaderElection::new("operator").namespace("default"))
+        .graceful_shutdown_timeout(Some(Duration::from_millis(2500)));
+    let metrics = manager.metrics().clone();
+    let running = run(manager);
+    let leads = || metric(&metrics.render(), "leader_election_master_status{name=\"operator\"}");
+    eventually(SOON, || async { expect_eq(leads(), 1) }).await;
+    faults.cut_off();
+    let asked = Instant::now();
+    running.stop().await.expect("a graceful end");
+    assert!(asked.elapsed() < Duration::from_millis(2500), "{:?}", asked.elapsed());
+}
+
+/// A function of a user blocks the task of a watch.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_watch_that_is_blocked_delays_no_stop_for_ever() {
+    let cluster = TestCluster::start().await;
+    create_config_map(&cluster.client(), "a").await;
+    let (blocked, release) = (Arc::new(Notify::new()), std::sync::mpsc::channel::<()>());
+    let (release, released) = (release.0, Mutex::new(release.1));
+    let blocks = {
+        let blocked = blocked.clone();
+        IndexFn::new(move |_| {
+            blocked.notify_one();
+            let _ = released.lock().recv();
+            Vec::new()
+        })
+    };
+    let reconcile = |_: ObjectKey, _: Context<ConfigMap>| async { Ok::<_, Infallible>(Action::done()) };
+    let controller =
+        Controller::of::<ConfigMap>(reconcile).options(CacheOptions::new().index("blocks", blocks));
+    let manager = Manager::new(cluster.client())
+        .controller(controller)
+        .graceful_shutdown_timeout(Some(Duration::from_secs(1)));
+    let running = run(manager);
+    blocked.notified().await;
+    let asked = Instant::now();
+    let error = running.stop().await.expect_err("the controller waits for the watch");
+    assert_eq!(error.to_string(), "not everything stopped within 1s: configmap ended by force");
+    assert!(asked.elapsed() < stretched(Duration::from_secs(5)), "{:?}", asked.elapsed());
+    // The runtime of the test waits for its threads.
+    drop(release);
 }

@@ -38,7 +38,8 @@ impl Timing {
         if lease_duration <= renew_deadline {
             return Err("lease_duration, in whole seconds, must be longer than renew_deadline");
         }
-        if renew_deadline <= retry_period.mul_f64(JITTER) {
+        // A long period cannot be multiplied.
+        if renew_deadline <= retry_period || renew_deadline <= retry_period.mul_f64(JITTER) {
             return Err("renew_deadline must be longer than 1.2 times retry_period");
         }
         if retry_period.is_zero() {

@@ -456,3 +456,21 @@ fn a_lease_duration_that_a_lease_cannot_hold_is_refused() {
     let error = timing(Duration::MAX).check().expect_err("refused");
     assert_eq!(error, "lease_duration must have at most 2147483647 seconds, which the Lease can hold");
 }
+
+#[test]
+fn times_of_any_length_are_checked() {
+    let defaults = Timing::default();
+    for (timing, error) in [
+        (
+            Timing { retry_period: Duration::MAX, ..defaults },
+            "renew_deadline must be longer than 1.2 times retry_period",
+        ),
+        (
+            Timing { renew_deadline: Duration::MAX, ..defaults },
+            "lease_duration, in whole seconds, must be longer than renew_deadline",
+        ),
+        (Timing { retry_period: Duration::ZERO, ..defaults }, "retry_period must not be zero"),
+    ] {
+        assert_eq!(timing.check(), Err(error), "{timing:?}");
+    }
+}

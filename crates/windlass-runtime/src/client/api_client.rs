@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use kube_client::{Client, client::Body};
-use kube_core::response::Status;
-use serde::de::DeserializeOwned;
+use kube_core::{ObjectMeta, response::Status};
+use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
     body::ResponseBody,
@@ -77,6 +77,12 @@ async fn call_hidden(client: &Client, call: Call) -> Result<Reply> {
     }
     let response = client.send(request).await?;
     Reply::of(response.map(|body| ResponseBody::new(body, None))).await
+}
+
+/// The metadata of the object in a reply, whatever the kind of the object.
+#[derive(Deserialize)]
+pub(crate) struct WithMetadata {
+    pub(crate) metadata: ObjectMeta,
 }
 
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {

@@ -42,7 +42,7 @@ use tokio::sync::Semaphore;
 use windlass_http::{HttpClient, Options};
 
 pub(crate) use self::{
-    api_client::{ApiClient, decode},
+    api_client::{ApiClient, WithMetadata, decode},
     body::ResponseBody,
     call::{APPLY_PATCH, Call, JSON, JSON_PATCH, MERGE_PATCH, METADATA, METADATA_LIST, OBJECTS},
     detached::OnUnknownOutcome,

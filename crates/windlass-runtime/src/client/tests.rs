@@ -8,16 +8,21 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
+use futures::{StreamExt, stream};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
-use kube_client::client::Body;
+use http_body::Frame;
+use http_body_util::StreamBody;
+use kube_client::{Client, client::Body};
 use tokio::sync::Notify;
 
 use super::{
-    Call, JSON, OnUnknownOutcome,
+    Call, ClientBuilder, JSON, OnUnknownOutcome, Target,
     config::ConfigSource,
     path::{ResourcePath, query_flag},
     retry::{Repeatable, RetryPolicy, retry_after},
 };
+use crate::error::BoxError;
 
 type Parts<'a> = (&'a str, &'a str, Option<&'a str>, Option<&'a str>, Option<&'a str>);
 
@@ -233,4 +238,20 @@ fn an_answer_that_does_not_decode_is_not_repeated() {
         error,
         "the API server's response does not decode: a field is missing or of another type, at line 1 column 10"
     );
+}
+
+/// Each piece of the body comes an hour after the last.
+#[tokio::test(start_paused = true)]
+async fn the_longest_body_timeout_means_never() {
+    let service = tower::service_fn(|_: Request<Body>| async {
+        let pieces = stream::iter(["{", "}"]).then(|piece| async move {
+            tokio::time::sleep(Duration::from_hours(1)).await;
+            Ok::<_, BoxError>(Frame::data(Bytes::from_static(piece.as_bytes())))
+        });
+        Ok::<_, BoxError>(Response::new(StreamBody::new(Box::pin(pieces))))
+    });
+    let client = ClientBuilder::to(Target::Client(Client::new(service, "default")));
+    let client = client.body_timeout(Duration::MAX).build().expect("a client");
+    let request = Request::get("/").body(Vec::new()).expect("a request");
+    assert_eq!(client.request_text(request).await.expect("a complete body"), "{}");
 }

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use kube_core::ObjectMeta;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use windlass_cache::RawObject;
 
 use super::{Context, Target};
 use crate::{
-    client::{Call, METADATA_LIST, OnUnknownOutcome, path::GroupResourceRef},
+    client::{Call, METADATA_LIST, OnUnknownOutcome, WithMetadata, path::GroupResourceRef},
     error::{Error, Result},
     read_your_writes::Uncertain,
 };
@@ -28,11 +27,6 @@ struct PageMeta {
 
 type Item = Box<RawValue>;
 
-#[derive(Deserialize)]
-struct ItemMeta {
-    metadata: ObjectMeta,
-}
-
 impl<K> Context<K> {
     /// Returns a function that remembers the create, even after the caller has dropped the request.
     pub(super) fn observer(&self, uncertain: &Uncertain) -> OnUnknownOutcome {
@@ -50,7 +44,7 @@ impl<K> Context<K> {
 
     /// Lets the next reconcile wait until the caches show an object, if the create may have made the object.
     fn await_created(&self, item: &Item, target: &Target, uncertain: &Uncertain) {
-        let Ok(ItemMeta { metadata }) = serde_json::from_str(item.get()) else { return };
+        let Ok(WithMetadata { metadata }) = serde_json::from_str(item.get()) else { return };
         if uncertain.may_have_made(&metadata)
             && let Ok(object) = RawObject::from_json(item.get().as_bytes())
         {

@@ -4,13 +4,13 @@ use std::marker::PhantomData;
 
 use futures::{FutureExt as _, future::BoxFuture};
 use http::Method;
-use kube_core::{ObjectMeta, ResourceExt};
+use kube_core::ResourceExt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, to_value};
 
 use super::{Context, OperationResult, target::Target};
 use crate::{
-    client::{Call, JSON, JSON_PATCH},
+    client::{Call, JSON, JSON_PATCH, WithMetadata},
     discovery,
     error::{Error, Result},
     kind::{AsObject, Object},
@@ -58,7 +58,7 @@ impl StatusRequest<'_> {
         }
         patch.push(json!({ "op": "add", "path": "/status", "value": status }));
         let call = target.patch("status", &[cx.field_manager()], JSON_PATCH, &patch)?;
-        match cx.api().exchange::<Updated>(call).await {
+        match cx.api().exchange::<WithMetadata>(call).await {
             Ok(updated) => {
                 note_own_write(&uid, read.as_deref(), updated.metadata.resource_version.as_deref());
                 Ok(OperationResult::Updated)
@@ -77,12 +77,6 @@ impl<'a> IntoFuture for StatusRequest<'a> {
     fn into_future(self) -> Self::IntoFuture {
         self.send().boxed()
     }
-}
-
-/// The part of the reply that tells the new resource version.
-#[derive(Deserialize)]
-struct Updated {
-    metadata: ObjectMeta,
 }
 
 impl<K> Context<K> {

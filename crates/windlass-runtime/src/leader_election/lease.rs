@@ -13,7 +13,7 @@ use k8s_openapi::{
 
 use super::elector::{Reading, Record};
 use crate::{
-    client::{ApiClient, Call, JSON},
+    client::{ApiClient, Call, JSON, METADATA, WithMetadata},
     error::Result,
 };
 
@@ -55,8 +55,12 @@ impl LeaseLock {
         format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
     }
 
-    async fn write(&self, method: Method, path: String, lease: &Lease) -> Result<Lease> {
-        self.client.exchange(Call::write(method, path, JSON, lease)?.no_retry()).await
+    /// Writes the Lease. The caller knows the spec, so that the reply is the metadata only.
+    async fn write(&mut self, method: Method, path: String, lease: Lease) -> Result<()> {
+        let call = Call::write(method, path, JSON, &lease)?.accept(METADATA).no_retry();
+        let WithMetadata { metadata } = self.client.exchange(call).await?;
+        self.last = Some(Lease { metadata, ..lease });
+        Ok(())
     }
 
     async fn get(&self, path: String) -> Result<Lease> {
@@ -89,8 +93,8 @@ impl LeaseLock {
             },
             spec: Some(spec_of(record)),
         };
-        let created = self.write(Method::POST, self.collection(), &lease).await;
-        self.keep(created, "creating")
+        let created = self.write(Method::POST, self.collection(), lease).await;
+        self.succeeds(created, "creating")
     }
 
     pub(super) async fn update(&mut self, record: &Record) -> bool {
@@ -100,8 +104,8 @@ impl LeaseLock {
             lease.metadata.labels.get_or_insert_default().extend(self.labels.clone());
         }
         let path = format!("{}/{}", self.collection(), self.name);
-        let updated = self.write(Method::PUT, path, &lease).await;
-        self.keep(updated, "updating")
+        let updated = self.write(Method::PUT, path, lease).await;
+        self.succeeds(updated, "updating")
     }
 
     /// Works like [`update`](Self::update). If the Lease has changed since the read but is still held, tries
@@ -118,12 +122,10 @@ impl LeaseLock {
         }
     }
 
-    fn keep(&mut self, answer: Result<Lease>, doing: &str) -> bool {
-        match answer {
-            Ok(lease) => {
-                self.last = Some(lease);
-                true
-            }
+    /// Returns whether a write succeeded, and logs a failure. A Lease that another replica wrote first is no failure.
+    fn succeeds(&self, written: Result<()>, doing: &str) -> bool {
+        match written {
+            Ok(()) => true,
             Err(error) if error.is_conflict() || error.is_already_exists() => false,
             Err(error) => {
                 tracing::error!(%error, lease = %self, "{doing} the leader lease failed");

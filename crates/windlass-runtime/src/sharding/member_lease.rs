@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::membership::{MemberLease, WriteResult};
 use crate::{
-    client::{ApiClient, Call, JSON},
+    client::{ApiClient, Call, JSON, METADATA, WithMetadata},
     error::Result,
 };
 
@@ -88,9 +88,11 @@ impl MemberLeases {
         let path = self.collection();
         let (method, path) =
             if existed { (Method::PUT, format!("{path}/{name}")) } else { (Method::POST, path) };
-        match self.send::<Lease>(Call::write(method, path, JSON, &lease)).await {
-            Ok(lease) => {
-                self.last = Some(lease);
+        // The spec of the reply is the spec of the request.
+        let write = Call::write(method, path, JSON, &lease).map(|call| call.accept(METADATA));
+        match self.send::<WithMetadata>(write).await {
+            Ok(WithMetadata { metadata }) => {
+                self.last = Some(Lease { metadata, ..lease });
                 WriteResult::Written
             }
             Err(error) if error.is_not_found() && existed => WriteResult::Gone,

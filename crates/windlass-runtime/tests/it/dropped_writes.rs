@@ -11,7 +11,13 @@ use std::{
     time::Duration,
 };
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::{
+    api::core::v1::{
+        ConfigMap, PersistentVolumeClaim, PersistentVolumeClaimSpec, PersistentVolumeClaimStatus, Secret,
+        VolumeResourceRequirements,
+    },
+    apimachinery::pkg::api::resource::Quantity,
+};
 use kube_client::api::{ListParams, Patch};
 use serde_json::json;
 use windlass_runtime::{
@@ -59,26 +65,60 @@ enum Write {
     CreateWithPrefix,
     CreateWithName,
     Patch,
+    Update,
+    Apply,
+    Status,
     Delete,
 }
 
 impl Write {
-    /// Brings the secrets of the parent to the state that the write leads to.
+    /// Returns whether the write needs an object that the caches show.
+    fn needs_object(self) -> bool {
+        matches!(self, Self::Delete | Self::Patch | Self::Update | Self::Status)
+    }
+
+    /// Creates the object that the write needs.
+    async fn prepare(self, cx: &Context<ConfigMap>, parent: &ConfigMap) -> Result<()> {
+        match self {
+            Self::Status => {
+                cx.create(claim().controlled_by(parent)?).await?;
+            }
+            _ => {
+                cx.create(secret("s").controlled_by(parent)?).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the objects of the parent to the state that the write leads to.
     async fn reconcile(self, cx: &Context<ConfigMap>, parent: &ConfigMap, polls: usize) -> Result<Step> {
+        if matches!(self, Self::Status) {
+            return write_status(cx, parent, polls).await;
+        }
         let owned = cx.owned_by::<Secret>(parent)?.not_terminating();
         let new = secret("s").controlled_by(parent)?;
-        match (self, owned.iter().next()) {
+        let found = owned.iter().next();
+        let is_marked = found.is_some_and(|found| found.metadata.annotations.is_some());
+        match (self, found) {
             (Self::CreateWithPrefix | Self::CreateWithName, Some(_)) | (Self::Delete, None) => {
                 Ok(Step::NothingToDo)
             }
+            (Self::Patch | Self::Update | Self::Apply, _) if is_marked => Ok(Step::NothingToDo),
             (Self::CreateWithPrefix, None) => {
                 let mut new = new;
                 new.metadata.generate_name = new.metadata.name.take().map(|name| name + "-");
                 Ok(drop_after(polls, cx.create(new)).await.transpose()?.into())
             }
             (Self::CreateWithName, None) => Ok(drop_after(polls, cx.create(new)).await.transpose()?.into()),
-            (Self::Patch, Some(found)) if found.metadata.annotations.is_some() => Ok(Step::NothingToDo),
-            (Self::Patch, _) => {
+            (Self::Update, Some(found)) => {
+                let marked = marked(Secret::clone(found));
+                Ok(drop_after(polls, cx.update(&marked)).await.transpose()?.into())
+            }
+            (Self::Apply, _) => {
+                let apply = cx.apply_object(&marked(new)).into_future();
+                Ok(drop_after(polls, apply).await.transpose()?.into())
+            }
+            (Self::Patch | Self::Update | Self::Status, _) => {
                 let mark = Patch::Merge(json!({ "metadata": { "annotations": { "marked": "yes" } } }));
                 let patch = cx.patch::<Secret, _>(&ObjectKey::namespaced("default", "s"), &mark);
                 Ok(drop_after(polls, patch.into_future()).await.transpose()?.into())
@@ -90,8 +130,42 @@ impl Write {
     }
 
     fn objects_afterwards(self) -> usize {
-        usize::from(!matches!(self, Self::Delete))
+        usize::from(!matches!(self, Self::Delete | Self::Status))
     }
+}
+
+fn marked(mut secret: Secret) -> Secret {
+    secret.metadata.annotations = Some([("marked".to_owned(), "yes".to_owned())].into());
+    secret
+}
+
+/// A kind with a status.
+fn claim() -> PersistentVolumeClaim {
+    let requests = [("storage".to_owned(), Quantity("1Gi".to_owned()))].into();
+    PersistentVolumeClaim {
+        metadata: secret("s").metadata,
+        spec: Some(PersistentVolumeClaimSpec {
+            access_modes: Some(vec!["ReadWriteOnce".to_owned()]),
+            resources: Some(VolumeResourceRequirements { requests: Some(requests), limits: None }),
+            ..PersistentVolumeClaimSpec::default()
+        }),
+        status: None,
+    }
+}
+
+/// Writes the status of the parent's claim.
+async fn write_status(cx: &Context<ConfigMap>, parent: &ConfigMap, polls: usize) -> Result<Step> {
+    let owned = cx.owned_by::<PersistentVolumeClaim>(parent)?;
+    let Some(claim) = owned.iter().next() else { return Ok(Step::Written) };
+    if claim.status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Lost")) {
+        return Ok(Step::NothingToDo);
+    }
+    let status = PersistentVolumeClaimStatus {
+        phase: Some("Lost".to_owned()),
+        ..PersistentVolumeClaimStatus::default()
+    };
+    let write = cx.update_status(claim, status).into_future();
+    Ok(drop_after(polls, write).await.transpose()?.into())
 }
 
 /// Drops a write after so many polls while the watches lag, and lets the reconciles go on until nothing is left to do. Returns false if the
@@ -111,9 +185,8 @@ async fn drop_once(write: Write, polls: usize) -> bool {
                 let Some(parent) = cx.get(&key)?.filter(|_| key.to_string() == "default/a") else {
                     return Ok(Action::done());
                 };
-                // A deletion needs an object that the caches show.
-                if matches!(write, Write::Delete | Write::Patch) && !first.swap(true, Ordering::SeqCst) {
-                    cx.create(secret("s").controlled_by(&*parent)?).await?;
+                if write.needs_object() && !first.swap(true, Ordering::SeqCst) {
+                    write.prepare(&cx, &parent).await?;
                     return Ok(Action::requeue_after(Duration::ZERO));
                 }
                 faults.hold_watches();
@@ -132,7 +205,10 @@ async fn drop_once(write: Write, polls: usize) -> bool {
             }
         })
         .owns::<Secret>()
-        .needs(Permission::to::<Secret>([Verb::Create, Verb::Patch, Verb::Delete]))
+        .owns::<PersistentVolumeClaim>()
+        .needs(Permission::to::<Secret>([Verb::Create, Verb::Update, Verb::Patch, Verb::Delete]))
+        .needs(Permission::to::<PersistentVolumeClaim>([Verb::Create]))
+        .needs(Permission::to::<PersistentVolumeClaim>([Verb::Patch]).subresource("status"))
     };
     let manager = Manager::new(faults.client()).controller(controller);
     let running = run_restricted(&cluster, &faults, manager).await;
@@ -173,4 +249,19 @@ async fn a_patch_that_is_dropped_is_carried_out_in_the_end() {
 #[tokio::test]
 async fn a_deletion_that_is_dropped_deletes_one_object() {
     drop_everywhere(Write::Delete).await;
+}
+
+#[tokio::test]
+async fn an_update_that_is_dropped_is_carried_out_in_the_end() {
+    drop_everywhere(Write::Update).await;
+}
+
+#[tokio::test]
+async fn an_apply_that_is_dropped_is_carried_out_in_the_end() {
+    drop_everywhere(Write::Apply).await;
+}
+
+#[tokio::test]
+async fn a_status_that_is_dropped_is_written_in_the_end() {
+    drop_everywhere(Write::Status).await;
 }

@@ -10,19 +10,19 @@ use std::{
 };
 
 use http::Method;
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube_client::Client;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube_client::{Client, api::DeleteParams};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use windlass_runtime::{
     Action, Context, Controller, Error, Manager, ObjectKey, RunContext, Runnable,
-    leader_election::LeaderElection, manager::Group,
+    leader_election::LeaderElection, manager::Group, owner::Owned,
 };
 use windlass_test::{TestCluster, eventually};
 
 use crate::{
     fault::Faults,
-    fixture::{Running, SOON, create_config_map, expect_eq, metric, run, run_restricted},
+    fixture::{Running, SOON, create_config_map, expect_eq, metric, run, run_restricted, secret, secrets},
 };
 
 /// The occurrences of a test, in order.
@@ -192,6 +192,44 @@ async fn a_follower_takes_over_from_the_leader_that_took_over_from_it() {
     notes.wait("a reconciles first", 2).await;
     notes.wait("a reconciles second", 1).await;
     a.stop().await.expect("a graceful end");
+}
+
+/// The event of an own write arrives after the term of the write, and another client has deleted the object by then.
+#[tokio::test(start_paused = true)]
+async fn an_own_write_of_an_earlier_term_hides_nothing() {
+    let cluster = TestCluster::start().await;
+    create_config_map(&cluster.client(), "first").await;
+    let (faults, notes) = (Faults::before(cluster.client()), Notes::default());
+    let controller = {
+        let (faults, notes) = (faults.clone(), notes.clone());
+        Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+            let (faults, notes) = (faults.clone(), notes.clone());
+            async move {
+                let Some(map) = cx.get(&key)?.filter(|_| key.name() == "first") else {
+                    return Ok(Action::done());
+                };
+                if cx.owned_by::<Secret>(&map)?.is_empty() {
+                    if notes.count("created") == 0 {
+                        faults.hold_watches();
+                    }
+                    cx.create(secret("s").controlled_by(&*map)?).await?;
+                    notes.add("created");
+                }
+                Ok::<_, Error>(Action::done())
+            }
+        })
+    };
+    let controller = controller.owns::<Secret>().skip_own_writes();
+    let manager = Manager::new(faults.client()).controller(controller).leader_election(election("a"));
+    let metrics = manager.metrics().clone();
+    let running = run(manager);
+    notes.wait("created", 1).await;
+    lose_lease(&faults, &metrics).await;
+    secrets(&cluster.client()).delete("s", &DeleteParams::default()).await.expect("deleted");
+    faults.release_watches();
+    faults.heal();
+    notes.wait("created", 2).await;
+    running.stop().await.expect("a graceful end");
 }
 
 /// Only the source knows the key.

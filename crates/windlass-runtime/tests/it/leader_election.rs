@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use http::Method;
+use http::{Method, Request, header};
 use k8s_openapi::api::{
     coordination::v1::Lease,
     core::v1::{ConfigMap, Event},
@@ -8,6 +8,7 @@ use k8s_openapi::api::{
 use kube_client::{
     Api, Client,
     api::{ListParams, PostParams},
+    client::Body,
 };
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
@@ -100,6 +101,35 @@ async fn one_works_and_hands_over_when_it_stops() -> Result<()> {
     b.stop().await?;
     assert_eq!(holder(&client).await, "", "the last one gives it back, too");
     operator.assert_exact();
+    Ok(())
+}
+
+/// The leader knows the spec of the Lease.
+#[tokio::test]
+async fn a_renewal_asks_for_the_metadata_only() -> Result<()> {
+    let cluster = TestCluster::start().await;
+    let accepted = Arc::<Mutex<Vec<String>>>::default();
+    let service = {
+        let (server, accepted) = (cluster.client(), accepted.clone());
+        tower::service_fn(move |request: Request<Body>| {
+            if *request.method() == Method::PUT && request.uri().path().contains("/leases/") {
+                let accept = &request.headers()[header::ACCEPT];
+                accepted.lock().push(accept.to_str().expect("text").to_owned());
+            }
+            let server = server.clone();
+            async move { server.send(request).await }
+        })
+    };
+    let a = run(replica(windlass_runtime::client::in_process(service)?, "a", &Notes::default()));
+    eventually(SOON, || async {
+        let renewals = accepted.lock().len();
+        if renewals >= 2 { Ok(()) } else { Err(format!("{renewals} renewals")) }
+    })
+    .await;
+    a.stop().await?;
+    let other = accepted.lock().iter().find(|accept| !accept.contains("as=PartialObjectMetadata;")).cloned();
+    assert_eq!(other, None);
+    assert_eq!(holder(&cluster.client()).await, "", "the Lease is released");
     Ok(())
 }
 

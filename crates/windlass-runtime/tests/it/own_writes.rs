@@ -10,9 +10,12 @@ use std::{
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube_client::api::{DeleteParams, Patch, PatchParams};
+use parking_lot::Mutex;
 use serde_json::json;
 use windlass_runtime::{
-    Action, Context, Controller, Error, Manager, ObjectKey, Permission, Result, Verb, owner::Owned,
+    Action, Context, Controller, Error, Manager, ObjectKey, Permission, Result, Verb,
+    finalizer::{self, Finalize},
+    owner::Owned,
 };
 use windlass_test::{TestCluster, eventually};
 
@@ -165,4 +168,45 @@ async fn an_own_write_reconciles_the_other_keys_of_a_mapper() -> Result<()> {
     })
     .await;
     running.stop().await
+}
+
+/// The guard adds the finalizer, which is an own write, and removes the finalizer at the end.
+#[tokio::test]
+async fn a_finalizer_is_an_own_write_and_a_deletion_is_not() {
+    let cluster = TestCluster::start().await;
+    let maps = config_maps(&cluster.client());
+    let seen = Arc::<Mutex<Vec<&str>>>::default();
+    let controller = {
+        let seen = seen.clone();
+        Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+            let seen = seen.clone();
+            async move {
+                if key.to_string() != "default/a" {
+                    return Ok(Action::done());
+                }
+                let Some(map) = cx.get(&key)? else {
+                    seen.lock().push("gone");
+                    return Ok(Action::done());
+                };
+                finalizer::guard(&cx, map, "example.com/own", async |event| {
+                    seen.lock().push(match event {
+                        Finalize::Apply(_) => "apply",
+                        Finalize::Cleanup(_) => "clean up",
+                    });
+                    Ok::<_, Error>(Action::done())
+                })
+                .await
+            }
+        })
+    };
+    let controller = controller.needs(Permission::to::<ConfigMap>([Verb::Patch])).skip_own_writes();
+    let manager = Manager::new(cluster.client()).controller(controller);
+    let metrics = manager.metrics().clone();
+    let running = crate::fixture::run_declared(&cluster, manager).await;
+    create_config_map(&cluster.client(), "a").await;
+    let state = || (seen.lock().clone(), metric(&metrics.render(), SKIPPED));
+    eventually(SOON, || async { expect_eq(state(), (vec!["apply"], 1)) }).await;
+    maps.delete("a", &DeleteParams::default()).await.expect("deleted");
+    eventually(SOON, || async { expect_eq(state(), (vec!["apply", "clean up", "gone"], 1)) }).await;
+    running.stop().await.expect("a graceful end");
 }

@@ -101,6 +101,35 @@ async fn a_status_is_not_written_over_a_newer_one() -> Result<()> {
     running.stop().await
 }
 
+/// The cache lacks a field of the status, so that the cached status says nothing about the status on the server.
+#[tokio::test]
+async fn a_status_of_a_cache_with_dropped_fields_is_always_written() {
+    let cluster = TestCluster::start().await;
+    let pods: Api<Pod> = Api::default_namespaced(cluster.client());
+    pods.create(&PostParams::default(), &pod("a")).await.expect("created");
+    let old = Patch::Merge(json!({ "status": { "phase": "Running", "reason": "Old" } }));
+    pods.patch_status("a", &PatchParams::default(), &old).await.expect("patched");
+    let transform = Transform::drop_fields(["status.reason".parse().expect("a path")]);
+    let transform = transform.expect("not a field that every cache needs");
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let controller = Controller::of::<Pod>(move |key: ObjectKey, cx: Context<Pod>| {
+        let tell = tell.clone();
+        async move {
+            let Some(read) = cx.get(&key)? else { return Ok(Action::done()) };
+            let status = PodStatus { reason: None, ..read.status.clone().unwrap_or_default() };
+            let _ = tell.send(cx.update_status(&read, status).await?);
+            Ok::<_, Error>(Action::done())
+        }
+    })
+    .options(CacheOptions::new().transform(transform))
+    .needs(Permission::to::<Pod>([Verb::Patch]).subresource("status"));
+    let running = cluster.run_restricted(Manager::new(cluster.client()).controller(controller)).await;
+    assert_eq!(told.recv().await, Some(OperationResult::Updated));
+    let reason = pods.get("a").await.expect("read").status.and_then(|status| status.reason);
+    assert_eq!(reason, None);
+    running.stop().await.expect("a graceful end");
+}
+
 /// The second update of a reconcile goes on from the first, with the object that the reconcile has read.
 #[tokio::test]
 async fn a_reconcile_may_update_a_status_twice() {

@@ -12,11 +12,12 @@ use windlass_runtime::webhook::Webhooks;
 use super::{
     builder::FakeClusterBuilder,
     event::Event,
-    failure::Failure,
-    server::{PlannedFailure, Server, State},
+    fault,
+    server::{Server, State},
     storage::Storage,
     write::Write,
 };
+use crate::FaultRule;
 use windlass_runtime::{
     Action, Context, Controller, Object, QueueKey, Result,
     detached::{CacheSource, DetachedContexts},
@@ -54,7 +55,7 @@ impl FakeCluster {
         let FakeClusterBuilder { env, controller, collects_garbage, kinds, .. } = options;
         let mut storage = Storage::new(SharedInformerFactory::builder(unused_client()).seed(0).build());
         kinds.iter().for_each(|kind| storage.learn(kind));
-        let state = State { storage, failures: Vec::new(), writes: Vec::new() };
+        let state = State { storage, rules: Vec::new(), writes: Vec::new() };
         let server = Arc::new(Server { env: env.clone(), collects_garbage, state: Mutex::new(state) });
         let contexts = DetachedContexts::new(server.service(), env, server.clone())
             .expect("a client of a service in this process needs no configuration");
@@ -162,24 +163,30 @@ impl FakeCluster {
         self.events.lock().clone()
     }
 
-    /// Fails the next request that matches. Several failures are used up in order.
-    pub fn fail_next(&self, failure: Failure) {
-        self.plan(failure, true);
+    /// Adds a fault. If several faults match a request, the fault that was added first strikes. A time-out strikes at once.
+    ///
+    /// # Panics
+    /// The fault is not a fault of a single request: faults of watches, of the clock and of the process need [`Faults`](crate::Faults).
+    #[track_caller]
+    pub fn inject(&self, rule: FaultRule) {
+        fault::check(&rule.fault);
+        self.server.state.lock().rules.push(rule);
     }
 
-    /// Fails every request that matches, until [`clear_failures`](Self::clear_failures).
-    pub fn fail_always(&self, failure: Failure) {
-        self.plan(failure, false);
+    /// Lets all requests succeed again.
+    pub fn clear_faults(&self) {
+        self.server.state.lock().rules.clear();
     }
 
-    fn plan(&self, failure: Failure, once: bool) {
-        self.server.state.lock().failures.push(PlannedFailure { failure, once });
-    }
-
-    /// Lets all requests succeed again. Returns the number of failures that never came to pass.
-    pub fn clear_failures(&self) -> usize {
-        let failures = std::mem::take(&mut self.server.state.lock().failures);
-        failures.iter().filter(|planned| planned.once).count()
+    /// Panics unless every added fault has struck the wanted number of times, because a test without the
+    /// fault proves no behaviour.
+    #[track_caller]
+    pub fn assert_all_struck(&self) {
+        let state = self.server.state.lock();
+        let left: Vec<String> =
+            state.rules.iter().filter(|rule| !rule.is_over()).map(ToString::to_string).collect();
+        drop(state);
+        assert!(left.is_empty(), "these faults did not strike: {}", left.join("; "));
     }
 }
 

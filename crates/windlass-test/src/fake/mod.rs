@@ -10,7 +10,7 @@
 //!     Action, Context, ObjectKey, Result,
 //!     owner::Owned,
 //! };
-//! use windlass_test::fake::{Failure, FakeCluster};
+//! use windlass_test::{Fault, fake::FakeCluster};
 //!
 //! // The reconciler: each ConfigMap has a Secret of its name.
 //! async fn reconcile(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
@@ -31,7 +31,7 @@
 //! let fake = FakeCluster::new([ConfigMap { metadata: named("a"), ..ConfigMap::default() }]);
 //! let key = ObjectKey::namespaced("default", "a");
 //!
-//! fake.fail_next(Failure::forbidden().on_create::<Secret>());
+//! fake.inject(Fault::Forbidden.on_create::<Secret>());
 //! let error = reconcile(key.clone(), fake.context()).await.unwrap_err();
 //! assert!(error.is_forbidden());
 //!
@@ -75,7 +75,7 @@ mod builder;
 mod cluster;
 mod collection;
 mod event;
-mod failure;
+mod fault;
 mod metadata;
 mod operation;
 mod owners;
@@ -96,6 +96,5 @@ pub use self::{
     builder::FakeClusterBuilder,
     cluster::FakeCluster,
     event::Event,
-    failure::Failure,
     write::{Verb, Write},
 };

@@ -1,6 +1,6 @@
 //! The fake API server: from a request to the response.
 
-use std::{convert::Infallible, sync::Arc};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use http::{Request, Response, StatusCode, header};
@@ -9,12 +9,11 @@ use kube_client::client::Body;
 use kube_core::response::Status;
 use parking_lot::Mutex;
 use serde_json::Value;
-use windlass_runtime::ObjectKey;
+use windlass_runtime::{BoxError, ObjectKey, permission::Access};
 
 use super::{
     collection::{list_object, select},
-    failure::Failure,
-    metadata,
+    fault, metadata,
     operation::{Deletion, Operation, Part, is_custom},
     owners, patch,
     request::{ApiRequest, PatchFormat},
@@ -23,6 +22,7 @@ use super::{
     storage::Storage,
     write::{Verb, Write},
 };
+use crate::{Fault, FaultRule};
 use windlass_runtime::env::Env;
 
 /// An API server in memory.
@@ -34,13 +34,8 @@ pub(super) struct Server {
 
 pub(super) struct State {
     pub(super) storage: Storage,
-    pub(super) failures: Vec<PlannedFailure>,
+    pub(super) rules: Vec<FaultRule>,
     pub(super) writes: Vec<Write>,
-}
-
-pub(super) struct PlannedFailure {
-    pub(super) failure: Failure,
-    pub(super) once: bool,
 }
 
 /// The answer to a request that succeeded.
@@ -58,22 +53,26 @@ impl Server {
     ) -> impl tower::Service<
         Request<Body>,
         Response = Response<Body>,
-        Error = Infallible,
-        Future = BoxFuture<'static, Result<Response<Body>, Infallible>>,
+        Error = BoxError,
+        Future = BoxFuture<'static, Result<Response<Body>, BoxError>>,
     > + Send
     + use<> {
         let server = self.clone();
         tower::service_fn(move |request: Request<Body>| -> BoxFuture<'static, _> {
             let server = server.clone();
-            Box::pin(async move { Ok(server.answer(request).await) })
+            Box::pin(async move { server.answer(request).await })
         })
     }
 
-    async fn answer(&self, request: Request<Body>) -> Response<Body> {
+    async fn answer(&self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
         let (parts, body) = request.into_parts();
-        let answer = match body.collect().await {
-            Ok(body) => ApiRequest::parse(&parts, &body.to_bytes()).and_then(|request| self.handle(&request)),
+        let request = match body.collect().await {
+            Ok(body) => ApiRequest::parse(&parts, &body.to_bytes()),
             Err(error) => Err(bad_request(format!("the body of the request broke off: {error}"))),
+        };
+        let answer = match request {
+            Ok(request) => self.handle(&request, Access::of(&parts.method, &parts.uri))?,
+            Err(status) => Err(status),
         };
         let (code, body) = match answer {
             Ok(reply) => (reply.code, reply.body),
@@ -87,16 +86,27 @@ impl Server {
         response
             .headers_mut()
             .insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
-        response
+        Ok(response)
     }
 
-    fn handle(&self, request: &ApiRequest) -> StatusResult<Reply> {
+    /// Carries a request out, unless a fault strikes the request.
+    ///
+    /// # Errors
+    /// The connection breaks.
+    fn handle(&self, request: &ApiRequest, access: Option<Access>) -> Result<StatusResult<Reply>, BoxError> {
         let mut state = self.state.lock();
-        let state = &mut *state;
         learn_kind(&mut state.storage, request);
-        if let Some(failure) = state.take_failure(request) {
-            return Err(failure.answer(request));
+        let Some(fault) = access.and_then(|access| state.strike(&access, request)) else {
+            return Ok(self.carry_out(&mut state, request));
+        };
+        if fault.is_committed() {
+            drop(self.carry_out(&mut state, request));
         }
+        drop(state);
+        fault::answer(&fault, request).map(Err)
+    }
+
+    fn carry_out(&self, state: &mut State, request: &ApiRequest) -> StatusResult<Reply> {
         let reply = match request.verb {
             Verb::Get => get(&state.storage, request),
             Verb::List => list(&state.storage, request),
@@ -228,12 +238,9 @@ impl Server {
 }
 
 impl State {
-    fn take_failure(&mut self, request: &ApiRequest) -> Option<Failure> {
-        let place = self.failures.iter().position(|planned| planned.failure.matches(request))?;
-        if self.failures[place].once {
-            return Some(self.failures.remove(place).failure);
-        }
-        Some(self.failures[place].failure.clone())
+    /// Returns the fault that strikes a request.
+    fn strike(&mut self, access: &Access, request: &ApiRequest) -> Option<Fault> {
+        self.rules.iter_mut().find_map(|rule| rule.strike(access, request.object_name()))
     }
 }
 

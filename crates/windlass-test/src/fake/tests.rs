@@ -14,7 +14,8 @@ use kube_core::{
 };
 use serde_json::json;
 
-use super::{Failure, FakeCluster, Verb};
+use super::FakeCluster;
+use crate::Fault;
 use windlass_runtime::{
     Action, Context, Controller, Error, KindRef, ObjectKey, OperationResult, Result, Selector, Watch,
     events::EventType,
@@ -22,6 +23,7 @@ use windlass_runtime::{
     informer::{CacheOptions, IndexFn},
     kind,
     owner::Owned,
+    permission,
 };
 
 fn meta(name: &str) -> ObjectMeta {
@@ -168,12 +170,14 @@ async fn finalizers_hold_a_deleted_object() -> Result<()> {
     Ok(())
 }
 
+const TIMEOUT: Fault = Fault::Timeout { committed: false };
+
 #[tokio::test]
 async fn requests_fail_on_demand() -> Result<()> {
     let fake = FakeCluster::new([config_map("a"), config_map("b")]);
     let cx: Context<ConfigMap> = fake.context();
-    fake.fail_next(Failure::conflict().on_update::<ConfigMap>().named("b"));
-    fake.fail_next(Failure::server_error());
+    fake.inject(Fault::Conflict.on_update::<ConfigMap>().named("b"));
+    fake.inject(Fault::ServerError.on_writes());
     let (a, b) = (fake.get(&key("a")).expect("a"), fake.get(&key("b")).expect("b"));
     let error = cx.update::<ConfigMap>(&a).await.expect_err("the second failure matches");
     assert!(error.is_transient() && error.status().is_some_and(|status| status.code == 500), "{error}");
@@ -181,18 +185,41 @@ async fn requests_fail_on_demand() -> Result<()> {
     cx.update::<ConfigMap>(&b).await?;
     assert_eq!(fake.take_writes(), ["update ConfigMap default/b"], "a write that failed is none");
 
-    fake.fail_always(Failure::forbidden().on_create::<Pod>());
+    fake.inject(Fault::Forbidden.on_create::<Pod>().always());
     for _ in 0..2 {
         assert!(cx.create(pod("a")).await.expect_err("forbidden").is_forbidden());
     }
-    fake.fail_next(Failure::timeout().on(Verb::Delete));
+    fake.inject(TIMEOUT.on(permission::Verb::Delete));
     assert!(cx.delete(&a).await.expect_err("a timeout").is_timeout());
-    fake.fail_next(Failure::not_found().on_delete::<ConfigMap>());
+    fake.inject(Fault::NotFound.on_delete::<ConfigMap>());
     cx.delete(&a).await?;
     assert!(fake.get::<ConfigMap>(&key("a")).is_some(), "the fake did not delete it");
-    fake.fail_next(Failure::already_exists().on_create::<ConfigMap>());
-    assert_eq!(fake.clear_failures(), 1);
+    fake.assert_all_struck();
+    fake.inject(Fault::AlreadyExists.on_create::<Pod>());
+    fake.clear_faults();
     cx.create(pod("a")).await.map(drop)
+}
+
+/// The answer is lost, and the reconcile is repeated.
+#[tokio::test]
+async fn a_request_with_a_lost_answer_is_carried_out() -> Result<()> {
+    let fake = FakeCluster::builder().build();
+    let cx = fake.context::<ConfigMap>();
+    fake.inject(Fault::Cut { committed: true }.on_create::<ConfigMap>().named("a"));
+    assert!(cx.create(config_map("a")).await.expect_err("no answer").is_transient());
+    assert!(cx.create(config_map("a")).await.expect_err("the object exists").is_already_exists());
+    fake.inject(Fault::Timeout { committed: true }.on_delete::<ConfigMap>());
+    let found = fake.get::<ConfigMap>(&key("a")).expect("a");
+    assert!(cx.delete(&found).await.expect_err("a timeout").is_timeout());
+    assert_eq!(fake.get::<ConfigMap>(&key("a")), None);
+    fake.assert_all_struck();
+    Ok(())
+}
+
+#[tokio::test]
+#[should_panic(expected = "the fake cluster has no watches")]
+async fn a_fault_of_a_watch_is_refused() {
+    FakeCluster::builder().build().inject(Fault::Expired.on_any());
 }
 
 #[tokio::test]
@@ -485,14 +512,14 @@ async fn an_uncertain_create_is_repeated_if_lists_are_forbidden() -> Result<()> 
             ObjectMeta { generate_name: Some("a-".to_owned()), namespace: meta("a").namespace, ..meta("") };
         ConfigMap { metadata: ObjectMeta { name: None, ..metadata }, ..ConfigMap::default() }
     };
-    fake.fail_next(Failure::timeout().on_create::<ConfigMap>());
+    fake.inject(TIMEOUT.on_create::<ConfigMap>());
     assert!(cx.create(child()).await.expect_err("a timeout").is_timeout());
     assert!(cx.create(child()).await.expect_err("it may have succeeded").is_conflict());
     cx.create(child()).await?;
 
-    fake.fail_next(Failure::timeout().on_create::<ConfigMap>());
+    fake.inject(TIMEOUT.on_create::<ConfigMap>());
     assert!(cx.create(child()).await.expect_err("a timeout").is_timeout());
-    fake.fail_next(Failure::forbidden().on(Verb::List));
+    fake.inject(Fault::Forbidden.on(permission::Verb::List));
     cx.create(child()).await?;
     assert_eq!(fake.list::<ConfigMap>().len(), 2);
     Ok(())

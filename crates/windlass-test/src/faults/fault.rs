@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use kube_core::Resource;
 use windlass_runtime::permission::{Access, Verb};
 
 /// A fault of the API server, of the network, or of the process.
@@ -20,6 +21,17 @@ pub enum Fault {
     Forbidden,
     /// 404 `NotFound`. The request is not carried out.
     NotFound,
+    /// 409 `AlreadyExists`. The request is not carried out.
+    AlreadyExists,
+    /// Any other status. The request is not carried out.
+    Status {
+        /// The HTTP status code.
+        code: u16,
+        /// The reason, a word in upper camel case.
+        reason: String,
+        /// The message.
+        message: String,
+    },
     /// 504 `Timeout` after 34 s, the limit of a real server for writes. If `committed`, the request was
     /// carried out.
     Timeout {
@@ -76,7 +88,46 @@ impl Fault {
 
     /// Returns the fault at any request.
     pub fn on_any(self) -> FaultRule {
-        FaultRule { fault: self, verbs: None, resource: None, name: None, skip: 0, times: 1 }
+        FaultRule {
+            fault: self,
+            verbs: None,
+            resource: None,
+            subresource: None,
+            name: None,
+            skip: 0,
+            times: 1,
+        }
+    }
+
+    /// Returns the fault at creations of objects of kind `K`.
+    pub fn on_create<K: Resource<DynamicType = ()>>(self) -> FaultRule {
+        self.on(Verb::Create).to(K::plural(&()))
+    }
+
+    /// Returns the fault at updates (PUT) of objects of kind `K`.
+    pub fn on_update<K: Resource<DynamicType = ()>>(self) -> FaultRule {
+        self.on(Verb::Update).to(K::plural(&()))
+    }
+
+    /// Returns the fault at patches of objects of kind `K`, which include server-side apply. A [status](windlass_runtime::Context::update_status) is
+    /// written by a patch of the [subresource](FaultRule::subresource) `status`.
+    pub fn on_patch<K: Resource<DynamicType = ()>>(self) -> FaultRule {
+        self.on(Verb::Patch).to(K::plural(&()))
+    }
+
+    /// Returns the fault at deletions of objects of kind `K`.
+    pub fn on_delete<K: Resource<DynamicType = ()>>(self) -> FaultRule {
+        self.on(Verb::Delete).to(K::plural(&()))
+    }
+
+    /// Returns 422 `Invalid`: the object breaks a rule.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::Status { code: 422, reason: "Invalid".to_owned(), message: message.into() }
+    }
+
+    /// Returns whether the request is carried out in spite of the fault.
+    pub(crate) fn is_committed(&self) -> bool {
+        matches!(self, Self::Timeout { committed } | Self::Cut { committed } | Self::Crash { committed } if *committed)
     }
 }
 
@@ -89,6 +140,8 @@ impl fmt::Display for Fault {
             Self::ServerError => f.write_str("server error"),
             Self::Forbidden => f.write_str("forbidden"),
             Self::NotFound => f.write_str("not found"),
+            Self::AlreadyExists => f.write_str("already exists"),
+            Self::Status { code, reason, .. } => write!(f, "{code} {reason}"),
             Self::Timeout { committed } => write!(f, "time-out {}", when(committed)),
             Self::Cut { committed } => write!(f, "connection cut {}", when(committed)),
             Self::WatchDrop { after } => write!(f, "watch ended after {after} events"),
@@ -117,6 +170,7 @@ pub struct FaultRule {
     pub(crate) fault: Fault,
     verbs: Option<Vec<Verb>>,
     resource: Option<String>,
+    subresource: Option<String>,
     name: Option<String>,
     skip: usize,
     times: usize,
@@ -124,12 +178,21 @@ pub struct FaultRule {
 
 impl FaultRule {
     /// Limits the rule to a resource, or with a slash to a subresource: `pods`, `pods/status`.
-    pub fn to(mut self, resource: impl Into<String>) -> Self {
-        self.resource = Some(resource.into());
+    pub fn to(mut self, resource: impl AsRef<str>) -> Self {
+        let (resource, subresource) = split(resource.as_ref());
+        self.resource = Some(resource.to_owned());
+        self.subresource = subresource.map(str::to_owned);
         self
     }
 
-    /// Limits the rule to the object with this name.
+    /// Limits the rule to a subresource: `status`.
+    pub fn subresource(mut self, subresource: impl Into<String>) -> Self {
+        self.subresource = Some(subresource.into());
+        self
+    }
+
+    /// Limits the rule to the object with this name. The name of an object that is created is not in the request's path: only a
+    /// [`FakeCluster`](crate::fake::FakeCluster) knows that name.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -147,11 +210,16 @@ impl FaultRule {
         self
     }
 
-    /// Returns the fault if the rule strikes this request.
-    pub(crate) fn strike(&mut self, access: &Access) -> Option<Fault> {
+    /// Strikes every matching request.
+    pub fn always(self) -> Self {
+        self.times(ALWAYS)
+    }
+
+    /// Returns the fault if the rule strikes this request for the object with a name.
+    pub(crate) fn strike(&mut self, access: &Access, name: Option<&str>) -> Option<Fault> {
         let matches = self.verbs.as_ref().is_none_or(|verbs| verbs.contains(&access.verb()))
-            && self.resource.as_deref().is_none_or(|resource| access.resource() == Some(resource))
-            && self.name.as_deref().is_none_or(|name| access.name() == Some(name));
+            && self.is_at(access.resource())
+            && self.name.as_deref().is_none_or(|wanted| name == Some(wanted));
         if !matches || self.times == 0 {
             return None;
         }
@@ -159,14 +227,36 @@ impl FaultRule {
             self.skip -= 1;
             return None;
         }
-        self.times -= 1;
+        if self.times != ALWAYS {
+            self.times -= 1;
+        }
         Some(self.fault.clone())
+    }
+
+    /// Returns whether the rule is for a resource, with the subresource in the form of a rule.
+    fn is_at(&self, resource: Option<&str>) -> bool {
+        let (resource, subresource) = resource.map_or((None, None), |resource| {
+            let (resource, subresource) = split(resource);
+            (Some(resource), subresource)
+        });
+        match &self.resource {
+            Some(wanted) => resource == Some(wanted) && subresource == self.subresource.as_deref(),
+            None => self.subresource.is_none() || subresource == self.subresource.as_deref(),
+        }
     }
 
     /// Returns whether the fault has struck the wanted number of times.
     pub(crate) fn is_over(&self) -> bool {
-        self.times == 0
+        self.times == 0 || self.times == ALWAYS
     }
+}
+
+/// The number of requests of a rule that strikes every request.
+const ALWAYS: usize = usize::MAX;
+
+/// Splits a resource in the form of a rule: `pods/status`.
+fn split(resource: &str) -> (&str, Option<&str>) {
+    resource.split_once('/').map_or((resource, None), |(resource, subresource)| (resource, Some(subresource)))
 }
 
 impl fmt::Display for FaultRule {
@@ -181,6 +271,9 @@ impl fmt::Display for FaultRule {
         )?;
         if let Some(resource) = &self.resource {
             write!(f, " {resource}")?;
+        }
+        if let Some(subresource) = &self.subresource {
+            write!(f, "/{subresource}")?;
         }
         if let Some(name) = &self.name {
             write!(f, " {name:?}")?;

@@ -211,7 +211,7 @@ impl Faults {
         if state.healed {
             return None;
         }
-        let scripted = state.rules.iter_mut().find_map(|rule| rule.strike(access));
+        let scripted = state.rules.iter_mut().find_map(|rule| rule.strike(access, access.name()));
         let query = query.unwrap_or_default();
         let resumes = query.contains("resourceVersion=") && !query.contains("sendInitialEvents");
         let fault = scripted.or_else(|| state.plan.as_mut()?.choose(access, resumes))?;
@@ -237,6 +237,8 @@ impl Faults {
             }
             Some(Fault::ServerError) => Ok(failure(500, "InternalError", "injected: internal error", None)),
             Some(Fault::NotFound) => Ok(failure(404, "NotFound", "injected: not found", None)),
+            Some(Fault::AlreadyExists) => Ok(failure(409, "AlreadyExists", "injected: already exists", None)),
+            Some(Fault::Status { code, reason, message }) => Ok(failure(code, &reason, &message, None)),
             Some(Fault::Forbidden) => Ok(forbidden(access)),
             Some(Fault::Timeout { committed }) => {
                 if committed {

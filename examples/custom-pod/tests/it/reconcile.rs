@@ -3,7 +3,7 @@
 use custom_pod::{CustomPod, CustomPodSpec, CustomPodStatus};
 use k8s_openapi::api::core::v1::Pod;
 use windlass::prelude::*;
-use windlass_test::fake::{Failure, FakeCluster};
+use windlass_test::{Fault, fake::FakeCluster};
 
 #[tokio::test]
 async fn creates_the_missing_pods() -> Result<()> {
@@ -13,7 +13,7 @@ async fn creates_the_missing_pods() -> Result<()> {
     let fake = FakeCluster::new([object]);
     let key = ObjectKey::namespaced("default", "a");
 
-    fake.fail_next(Failure::forbidden().on_create::<Pod>());
+    fake.inject(Fault::Forbidden.on_create::<Pod>());
     let error = fake.reconcile(&controller, key.clone()).await.expect_err("no pod may be created");
     assert!(error.is_forbidden(), "{error}");
 
@@ -66,9 +66,9 @@ async fn deletes_the_newest_pods() -> Result<()> {
 async fn an_object_that_goes_meanwhile_is_no_error() -> Result<()> {
     let (fake, key) = reconciled(1).await?;
     fake.update(&key, |object: &mut CustomPod| object.status = Some(CustomPodStatus::default()));
-    fake.fail_next(Failure::not_found().on_patch::<CustomPod>().named("a").subresource("status"));
+    fake.inject(Fault::NotFound.on_patch::<CustomPod>().named("a").subresource("status"));
     fake.reconcile(&custom_pod::controller(), key.clone()).await?;
-    assert_eq!(fake.clear_failures(), 0, "the status was to be written");
+    fake.assert_all_struck();
     fake.delete::<CustomPod>(&key);
     fake.reconcile(&custom_pod::controller(), key).await?;
     assert!(fake.writes().is_empty());

@@ -40,6 +40,7 @@ mod project;
 mod render;
 
 mod api_name;
+mod builtin;
 mod header;
 pub mod name;
 

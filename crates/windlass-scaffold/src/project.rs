@@ -243,7 +243,7 @@ impl Project {
             Some(external) if external.domain.is_empty() => resource.group.clone(),
             Some(external) => format!("{}.{}", resource.group, external.domain),
             None if resource.api => format!("{}.{}", resource.group, self.domain),
-            None => crate::render::builtin_group(&resource.group).to_owned(),
+            None => crate::builtin::group(&resource.group).to_owned(),
         }
     }
 

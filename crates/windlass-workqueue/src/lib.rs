@@ -57,10 +57,6 @@
 
 // From the surface down: a module uses only modules further down.
 #[cfg(not(loom))]
-mod builder;
-#[cfg(not(loom))]
-mod item;
-#[cfg(not(loom))]
 mod work_queue;
 
 mod queue;
@@ -84,15 +80,11 @@ mod timestamp;
 mod interleavings;
 
 pub use add_options::AddOptions;
-#[cfg(not(loom))]
-pub use builder::Builder;
 pub use equivalent::Equivalent;
-#[cfg(not(loom))]
-pub use item::Item;
 pub use metrics::{Histogram, Snapshot};
 pub use rate_limiter::RateLimiter;
 #[cfg(not(loom))]
-pub use work_queue::WorkQueue;
+pub use work_queue::{Builder, Item, WorkQueue};
 
 /// The queue as a state machine, for tests, simulators and benchmarks. Not covered by semantic versioning.
 #[doc(hidden)]

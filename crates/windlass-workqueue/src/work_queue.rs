@@ -1,12 +1,17 @@
 //! The asynchronous interface of [`Queue`]: tokio's clock and sleeping workers.
 
+mod builder;
+mod item;
+
+pub use self::builder::Builder;
+pub use self::item::Item;
 use crate::AddOptions;
+use crate::Snapshot;
 use crate::key_state::KeyState;
 use crate::metrics::StripeIndex;
 use crate::queue::{Config, InFlight, Queue, Wake};
 use crate::sleepers::{Sleepers, TimerWatch};
 use crate::timestamp::Timestamp;
-use crate::{Builder, Item, Snapshot};
 use equivalent::Equivalent;
 use std::hash::Hash;
 use std::pin::pin;

@@ -17,9 +17,7 @@ const KNOTS: &[(&str, &[&str])] = &[
     ("windlass-image", &["image", "store", "unpack"]),
     ("windlass-node", &["helper", "namespaces"]),
     ("windlass-node", &["session", "spec"]),
-    ("windlass-scaffold", &["project", "render"]),
     ("windlass-schema", &["default", "protobuf"]),
-    ("windlass-workqueue", &["builder", "item", "work_queue"]),
     ("network", &["desired", "neutron"]),
     ("ordered-set", &["ordered_set", "pods", "waiting"]),
 ];

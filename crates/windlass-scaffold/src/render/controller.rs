@@ -2,10 +2,9 @@
 
 use super::Made;
 use super::api::type_module;
-use super::builtin;
 use super::line;
 use super::template::{article, fill};
-use crate::{Project, Resource, name};
+use crate::{Project, Resource, builtin, name};
 
 const OWN: &str = include_str!("../../templates/controller.rs.txt");
 const FOREIGN: &str = include_str!("../../templates/foreign_controller.rs.txt");

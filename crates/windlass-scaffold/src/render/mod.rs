@@ -1,7 +1,6 @@
 //! The files of a project, as functions of the project's state.
 
 mod api;
-mod builtin;
 mod controller;
 mod dependencies;
 mod generated;
@@ -12,7 +11,6 @@ mod webhook;
 
 use std::collections::BTreeMap;
 
-pub(crate) use self::builtin::{group as builtin_group, groups as builtin_groups, module as builtin_module};
 use crate::Project;
 
 /// The words in the first line of generated files. Files without the words are the user's.

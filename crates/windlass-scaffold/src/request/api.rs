@@ -1,7 +1,7 @@
 //! `windlass create api`
 
 use super::{Gvk, shown};
-use crate::{Error, External, Project, Resource, Result, Webhooks, name, render};
+use crate::{Error, External, Project, Resource, Result, Webhooks, builtin, name};
 
 /// A request for a kind: the type, a controller, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,8 +77,8 @@ impl CreateApi {
         if api && foreign {
             return Error::refused("the type of an external kind is in its own crate; leave out --resource");
         }
-        if !api && !foreign && render::builtin_module(&self.group, &self.version).is_none() {
-            let groups = render::builtin_groups().join(", ");
+        if !api && !foreign && builtin::module(&self.group, &self.version).is_none() {
+            let groups = builtin::groups().join(", ");
             return Error::refused(format!(
                 "{}/{} is not a built-in group of Kubernetes ({groups}); create its type with --resource, or name its \
                  module with --external-api-path",

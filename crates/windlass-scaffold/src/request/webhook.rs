@@ -3,7 +3,7 @@
 use windlass_schema::Catalog;
 
 use super::{CreateApi, Gvk, shown};
-use crate::{Error, External, Project, Resource, Result, Webhooks, name, render};
+use crate::{Error, External, Project, Resource, Result, Webhooks, builtin, name};
 
 /// A request for webhooks of a kind. Existing webhooks stay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl CreateWebhook {
         let Gvk { group, version, kind } = &self.gvk;
         let found = self.gvk.position(project);
         let is_own = project.resources.iter().any(|resource| resource.api && resource.group == *group);
-        let is_builtin = !is_own && render::builtin_module(group, version).is_some();
+        let is_builtin = !is_own && builtin::module(group, version).is_some();
         if found.is_ok() || !is_builtin && self.external.is_none() {
             return found;
         }
@@ -154,7 +154,7 @@ impl CreateWebhook {
 pub(super) fn check_builtin_kind(gvk: &Gvk) -> Result<()> {
     let Gvk { group, version, kind } = gvk;
     let catalog = Catalog::builtin();
-    let Some(served) = catalog.group_version(render::builtin_group(group), version) else { return Ok(()) };
+    let Some(served) = catalog.group_version(builtin::group(group), version) else { return Ok(()) };
     let own = served.resources.iter().filter(|resource| *resource.kind.group == *served.group);
     let mut kinds: Vec<&str> = own.map(|resource| &*resource.kind.kind).collect();
     if kinds.contains(&kind.as_str()) {

@@ -1,7 +1,8 @@
 //! The settings of a work queue.
 
+use super::WorkQueue;
+use crate::RateLimiter;
 use crate::queue::Config;
-use crate::{RateLimiter, WorkQueue};
 use std::hash::Hash;
 use std::marker::PhantomData;
 
@@ -15,7 +16,7 @@ pub struct Builder<K> {
 }
 
 impl<K: Eq + Hash> Builder<K> {
-    pub(crate) fn new(name: String) -> Self {
+    pub(super) fn new(name: String) -> Self {
         Self { name, config: Config::default(), key: PhantomData }
     }
 

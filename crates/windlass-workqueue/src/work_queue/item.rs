@@ -1,8 +1,8 @@
 //! A key in flight.
 
+use super::Handle;
 use crate::AddOptions;
 use crate::queue::InFlight;
-use crate::work_queue::Handle;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub struct Item<K> {
 }
 
 impl<K> Item<K> {
-    pub(crate) fn new(handle: Arc<Handle<K>>, in_flight: InFlight<K>) -> Self {
+    pub(super) fn new(handle: Arc<Handle<K>>, in_flight: InFlight<K>) -> Self {
         Self { handle, in_flight: Some(in_flight) }
     }
 

@@ -48,7 +48,7 @@ pub mod leader_election;
 mod api_reader;
 mod cluster_state;
 mod discovery;
-mod fence;
+mod leader_deadline;
 mod lister;
 pub mod permission;
 

@@ -13,11 +13,11 @@ use crate::{
     env::Env,
     error::{Error, Result},
     events::EventsApi,
-    fence::Fence,
     informer::{CacheMetrics, SharedInformerFactory},
+    leader_deadline::LeaderDeadline,
     metrics::{Metrics, QueueMetrics},
     observer::Observer,
-    sharding::Gate,
+    sharding::ShardGroup,
     supervisor::Supervisor,
 };
 
@@ -39,9 +39,9 @@ pub(crate) struct SharedState {
     pub(crate) env: Env,
     pub(crate) supervisor: Supervisor,
     /// The right of leader-elected controllers to reconcile. Open if no leader is elected.
-    pub(crate) leader: Fence,
+    pub(crate) leader: LeaderDeadline,
     /// The membership of this replica, if keys are split among replicas.
-    pub(crate) sharding: OnceLock<Gate>,
+    pub(crate) sharding: OnceLock<ShardGroup>,
     /// Called after each reconcile.
     pub(crate) observer: Option<Observer>,
 }
@@ -73,7 +73,7 @@ impl SharedState {
             queues,
             env,
             supervisor,
-            leader: Fence::open(),
+            leader: LeaderDeadline::open(),
             sharding: OnceLock::new(),
             observer,
         };

@@ -106,13 +106,13 @@ impl<Q: QueueKey> Controller<Q> {
     /// Returns the controller's share of the keys; `None` for keys that are not split.
     fn shard(&self, shared: &SharedState) -> Result<Option<Shard<Q>>> {
         let Some(hash) = self.shard_hash.clone() else { return Ok(None) };
-        let Some(gate) = shared.sharding.get() else {
+        let Some(group) = shared.sharding.get() else {
             return Err(Error::setup(format!(
                 "controller {:?} is sharded, but the manager is not: call `Manager::sharding`",
                 self.name
             )));
         };
-        Ok(Some(Shard::new(gate.clone(), hash, self.stored_keys)))
+        Ok(Some(Shard::new(group.clone(), hash, self.stored_keys)))
     }
 }
 

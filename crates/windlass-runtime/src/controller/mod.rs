@@ -5,7 +5,7 @@ mod any_controller;
 mod current;
 mod handle;
 mod outcome;
-mod permit;
+mod reconcile_right;
 mod remembered_keys;
 mod rights;
 mod running;

@@ -31,10 +31,10 @@ use crate::{
     context::{self, Caches, KnownKinds, field_manager_parameter},
     discovery,
     error::{BoxError, Error, Result, chain},
-    fence::Fence,
     handler::{HandlerContext, QueueKey},
     informer::{HandlerOptions, InformerError},
     kind::Kind,
+    leader_deadline::LeaderDeadline,
     metrics::OneController,
     observer::Observer,
     permission::{Forbidden, Permissions},
@@ -63,7 +63,7 @@ pub(crate) struct Running<Q: QueueKey> {
     pub(super) metrics: OneController,
     pub(super) identity: Arc<Identity>,
     /// The leader's right to reconcile, if the controller runs on the leader only.
-    pub(super) leader: Option<Fence>,
+    pub(super) leader: Option<LeaderDeadline>,
     /// The keys of this replica, for a sharded controller.
     shard: OnceLock<Shard<Q>>,
     predicates: Arc<Vec<Predicate>>,

@@ -12,7 +12,7 @@ use windlass_workqueue::WorkQueue;
 use super::{Running, remembered_keys::RememberedKeys};
 use crate::{
     handler::QueueKey,
-    sharding::{Gate, KeyCounts, Permit, Rights, ShardedController, Verdict, hash},
+    sharding::{KeyCounts, KeyRight, OwnedKeys, Ownership, ShardGroup, ShardedController, hash},
     supervisor::Recovery,
 };
 
@@ -37,14 +37,14 @@ impl<Q> Copy for StoredKeys<Q> {}
 
 /// The sharding of a controller.
 pub(super) struct Shard<Q> {
-    gate: Gate,
+    group: ShardGroup,
     hash: ShardHash<Q>,
     stored: Option<StoredKeys<Q>>,
-    aside: Mutex<Aside<Q>>,
+    deferred: Mutex<DeferredKeys<Q>>,
 }
 
 /// Keys that this replica may have to work on when other replicas leave, even if no cache has an object of the key.
-struct Aside<Q> {
+struct DeferredKeys<Q> {
     /// Keys with work to do that wait for a hand-over.
     waiting: HashSet<Q, FixedState>,
     /// Keys with work to do that belonged to other replicas.
@@ -59,31 +59,31 @@ struct Aside<Q> {
 const FOREIGN_TIME: Duration = Duration::from_mins(2);
 
 impl<Q: QueueKey> Shard<Q> {
-    pub(super) fn new(gate: Gate, hash: ShardHash<Q>, stored: Option<StoredKeys<Q>>) -> Self {
-        let aside = Aside {
+    pub(super) fn new(group: ShardGroup, hash: ShardHash<Q>, stored: Option<StoredKeys<Q>>) -> Self {
+        let deferred = DeferredKeys {
             waiting: HashSet::default(),
             foreign: RememberedKeys::new(FOREIGN_TIME),
             uncached: RememberedKeys::new(Duration::ZERO),
             known_forgotten: 0,
         };
-        Self { gate, hash, stored, aside: Mutex::new(aside) }
+        Self { group, hash, stored, deferred: Mutex::new(deferred) }
     }
 
     /// Returns the right to work on a key; `None` if this replica may not. The key is remembered then.
-    fn enter(&self, key: &Q) -> Option<Permit> {
-        match self.gate.enter((self.hash)(key)) {
-            Ok(permit) => Some(permit),
-            Err(verdict) => {
-                let mut aside = self.aside.lock();
-                if verdict == Verdict::Waiting {
-                    aside.waiting.insert(key.clone());
+    fn enter(&self, key: &Q) -> Option<KeyRight> {
+        match self.group.enter((self.hash)(key)) {
+            Ok(right) => Some(right),
+            Err(ownership) => {
+                let mut deferred = self.deferred.lock();
+                if ownership == Ownership::Waiting {
+                    deferred.waiting.insert(key.clone());
                 } else {
-                    aside.foreign.remember(key.clone(), Instant::now());
+                    deferred.foreign.remember(key.clone(), Instant::now());
                 }
-                drop(aside);
-                // The rights may have grown in between, and the keys that were put aside may have been
+                drop(deferred);
+                // This replica may own more keys by now, and the deferred keys may have been
                 // queued.
-                self.gate.enter((self.hash)(key)).ok()
+                self.group.enter((self.hash)(key)).ok()
             }
         }
     }
@@ -91,41 +91,43 @@ impl<Q: QueueKey> Shard<Q> {
     /// Remembers a key with a cancelled reconcile.
     pub(super) fn put_back(&self, key: Q, queue: &WorkQueue<Q>) {
         // The key may belong to this replica again in the meantime.
-        if let Some(permit) = self.enter(&key) {
-            drop(permit);
+        if let Some(right) = self.enter(&key) {
+            drop(right);
             queue.add(key);
         }
     }
 
     /// Remembers a key that this replica works on, and that has no object in a cache.
     fn remember_uncached(&self, key: &Q) {
-        self.aside.lock().uncached.remember(key.clone(), Instant::now());
+        self.deferred.lock().uncached.remember(key.clone(), Instant::now());
     }
 
     /// Takes the remembered keys that this replica may work on now and could not before.
-    fn take(&self, before: &Rights, now: &Rights) -> Vec<Q> {
-        let verdict = |key: &Q| now.verdict((self.hash)(key));
-        let mut aside = self.aside.lock();
+    fn take(&self, before: &OwnedKeys, now: &OwnedKeys) -> Vec<Q> {
+        let ownership = |key: &Q| now.ownership((self.hash)(key));
+        let mut deferred = self.deferred.lock();
         // The hash is a user's function and may panic: no key is removed before all verdicts are known.
-        let decided: Vec<(Q, Verdict)> =
-            aside.waiting.iter().map(|key| (key.clone(), verdict(key))).collect();
+        let decided: Vec<(Q, Ownership)> =
+            deferred.waiting.iter().map(|key| (key.clone(), ownership(key))).collect();
         let foreign: Vec<Q> =
-            aside.foreign.iter().filter(|key| verdict(key) == Verdict::Own).cloned().collect();
-        let gained =
-            |key: &&Q| verdict(key) == Verdict::Own && before.verdict((self.hash)(key)) != Verdict::Own;
-        let uncached: Vec<Q> = aside.uncached.iter().filter(gained).cloned().collect();
-        aside.foreign.remove(&foreign);
+            deferred.foreign.iter().filter(|key| ownership(key) == Ownership::Own).cloned().collect();
+        let gained = |key: &&Q| {
+            ownership(key) == Ownership::Own && before.ownership((self.hash)(key)) != Ownership::Own
+        };
+        let uncached: Vec<Q> = deferred.uncached.iter().filter(gained).cloned().collect();
+        deferred.foreign.remove(&foreign);
         let mut keys = foreign;
         keys.extend(uncached);
-        for (key, verdict) in decided.into_iter().filter(|(_, verdict)| *verdict != Verdict::Waiting) {
-            aside.waiting.remove(&key);
-            match verdict {
-                Verdict::Own => keys.push(key),
+        for (key, ownership) in decided.into_iter().filter(|(_, ownership)| *ownership != Ownership::Waiting)
+        {
+            deferred.waiting.remove(&key);
+            match ownership {
+                Ownership::Own => keys.push(key),
                 // A waiting key may now belong to another replica.
-                _ => aside.foreign.remember(key, Instant::now()),
+                _ => deferred.foreign.remember(key, Instant::now()),
             }
         }
-        drop(aside);
+        drop(deferred);
         keys.sort_unstable();
         keys.dedup();
         keys
@@ -133,9 +135,9 @@ impl<Q: QueueKey> Shard<Q> {
 
     /// Returns whether keys have been forgotten since the last call.
     fn has_forgotten(&self) -> bool {
-        let mut aside = self.aside.lock();
-        let forgotten = aside.foreign.forgotten() + aside.uncached.forgotten();
-        std::mem::replace(&mut aside.known_forgotten, forgotten) != forgotten
+        let mut deferred = self.deferred.lock();
+        let forgotten = deferred.foreign.forgotten() + deferred.uncached.forgotten();
+        std::mem::replace(&mut deferred.known_forgotten, forgotten) != forgotten
     }
 }
 
@@ -146,13 +148,13 @@ impl<Q: QueueKey> Running<Q> {
     /// Makes this replica a member of the group when all sharded controllers have filled the caches.
     pub(super) fn join_group(self: &Arc<Self>) {
         if let Some(shard) = self.shard() {
-            shard.gate.add(self);
+            shard.group.add(self);
         }
     }
 
     /// Returns the right to work on a key; `None` if this replica may not work on the key.
-    pub(super) fn enter(&self, shard: &Shard<Q>, key: &Q) -> Option<Permit> {
-        let permit = shard.enter(key)?;
+    pub(super) fn enter(&self, shard: &Shard<Q>, key: &Q) -> Option<KeyRight> {
+        let right = shard.enter(key)?;
         let is_cached = shard
             .stored
             .zip(self.primary_stores())
@@ -160,7 +162,7 @@ impl<Q: QueueKey> Running<Q> {
         if !is_cached {
             shard.remember_uncached(key);
         }
-        Some(permit)
+        Some(right)
     }
 
     /// Returns the keys of the objects of the controller's own kind, in all clusters; `None` without an own
@@ -173,7 +175,7 @@ impl<Q: QueueKey> Running<Q> {
     }
 
     /// Queues the keys that this replica may work on now and could not before.
-    async fn queue_gained(&self, before: &Rights, now: &Rights) {
+    async fn queue_gained(&self, before: &OwnedKeys, now: &OwnedKeys) {
         let Some(shard) = self.shard() else { return };
         shard.take(before, now).into_iter().for_each(|key| self.queue.add(key));
         let has_forgotten = shard.has_forgotten();
@@ -186,7 +188,7 @@ impl<Q: QueueKey> Running<Q> {
         for batch in keys.chunks(BATCH) {
             for key in batch {
                 let hash = (shard.hash)(key);
-                if now.verdict(hash) == Verdict::Own && before.verdict(hash) != Verdict::Own {
+                if now.ownership(hash) == Ownership::Own && before.ownership(hash) != Ownership::Own {
                     self.queue.add(key.clone());
                     gained += 1;
                 }
@@ -203,7 +205,7 @@ impl<Q: QueueKey> Running<Q> {
 }
 
 impl<Q: QueueKey> ShardedController for Running<Q> {
-    fn take_over(self: Arc<Self>, before: &Arc<Rights>, now: &Arc<Rights>) {
+    fn take_over(self: Arc<Self>, before: &Arc<OwnedKeys>, now: &Arc<OwnedKeys>) {
         let (before, now) = (before.clone(), now.clone());
         let task = format!("take-over of keys of controller {}", self.name);
         let (supervisor, stopping) = (self.supervisor(), self.stopping());
@@ -221,13 +223,13 @@ impl<Q: QueueKey> ShardedController for Running<Q> {
         &self.name
     }
 
-    fn count(&self, rights: &Rights) -> KeyCounts {
+    fn count(&self, owned_keys: &OwnedKeys) -> KeyCounts {
         let Some(shard) = self.shard() else { return KeyCounts::default() };
-        let own = |key: &Q| rights.verdict((shard.hash)(key)) == Verdict::Own;
+        let own = |key: &Q| owned_keys.ownership((shard.hash)(key)) == Ownership::Own;
         let owned = self.cached_keys(shard).unwrap_or_default().iter().filter(|key| own(key)).count();
-        let aside = shard.aside.lock();
-        let forgotten = aside.foreign.forgotten() + aside.uncached.forgotten();
-        KeyCounts { owned, waiting: aside.waiting.len(), forgotten }
+        let deferred = shard.deferred.lock();
+        let forgotten = deferred.foreign.forgotten() + deferred.uncached.forgotten();
+        KeyCounts { owned, waiting: deferred.waiting.len(), forgotten }
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::{
 use tracing::Instrument;
 use windlass_workqueue::{AddOptions, Item, WorkQueue};
 
-use super::{Outcome, Running, permit::Permit};
+use super::{Outcome, Running, reconcile_right::ReconcileRight};
 use crate::{
     client::path::GroupResource,
     error::{Error, Result, is_undecodable},
@@ -74,9 +74,9 @@ impl<Q: QueueKey> Running<Q> {
                     item
                 }
             };
-            if let Some((item, permit)) = self.admit(InWork::new(item)) {
+            if let Some((item, right)) = self.admit(InWork::new(item)) {
                 let busy = Busy::new(&self.metrics.active);
-                self.reconcile_one(item, permit).await;
+                self.reconcile_one(item, right).await;
                 drop(busy);
             }
             recovery.complete();
@@ -87,10 +87,10 @@ impl<Q: QueueKey> Running<Q> {
 
     /// Returns the item if this replica may reconcile the key now. The key of another replica is forgotten
     /// here. A panic, for example of a user's `sharded_by`, requeues the key.
-    fn admit(self: &Arc<Self>, in_work: InWork<Q>) -> Option<(InWork<Q>, Permit)> {
+    fn admit(self: &Arc<Self>, in_work: InWork<Q>) -> Option<(InWork<Q>, ReconcileRight)> {
         let shard = match self.shard().map(|shard| self.enter(shard, in_work.item.key())) {
             None => None,
-            Some(Some(permit)) => Some(permit),
+            Some(Some(right)) => Some(right),
             Some(None) => {
                 in_work.item.forget();
                 in_work.settle();
@@ -98,13 +98,13 @@ impl<Q: QueueKey> Running<Q> {
             }
         };
         if self.pass(&in_work.item) {
-            return Some((in_work, Permit::new(self.leader.clone(), shard)));
+            return Some((in_work, ReconcileRight::new(self.leader.clone(), shard)));
         }
         in_work.settle();
         None
     }
 
-    async fn reconcile_one(&self, in_work: InWork<Q>, mut permit: Permit) {
+    async fn reconcile_one(&self, in_work: InWork<Q>, mut right: ReconcileRight) {
         let key = in_work.item.key().clone();
         let span = self.span(&key);
         async {
@@ -114,7 +114,7 @@ impl<Q: QueueKey> Running<Q> {
             let began = Instant::now();
             let outcome = tokio::select! {
                 biased;
-                () = revoke(&mut permit, &writes) => Outcome::Revoked,
+                () = revoke(&mut right, &writes) => Outcome::Revoked,
                 outcome = writes.run(self.attempt(key.clone())) => outcome,
             };
             self.metrics.time.observe(began.elapsed().as_secs_f64());
@@ -123,7 +123,7 @@ impl<Q: QueueKey> Running<Q> {
             if !writes.is_settled() {
                 tokio::select! {
                     biased;
-                    () = revoke(&mut permit, &writes), if !revoked => {}
+                    () = revoke(&mut right, &writes), if !revoked => {}
                     () = writes.settled() => {}
                 }
             }
@@ -133,7 +133,7 @@ impl<Q: QueueKey> Running<Q> {
             self.report(&key, &outcome);
             own_writes.transitions = matches!(outcome, Outcome::Done).then(|| writes.take_transitions());
             outcome.settle(&in_work.item, &self.metrics);
-            drop(permit);
+            drop(right);
             match self.shard() {
                 Some(shard) if revoked => shard.put_back(key, &self.queue),
                 // A leader that becomes a follower continues with the key in the next term.
@@ -255,9 +255,9 @@ impl<Q: QueueKey> Drop for OwnEvents<'_, Q> {
     }
 }
 
-/// Waits until the permit is revoked. Then the writes of the reconcile end too.
-async fn revoke(permit: &mut Permit, writes: &Session) {
-    permit.revoked().await;
+/// Waits until the right is revoked. Then the writes of the reconcile end too.
+async fn revoke(right: &mut ReconcileRight, writes: &Session) {
+    right.revoked().await;
     writes.revoke();
 }
 

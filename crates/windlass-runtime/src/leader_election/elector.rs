@@ -59,7 +59,7 @@ const LOOK: f64 = 0.125;
 /// The current time by two clocks. Decisions use the monotonic clock; the wall clock is only written into the
 /// Lease.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
+pub(crate) struct Clocks {
     /// The time since a fixed moment, by the monotonic clock.
     pub(crate) elapsed: Duration,
     pub(crate) time: Timestamp,
@@ -78,7 +78,7 @@ pub(crate) struct Record {
 
 /// The next action of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum ElectionStep {
     /// Wait until this time has passed since the fixed moment.
     WaitUntil(Duration),
     /// Read the Lease, and report the result to [`Elector::read`].
@@ -95,7 +95,7 @@ pub(crate) enum Step {
 
 /// The result of reading the Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum LeaseRead {
     Found(Record),
     /// There is no Lease.
     Absent,
@@ -172,7 +172,7 @@ impl Elector {
     }
 
     /// Returns the time that a request may take: at most until the leader must give up.
-    pub(crate) fn request_timeout(&self, now: Moment) -> Duration {
+    pub(crate) fn request_timeout(&self, now: Clocks) -> Duration {
         let usual = (self.timing.renew_deadline / 2).max(Duration::from_secs(1));
         if self.leading { usual.min(self.give_up_at().saturating_sub(now.elapsed)) } else { usual }
     }
@@ -182,19 +182,19 @@ impl Elector {
     }
 
     /// Returns the next action. `fraction` is a random number in `0.0..1.0`.
-    pub(crate) fn next(&mut self, now: Moment, fraction: f64) -> Step {
+    pub(crate) fn next(&mut self, now: Clocks, fraction: f64) -> ElectionStep {
         if self.leading && now.elapsed >= self.give_up_at() {
             self.leading = false;
             self.phase = Phase::Lost;
         }
         match self.phase.clone() {
-            Phase::Lost => Step::Lost,
-            Phase::Resting(until) if now.elapsed < until => Step::WaitUntil(until),
+            Phase::Lost => ElectionStep::Lost,
+            Phase::Resting(until) if now.elapsed < until => ElectionStep::WaitUntil(until),
             // The leader wrote the Lease last, and need not read the Lease.
             Phase::Resting(_) if self.leading && self.fresh => self.write(now),
             Phase::Resting(_) | Phase::Reading => {
                 self.phase = Phase::Reading;
-                Step::Read
+                ElectionStep::Read
             }
             Phase::Writing(_) => {
                 // The result of the write was not reported, and counts as a failure.
@@ -205,19 +205,19 @@ impl Elector {
     }
 
     /// Reports the result of reading the Lease, and returns the next action.
-    pub(crate) fn read(&mut self, now: Moment, fraction: f64, reading: Reading) -> Step {
+    pub(crate) fn read(&mut self, now: Clocks, fraction: f64, reading: LeaseRead) -> ElectionStep {
         match reading {
-            Reading::Failed => {
+            LeaseRead::Failed => {
                 self.rest(now, fraction);
                 self.next(now, fraction)
             }
-            Reading::Absent => {
+            LeaseRead::Absent => {
                 let record = self.record(now, None);
                 self.write_sent = now.elapsed;
                 self.phase = Phase::Writing(record.clone());
-                Step::Create(record)
+                ElectionStep::Create(record)
             }
-            Reading::Found(record) => {
+            LeaseRead::Found(record) => {
                 if self.observed.as_ref().is_none_or(|(known, _)| *known != record) {
                     self.observed = Some((record, now.elapsed));
                     self.unchanged = 0;
@@ -229,7 +229,7 @@ impl Elector {
                     if self.leading {
                         self.leading = false;
                         self.phase = Phase::Lost;
-                        return Step::Lost;
+                        return ElectionStep::Lost;
                     }
                     self.phase = Phase::Resting(self.next_look(now));
                     return self.next(now, fraction);
@@ -240,7 +240,7 @@ impl Elector {
     }
 
     /// Reports whether the write succeeded.
-    pub(crate) fn wrote(&mut self, now: Moment, fraction: f64, ok: bool) {
+    pub(crate) fn wrote(&mut self, now: Clocks, fraction: f64, ok: bool) {
         let phase = std::mem::replace(&mut self.phase, Phase::Reading);
         match phase {
             // A reply after the deadline has no value: other replicas may have waited long enough.
@@ -261,7 +261,7 @@ impl Elector {
     }
 
     /// Gives up the leadership. Returns the contents that release the Lease, or `None` if this candidate does not lead.
-    pub(crate) fn release(&mut self, now: Moment) -> Option<Record> {
+    pub(crate) fn release(&mut self, now: Clocks) -> Option<Record> {
         if !self.leading {
             return None;
         }
@@ -285,21 +285,21 @@ impl Elector {
         self.phase = Phase::Reading;
     }
 
-    fn held_by_another(&self, now: Moment) -> bool {
+    fn held_by_another(&self, now: Clocks) -> bool {
         self.observed.as_ref().is_some_and(|(record, since)| {
             let expired = now.elapsed >= *since + record.lease_duration;
             !record.holder.is_empty() && record.holder != self.identity && !expired
         })
     }
 
-    fn write(&mut self, now: Moment) -> Step {
+    fn write(&mut self, now: Clocks) -> ElectionStep {
         let record = self.record(now, self.observed.as_ref().map(|(record, _)| record));
         self.write_sent = now.elapsed;
         self.phase = Phase::Writing(record.clone());
-        Step::Update(record)
+        ElectionStep::Update(record)
     }
 
-    fn record(&self, now: Moment, before: Option<&Record>) -> Record {
+    fn record(&self, now: Clocks, before: Option<&Record>) -> Record {
         let mine = before.filter(|before| before.holder == self.identity);
         Record {
             holder: self.identity.clone(),
@@ -320,7 +320,7 @@ impl Elector {
     /// period: the reads come earlier and earlier in the period, until a read comes before the renewal. The
     /// next read follows soon. The replica then knows the time of each renewal to an eighth of the period, at
     /// about one read per period, and the Lease of a dead leader is not taken later.
-    fn next_look(&self, now: Moment) -> Duration {
+    fn next_look(&self, now: Clocks) -> Duration {
         let period = self.timing.retry_period;
         let rest = match self.unchanged {
             0 => period.mul_f64(1.0 - LOOK),
@@ -330,7 +330,7 @@ impl Elector {
         (now.elapsed + rest).min(ends.unwrap_or(Duration::MAX))
     }
 
-    fn rest(&mut self, now: Moment, fraction: f64) {
+    fn rest(&mut self, now: Clocks, fraction: f64) {
         let period = self.timing.retry_period;
         let until = if self.leading {
             // Not later than the moment at which the leader must give up.

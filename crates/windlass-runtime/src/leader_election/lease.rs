@@ -11,7 +11,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
 };
 
-use super::elector::{Reading, Record};
+use super::elector::{LeaseRead, Record};
 use crate::{
     client::{ApiClient, Call, JSON, METADATA, WithMetadata},
     error::Result,
@@ -67,18 +67,18 @@ impl LeaseLock {
         self.client.exchange(Call::read(path)?.no_retry()).await
     }
 
-    pub(super) async fn read(&mut self) -> Reading {
+    pub(super) async fn read(&mut self) -> LeaseRead {
         let path = format!("{}/{}", self.collection(), self.name);
         match self.get(path).await {
             Ok(lease) => {
                 let record = record_of(&lease);
                 self.last = Some(lease);
-                Reading::Found(record)
+                LeaseRead::Found(record)
             }
-            Err(error) if error.is_not_found() => Reading::Absent,
+            Err(error) if error.is_not_found() => LeaseRead::Absent,
             Err(error) => {
                 tracing::error!(%error, lease = %self, "error retrieving resource lock");
-                Reading::Failed
+                LeaseRead::Failed
             }
         }
     }
@@ -116,9 +116,9 @@ impl LeaseLock {
             return true;
         }
         match self.read().await {
-            Reading::Found(now) if Some(&now.holder) == held_by.as_ref() => self.update(record).await,
-            Reading::Found(_) | Reading::Absent => true,
-            Reading::Failed => false,
+            LeaseRead::Found(now) if Some(&now.holder) == held_by.as_ref() => self.update(record).await,
+            LeaseRead::Found(_) | LeaseRead::Absent => true,
+            LeaseRead::Failed => false,
         }
     }
 

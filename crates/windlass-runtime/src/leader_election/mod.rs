@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::elector::Timing;
 use self::{
-    elector::{Elector, Moment, Step},
+    elector::{Clocks, ElectionStep, Elector},
     lease::LeaseLock,
 };
 use crate::{
@@ -34,7 +34,7 @@ use crate::{
     env::{Env, host_name},
     error::{Error, Result},
     events::{EventType, Recorder},
-    fence::Fence,
+    leader_deadline::LeaderDeadline,
     metrics::{Metrics, NameLabel},
     permission::{Permission, Verb},
 };
@@ -153,20 +153,20 @@ impl LeaderElection {
         self.timing.check().or_else(bad)
     }
 
-    /// Begins to campaign. `fence` is the right of the leader's reconciles to run.
+    /// Begins to campaign. `deadline` is the right of the leader's reconciles to run.
     pub(crate) fn start(
         self,
         cluster: &ClusterState,
         env: &Env,
         metrics: &Metrics,
-        fence: &Fence,
+        deadline: &LeaderDeadline,
     ) -> Leadership {
         let namespace = self.namespace.unwrap_or_else(|| cluster.client.default_namespace().to_owned());
         let identity = self.identity.unwrap_or_else(|| format!("{}_{}", host_name(), env.uuid()));
         let gauge = metrics.leader.get_or_create_owned(&NameLabel { name: self.name.clone() });
         gauge.set(0);
         let slow_path = metrics.leader_slow_path.get_or_create_owned(&NameLabel { name: self.name.clone() });
-        fence.close();
+        deadline.close();
         let (tell, changes) = watch::channel(None);
         let may_release = Arc::new(AtomicBool::new(false));
         let again = self.back_to_follower.then(Arc::<Notify>::default);
@@ -174,7 +174,7 @@ impl LeaderElection {
         let campaign = Campaign {
             elector: Elector::new(identity.clone(), self.timing),
             lock: LeaseLock::new(cluster.api.clone(), &namespace, &self.name, self.labels),
-            fence: fence.clone(),
+            deadline: deadline.clone(),
             release_on_stop: self.release_on_stop,
             may_release: may_release.clone(),
             recorder: cluster.recorder.named(self.name.as_str()),
@@ -252,7 +252,7 @@ struct Campaign {
     elector: Elector,
     lock: LeaseLock,
     /// The right of the leader's reconciles to run.
-    fence: Fence,
+    deadline: LeaderDeadline,
     release_on_stop: bool,
     /// True if all work of the leader has ended, so that the Lease may be released.
     may_release: Arc<AtomicBool>,
@@ -284,7 +284,7 @@ impl Campaign {
         let mut known_leader = None;
         loop {
             step = match step {
-                Step::Lost => {
+                ElectionStep::Lost => {
                     self.lose();
                     let Some(again) = self.again.clone() else { return };
                     again.notified().await;
@@ -292,23 +292,24 @@ impl Campaign {
                     self.elector.campaign_again();
                     self.elector.next(self.now(), self.env.fraction())
                 }
-                Step::WaitUntil(elapsed) => {
+                ElectionStep::WaitUntil(elapsed) => {
                     sleep_until(self.begun + elapsed).await;
                     self.elector.next(self.now(), self.env.fraction())
                 }
-                Step::Read => {
+                ElectionStep::Read => {
                     let limit = self.elector.request_timeout(self.now());
-                    let reading = timeout(limit, self.lock.read()).await.unwrap_or(elector::Reading::Failed);
+                    let reading =
+                        timeout(limit, self.lock.read()).await.unwrap_or(elector::LeaseRead::Failed);
                     let step = self.elector.read(self.now(), self.env.fraction(), reading);
                     self.count_slow_path(&step);
                     step
                 }
-                Step::Create(record) => {
+                ElectionStep::Create(record) => {
                     let limit = self.elector.request_timeout(self.now());
                     let ok = timeout(limit, self.lock.create(&record)).await.unwrap_or(false);
                     self.after_write(ok)
                 }
-                Step::Update(record) => {
+                ElectionStep::Update(record) => {
                     let limit = self.elector.request_timeout(self.now());
                     let ok = timeout(limit, self.lock.update(&record)).await.unwrap_or(false);
                     self.after_write(ok)
@@ -325,17 +326,17 @@ impl Campaign {
 
     /// Takes the right of the leader away, and tells the manager.
     fn lose(&self) {
-        self.fence.close();
+        self.deadline.close();
         self.gauge.set(0);
         self.record_event("stopped leading");
         self.tell.send_replace(Some(LeadershipChange::Lost));
     }
 
-    fn after_write(&mut self, ok: bool) -> Step {
+    fn after_write(&mut self, ok: bool) -> ElectionStep {
         let led = self.elector.is_leading();
         self.elector.wrote(self.now(), self.env.fraction(), ok);
         if let Some(until) = self.elector.leads_until() {
-            self.fence.set(self.begun + until);
+            self.deadline.set(self.begun + until);
         }
         if self.elector.is_leading() && !led {
             tracing::info!("successfully acquired lease");
@@ -347,8 +348,8 @@ impl Campaign {
     }
 
     /// Counts a renewal with a read of the Lease, like client-go.
-    fn count_slow_path(&self, next: &Step) {
-        if matches!(next, Step::Update(_)) && self.elector.leader() == Some(self.elector.identity()) {
+    fn count_slow_path(&self, next: &ElectionStep) {
+        if matches!(next, ElectionStep::Update(_)) && self.elector.leader() == Some(self.elector.identity()) {
             self.slow_path.inc();
         }
     }
@@ -375,7 +376,7 @@ impl Campaign {
         self.recorder.event(EventType::Normal, self.lock.reference(), "LeaderElection", note);
     }
 
-    fn now(&self) -> Moment {
-        Moment { elapsed: self.begun.elapsed(), time: self.env.now() }
+    fn now(&self) -> Clocks {
+        Clocks { elapsed: self.begun.elapsed(), time: self.env.now() }
     }
 }

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt::Write, time::Duration};
 use expect_test::{Expect, expect};
 use jiff::Timestamp;
 
-use super::elector::{Elector, Moment, Reading, Record, Step, Timing};
+use super::elector::{Clocks, ElectionStep, Elector, LeaseRead, Record, Timing};
 
 /// The Lease in the server, and the candidates.
 struct Scenario {
@@ -51,7 +51,7 @@ impl Scenario {
     /// Runs a candidate until the candidate waits.
     fn run(&mut self, name: &str) -> &mut Self {
         let candidate = self.candidates.get_mut(name).unwrap();
-        let now = Moment {
+        let now = Clocks {
             elapsed: Duration::from_secs_f64(self.seconds),
             time: Timestamp::from_second(1_000_000 + self.seconds as i64 + candidate.clock_skew).unwrap(),
         };
@@ -59,21 +59,21 @@ impl Scenario {
         let mut step = candidate.elector.next(now, 0.0);
         let end = loop {
             step = match step {
-                Step::WaitUntil(until) => break format!("waits until {}", until.as_secs_f64()),
-                Step::Lost => break "lost".to_owned(),
-                Step::Read if candidate.cut_off => {
+                ElectionStep::WaitUntil(until) => break format!("waits until {}", until.as_secs_f64()),
+                ElectionStep::Lost => break "lost".to_owned(),
+                ElectionStep::Read if candidate.cut_off => {
                     did.push("read fails");
-                    candidate.elector.read(now, 0.0, Reading::Failed)
+                    candidate.elector.read(now, 0.0, LeaseRead::Failed)
                 }
-                Step::Read => {
-                    let reading = self.lease.as_ref().map_or(Reading::Absent, |(record, version)| {
+                ElectionStep::Read => {
+                    let reading = self.lease.as_ref().map_or(LeaseRead::Absent, |(record, version)| {
                         candidate.version = *version;
-                        Reading::Found(record.clone())
+                        LeaseRead::Found(record.clone())
                     });
                     did.push(if self.lease.is_some() { "reads" } else { "finds none" });
                     candidate.elector.read(now, 0.0, reading)
                 }
-                Step::Create(record) | Step::Update(record) => {
+                ElectionStep::Create(record) | ElectionStep::Update(record) => {
                     let current = self.lease.as_ref().map_or(0, |(_, version)| *version);
                     let ok = !candidate.cut_off && (self.lease.is_none() || current == candidate.version);
                     did.push(if ok { "writes" } else { "write fails" });
@@ -107,7 +107,7 @@ impl Scenario {
     }
 
     fn release(&mut self, name: &str) -> &mut Self {
-        let now = Moment { elapsed: Duration::from_secs_f64(self.seconds), time: Timestamp::UNIX_EPOCH };
+        let now = Clocks { elapsed: Duration::from_secs_f64(self.seconds), time: Timestamp::UNIX_EPOCH };
         let record = self.candidates.get_mut(name).unwrap().elector.release(now);
         writeln!(self.transcript, "{:<4} {name}: releases {}", self.seconds, record.is_some()).unwrap();
         if let (Some(record), Some((_, version))) = (record, &self.lease) {
@@ -169,16 +169,16 @@ fn whenever_a_leader_dies_another_leads_within_16_seconds_and_reads_little_befor
         let (mut lease, mut reads) = (None::<Record>, 0_u32);
         let mut turn = |elector: &mut Elector, hundredth: u32| {
             let elapsed = Duration::from_millis(u64::from(hundredth) * 10);
-            let now = Moment { elapsed, time: Timestamp::from_second(1_000_000).unwrap() };
+            let now = Clocks { elapsed, time: Timestamp::from_second(1_000_000).unwrap() };
             let mut step = elector.next(now, 0.5);
             loop {
                 step = match step {
-                    Step::WaitUntil(_) | Step::Lost => return,
-                    Step::Read => {
+                    ElectionStep::WaitUntil(_) | ElectionStep::Lost => return,
+                    ElectionStep::Read => {
                         reads += u32::from(!elector.is_leading());
-                        elector.read(now, 0.5, lease.clone().map_or(Reading::Absent, Reading::Found))
+                        elector.read(now, 0.5, lease.clone().map_or(LeaseRead::Absent, LeaseRead::Found))
                     }
-                    Step::Create(mut record) | Step::Update(mut record) => {
+                    ElectionStep::Create(mut record) | ElectionStep::Update(mut record) => {
                         record.renewed = Timestamp::from_millisecond(i64::from(hundredth) * 10).ok();
                         lease = Some(record);
                         elector.wrote(now, 0.5, true);
@@ -377,17 +377,17 @@ fn a_leader_that_was_suspended_for_longer_than_its_deadline_stops_though_the_lea
 }
 
 /// Returns the result of a candidate that is suspended while waiting for the reply to a write.
-fn suspended_during_a_write(begun_as_leader: bool, seconds: f64) -> (bool, Step) {
+fn suspended_during_a_write(begun_as_leader: bool, seconds: f64) -> (bool, ElectionStep) {
     let mut elector = Elector::new("a", Timing::default());
-    let at = |seconds: f64| Moment { elapsed: Duration::from_secs_f64(seconds), time: Timestamp::UNIX_EPOCH };
+    let at = |seconds: f64| Clocks { elapsed: Duration::from_secs_f64(seconds), time: Timestamp::UNIX_EPOCH };
     if begun_as_leader {
-        assert_eq!(elector.next(at(0.0), 0.0), Step::Read);
-        assert!(matches!(elector.read(at(0.0), 0.0, Reading::Absent), Step::Create(_)));
+        assert_eq!(elector.next(at(0.0), 0.0), ElectionStep::Read);
+        assert!(matches!(elector.read(at(0.0), 0.0, LeaseRead::Absent), ElectionStep::Create(_)));
         elector.wrote(at(0.0), 0.0, true);
-        assert!(matches!(elector.next(at(2.0), 0.0), Step::Update(_)));
+        assert!(matches!(elector.next(at(2.0), 0.0), ElectionStep::Update(_)));
     } else {
-        assert_eq!(elector.next(at(2.0), 0.0), Step::Read);
-        assert!(matches!(elector.read(at(2.0), 0.0, Reading::Absent), Step::Create(_)));
+        assert_eq!(elector.next(at(2.0), 0.0), ElectionStep::Read);
+        assert!(matches!(elector.read(at(2.0), 0.0, LeaseRead::Absent), ElectionStep::Create(_)));
     }
     elector.wrote(at(2.0 + seconds), 0.0, true);
     (elector.is_leading(), elector.next(at(2.0 + seconds), 0.0))
@@ -398,9 +398,9 @@ fn the_reply_to_a_write_counts_from_when_the_write_was_sent() {
     // The server may have written the Lease at once: other candidates count from that time.
     let (leads, step) = suspended_during_a_write(true, 9.5);
     assert!(leads);
-    assert_eq!(step, Step::WaitUntil(Duration::from_secs(12)), "two seconds would be too long");
+    assert_eq!(step, ElectionStep::WaitUntil(Duration::from_secs(12)), "two seconds would be too long");
     let (_, step) = suspended_during_a_write(true, 10.0);
-    assert_eq!(step, Step::Lost, "a renewal that is reported too late does not count");
+    assert_eq!(step, ElectionStep::Lost, "a renewal that is reported too late does not count");
     let (leads, _) = suspended_during_a_write(false, 10.0);
     assert!(!leads, "nor does an acquisition");
 }

@@ -207,7 +207,7 @@ impl RunningManager {
         check_repeatable(parts.election.as_ref(), &parts.runnables)?;
         if let Some(sharding) = &parts.sharding {
             sharding.check()?;
-            let _ = self.state.sharding.set(sharding.gate(&self.state.env, &self.state.metrics));
+            let _ = self.state.sharding.set(sharding.shard_group(&self.state.env, &self.state.metrics));
         }
         self.add_checks();
         if let Some(address) = parts.metrics_address {
@@ -244,9 +244,9 @@ impl RunningManager {
         for controller in prepared {
             self.start_controller(&*controller);
         }
-        if let (Some(sharding), Some(gate)) = (parts.sharding, self.state.sharding.get()) {
+        if let (Some(sharding), Some(group)) = (parts.sharding, self.state.sharding.get()) {
             let (own, env, supervisor) = (&self.state.own, &self.state.env, &self.state.supervisor);
-            self.sharded = Some(sharding.start(gate.clone(), sharded, own, env, supervisor));
+            self.sharded = Some(sharding.start(group.clone(), sharded, own, env, supervisor));
         }
         match parts.election {
             Some(election) => {

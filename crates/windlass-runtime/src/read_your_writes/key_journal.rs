@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::{
     Transition, WriteRef,
     hot_loop::{Hold, HotLoop},
-    own_changes::{OwnChanges, Verdict},
+    own_changes::{EventDecision, OwnChanges},
 };
 
 /// The least number of keys at which keys without a reason to be remembered are swept out.
@@ -169,11 +169,11 @@ impl<Q: Clone + Eq + Hash> KeyJournal<Q> {
         let Some(counter) = &self.options.skips_own_writes else { return true };
         let mut keys = self.keys.lock();
         let Some(entry) = keys.entries.get_mut(key) else { return true };
-        let verdict = entry.own.judge(change, priority);
-        if verdict == Verdict::Skip {
+        let decision = entry.own.judge(change, priority);
+        if decision == EventDecision::Skip {
             counter.inc();
         }
-        verdict == Verdict::Enqueue
+        decision == EventDecision::Enqueue
     }
 
     /// Forgets the keys without a reason to be remembered, and returns the number of keys that stay.

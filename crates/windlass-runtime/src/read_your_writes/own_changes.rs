@@ -45,7 +45,7 @@ pub(super) struct OwnChanges {
 
 /// The decision about an event of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum EventDecision {
     /// The event enqueues the key.
     Enqueue,
     /// The event waits for the end of the reconcile.
@@ -102,20 +102,20 @@ impl OwnChanges {
     }
 
     /// Decides about an event.
-    pub(super) fn judge(&mut self, change: &Transition, priority: i32) -> Verdict {
+    pub(super) fn judge(&mut self, change: &Transition, priority: i32) -> EventDecision {
         if change.to < change.from {
             // The server was restored from a backup, and gives the resource versions of the lost writes to other writes.
             self.transitions.retain(|(_, own)| own.uid != change.uid);
         }
         if !self.in_work {
-            return if self.made(change) { Verdict::Skip } else { Verdict::Enqueue };
+            return if self.made(change) { EventDecision::Skip } else { EventDecision::Enqueue };
         }
         if self.waiting.len() < WAITING {
             self.waiting.push(Event { change: change.clone(), priority });
         } else {
             self.enqueue = self.enqueue.max(Some(priority));
         }
-        Verdict::Wait
+        EventDecision::Wait
     }
 
     /// Returns true if nothing is remembered.
@@ -153,7 +153,7 @@ mod tests {
     /// The end of a reconcile with these writes, after the events.
     fn reconcile(own: &mut OwnChanges, events: &[Transition], writes: &[Transition]) -> (Option<i32>, u64) {
         own.begin();
-        events.iter().for_each(|event| assert_eq!(own.judge(event, 0), Verdict::Wait));
+        events.iter().for_each(|event| assert_eq!(own.judge(event, 0), EventDecision::Wait));
         own.end(Some(writes.to_vec()), Instant::now())
     }
 
@@ -161,20 +161,24 @@ mod tests {
     fn only_the_change_that_the_key_made_is_left_out() {
         let mut own = OwnChanges::default();
         assert_eq!(reconcile(&mut own, &[], &[change("u", 0, 5), change("v", 3, 6)]), (None, 0));
-        assert_eq!(own.judge(&change("u", 0, 5), 0), Verdict::Skip);
-        assert_eq!(own.judge(&change("v", 3, 6), 0), Verdict::Skip);
-        assert_eq!(own.judge(&change("v", 3, 6), 0), Verdict::Skip, "of another watch");
-        assert_eq!(own.judge(&change("w", 0, 5), 0), Verdict::Enqueue, "of another object");
-        assert_eq!(own.judge(&change("u", 5, 7), 0), Verdict::Enqueue, "of another client");
-        assert_eq!(own.judge(&change("v", 2, 6), 0), Verdict::Enqueue, "with a change of another client");
+        assert_eq!(own.judge(&change("u", 0, 5), 0), EventDecision::Skip);
+        assert_eq!(own.judge(&change("v", 3, 6), 0), EventDecision::Skip);
+        assert_eq!(own.judge(&change("v", 3, 6), 0), EventDecision::Skip, "of another watch");
+        assert_eq!(own.judge(&change("w", 0, 5), 0), EventDecision::Enqueue, "of another object");
+        assert_eq!(own.judge(&change("u", 5, 7), 0), EventDecision::Enqueue, "of another client");
+        assert_eq!(
+            own.judge(&change("v", 2, 6), 0),
+            EventDecision::Enqueue,
+            "with a change of another client"
+        );
     }
 
     #[test]
     fn changes_that_a_watch_shows_as_one_are_left_out_if_all_are_own() {
         let mut own = OwnChanges::default();
         reconcile(&mut own, &[], &[change("u", 0, 5), change("u", 5, 6), change("u", 7, 8)]);
-        assert_eq!(own.judge(&change("u", 0, 6), 0), Verdict::Skip);
-        assert_eq!(own.judge(&change("u", 0, 8), 0), Verdict::Enqueue, "another client wrote 7");
+        assert_eq!(own.judge(&change("u", 0, 6), 0), EventDecision::Skip);
+        assert_eq!(own.judge(&change("u", 0, 8), 0), EventDecision::Enqueue, "another client wrote 7");
     }
 
     /// Another client's write has the resource version of a write that the backup lacks.
@@ -182,9 +186,9 @@ mod tests {
     fn writes_to_a_server_that_was_restored_are_forgotten() {
         let mut own = OwnChanges::default();
         reconcile(&mut own, &[], &[change("u", 3, 5), change("v", 3, 6)]);
-        assert_eq!(own.judge(&change("u", 5, 3), 0), Verdict::Enqueue);
-        assert_eq!(own.judge(&change("u", 3, 5), 0), Verdict::Enqueue);
-        assert_eq!(own.judge(&change("v", 3, 6), 0), Verdict::Skip, "of another object");
+        assert_eq!(own.judge(&change("u", 5, 3), 0), EventDecision::Enqueue);
+        assert_eq!(own.judge(&change("u", 3, 5), 0), EventDecision::Enqueue);
+        assert_eq!(own.judge(&change("v", 3, 6), 0), EventDecision::Skip, "of another object");
     }
 
     #[test]
@@ -195,7 +199,7 @@ mod tests {
         let (own_update, other) = (change("u", 5, 6), change("u", 6, 7));
         assert_eq!(reconcile(&mut own, &[own_update.clone(), other], &[own_update]), (Some(0), 1));
         own.begin();
-        assert_eq!(own.judge(&change("u", 7, 8), -100), Verdict::Wait);
+        assert_eq!(own.judge(&change("u", 7, 8), -100), EventDecision::Wait);
         assert_eq!(own.end(None, Instant::now()), (Some(-100), 0), "the reconcile failed after its write");
     }
 
@@ -216,6 +220,6 @@ mod tests {
         tokio::time::advance(REMEMBERED_FOR).await;
         own.forget(Instant::now());
         assert!(own.is_empty());
-        assert_eq!(own.judge(&change("u", 0, 5), 0), Verdict::Enqueue);
+        assert_eq!(own.judge(&change("u", 0, 5), 0), EventDecision::Enqueue);
     }
 }

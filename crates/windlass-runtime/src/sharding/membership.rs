@@ -8,9 +8,9 @@ use std::{
 };
 
 use super::{
+    owned_keys::{OwnedKeys, Ownership},
     peer::Peer,
     rendezvous::Member,
-    rights::{Rights, Verdict},
 };
 use crate::leader_election::Timing;
 
@@ -29,7 +29,7 @@ pub(crate) struct MemberLease {
 
 /// The next action of a replica. Times are counted from a fixed moment by the monotonic clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum MembershipStep {
     /// Wait until this time has passed, or until a reconcile ends.
     WaitUntil(Duration),
     /// Create or renew the Lease with this name and contents, and report the result to [`Membership::wrote`].
@@ -54,8 +54,8 @@ pub(crate) enum WriteResult {
 
 /// The times of a membership.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
-    pub(crate) timing: Timing,
+pub(crate) struct MembershipTiming {
+    pub(crate) lease: Timing,
     /// The time after which reconciles of keys that belong to another replica are cancelled.
     pub(crate) hand_over_timeout: Duration,
 }
@@ -64,7 +64,7 @@ pub(crate) struct Terms {
 #[derive(Debug)]
 pub(crate) struct Membership {
     group: String,
-    terms: Terms,
+    timing: MembershipTiming,
     phase: Phase,
     /// This replica under the present name.
     own: Member,
@@ -72,7 +72,7 @@ pub(crate) struct Membership {
     former: BTreeSet<String>,
     peers: BTreeMap<String, Peer>,
     /// The version at which each Lease was last seen, and the time of the first sight of that version.
-    sightings: BTreeMap<String, (String, Duration)>,
+    observations: BTreeMap<String, (String, Duration)>,
     /// Leases to delete.
     expired: Vec<(String, String)>,
     /// The hashes of the keys in work, with the number of reconciles.
@@ -89,7 +89,7 @@ pub(crate) struct Membership {
     /// The time before which no write happens, even with changes to publish: the last write failed.
     write_pause: Duration,
     next_list: Duration,
-    rights: Arc<Rights>,
+    owned_keys: Arc<OwnedKeys>,
     hand_overs: u64,
 }
 
@@ -101,22 +101,22 @@ enum Phase {
     Surveying,
     Member,
     /// The Lease could not be renewed. Reconciles in flight are being cancelled.
-    Lapsed,
+    Expired,
     Leaving,
     Left,
 }
 
 impl Membership {
     /// Creates a replica that will join. `random` makes the name unique.
-    pub(crate) fn new(group: &str, terms: Terms, random: u64) -> Self {
+    pub(crate) fn new(group: &str, timing: MembershipTiming, random: u64) -> Self {
         Self {
             group: group.to_owned(),
-            terms,
+            timing,
             phase: Phase::Joining,
             own: Member::new(&member_name(group, random)),
             former: BTreeSet::new(),
             peers: BTreeMap::new(),
-            sightings: BTreeMap::new(),
+            observations: BTreeMap::new(),
             expired: Vec::new(),
             in_flight: BTreeMap::new(),
             published: BTreeSet::new(),
@@ -127,7 +127,7 @@ impl Membership {
             next_write: Duration::ZERO,
             write_pause: Duration::ZERO,
             next_list: Duration::ZERO,
-            rights: Arc::default(),
+            owned_keys: Arc::default(),
             hand_overs: 0,
         }
     }
@@ -137,15 +137,15 @@ impl Membership {
     }
 
     /// Returns the keys that this replica may work on until [`valid_until`](Self::valid_until).
-    pub(crate) fn rights(&self) -> &Arc<Rights> {
-        &self.rights
+    pub(crate) fn owned_keys(&self) -> &Arc<OwnedKeys> {
+        &self.owned_keys
     }
 
     /// Returns the time at which this replica must stop all work unless the Lease is renewed before; `None`
     /// for a replica that is not a member.
     pub(crate) fn valid_until(&self) -> Option<Duration> {
         matches!(self.phase, Phase::Surveying | Phase::Member | Phase::Leaving)
-            .then(|| self.renewed + self.terms.timing.renew_deadline)
+            .then(|| self.renewed + self.timing.lease.renew_deadline)
     }
 
     /// Returns the number of times that this replica gave keys to another replica.
@@ -155,18 +155,18 @@ impl Membership {
 
     /// Returns the time that a request may take.
     pub(crate) fn request_timeout(&self, now: Duration) -> Duration {
-        let usual = self.terms.timing.renew_deadline / 4;
+        let usual = self.timing.lease.renew_deadline / 4;
         self.valid_until().map_or(usual, |until| usual.min(until.saturating_sub(now)))
     }
 
     /// Begins to work on a key if this replica may. Each `Own` is followed by [`end`](Self::end).
-    pub(crate) fn begin(&mut self, now: Duration, key: u64) -> Verdict {
+    pub(crate) fn begin(&mut self, now: Duration, key: u64) -> Ownership {
         let valid = self.phase == Phase::Member && self.valid_until().is_some_and(|until| now < until);
-        let verdict = if valid { self.rights.verdict(key) } else { Verdict::Foreign };
-        if verdict == Verdict::Own {
+        let ownership = if valid { self.owned_keys.ownership(key) } else { Ownership::Foreign };
+        if ownership == Ownership::Own {
             *self.in_flight.entry(key).or_insert(0) += 1;
         }
-        verdict
+        ownership
     }
 
     /// Ends the work on a key. Returns whether another replica, or this replica, waits for the end.
@@ -177,14 +177,14 @@ impl Membership {
                 self.in_flight.remove(&key);
             }
         }
-        self.phase != Phase::Member || self.rights.verdict(key) != Verdict::Own
+        self.phase != Phase::Member || self.owned_keys.ownership(key) != Ownership::Own
     }
 
     /// Returns whether the work on a key that has begun may go on.
     pub(crate) fn may_continue(&self, now: Duration, key: u64) -> bool {
         let valid = self.valid_until().is_some_and(|until| now < until);
         let owner_waits = |peer: &Peer| {
-            let due = peer.known_since.saturating_add(self.terms.hand_over_timeout);
+            let due = peer.known_since.saturating_add(self.timing.hand_over_timeout);
             peer.member.outranks(&self.own, key) && now >= due
         };
         valid && !self.peers.values().any(owner_waits)
@@ -196,56 +196,56 @@ impl Membership {
             Phase::Surveying | Phase::Member => Phase::Leaving,
             Phase::Leaving => Phase::Leaving,
             // A Lease that may have been created expires; a lapsed Lease expires anyway.
-            Phase::Joining | Phase::Lapsed | Phase::Left => Phase::Left,
+            Phase::Joining | Phase::Expired | Phase::Left => Phase::Left,
         };
-        self.rights = Arc::default();
+        self.owned_keys = Arc::default();
         self.next_write = Duration::ZERO;
     }
 
     /// Returns the next action. `random` makes the next name unique.
-    pub(crate) fn next(&mut self, now: Duration, random: u64) -> Step {
+    pub(crate) fn next(&mut self, now: Duration, random: u64) -> MembershipStep {
         if self.valid_until().is_some_and(|until| now >= until) {
-            self.lapse();
+            self.expire();
         }
-        if self.phase == Phase::Lapsed && self.in_flight.is_empty() {
+        if self.phase == Phase::Expired && self.in_flight.is_empty() {
             self.rename(random);
         }
         match self.phase {
-            Phase::Left => Step::Left,
-            Phase::Lapsed => Step::WaitUntil(now + self.terms.timing.retry_period),
+            Phase::Left => MembershipStep::Left,
+            Phase::Expired => MembershipStep::WaitUntil(now + self.timing.lease.retry_period),
             Phase::Leaving if self.in_flight.is_empty() && now >= self.write_pause => self.write(now),
             Phase::Joining if now >= self.write_pause => self.write(now),
-            Phase::Joining => Step::WaitUntil(self.write_pause),
+            Phase::Joining => MembershipStep::WaitUntil(self.write_pause),
             Phase::Leaving | Phase::Surveying | Phase::Member => self.maintain(now),
         }
     }
 
     /// Returns the next action of a replica with a Lease.
-    fn maintain(&mut self, now: Duration) -> Step {
+    fn maintain(&mut self, now: Duration) -> MembershipStep {
         let publishes = self.phase == Phase::Member && !self.yields_to().is_subset(&self.published);
         let write_at = if publishes { self.write_pause } else { self.next_write.max(self.write_pause) };
         if now >= write_at {
             return self.write(now);
         }
         if self.phase == Phase::Leaving {
-            return Step::WaitUntil(write_at);
+            return MembershipStep::WaitUntil(write_at);
         }
         if let Some((name, version)) = self.expired.pop() {
             self.next_list = now;
-            return Step::Delete { name, version };
+            return MembershipStep::Delete { name, version };
         }
         if now >= self.next_list {
-            return Step::List;
+            return MembershipStep::List;
         }
-        Step::WaitUntil(write_at.min(self.next_list))
+        MembershipStep::WaitUntil(write_at.min(self.next_list))
     }
 
-    fn write(&mut self, now: Duration) -> Step {
+    fn write(&mut self, now: Duration) -> MembershipStep {
         self.releasing = self.phase == Phase::Leaving && self.in_flight.is_empty();
         self.write_sent = now;
         self.writing = self.yields_to();
         let name = self.own.name().to_owned();
-        Step::Write { name, released: self.releasing, yields_to: self.writing.clone() }
+        MembershipStep::Write { name, released: self.releasing, yields_to: self.writing.clone() }
     }
 
     /// Returns the members to which this replica certainly yields: this replica works on none of these
@@ -259,17 +259,17 @@ impl Membership {
         self.peers.values().filter(yields).map(|peer| peer.member.name().to_owned()).collect()
     }
 
-    /// Reports the result of [`Step::Write`].
+    /// Reports the result of [`MembershipStep::Write`].
     pub(crate) fn wrote(&mut self, now: Duration, result: WriteResult) {
-        let Timing { renew_deadline, retry_period, .. } = self.terms.timing;
+        let Timing { renew_deadline, retry_period, .. } = self.timing.lease;
         // A reply after the deadline has no value.
         let in_time = now < self.write_sent + renew_deadline;
         match result {
             WriteResult::Written if in_time => {
                 if self.valid_until().is_some_and(|until| now >= until) {
-                    // Keys were refused since then. The rights of the next list differ from no rights, and
+                    // Keys were refused since then. The owned keys of the next list differ from no keys, and
                     // the keys are queued again.
-                    self.rights = Arc::default();
+                    self.owned_keys = Arc::default();
                     self.next_list = now;
                 }
                 self.renewed = self.write_sent;
@@ -288,26 +288,26 @@ impl Membership {
                     _ => {}
                 }
             }
-            WriteResult::Gone => self.lapse(),
+            WriteResult::Gone => self.expire(),
             WriteResult::Written | WriteResult::Failed => self.write_pause = now + retry_period / 4,
         }
     }
 
-    /// Reports the result of [`Step::List`]; `None` for a failed list.
+    /// Reports the result of [`MembershipStep::List`]; `None` for a failed list.
     pub(crate) fn listed(&mut self, now: Duration, leases: Option<&[MemberLease]>) {
-        let period = self.terms.timing.retry_period;
+        let period = self.timing.lease.retry_period;
         self.next_list = now + period;
         let Some(leases) = leases else { return };
         if !matches!(self.phase, Phase::Surveying | Phase::Member) {
             return;
         }
         if !leases.iter().any(|lease| lease.name == self.own.name()) {
-            self.lapse();
+            self.expire();
             return;
         }
         self.observe(now, leases);
         self.phase = Phase::Member;
-        self.update_rights();
+        self.update_owned_keys();
         let settled = self.peers.values().all(|peer| peer.has_settled(&self.published));
         if !settled {
             self.next_list = now + period / 10;
@@ -321,12 +321,12 @@ impl Membership {
             .filter(|lease| lease.name != own)
             .map(|lease| (lease.name.as_str(), lease))
             .collect();
-        self.sightings
+        self.observations
             .retain(|name, _| leases.contains_key(name.as_str()) || self.peers.contains_key(name.as_str()));
         self.expired.clear();
         for (name, lease) in &leases {
-            let since = self.sighted(now, lease);
-            if now >= since + lease.lease_duration.max(self.terms.timing.lease_duration) {
+            let since = self.first_observed(now, lease);
+            if now >= since + lease.lease_duration.max(self.timing.lease.lease_duration) {
                 self.expired.push((lease.name.clone(), lease.version.clone()));
             }
             if lease.released || self.former.contains(*name) {
@@ -347,18 +347,18 @@ impl Membership {
     }
 
     /// Returns the time at which the present version of a Lease was first seen.
-    fn sighted(&mut self, now: Duration, lease: &MemberLease) -> Duration {
-        let sighting =
-            self.sightings.entry(lease.name.clone()).or_insert_with(|| (lease.version.clone(), now));
-        if sighting.0 != lease.version {
-            *sighting = (lease.version.clone(), now);
+    fn first_observed(&mut self, now: Duration, lease: &MemberLease) -> Duration {
+        let observation =
+            self.observations.entry(lease.name.clone()).or_insert_with(|| (lease.version.clone(), now));
+        if observation.0 != lease.version {
+            *observation = (lease.version.clone(), now);
         }
-        sighting.1
+        observation.1
     }
 
-    fn lapse(&mut self) {
-        self.phase = if self.phase == Phase::Leaving { Phase::Left } else { Phase::Lapsed };
-        self.rights = Arc::default();
+    fn expire(&mut self) {
+        self.phase = if self.phase == Phase::Leaving { Phase::Left } else { Phase::Expired };
+        self.owned_keys = Arc::default();
     }
 
     /// Joins again, as another member: the knowledge of other members about the former member must not count
@@ -372,12 +372,12 @@ impl Membership {
         self.phase = Phase::Joining;
     }
 
-    fn update_rights(&mut self) {
+    fn update_owned_keys(&mut self) {
         let present = |name: &str| self.peers.get(name).is_some_and(|peer| peer.present);
-        let peers = self.peers.values().map(|peer| peer.rights(&present)).collect();
-        let rights = Rights::new(self.own.clone(), peers);
-        if *self.rights != rights {
-            self.rights = Arc::new(rights);
+        let peers = self.peers.values().map(|peer| peer.limits(&present)).collect();
+        let owned_keys = OwnedKeys::new(self.own.clone(), peers);
+        if *self.owned_keys != owned_keys {
+            self.owned_keys = Arc::new(owned_keys);
         }
     }
 }

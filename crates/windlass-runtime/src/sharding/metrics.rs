@@ -10,10 +10,10 @@ use prometheus_client::{
     },
 };
 
-use super::gate::{Gate, KeyCounts};
+use super::shard_group::{KeyCounts, ShardGroup};
 use crate::metrics::encode_one;
 
-pub(super) struct ShardingMetrics(pub(super) Gate);
+pub(super) struct ShardingMetrics(pub(super) ShardGroup);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ControllerLabel {
@@ -28,13 +28,13 @@ impl std::fmt::Debug for ShardingMetrics {
 
 impl Collector for ShardingMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
-        let rights = self.0.rights();
+        let owned_keys = self.0.owned_keys();
         let (owned, waiting) =
             (Family::<ControllerLabel, Gauge>::default(), Family::<ControllerLabel, Gauge>::default());
         let forgotten = Family::<ControllerLabel, Counter>::default();
         for controller in self.0.controllers() {
             let label = ControllerLabel { controller: controller.name().to_owned() };
-            let counts: KeyCounts = controller.count(&rights);
+            let counts: KeyCounts = controller.count(&owned_keys);
             owned.get_or_create(&label).set(counts.owned as i64);
             waiting.get_or_create(&label).set(counts.waiting as i64);
             forgotten.get_or_create(&label).inc_by(counts.forgotten);
@@ -43,7 +43,7 @@ impl Collector for ShardingMetrics {
             &mut encoder,
             "windlass_sharding_members",
             "Number of replicas that this replica knows to share the keys, itself included; 0 while it is not a member",
-            &ConstGauge::new(rights.members() as i64),
+            &ConstGauge::new(owned_keys.members() as i64),
         )?;
         encode_one(
             &mut encoder,

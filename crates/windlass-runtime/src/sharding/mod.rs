@@ -54,14 +54,14 @@
 //! deadline may arrive later. Use preconditions (resource versions) against such writes. A Lease of a living
 //! member must not be deleted or edited by hand.
 
-mod gate;
-mod keeper;
+mod lease_renewer;
 mod member_lease;
 mod membership;
 mod metrics;
+mod owned_keys;
 mod peer;
 mod rendezvous;
-mod rights;
+mod shard_group;
 
 #[cfg(test)]
 mod tests;
@@ -70,17 +70,17 @@ use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 
-pub(crate) use self::{
-    gate::{Gate, KeyCounts, Permit, ShardedController},
-    keeper::Sharded,
-    rendezvous::hash,
-    rights::{Rights, Verdict},
-};
 use self::{
-    keeper::Keeper,
+    lease_renewer::LeaseRenewer,
     member_lease::MemberLeases,
-    membership::{Membership, Terms},
+    membership::{Membership, MembershipTiming},
     metrics::ShardingMetrics,
+};
+pub(crate) use self::{
+    lease_renewer::Sharded,
+    owned_keys::{OwnedKeys, Ownership},
+    rendezvous::hash,
+    shard_group::{KeyCounts, KeyRight, ShardGroup, ShardedController},
 };
 use crate::{
     cluster_state::ClusterState,
@@ -186,19 +186,19 @@ impl Sharding {
         self.timing.check().or_else(bad)
     }
 
-    /// Creates the gate of this replica. The gate is closed until [`start`](Self::start).
-    pub(crate) fn gate(&self, env: &Env, metrics: &Metrics) -> Gate {
-        let terms = Terms { timing: self.timing, hand_over_timeout: self.hand_over_timeout };
-        let gate = Gate::new(Membership::new(&self.name, terms, env.random()));
-        let collector = ShardingMetrics(gate.clone());
+    /// Creates the group, as this replica sees the group. This replica may work on no key until [`start`](Self::start).
+    pub(crate) fn shard_group(&self, env: &Env, metrics: &Metrics) -> ShardGroup {
+        let timing = MembershipTiming { lease: self.timing, hand_over_timeout: self.hand_over_timeout };
+        let group = ShardGroup::new(Membership::new(&self.name, timing, env.random()));
+        let collector = ShardingMetrics(group.clone());
         metrics.register(|registry| registry.register_collector(Box::new(collector)));
-        gate
+        group
     }
 
     /// Joins the group when `controllers` controllers are ready.
     pub(crate) fn start(
         self,
-        gate: Gate,
+        group: ShardGroup,
         controllers: usize,
         cluster: &ClusterState,
         env: &Env,
@@ -209,6 +209,6 @@ impl Sharding {
         tracing::info!(group = %format_args!("{namespace}/{}", self.name), identity, "sharding");
         let (api, lease_duration) = (cluster.api.clone(), self.timing.lease_duration);
         let leases = MemberLeases::new(api, namespace, self.name, identity, lease_duration);
-        Keeper { gate, leases, env: env.clone(), controllers }.start(supervisor)
+        LeaseRenewer { group, leases, env: env.clone(), controllers }.start(supervisor)
     }
 }

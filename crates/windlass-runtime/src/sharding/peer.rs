@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use super::{membership::MemberLease, rendezvous::Member, rights::PeerRights};
+use super::{membership::MemberLease, owned_keys::PeerLimits, rendezvous::Member};
 
 /// Another replica that may be working.
 #[derive(Debug)]
@@ -55,12 +55,12 @@ impl Peer {
     }
 
     /// Returns how this peer limits this replica. A member that is not `present` may have been given up by the peer.
-    pub(super) fn rights(&self, present: &impl Fn(&str) -> bool) -> PeerRights {
+    pub(super) fn limits(&self, present: &impl Fn(&str) -> bool) -> PeerLimits {
         let may_not_know_this = self.earlier && !self.yields_to_this;
         let yields_only_to = may_not_know_this.then(|| {
             let known = self.yields_to.iter().filter(|member| present(member.name()));
             known.cloned().collect()
         });
-        PeerRights { member: self.member.clone(), yields_only_to }
+        PeerLimits { member: self.member.clone(), yields_only_to }
     }
 }

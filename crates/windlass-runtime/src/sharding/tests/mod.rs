@@ -6,13 +6,13 @@ mod server;
 
 use std::time::Duration;
 
-use super::membership::{Membership, Terms};
+use super::membership::{Membership, MembershipTiming};
 use crate::leader_election::Timing;
 
-fn terms() -> Terms {
-    Terms { timing: Timing::default(), hand_over_timeout: Duration::from_secs(5) }
+fn timing() -> MembershipTiming {
+    MembershipTiming { lease: Timing::default(), hand_over_timeout: Duration::from_secs(5) }
 }
 
 fn replica(random: u64) -> Membership {
-    Membership::new("op", terms(), random)
+    Membership::new("op", timing(), random)
 }

@@ -7,12 +7,12 @@ use expect_test::{Expect, expect};
 
 use super::{
     super::{
-        membership::{Membership, Step, Terms, WriteResult},
+        membership::{Membership, MembershipStep, MembershipTiming, WriteResult},
+        owned_keys::Ownership,
         rendezvous::hash,
-        rights::Verdict,
     },
     server::{OwnLease, Reply, Server, short},
-    terms,
+    timing,
 };
 
 struct Scenario {
@@ -25,14 +25,14 @@ struct Scenario {
 
 impl Scenario {
     fn of(names: &str) -> Self {
-        Self::with(names, terms())
+        Self::with(names, timing())
     }
 
     /// The letters are the last digits of the replicas' names.
-    fn with(names: &str, terms: Terms) -> Self {
+    fn with(names: &str, timing: MembershipTiming) -> Self {
         let replica = |name: char| {
             let digit = name.to_digit(16).expect("a hexadecimal digit");
-            (name, (Membership::new("op", terms, digit.into()), OwnLease::default()))
+            (name, (Membership::new("op", timing, digit.into()), OwnLease::default()))
         };
         Self {
             server: Server::default(),
@@ -61,23 +61,23 @@ impl Scenario {
             let step = core.next(now, 0xf);
             let reached = self.cut_off != Some(name);
             match &step {
-                Step::WaitUntil(until) => {
+                MembershipStep::WaitUntil(until) => {
                     did.push(format!("waits until {}", until.as_secs_f64()));
                     break;
                 }
-                Step::Left => {
+                MembershipStep::Left => {
                     did.push("has left".to_owned());
                     break;
                 }
-                Step::Write { .. } | Step::List if !reached => {
+                MembershipStep::Write { .. } | MembershipStep::List if !reached => {
                     did.push("gets no answer".to_owned());
-                    if step == Step::List {
+                    if step == MembershipStep::List {
                         core.listed(now, None);
                     } else {
                         core.wrote(now, WriteResult::Failed);
                     }
                 }
-                Step::Write { name, .. } => {
+                MembershipStep::Write { name, .. } => {
                     let reply = self.server.commit(&step, own.version(name).as_deref());
                     own.learn(name, &reply);
                     if let Reply::Written(result, _) = reply {
@@ -88,20 +88,21 @@ impl Scenario {
                         core.wrote(now, result);
                     }
                 }
-                Step::List => {
+                MembershipStep::List => {
                     did.push("lists".to_owned());
                     if let Reply::Listed(leases) = self.server.commit(&step, None) {
                         core.listed(now, Some(&leases));
                     }
                 }
-                Step::Delete { name, .. } => {
+                MembershipStep::Delete { name, .. } => {
                     did.push(format!("deletes {}", short(name)));
                     self.server.commit(&step, None);
                 }
             }
         }
-        let owned =
-            (0..100).filter(|key| core.rights().verdict(hash(&key.to_string())) == Verdict::Own).count();
+        let owned = (0..100)
+            .filter(|key| core.owned_keys().ownership(hash(&key.to_string())) == Ownership::Own)
+            .count();
         let (seconds, leases) = (self.seconds, self.server.describe());
         writeln!(self.transcript, "{seconds:<4} {name}: {}; owns {owned}; {leases}", did.join(", "))
             .expect("a string");
@@ -149,11 +150,11 @@ fn work_in_flight_delays_the_hand_over_and_is_cancelled_in_the_end() {
     let key = s.key_that_moves('a', 'b');
     s.at(0.0).run('a');
     let now = s.now();
-    assert_eq!(s.core('a').begin(now, key), Verdict::Own);
+    assert_eq!(s.core('a').begin(now, key), Ownership::Own);
     s.at(1.0).run('b');
     s.at(2.0).run('a').run('b');
     let now = s.now();
-    assert_eq!(s.core('b').begin(now, key), Verdict::Waiting);
+    assert_eq!(s.core('b').begin(now, key), Ownership::Waiting);
     assert!(s.core('a').may_continue(now, key));
     s.at(4.0).run('a').run('b');
     // The hand-over timeout is 5 s.
@@ -162,7 +163,7 @@ fn work_in_flight_delays_the_hand_over_and_is_cancelled_in_the_end() {
     assert!(!s.core('a').may_continue(now, key));
     assert!(s.core('a').end(key), "the hand-over waits for it");
     s.run('a').run('b');
-    assert_eq!(s.core('b').begin(now, key), Verdict::Own);
+    assert_eq!(s.core('b').begin(now, key), Ownership::Own);
     s.expect(expect![[r"
         0    a: writes, lists, waits until 2; owns 100; a→[]
         1    b: writes, lists, writes, waits until 1.2; owns 0; a→[] b→[a]
@@ -200,11 +201,11 @@ fn the_keys_of_a_dead_replica_move_when_its_lease_has_expired() {
 
 #[test]
 fn work_is_never_cut_off_if_the_hand_over_may_take_for_ever() {
-    let mut s = Scenario::with("ab", Terms { hand_over_timeout: Duration::MAX, ..terms() });
+    let mut s = Scenario::with("ab", MembershipTiming { hand_over_timeout: Duration::MAX, ..timing() });
     let key = s.key_that_moves('a', 'b');
     s.at(0.0).run('a');
     let now = s.now();
-    assert_eq!(s.core('a').begin(now, key), Verdict::Own);
+    assert_eq!(s.core('a').begin(now, key), Ownership::Own);
     s.at(1.0).run('b');
     s.at(2.0).run('a').run('b');
     s.at(4.0).run('a').run('b');
@@ -223,7 +224,7 @@ fn a_replica_that_cannot_renew_stops_before_others_take_its_keys_and_joins_again
     let key = s.key_that_moves('a', 'b');
     s.at(4.0).run('a').run('b');
     let now = s.now();
-    assert_eq!(s.core('b').begin(now, key), Verdict::Own);
+    assert_eq!(s.core('b').begin(now, key), Ownership::Own);
     s.at(10.9).run('a');
     let now = s.now();
     assert!(s.core('b').may_continue(now, key));
@@ -255,7 +256,7 @@ fn a_replica_that_cannot_renew_stops_before_others_take_its_keys_and_joins_again
     "]]);
 }
 
-/// Keys that were refused meanwhile are put aside until the rights change: the rights must change.
+/// Keys that were refused meanwhile are put aside until the owned_keys change: the owned_keys must change.
 #[test]
 fn a_renewal_that_is_answered_after_the_deadline_changes_the_rights() {
     let mut s = Scenario::of("a");
@@ -263,15 +264,15 @@ fn a_renewal_that_is_answered_after_the_deadline_changes_the_rights() {
     let key = 7;
     let core = s.core('a');
     let seconds = Duration::from_secs_f64;
-    assert!(matches!(core.next(seconds(9.0), 0xf), Step::Write { .. }));
-    let before = core.rights().clone();
-    assert_eq!(core.begin(seconds(10.2), key), Verdict::Foreign);
+    assert!(matches!(core.next(seconds(9.0), 0xf), MembershipStep::Write { .. }));
+    let before = core.owned_keys().clone();
+    assert_eq!(core.begin(seconds(10.2), key), Ownership::Foreign);
     core.wrote(seconds(10.5), WriteResult::Written);
-    assert_ne!(core.rights(), &before);
+    assert_ne!(core.owned_keys(), &before);
     s.at(10.5).run('a');
     let core = s.core('a');
-    assert!(!std::sync::Arc::ptr_eq(core.rights(), &before));
-    assert_eq!(core.begin(seconds(10.6), key), Verdict::Own);
+    assert!(!std::sync::Arc::ptr_eq(core.owned_keys(), &before));
+    assert_eq!(core.begin(seconds(10.6), key), Ownership::Own);
 }
 
 #[test]

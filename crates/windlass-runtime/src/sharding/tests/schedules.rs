@@ -6,9 +6,9 @@ use fastrand::Rng;
 
 use super::{
     super::{
-        membership::{Membership, Step, WriteResult},
+        membership::{Membership, MembershipStep, WriteResult},
+        owned_keys::Ownership,
         rendezvous::hash,
-        rights::Verdict,
     },
     replica,
     server::{OwnLease, Reply, Server},
@@ -37,7 +37,7 @@ struct Process {
 }
 
 struct Request {
-    step: Step,
+    step: MembershipStep,
     replaces: Option<String>,
     /// The time at which the request reaches the server; `None` if the request never arrives, or has arrived.
     commit: Option<Duration>,
@@ -64,7 +64,7 @@ struct World {
     server: Server,
     processes: Vec<Process>,
     /// Requests with senders that have given up. The requests reach the server later.
-    stray: Vec<(Duration, Step, Option<String>)>,
+    stray: Vec<(Duration, MembershipStep, Option<String>)>,
     faults: bool,
     begun: usize,
 }
@@ -193,13 +193,13 @@ impl World {
             self.stray.push((at, step.clone(), replaces));
         }
         match (&step, reply) {
-            (Step::Write { name, .. }, Some(reply @ Reply::Written(result, _))) => {
+            (MembershipStep::Write { name, .. }, Some(reply @ Reply::Written(result, _))) => {
                 process.own.learn(name, &reply);
                 process.core.wrote(now, result);
             }
-            (Step::Write { .. }, _) => process.core.wrote(now, WriteResult::Failed),
-            (Step::List, Some(Reply::Listed(leases))) => process.core.listed(now, Some(&leases)),
-            (Step::List, _) => process.core.listed(now, None),
+            (MembershipStep::Write { .. }, _) => process.core.wrote(now, WriteResult::Failed),
+            (MembershipStep::List, Some(Reply::Listed(leases))) => process.core.listed(now, Some(&leases)),
+            (MembershipStep::List, _) => process.core.listed(now, None),
             _ => {}
         }
         process.wake = Duration::ZERO;
@@ -214,8 +214,8 @@ impl World {
             return;
         }
         match process.core.next(now, random) {
-            Step::WaitUntil(until) => process.wake = until,
-            Step::Left => {
+            MembershipStep::WaitUntil(until) => process.wake = until,
+            MembershipStep::Left => {
                 assert!(process.work.is_empty(), "left with work");
                 process.alive = false;
             }
@@ -223,14 +223,14 @@ impl World {
         }
     }
 
-    fn send(&mut self, number: usize, step: Step) {
+    fn send(&mut self, number: usize, step: MembershipStep) {
         let (there, back) = (self.latency(), self.latency());
         let lost = self.chance(30) || self.processes[number].cut_off_until > self.time;
         let reply_lost = self.chance(30);
         let process = &mut self.processes[number];
         let limit = process.core.request_timeout(process.now(self.time)).div_f64(process.clock.1);
         let replaces = match &step {
-            Step::Write { name, .. } => process.own.version(name),
+            MembershipStep::Write { name, .. } => process.own.version(name),
             _ => None,
         };
         process.request = Some(Request {
@@ -267,7 +267,7 @@ impl World {
         let key = hash(&format!("default/{}", self.random.u64(..KEYS)));
         let process = &mut self.processes[number];
         if process.work.iter().any(|(working, _)| *working == key)
-            || process.core.begin(now, key) != Verdict::Own
+            || process.core.begin(now, key) != Ownership::Own
         {
             return;
         }
@@ -296,7 +296,7 @@ impl World {
         for key in 0..KEYS {
             let key = hash(&format!("default/{key}"));
             let owners = self.processes.iter().filter(|process| {
-                process.alive && !process.leaves && process.core.rights().verdict(key) == Verdict::Own
+                process.alive && !process.leaves && process.core.owned_keys().ownership(key) == Ownership::Own
             });
             assert_eq!(owners.count(), 1, "Leases: {}", self.server.describe());
         }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use super::super::membership::{MemberLease, Step, WriteResult};
+use super::super::membership::{MemberLease, MembershipStep, WriteResult};
 
 #[derive(Debug, Default)]
 pub(super) struct Server {
@@ -44,17 +44,19 @@ impl OwnLease {
 
 impl Server {
     /// Carries out a request. `replaces` is the version that a write was sent for.
-    pub(super) fn commit(&mut self, step: &Step, replaces: Option<&str>) -> Reply {
+    pub(super) fn commit(&mut self, step: &MembershipStep, replaces: Option<&str>) -> Reply {
         match step {
-            Step::Write { name, released, yields_to } => self.write(name, *released, yields_to, replaces),
-            Step::List => Reply::Listed(self.leases.values().cloned().collect()),
-            Step::Delete { name, version } => {
+            MembershipStep::Write { name, released, yields_to } => {
+                self.write(name, *released, yields_to, replaces)
+            }
+            MembershipStep::List => Reply::Listed(self.leases.values().cloned().collect()),
+            MembershipStep::Delete { name, version } => {
                 if self.leases.get(name).is_some_and(|lease| lease.version == *version) {
                     self.leases.remove(name);
                 }
                 Reply::Deleted
             }
-            Step::WaitUntil(_) | Step::Left => Reply::Deleted,
+            MembershipStep::WaitUntil(_) | MembershipStep::Left => Reply::Deleted,
         }
     }
 

@@ -1,4 +1,4 @@
-//! The gate: workers ask the gate for the right to work on a key.
+//! The group of replicas, as this replica sees the group: workers ask for the right to work on a key.
 
 use std::{
     sync::{Arc, Weak},
@@ -12,13 +12,13 @@ use tokio::{
 };
 
 use super::{
-    membership::{Membership, Step},
-    rights::{Rights, Verdict},
+    membership::{Membership, MembershipStep},
+    owned_keys::{OwnedKeys, Ownership},
 };
 
 /// The membership of this replica, shared by the workers and the task that keeps the Lease. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Gate(Arc<Inner>);
+pub(crate) struct ShardGroup(Arc<Inner>);
 
 struct Inner {
     begun: Instant,
@@ -35,11 +35,11 @@ struct Inner {
 /// A controller with keys that are split among replicas.
 pub(crate) trait ShardedController: Send + Sync {
     /// Queues the keys that this replica may work on now and could not before.
-    fn take_over(self: Arc<Self>, before: &Arc<Rights>, now: &Arc<Rights>);
+    fn take_over(self: Arc<Self>, before: &Arc<OwnedKeys>, now: &Arc<OwnedKeys>);
     /// Returns the name of the controller.
     fn name(&self) -> &str;
     /// Counts the keys that this replica owns.
-    fn count(&self, rights: &Rights) -> KeyCounts;
+    fn count(&self, owned_keys: &OwnedKeys) -> KeyCounts;
 }
 
 /// The keys of a controller.
@@ -53,7 +53,7 @@ pub(crate) struct KeyCounts {
     pub(crate) forgotten: u64,
 }
 
-impl Gate {
+impl ShardGroup {
     pub(super) fn new(membership: Membership) -> Self {
         Self(Arc::new(Inner {
             begun: Instant::now(),
@@ -69,11 +69,11 @@ impl Gate {
     ///
     /// # Errors
     /// This replica may not, or not yet.
-    pub(crate) fn enter(&self, key: u64) -> Result<Permit, Verdict> {
+    pub(crate) fn enter(&self, key: u64) -> Result<KeyRight, Ownership> {
         let revocations = self.0.revocations.subscribe();
-        let verdict = self.0.membership.lock().begin(self.now(), key);
-        match verdict {
-            Verdict::Own => Ok(Permit { gate: self.clone(), key, revocations }),
+        let ownership = self.0.membership.lock().begin(self.now(), key);
+        match ownership {
+            Ownership::Own => Ok(KeyRight { group: self.clone(), key, revocations }),
             other => Err(other),
         }
     }
@@ -101,7 +101,7 @@ impl Gate {
         self.0.wake.notify_one();
     }
 
-    pub(super) fn next(&self, random: u64) -> Step {
+    pub(super) fn next(&self, random: u64) -> MembershipStep {
         let now = self.now();
         self.change(|membership| membership.next(now, random))
     }
@@ -127,9 +127,9 @@ impl Gate {
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Membership) -> T) -> T {
         let (result, before, now) = {
             let mut membership = self.0.membership.lock();
-            let before = membership.rights().clone();
+            let before = membership.owned_keys().clone();
             let result = change(&mut membership);
-            (result, before, membership.rights().clone())
+            (result, before, membership.owned_keys().clone())
         };
         // Also without a change: the time limit of a hand-over may have passed.
         self.0.revocations.send_modify(|count| *count = count.wrapping_add(1));
@@ -142,8 +142,8 @@ impl Gate {
     }
 
     /// Returns the keys that this replica may work on.
-    pub(super) fn rights(&self) -> Arc<Rights> {
-        self.0.membership.lock().rights().clone()
+    pub(super) fn owned_keys(&self) -> Arc<OwnedKeys> {
+        self.0.membership.lock().owned_keys().clone()
     }
 
     pub(super) fn hand_overs(&self) -> u64 {
@@ -163,21 +163,21 @@ impl Gate {
     }
 }
 
-/// The right to work on a key. Dropping the permit ends the work.
-pub(crate) struct Permit {
-    gate: Gate,
+/// The right to work on a key. Dropping the right ends the work.
+pub(crate) struct KeyRight {
+    group: ShardGroup,
     key: u64,
     revocations: watch::Receiver<u64>,
 }
 
-impl Permit {
+impl KeyRight {
     /// Completes when the work must end. The future looks at the clock at each poll: work that is polled
     /// afterwards does nothing once the right has ended, even if the process was suspended.
     pub(crate) async fn revoked(&mut self) {
         loop {
             let changed = self.revocations.changed();
             let ended = std::future::poll_fn(|_| {
-                if self.gate.may_continue(self.key) {
+                if self.group.may_continue(self.key) {
                     std::task::Poll::Pending
                 } else {
                     std::task::Poll::Ready(())
@@ -192,10 +192,10 @@ impl Permit {
     }
 }
 
-impl Drop for Permit {
+impl Drop for KeyRight {
     fn drop(&mut self) {
-        if self.gate.0.membership.lock().end(self.key) {
-            self.gate.0.wake.notify_one();
+        if self.group.0.membership.lock().end(self.key) {
+            self.group.0.wake.notify_one();
         }
     }
 }

@@ -5,9 +5,9 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tokio::{sync::Mutex, task::JoinHandle, time::timeout};
 
 use super::{
-    gate::Gate,
     member_lease::MemberLeases,
-    membership::{Step, WriteResult},
+    membership::{MembershipStep, WriteResult},
+    shard_group::ShardGroup,
 };
 use crate::{
     env::Env,
@@ -20,7 +20,7 @@ const OTHERS_LIMIT: Duration = Duration::from_secs(30);
 
 /// A running membership.
 pub(crate) struct Sharded {
-    gate: Gate,
+    group: ShardGroup,
     task: JoinHandle<()>,
 }
 
@@ -29,7 +29,7 @@ impl Sharded {
     /// the expiry of the Lease, because some work has not ended.
     pub(crate) async fn end(mut self, limit: Duration, release: bool) {
         if release {
-            self.gate.leave();
+            self.group.leave();
             if timeout(limit, &mut self.task).await.is_ok() {
                 return;
             }
@@ -45,45 +45,47 @@ impl Drop for Sharded {
     }
 }
 
-pub(super) struct Keeper {
-    pub(super) gate: Gate,
+pub(super) struct LeaseRenewer {
+    pub(super) group: ShardGroup,
     pub(super) leases: MemberLeases,
     pub(super) env: Env,
     /// The number of sharded controllers.
     pub(super) controllers: usize,
 }
 
-impl Keeper {
-    /// Starts the task. The task is restarted after a panic: the membership is in the gate, and survives the
+impl LeaseRenewer {
+    /// Starts the task. The task is restarted after a panic: the membership is in the [`ShardGroup`], and survives the
     /// panic.
     pub(super) fn start(self, supervisor: &Supervisor) -> Sharded {
-        let (gate, keeper) = (self.gate.clone(), Arc::new(Mutex::new(self)));
+        let (group, lease_renewer) = (self.group.clone(), Arc::new(Mutex::new(self)));
         let task = supervisor.spawn("sharding membership", move |recovery| {
-            let keeper = keeper.clone();
-            async move { keeper.lock().await.run(&recovery).await }
+            let lease_renewer = lease_renewer.clone();
+            async move { lease_renewer.lock().await.run(&recovery).await }
         });
-        Sharded { gate, task }
+        Sharded { group, task }
     }
 
     async fn run(&mut self, recovery: &Recovery) {
         // A replica that cannot work yet takes no keys.
-        self.gate.ready(self.controllers.min(1)).await;
-        let _ = timeout(OTHERS_LIMIT, self.gate.ready(self.controllers)).await;
+        self.group.ready(self.controllers.min(1)).await;
+        let _ = timeout(OTHERS_LIMIT, self.group.ready(self.controllers)).await;
         let mut members = 0;
         loop {
-            match self.gate.next(self.env.random()) {
-                Step::WaitUntil(until) => self.gate.sleep_until(until).await,
-                Step::Write { name, released, yields_to } => self.write(&name, released, &yields_to).await,
-                Step::List => self.list().await,
-                Step::Delete { name, version } => {
-                    let _ = timeout(self.gate.request_timeout(), self.leases.delete(&name, &version)).await;
+            match self.group.next(self.env.random()) {
+                MembershipStep::WaitUntil(until) => self.group.sleep_until(until).await,
+                MembershipStep::Write { name, released, yields_to } => {
+                    self.write(&name, released, &yields_to).await
                 }
-                Step::Left => return,
+                MembershipStep::List => self.list().await,
+                MembershipStep::Delete { name, version } => {
+                    let _ = timeout(self.group.request_timeout(), self.leases.delete(&name, &version)).await;
+                }
+                MembershipStep::Left => return,
             }
             recovery.complete();
-            let now = self.gate.rights().members();
+            let now = self.group.owned_keys().members();
             if now != members {
-                tracing::info!(member = self.gate.name(), members = now, "sharding members changed");
+                tracing::info!(member = self.group.name(), members = now, "sharding members changed");
                 members = now;
             }
         }
@@ -92,19 +94,19 @@ impl Keeper {
     async fn write(&mut self, name: &str, released: bool, yields_to: &BTreeSet<String>) {
         let yields_to = yields_to.iter().map(String::as_str).collect::<Vec<_>>().join(",");
         let write = self.leases.write(name, released, &yields_to, self.env.now());
-        let result = timeout(self.gate.request_timeout(), write).await.unwrap_or(WriteResult::Failed);
+        let result = timeout(self.group.request_timeout(), write).await.unwrap_or(WriteResult::Failed);
         if result == WriteResult::Gone {
             tracing::warn!(
                 member = name,
                 "this replica's Lease was deleted; it stops its work and joins again"
             );
         }
-        let now = self.gate.now();
-        self.gate.change(|membership| membership.wrote(now, result));
+        let now = self.group.now();
+        self.group.change(|membership| membership.wrote(now, result));
     }
 
     async fn list(&mut self) {
-        let leases = match timeout(self.gate.request_timeout(), self.leases.list()).await {
+        let leases = match timeout(self.group.request_timeout(), self.leases.list()).await {
             Ok(Ok(leases)) => Some(leases),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "listing the members' Leases failed");
@@ -112,7 +114,7 @@ impl Keeper {
             }
             Err(_) => None,
         };
-        let now = self.gate.now();
-        self.gate.change(|membership| membership.listed(now, leases.as_deref()));
+        let now = self.group.now();
+        self.group.change(|membership| membership.listed(now, leases.as_deref()));
     }
 }

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 /// another task may run first. Work that polls [`ended`](Self::ended) first looks at the clock before each
 /// step, and therefore does nothing after the deadline.
 #[derive(Clone)]
-pub(crate) struct Fence(Arc<Inner>);
+pub(crate) struct LeaderDeadline(Arc<Inner>);
 
 struct Inner {
     begun: Instant,
@@ -28,7 +28,7 @@ struct Inner {
 
 const NEVER: u64 = u64::MAX;
 
-impl Fence {
+impl LeaderDeadline {
     /// Creates a right that does not end.
     pub(crate) fn open() -> Self {
         Self(Arc::new(Inner { begun: Instant::now(), deadline: AtomicU64::new(NEVER) }))
@@ -67,20 +67,20 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_right_ends_at_its_deadline_and_can_be_prolonged() {
-        let fence = Fence::open();
+        let right = LeaderDeadline::open();
         tokio::time::advance(Duration::from_secs(3600)).await;
-        assert!(fence.is_open());
-        fence.set(Instant::now() + Duration::from_secs(10));
+        assert!(right.is_open());
+        right.set(Instant::now() + Duration::from_secs(10));
         tokio::time::advance(Duration::from_secs(9)).await;
-        assert!(fence.is_open());
-        fence.set(Instant::now() + Duration::from_secs(10));
+        assert!(right.is_open());
+        right.set(Instant::now() + Duration::from_secs(10));
         tokio::time::advance(Duration::from_secs(9)).await;
-        assert!(fence.is_open());
+        assert!(right.is_open());
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert!(!fence.is_open());
-        fence.set(Instant::now() + Duration::from_secs(1));
-        fence.close();
-        assert!(!fence.is_open());
-        fence.ended().await;
+        assert!(!right.is_open());
+        right.set(Instant::now() + Duration::from_secs(1));
+        right.close();
+        assert!(!right.is_open());
+        right.ended().await;
     }
 }

@@ -1,15 +1,15 @@
 //! The right to reconcile a key.
 
-use crate::{fence::Fence, sharding};
+use crate::{leader_deadline::LeaderDeadline, sharding};
 
 /// The right to reconcile a key: as the leader, as the key's owner, or without a condition.
-pub(super) struct Permit {
-    leader: Option<Fence>,
-    shard: Option<sharding::Permit>,
+pub(super) struct ReconcileRight {
+    leader: Option<LeaderDeadline>,
+    shard: Option<sharding::KeyRight>,
 }
 
-impl Permit {
-    pub(super) fn new(leader: Option<Fence>, shard: Option<sharding::Permit>) -> Self {
+impl ReconcileRight {
+    pub(super) fn new(leader: Option<LeaderDeadline>, shard: Option<sharding::KeyRight>) -> Self {
         Self { leader, shard }
     }
 
@@ -18,12 +18,12 @@ impl Permit {
     pub(super) async fn revoked(&mut self) {
         match (&self.leader, &mut self.shard) {
             (None, None) => std::future::pending().await,
-            (Some(fence), None) => fence.ended().await,
+            (Some(deadline), None) => deadline.ended().await,
             (None, Some(shard)) => shard.revoked().await,
-            (Some(fence), Some(shard)) => {
+            (Some(deadline), Some(shard)) => {
                 tokio::select! {
                     biased;
-                    () = fence.ended() => {}
+                    () = deadline.ended() => {}
                     () = shard.revoked() => {}
                 }
             }

@@ -2,7 +2,9 @@
 
 use crate::corpus::{Kind, Objects};
 use std::hint::black_box;
-use windlass_cache::{ObjectRef, RawObject, ScanOptions, Scanner, SourceId, Store, StoreOptions, Writer};
+use windlass_cache::{
+    ObjectRef, RawObject, ReflectorId, ScanOptions, Scanner, Store, StoreOptions, StoreWriter,
+};
 use windlass_workqueue::AddOptions;
 use windlass_workqueue::core::{Config, Queue, Timestamp};
 
@@ -47,8 +49,8 @@ fn insert(times: usize) {
     black_box(store.len());
 }
 
-fn upsert(writer: &mut Writer, object: &RawObject) {
-    let object_ref = ObjectRef::of(SourceId(0), object);
+fn upsert(writer: &mut StoreWriter, object: &RawObject) {
+    let object_ref = ObjectRef::of(ReflectorId(0), object);
     let deltas = writer.write(|transaction| {
         transaction.upsert(object_ref, false, |_| Ok(object.clone())).expect("it has been scanned");
         transaction.take_deltas()

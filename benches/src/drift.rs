@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use windlass_cache::{
-    InformerCore, InformerOptions, Reflector, ReflectorConfig, ScanOptions, SourceId, Step,
+    InformerCore, InformerOptions, Reflector, ReflectorAction, ReflectorConfig, ReflectorId, ScanOptions,
 };
 
 use crate::cell::Cell;
@@ -157,7 +157,7 @@ struct Cache {
     now: Instant,
 }
 
-const SOURCE: SourceId = SourceId(0);
+const SOURCE: ReflectorId = ReflectorId(0);
 
 impl Cache {
     fn new() -> Self {
@@ -177,7 +177,7 @@ impl Cache {
     }
 
     fn begin(&mut self) {
-        while let Step::Sleep { until } =
+        while let ReflectorAction::Sleep { until } =
             self.informer.feed(SOURCE, |sink| self.reflector.poll(self.now, sink))
         {
             self.now = until;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use windlass_cache::{Delta, IndexFn, ObjectKey, ReflectorConfig};
-use windlass_runtime::informer::{CacheOptions, HandlerOptions, SharedInformerFactory, Tier};
+use windlass_runtime::informer::{CacheOptions, HandlerOptions, ObjectEncoding, SharedInformerFactory};
 use windlass_workqueue::WorkQueue;
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -194,9 +194,9 @@ fn options(args: &Args) -> CacheOptions {
     let mut reflector = ReflectorConfig::new("");
     reflector.watch_list = !args.list;
     let mut options = CacheOptions::new()
-        .tier(match args.tier {
-            TierArg::Raw => Tier::Raw,
-            TierArg::Compressed => Tier::Compressed,
+        .encoding(match args.tier {
+            TierArg::Raw => ObjectEncoding::Raw,
+            TierArg::Compressed => ObjectEncoding::Compressed,
         })
         .reflector(reflector);
     options.indexes = indexes;

@@ -12,8 +12,8 @@ use futures::FutureExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use windlass_cache::{
-    Delta, InformerCore, InformerOptions, ObjectKey, RawObject, Reflector, ReflectorConfig, ScanOptions,
-    SourceId, Step, Subscription, SubscriptionGuard,
+    Delta, InformerCore, InformerOptions, ObjectKey, RawObject, Reflector, ReflectorAction, ReflectorConfig,
+    ReflectorId, ScanOptions, Subscription, SubscriptionGuard,
 };
 use windlass_workqueue::AddOptions;
 use windlass_workqueue::core::{Config, Queue, Timestamp};
@@ -177,7 +177,7 @@ struct Operator {
     now: Instant,
 }
 
-const SOURCE: SourceId = SourceId(0);
+const SOURCE: ReflectorId = ReflectorId(0);
 
 /// The time that a change takes.
 const EACH: Duration = Duration::from_micros(1);
@@ -197,9 +197,9 @@ impl Operator {
     fn begin(&mut self, list: Bytes) {
         loop {
             match self.informer.feed(SOURCE, |sink| self.reflector.poll(self.now, sink)) {
-                Step::Sleep { until } => self.now = until,
-                Step::Receive { .. } => panic!("a watch is under way"),
-                Step::Send(_) => break,
+                ReflectorAction::Sleep { until } => self.now = until,
+                ReflectorAction::Receive { .. } => panic!("a watch is under way"),
+                ReflectorAction::Send(_) => break,
             }
         }
         self.informer.feed(SOURCE, |sink| self.reflector.on_response(self.now, 200, None, sink));

@@ -3,7 +3,8 @@
 use bytes::Bytes;
 
 use crate::{
-    MemoryUse, ObjectRef, ScanError, ScanOptions, Scanner, SourceId, Store, StoreOptions, Tier, Writer,
+    MemoryUse, ObjectEncoding, ObjectRef, ReflectorId, ScanError, ScanOptions, Scanner, Store, StoreOptions,
+    StoreWriter,
     frame::{ListFramer, ListMeta},
 };
 
@@ -28,15 +29,15 @@ const FIXED: usize = 64 << 10;
 impl MemoryEstimate {
     /// Creates an estimate for the kind. The items of a typed list do not have `apiVersion` and `kind`.
     pub fn new(api_version: &str, kind: &str) -> Self {
-        let cache = |tier, metadata_only| {
+        let cache = |encoding, metadata_only| {
             let type_meta = Some((api_version.to_owned(), kind.to_owned()));
             let options = ScanOptions { metadata_only, type_meta, one_kind: true, ..ScanOptions::default() };
-            SampleCache::new(tier, &options)
+            SampleCache::new(encoding, &options)
         };
         Self {
-            raw: cache(Tier::Raw, false),
-            compressed: cache(Tier::Compressed, false),
-            metadata: cache(Tier::Raw, true),
+            raw: cache(ObjectEncoding::Raw, false),
+            compressed: cache(ObjectEncoding::Compressed, false),
+            metadata: cache(ObjectEncoding::Raw, true),
             objects: 0,
             json_bytes: 0,
             sampled: 0,
@@ -78,12 +79,12 @@ impl MemoryEstimate {
         self.json_bytes
     }
 
-    /// Returns the bytes of memory of a cache with [`Tier::Raw`].
+    /// Returns the bytes of memory of a cache with [`ObjectEncoding::Raw`].
     pub fn raw(&self) -> usize {
         self.scaled(&self.raw)
     }
 
-    /// Returns the bytes of memory of a cache with [`Tier::Compressed`].
+    /// Returns the bytes of memory of a cache with [`ObjectEncoding::Compressed`].
     pub fn compressed(&self) -> usize {
         self.scaled(&self.compressed)
     }
@@ -106,18 +107,18 @@ impl MemoryEstimate {
 struct SampleCache {
     scanner: Scanner,
     store: Store,
-    writer: Writer,
+    writer: StoreWriter,
 }
 
 impl SampleCache {
-    fn new(tier: Tier, options: &ScanOptions) -> Self {
-        let (store, writer) = Store::new(StoreOptions { tier, ..StoreOptions::default() });
+    fn new(encoding: ObjectEncoding, options: &ScanOptions) -> Self {
+        let (store, writer) = Store::new(StoreOptions { encoding, ..StoreOptions::default() });
         Self { scanner: Scanner::new(options), store, writer }
     }
 
     fn add(&mut self, json: &[u8]) -> Result<(), ScanError> {
         let object = self.scanner.object(json)?;
-        let seen = ObjectRef::of(SourceId::default(), &object);
+        let seen = ObjectRef::of(ReflectorId::default(), &object);
         self.writer.write(|transaction| transaction.upsert(seen, false, |_| Ok(object.clone())))
     }
 

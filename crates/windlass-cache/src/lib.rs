@@ -25,16 +25,19 @@ pub use self::{
     delta::Delta,
     estimate::MemoryEstimate,
     informer::{
-        InformerCore, InformerMetrics, InformerOptions, InformerSink, NoticeHandler, Subscription,
+        InformerCore, InformerFeed, InformerMetrics, InformerOptions, ReflectorEventHandler, Subscription,
         SubscriptionGuard,
     },
     key::{ObjectKey, ParseKeyError},
     object::{DecodeError, Dictionary, OwnerReference, RawObject},
-    reflector::{BackoffConfig, ListWatch, Notice, Reflector, ReflectorConfig, Sink, Step, WatchError},
+    reflector::{
+        BackoffConfig, ListWatch, Reflector, ReflectorAction, ReflectorConfig, ReflectorEvent,
+        ReflectorStore, WatchError,
+    },
     scan::{FieldPath, FieldPathError, ScanError, ScanOptions, Scanner, Transform},
     selector::{Operator, Requirement, Selector, SelectorError},
     store::{
-        Decoder, IndexFn, IndexValues, MemoryUse, ObjectRef, Query, SourceId, Store, StoreOptions, Tier,
-        Transaction, UnknownIndex, Writer,
+        Decoder, IndexFn, IndexValues, MemoryUse, ObjectEncoding, ObjectRef, Query, ReflectorId, Store,
+        StoreOptions, StoreTransaction, StoreWriter, UnknownIndex,
     },
 };

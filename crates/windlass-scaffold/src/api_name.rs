@@ -4,6 +4,8 @@
 const RENAMED: &[(&str, &str)] = &[
     (".alive()", ".not_terminating()"),
     (".concurrency(", ".max_concurrent_reconciles("),
+    (".on_notice(", ".on_reflector_event("),
+    (".tier(Tier::", ".encoding(ObjectEncoding::"),
     (".update_status_of(", ".update_status("),
     (".warm_up()", ".enable_warmup()"),
     (".without_force()", ".force(false)"),
@@ -15,6 +17,8 @@ const RENAMED: &[(&str, &str)] = &[
     ("Denial", "AdmissionDenial"),
     ("MapContext", "HandlerContext"),
     ("ShownQueue", "QueueMetricsGuard"),
+    ("Tier::Compressed", "ObjectEncoding::Compressed"),
+    ("Tier::Raw", "ObjectEncoding::Raw"),
     ("StatusUpdate::Written", "OperationResult::Updated"),
     ("StatusUpdate", "OperationResult"),
     ("Upserted", "WriteResult"),

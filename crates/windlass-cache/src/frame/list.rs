@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 
 use super::{
-    BadObject,
+    UnreadableObject,
     buffer::{Buffer, Location},
     key_in,
 };
@@ -60,7 +60,7 @@ enum Field {
 enum Parsed {
     Part,
     Item(Location),
-    BadItem(BadObject),
+    BadItem(UnreadableObject),
 }
 
 impl ListFramer {
@@ -81,7 +81,7 @@ impl ListFramer {
     pub fn next<'a>(
         &'a mut self,
         scanner: &'a mut Scanner,
-    ) -> Result<Option<Result<Scanned<'a>, BadObject>>, ScanError> {
+    ) -> Result<Option<Result<Scanned<'a>, UnreadableObject>>, ScanError> {
         loop {
             match self.step(scanner)? {
                 None => {
@@ -172,7 +172,7 @@ impl ListFramer {
                 self.state = State::AfterItem;
                 return Ok(Some(match scanner.index(bytes) {
                     Ok(_) => Parsed::Item(location),
-                    Err(error) => Parsed::BadItem(BadObject::new(error, key_in(bytes, None))),
+                    Err(error) => Parsed::BadItem(UnreadableObject::new(error, key_in(bytes, None))),
                 }));
             }
             State::Value(Field::Metadata) => {

@@ -18,14 +18,14 @@ use crate::{ObjectKey, scan::ScanError};
 /// An object of a body that could not be read. Parsing continues after the object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an object could not be read{}: {error}", .key.as_ref().map(|key| format!(" ({key})")).unwrap_or_default())]
-pub struct BadObject {
+pub struct UnreadableObject {
     /// The key of the object, if it could be read.
     pub key: Option<ObjectKey>,
     /// The problem.
     pub error: ScanError,
 }
 
-impl BadObject {
+impl UnreadableObject {
     fn new(error: ScanError, key: Option<ObjectKey>) -> Self {
         Self { key, error }
     }

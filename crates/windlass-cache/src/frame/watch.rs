@@ -4,7 +4,7 @@ use bytes::Bytes;
 use memchr::memchr;
 
 use super::{
-    BadObject,
+    UnreadableObject,
     buffer::{Buffer, Location},
     key_in,
 };
@@ -50,7 +50,10 @@ impl WatchFramer {
     }
 
     /// Returns the next event, or `None` if the piece has no further complete event.
-    pub fn next<'a>(&'a mut self, scanner: &'a mut Scanner) -> Option<Result<WatchEvent<'a>, BadObject>> {
+    pub fn next<'a>(
+        &'a mut self,
+        scanner: &'a mut Scanner,
+    ) -> Option<Result<WatchEvent<'a>, UnreadableObject>> {
         let (event, location) = match self.find(scanner) {
             Some(Ok(found)) => found,
             Some(Err(bad)) => return Some(Err(bad)),
@@ -63,14 +66,17 @@ impl WatchFramer {
         Some(Ok(WatchEvent { event, object }))
     }
 
-    fn find(&mut self, scanner: &mut Scanner) -> Option<Result<(WatchEventType, Location), BadObject>> {
+    fn find(
+        &mut self,
+        scanner: &mut Scanner,
+    ) -> Option<Result<(WatchEventType, Location), UnreadableObject>> {
         if self.lost {
             self.skip_line()?;
         }
         if !self.buffer.is_open() {
             if self.buffer.peek()? != b'{' {
                 self.lost = true;
-                return Some(Err(BadObject::new(ScanError::syntax(0, "an event"), None)));
+                return Some(Err(UnreadableObject::new(ScanError::syntax(0, "an event"), None)));
             }
             let start = self.buffer.position();
             // An event of several lines takes the slow path, which checks after each line whether the event
@@ -85,12 +91,12 @@ impl WatchFramer {
         // The event continues in the next piece, or is invalid: find its end first.
         let location = match self.end()? {
             Ok(location) => location,
-            Err(error) => return Some(Err(BadObject::new(error, None))),
+            Err(error) => return Some(Err(UnreadableObject::new(error, None))),
         };
         let bytes = self.buffer.bytes(&location);
         Some(match scanner.index_event(bytes) {
             Ok((event, _)) => Ok((event, location)),
-            Err(error) => Err(BadObject::new(error, key_in(bytes, Some("object")))),
+            Err(error) => Err(UnreadableObject::new(error, key_in(bytes, Some("object")))),
         })
     }
 

@@ -24,13 +24,13 @@ use tokio::sync::watch;
 
 use self::subscription::SubscriptionQueue;
 use crate::{
-    Delta, IndexFn, ObjectKey, ObjectRef, SourceId, Store, StoreOptions, Transaction, Writer,
-    reflector::{Notice, Sink},
+    Delta, IndexFn, ObjectKey, ObjectRef, ReflectorId, Store, StoreOptions, StoreTransaction, StoreWriter,
+    reflector::{ReflectorEvent, ReflectorStore},
     scan::{ScanError, Scanned},
 };
 
 /// Receives the notices of an informer's watches. The notice of an index has no watch.
-pub type NoticeHandler = Arc<dyn Fn(Option<SourceId>, &Notice) + Send + Sync>;
+pub type ReflectorEventHandler = Arc<dyn Fn(Option<ReflectorId>, &ReflectorEvent) + Send + Sync>;
 
 /// The options of an informer.
 #[derive(Clone, Debug)]
@@ -117,11 +117,11 @@ impl DerefMut for Locked<'_> {
 }
 
 struct InformerState {
-    writer: Writer,
+    writer: StoreWriter,
     sources: Vec<SourceState>,
     handlers: BTreeMap<u64, Arc<SubscriptionQueue>>,
     next_handler: u64,
-    notices: Option<NoticeHandler>,
+    notices: Option<ReflectorEventHandler>,
     metrics: InformerMetrics,
     /// The coalesced changes of subscriptions that have ended.
     coalesced: u64,
@@ -194,7 +194,7 @@ impl InformerCore {
 
     /// Returns the resource version up to which a watch has seen everything. Zero before the first list of
     /// the watch has ended.
-    pub fn high_water_mark_of(&self, source: SourceId) -> u64 {
+    pub fn high_water_mark_of(&self, source: ReflectorId) -> u64 {
         self.inner.marks.get(usize::from(source.0)).map_or(0, |mark| mark.load(Ordering::Acquire))
     }
 
@@ -219,7 +219,7 @@ impl InformerCore {
     }
 
     /// Sets the handler of the notices of the watches.
-    pub fn set_notice_handler(&self, handler: NoticeHandler) {
+    pub fn set_reflector_event_handler(&self, handler: ReflectorEventHandler) {
         self.inner.lock().notices = Some(handler);
     }
 
@@ -273,7 +273,7 @@ impl InformerCore {
     /// are then queued for the subscriptions.
     ///
     /// If `feed` panics, no change of `feed` becomes visible. The watch must then begin a new list.
-    pub fn feed<R>(&self, source: SourceId, feed: impl FnOnce(&mut InformerSink<'_, '_>) -> R) -> R {
+    pub fn feed<R>(&self, source: ReflectorId, feed: impl FnOnce(&mut InformerFeed<'_, '_>) -> R) -> R {
         let mut notices = Vec::new();
         let mut state = self.inner.lock();
         let result = self.apply(&mut state, source, feed, &mut notices);
@@ -286,15 +286,15 @@ impl InformerCore {
     fn apply<R>(
         &self,
         state: &mut InformerState,
-        source: SourceId,
-        feed: impl FnOnce(&mut InformerSink<'_, '_>) -> R,
-        notices: &mut Vec<Notice>,
+        source: ReflectorId,
+        feed: impl FnOnce(&mut InformerFeed<'_, '_>) -> R,
+        notices: &mut Vec<ReflectorEvent>,
     ) -> R {
         let number = usize::from(source.0);
         let before = state.sources.get(number).copied().unwrap_or_default();
         let mut after = before;
         let (result, deltas, loaded) = state.writer.write(|transaction| {
-            let mut sink = InformerSink { transaction, source, state: &mut after, notices };
+            let mut sink = InformerFeed { transaction, source, state: &mut after, notices };
             let result = feed(&mut sink);
             (result, transaction.take_deltas(), transaction.take_loaded())
         });
@@ -369,14 +369,14 @@ impl InformerCore {
 
 /// Applies the changes of a watch to an informer.
 #[derive(Debug)]
-pub struct InformerSink<'a, 't> {
-    transaction: &'a mut Transaction<'t>,
-    source: SourceId,
+pub struct InformerFeed<'a, 't> {
+    transaction: &'a mut StoreTransaction<'t>,
+    source: ReflectorId,
     state: &'a mut SourceState,
-    notices: &'a mut Vec<Notice>,
+    notices: &'a mut Vec<ReflectorEvent>,
 }
 
-impl Sink for InformerSink<'_, '_> {
+impl ReflectorStore for InformerFeed<'_, '_> {
     fn begin_list(&mut self) {
         self.state.anonymous = false;
         self.state.lists = self.state.lists.wrapping_add(1);
@@ -420,7 +420,7 @@ impl Sink for InformerSink<'_, '_> {
         }
     }
 
-    fn notice(&mut self, notice: Notice) {
+    fn notice(&mut self, notice: ReflectorEvent) {
         self.notices.push(notice);
     }
 
@@ -430,19 +430,19 @@ impl Sink for InformerSink<'_, '_> {
 }
 
 /// Returns the panics of index functions as notices.
-fn index_notices(writer: &mut Writer) -> Vec<Notice> {
+fn index_notices(writer: &mut StoreWriter) -> Vec<ReflectorEvent> {
     let panics = writer.take_index_panics().into_iter();
-    panics.map(|(index, object)| Notice::IndexPanicked { index, object }).collect()
+    panics.map(|(index, object)| ReflectorEvent::IndexPanicked { index, object }).collect()
 }
 
-fn report(handler: Option<NoticeHandler>, source: Option<SourceId>, notices: &[Notice]) {
+fn report(handler: Option<ReflectorEventHandler>, source: Option<ReflectorId>, notices: &[ReflectorEvent]) {
     if let Some(handler) = handler {
         notices.iter().for_each(|notice| handler(source, notice));
     }
 }
 
 impl InformerMetrics {
-    fn count(&mut self, deltas: &[Delta], notices: &[Notice]) {
+    fn count(&mut self, deltas: &[Delta], notices: &[ReflectorEvent]) {
         for delta in deltas {
             match delta {
                 Delta::Added { .. } => self.added += 1,
@@ -452,11 +452,11 @@ impl InformerMetrics {
         }
         for notice in notices {
             match notice {
-                Notice::Failed { .. } => self.failures += 1,
-                Notice::Unreadable(_) => self.unreadable += 1,
-                Notice::Relisting { .. } => self.relists += 1,
-                Notice::IndexPanicked { .. } => self.index_panics += 1,
-                Notice::Recovered | Notice::WatchListUnsupported => {}
+                ReflectorEvent::Failed { .. } => self.failures += 1,
+                ReflectorEvent::Unreadable(_) => self.unreadable += 1,
+                ReflectorEvent::Relisting { .. } => self.relists += 1,
+                ReflectorEvent::IndexPanicked { .. } => self.index_panics += 1,
+                ReflectorEvent::Recovered | ReflectorEvent::WatchListUnsupported => {}
             }
         }
     }

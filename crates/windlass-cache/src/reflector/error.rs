@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::{frame::BadObject, scan::ScanError};
+use crate::{frame::UnreadableObject, scan::ScanError};
 
 /// A failed list or watch. The reflector retries without help; the error is for logs and metrics.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,7 +29,7 @@ pub(super) enum WatchErrorKind {
     #[error("the watch ended right after it began")]
     Short,
     #[error(transparent)]
-    BadObject(#[from] BadObject),
+    UnreadableObject(#[from] UnreadableObject),
 }
 
 /// An error response of the server.
@@ -82,14 +82,14 @@ impl WatchError {
     }
 
     /// Returns whether the error concerns a single object. The watch continues.
-    pub fn is_bad_object(&self) -> bool {
-        matches!(self.kind, WatchErrorKind::BadObject(_))
+    pub fn is_unreadable_object(&self) -> bool {
+        matches!(self.kind, WatchErrorKind::UnreadableObject(_))
     }
 
     /// Returns the object that could not be read.
-    pub fn bad_object(&self) -> Option<&BadObject> {
+    pub fn unreadable_object(&self) -> Option<&UnreadableObject> {
         match &self.kind {
-            WatchErrorKind::BadObject(bad) => Some(bad),
+            WatchErrorKind::UnreadableObject(bad) => Some(bad),
             _ => None,
         }
     }
@@ -102,7 +102,7 @@ impl WatchErrorKind {
         match self {
             Self::Unreachable(_) | Self::Stalled(_) | Self::Truncated => true,
             Self::Refused(status) => matches!(status.code, 502..=504),
-            Self::Corrupt(_) | Self::Short | Self::BadObject(_) => false,
+            Self::Corrupt(_) | Self::Short | Self::UnreadableObject(_) => false,
         }
     }
 }

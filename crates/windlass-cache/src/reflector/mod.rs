@@ -1,7 +1,7 @@
 //! The reflector: a state machine over list and watch that keeps a store equal to a collection of the server.
 //!
 //! A reflector does no I/O and reads no clock. A driver calls [`Reflector::poll`] for the next step, sends
-//! the requests and hands in the responses. The resulting changes of objects go to a [`Sink`].
+//! the requests and hands in the responses. The resulting changes of objects go to a [`ReflectorStore`].
 //!
 //! # Resuming a watch
 //! A watch that ends resumes at the newest resource version of the watch. A server that was replaced, or
@@ -51,7 +51,7 @@ use crate::{
 
 /// The next step of the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ReflectorAction {
     /// Cancel the current request, if any, and send this request.
     Send(ListWatch),
     /// Hand in the response of the current request, and poll again at this time at the latest.
@@ -67,7 +67,7 @@ pub enum Step {
 }
 
 /// Receives the changes of the collection.
-pub trait Sink {
+pub trait ReflectorStore {
     /// Begins a list. At the end of the list, objects that the list has not shown are deleted.
     fn begin_list(&mut self);
     /// Adds or updates an object.
@@ -82,7 +82,7 @@ pub trait Sink {
     /// the server was replaced.
     fn progress(&mut self, resource_version: &str);
     /// Passes a notice to operators.
-    fn notice(&mut self, notice: Notice);
+    fn notice(&mut self, notice: ReflectorEvent);
     /// Reports the bytes of the text that the objects of this watch share.
     fn shared_memory(&mut self, bytes: usize) {
         let _ = bytes;
@@ -91,7 +91,7 @@ pub trait Sink {
 
 /// A notice for operators: for logs and metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
+pub enum ReflectorEvent {
     /// A list or watch failed. The reflector retries after a delay.
     Failed {
         /// Why.
@@ -156,7 +156,7 @@ enum RequestState {
     Streaming { until: Instant, stream: Box<Stream>, since: Instant },
 }
 
-/// Keeps a [`Sink`] equal to a collection of the server.
+/// Keeps a [`ReflectorStore`] equal to a collection of the server.
 #[derive(Debug)]
 pub struct Reflector {
     config: ReflectorConfig,
@@ -215,26 +215,26 @@ impl Reflector {
     }
 
     /// Returns the next step of the driver.
-    pub fn poll(&mut self, now: Instant, sink: &mut impl Sink) -> Step {
+    pub fn poll(&mut self, now: Instant, store: &mut impl ReflectorStore) -> ReflectorAction {
         match &self.request {
-            RequestState::Planned { at } if now < *at => return Step::Sleep { until: *at },
-            RequestState::Planned { .. } => return Step::Send(self.send(now)),
+            RequestState::Planned { at } if now < *at => return ReflectorAction::Sleep { until: *at },
+            RequestState::Planned { .. } => return ReflectorAction::Send(self.send(now)),
             RequestState::Sent { until }
             | RequestState::Refused { until, .. }
             | RequestState::Streaming { until, .. } => {
                 if now < *until {
-                    return Step::Receive { until: *until };
+                    return ReflectorAction::Receive { until: *until };
                 }
             }
         }
-        self.time_out(now, sink);
+        self.time_out(now, store);
         self.poll_planned(now)
     }
 
-    fn poll_planned(&mut self, now: Instant) -> Step {
+    fn poll_planned(&mut self, now: Instant) -> ReflectorAction {
         match self.request {
-            RequestState::Planned { at } if now < at => Step::Sleep { until: at },
-            _ => Step::Send(self.send(now)),
+            RequestState::Planned { at } if now < at => ReflectorAction::Sleep { until: at },
+            _ => ReflectorAction::Send(self.send(now)),
         }
     }
 
@@ -260,7 +260,7 @@ impl Reflector {
         now: Instant,
         code: u16,
         retry_after: Option<Duration>,
-        sink: &mut impl Sink,
+        store: &mut impl ReflectorStore,
     ) {
         let until = now + self.config.quiet_timeout;
         if !(200..300).contains(&code) {
@@ -268,7 +268,7 @@ impl Reflector {
             return;
         }
         if self.plan == Plan::WatchList || self.plan == (Plan::List { token: None }) {
-            sink.begin_list();
+            store.begin_list();
         }
         let stream = Stream::new(&self.plan, self.limit);
         self.request = RequestState::Streaming {
@@ -279,7 +279,7 @@ impl Reflector {
     }
 
     /// Handles a piece of the response's body.
-    pub fn on_bytes(&mut self, now: Instant, piece: Bytes, sink: &mut impl Sink) {
+    pub fn on_bytes(&mut self, now: Instant, piece: Bytes, store: &mut impl ReflectorStore) {
         match std::mem::replace(&mut self.request, RequestState::Planned { at: now }) {
             RequestState::Refused { until, code, retry_after, mut body } => {
                 let room = ERROR_BODY.saturating_sub(body.len()).min(piece.len());
@@ -287,7 +287,7 @@ impl Reflector {
                 self.request = RequestState::Refused { until, code, retry_after, body };
             }
             RequestState::Streaming { stream, since, .. } => {
-                self.stream_bytes(now, stream, since, piece, sink);
+                self.stream_bytes(now, stream, since, piece, store);
             }
             // The request was cancelled.
             request => self.request = request,
@@ -295,17 +295,17 @@ impl Reflector {
     }
 
     /// Handles the end of the response's body. `broken` is the reason of a body that broke off.
-    pub fn on_end(&mut self, now: Instant, broken: Option<&str>, sink: &mut impl Sink) {
+    pub fn on_end(&mut self, now: Instant, broken: Option<&str>, store: &mut impl ReflectorStore) {
         match std::mem::replace(&mut self.request, RequestState::Planned { at: now }) {
             RequestState::Refused { code, retry_after, body, .. } => {
-                self.refused(now, ErrorStatus::read(code, &body), retry_after, sink);
+                self.refused(now, ErrorStatus::read(code, &body), retry_after, store);
             }
             RequestState::Streaming { stream, since, .. } => {
-                self.stream_ended(now, *stream, since, broken, sink);
+                self.stream_ended(now, *stream, since, broken, store);
             }
             RequestState::Sent { .. } => {
                 let reason = broken.unwrap_or("the connection was closed").to_owned();
-                self.failed(now, WatchErrorKind::Unreachable(reason), None, sink);
+                self.failed(now, WatchErrorKind::Unreachable(reason), None, store);
             }
             request @ RequestState::Planned { .. } => self.request = request,
         }
@@ -333,7 +333,7 @@ impl Reflector {
     /// has ended, the call has no effect.
     ///
     /// The server sends no event when a change of a CRD's conversion changes the content of stored objects.
-    pub fn list_again(&mut self, now: Instant, reason: &'static str, sink: &mut impl Sink) {
+    pub fn list_again(&mut self, now: Instant, reason: &'static str, store: &mut impl ReflectorStore) {
         if !self.has_listed() {
             return;
         }
@@ -341,14 +341,14 @@ impl Reflector {
             RequestState::Planned { at } => at,
             _ => now,
         };
-        self.relist(now, reason, sink);
+        self.relist(now, reason, store);
         if let RequestState::Planned { at } = &mut self.request {
             *at = not_before.max(*at);
         }
     }
 
-    fn relist(&mut self, now: Instant, reason: &'static str, sink: &mut impl Sink) {
-        sink.notice(Notice::Relisting { reason });
+    fn relist(&mut self, now: Instant, reason: &'static str, store: &mut impl ReflectorStore) {
+        store.notice(ReflectorEvent::Relisting { reason });
         self.plan = self.list_plan(now);
         self.lagging = false;
         (self.too_large, self.corrupt) = (0, 0);
@@ -364,7 +364,7 @@ impl Reflector {
         now: Instant,
         kind: WatchErrorKind,
         retry_after: Option<Duration>,
-        sink: &mut impl Sink,
+        store: &mut impl ReflectorStore,
     ) {
         let error = WatchError { resource: self.config.resource.clone(), kind };
         let asked = retry_after.unwrap_or_default().min(MAX_RETRY_AFTER);
@@ -376,7 +376,7 @@ impl Reflector {
         if error.kind.may_hide_a_restart() {
             self.verify();
         }
-        sink.notice(Notice::Failed { error, retry_in });
+        store.notice(ReflectorEvent::Failed { error, retry_in });
         self.request = RequestState::Planned { at: now + retry_in };
     }
 
@@ -385,18 +385,18 @@ impl Reflector {
         now: Instant,
         status: ErrorStatus,
         retry_after: Option<Duration>,
-        sink: &mut impl Sink,
+        store: &mut impl ReflectorStore,
     ) {
         let retry_after = retry_after.max(status.retry_after());
         if status.is_expired() {
             if matches!(self.plan, Plan::List { token: Some(_) }) {
                 self.paged = false;
             }
-            return self.relist(now, "the server no longer has the resourceVersion (410)", sink);
+            return self.relist(now, "the server no longer has the resourceVersion (410)", store);
         }
         let unsupported = matches!(status.code, 400 | 405 | 406 | 415 | 422 | 501);
         if self.plan == Plan::WatchList && unsupported {
-            return self.fall_back(now, WatchListSupport::Refused, sink);
+            return self.fall_back(now, WatchListSupport::Refused, store);
         }
         if let Plan::Verify { version } = &mut self.plan
             && (unsupported || status.code == 403)
@@ -411,7 +411,7 @@ impl Reflector {
                 return self.relist(
                     now,
                     "the server stays behind the resourceVersion: it was replaced or restored",
-                    sink,
+                    store,
                 );
             }
         }
@@ -420,30 +420,30 @@ impl Reflector {
         if deleted {
             self.plan = self.list_plan(now);
         }
-        self.failed(now, WatchErrorKind::Refused(status), retry_after, sink);
+        self.failed(now, WatchErrorKind::Refused(status), retry_after, store);
         if deleted {
-            sink.notice(Notice::Relisting { reason: "the server no longer has the kind (404)" });
+            store.notice(ReflectorEvent::Relisting { reason: "the server no longer has the kind (404)" });
         }
     }
 
-    fn fall_back(&mut self, now: Instant, support: WatchListSupport, sink: &mut impl Sink) {
+    fn fall_back(&mut self, now: Instant, support: WatchListSupport, store: &mut impl ReflectorStore) {
         self.watch_list = support;
         self.plan = Plan::List { token: None };
         self.request = RequestState::Planned { at: now };
-        sink.notice(Notice::WatchListUnsupported);
+        store.notice(ReflectorEvent::WatchListUnsupported);
     }
 
     /// Handles a passed deadline.
-    fn time_out(&mut self, now: Instant, sink: &mut impl Sink) {
+    fn time_out(&mut self, now: Instant, store: &mut impl ReflectorStore) {
         let what = match std::mem::replace(&mut self.request, RequestState::Planned { at: now }) {
             RequestState::Sent { .. } => "the server did not respond in time",
             RequestState::Refused { code, retry_after, body, .. } => {
-                return self.refused(now, ErrorStatus::read(code, &body), retry_after, sink);
+                return self.refused(now, ErrorStatus::read(code, &body), retry_after, store);
             }
             RequestState::Streaming { stream, .. } => match *stream {
                 Stream::Watch { initial: true, .. } => {
                     let retry_at = now + self.config.watch_list_retry;
-                    return self.fall_back(now, WatchListSupport::Silent { retry_at }, sink);
+                    return self.fall_back(now, WatchListSupport::Silent { retry_at }, store);
                 }
                 Stream::Watch { .. } => "the watch was silent for too long and was cancelled",
                 Stream::List { .. } | Stream::Verify { .. } => {
@@ -452,7 +452,7 @@ impl Reflector {
             },
             RequestState::Planned { .. } => return,
         };
-        self.failed(now, WatchErrorKind::Stalled(what), None, sink);
+        self.failed(now, WatchErrorKind::Stalled(what), None, store);
     }
 
     /// Returns when a silent body is given up.

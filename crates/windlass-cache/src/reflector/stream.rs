@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::{
-    Notice, Plan, Reflector, RequestState, Sink, WatchListSupport,
+    Plan, Reflector, ReflectorEvent, ReflectorStore, RequestState, WatchListSupport,
     error::{ErrorStatus, WatchError, WatchErrorKind},
 };
 use crate::{
-    frame::{BadObject, ListFramer, ListMeta, WatchEvent, WatchFramer},
+    frame::{ListFramer, ListMeta, UnreadableObject, WatchEvent, WatchFramer},
     scan::WatchEventType,
 };
 
@@ -67,40 +67,40 @@ impl Reflector {
         mut stream: Box<Stream>,
         since: Instant,
         piece: Bytes,
-        sink: &mut impl Sink,
+        store: &mut impl ReflectorStore,
     ) {
         let flow = match &mut *stream {
             Stream::List { framer } => {
                 framer.push(piece);
-                self.list_items(now, framer, sink)
+                self.list_items(now, framer, store)
             }
             Stream::Watch { framer, initial, seen, useful } => {
                 framer.push(piece);
-                self.watch_events(now, framer, (initial, seen, useful), sink)
+                self.watch_events(now, framer, (initial, seen, useful), store)
             }
             Stream::Verify { framer } => {
                 framer.push(piece);
-                self.pass_items(now, framer, sink)
+                self.pass_items(now, framer, store)
             }
         };
-        sink.shared_memory(self.scanner.shared_memory());
+        store.shared_memory(self.scanner.shared_memory());
         if let Flow::Continue = flow {
             self.request = RequestState::Streaming { until: self.deadline(now, &stream), stream, since };
         }
     }
 
-    fn list_items(&mut self, now: Instant, framer: &mut ListFramer, sink: &mut impl Sink) -> Flow {
+    fn list_items(&mut self, now: Instant, framer: &mut ListFramer, store: &mut impl ReflectorStore) -> Flow {
         loop {
             match framer.next(&mut self.scanner) {
                 Ok(Some(Ok(object))) => {
-                    if let Err(error) = sink.upsert(object) {
-                        unreadable(&self.config.resource, BadObject { key: None, error }, true, sink);
+                    if let Err(error) = store.upsert(object) {
+                        unreadable(&self.config.resource, UnreadableObject { key: None, error }, true, store);
                     }
                 }
-                Ok(Some(Err(bad))) => unreadable(&self.config.resource, bad, true, sink),
+                Ok(Some(Err(bad))) => unreadable(&self.config.resource, bad, true, store),
                 Ok(None) => return Flow::Continue,
                 Err(error) => {
-                    self.failed(now, WatchErrorKind::Corrupt(error), None, sink);
+                    self.failed(now, WatchErrorKind::Corrupt(error), None, store);
                     return Flow::Stop;
                 }
             }
@@ -108,13 +108,13 @@ impl Reflector {
     }
 
     /// Ignores the items of a list.
-    fn pass_items(&mut self, now: Instant, framer: &mut ListFramer, sink: &mut impl Sink) -> Flow {
+    fn pass_items(&mut self, now: Instant, framer: &mut ListFramer, store: &mut impl ReflectorStore) -> Flow {
         loop {
             match framer.next(&mut self.scanner) {
                 Ok(Some(_)) => {}
                 Ok(None) => return Flow::Continue,
                 Err(error) => {
-                    self.failed(now, WatchErrorKind::Corrupt(error), None, sink);
+                    self.failed(now, WatchErrorKind::Corrupt(error), None, store);
                     return Flow::Stop;
                 }
             }
@@ -126,7 +126,7 @@ impl Reflector {
         now: Instant,
         framer: &mut WatchFramer,
         (initial, seen, useful): (&mut bool, &mut u64, &mut bool),
-        sink: &mut impl Sink,
+        store: &mut impl ReflectorStore,
     ) -> Flow {
         // The resource version is recorded once for each piece, because only the end of a watch needs the
         // version.
@@ -136,26 +136,26 @@ impl Reflector {
                 None => break,
                 Some(Ok(event)) => event,
                 Some(Err(bad)) => {
-                    unreadable(&self.config.resource, bad, *initial, sink);
+                    unreadable(&self.config.resource, bad, *initial, store);
                     continue;
                 }
             };
             if event == WatchEventType::Error {
                 let status = ErrorStatus::read(0, object.source());
-                self.record_version(&version, *initial, sink);
-                self.refused(now, status, None, sink);
+                self.record_version(&version, *initial, store);
+                self.refused(now, status, None, store);
                 return Flow::Stop;
             }
             let shown = object.resource_version();
             let revision = shown.parse::<u64>().ok();
             let went_back = !*initial && revision.is_some_and(|revision| revision < *seen);
             if went_back && event != WatchEventType::Bookmark {
-                self.relist(now, WENT_BACK, sink);
+                self.relist(now, WENT_BACK, store);
                 return Flow::Stop;
             }
             if went_back && !self.lagging {
                 // The server was replaced, or a replica lags behind the watch.
-                self.record_version(&version, *initial, sink);
+                self.record_version(&version, *initial, store);
                 self.lagging = true;
                 self.verify();
                 return Flow::Stop;
@@ -166,16 +166,16 @@ impl Reflector {
                 self.lagging = false;
             }
             let applied = match event {
-                WatchEventType::Added | WatchEventType::Modified => sink.upsert(object),
-                WatchEventType::Deleted => sink.delete(object),
+                WatchEventType::Added | WatchEventType::Modified => store.upsert(object),
+                WatchEventType::Deleted => store.delete(object),
                 WatchEventType::Bookmark if *initial => {
                     if object.annotation("k8s.io/initial-events-end").as_deref() != Some("true") {
-                        self.fall_back(now, WatchListSupport::Refused, sink);
+                        self.fall_back(now, WatchListSupport::Refused, store);
                         return Flow::Stop;
                     }
                     *initial = false;
-                    sink.end_list();
-                    self.succeeded(sink);
+                    store.end_list();
+                    self.succeeded(store);
                     Ok(())
                 }
                 WatchEventType::Bookmark => {
@@ -185,29 +185,29 @@ impl Reflector {
                 WatchEventType::Error | WatchEventType::Unknown => Ok(()),
             };
             if let Err(error) = applied {
-                unreadable(&self.config.resource, BadObject { key: None, error }, *initial, sink);
+                unreadable(&self.config.resource, UnreadableObject { key: None, error }, *initial, store);
             }
             if !*initial && !*useful {
                 *useful = true;
-                self.succeeded(sink);
+                self.succeeded(store);
             }
         }
-        self.record_version(&version, *initial, sink);
+        self.record_version(&version, *initial, store);
         Flow::Continue
     }
 
     /// Records the resource version at which the watch resumes. The initial objects have no order: these
     /// versions do not count.
-    fn record_version(&mut self, version: &str, initial: bool, sink: &mut impl Sink) {
+    fn record_version(&mut self, version: &str, initial: bool, store: &mut impl ReflectorStore) {
         if !version.is_empty() && !initial {
-            sink.progress(version);
+            store.progress(version);
             self.plan = Plan::Watch { version: version.to_owned() };
         }
     }
 
-    fn succeeded(&mut self, sink: &mut impl Sink) {
+    fn succeeded(&mut self, store: &mut impl ReflectorStore) {
         if self.backoff.reset() {
-            sink.notice(Notice::Recovered);
+            store.notice(ReflectorEvent::Recovered);
         }
         self.paged = true;
         (self.too_large, self.corrupt) = (0, 0);
@@ -219,25 +219,25 @@ impl Reflector {
         stream: Stream,
         since: Instant,
         broken: Option<&str>,
-        sink: &mut impl Sink,
+        store: &mut impl ReflectorStore,
     ) {
         match stream {
-            Stream::List { framer } => self.list_ended(now, framer, broken, sink),
-            Stream::Verify { framer } => self.compare_versions(now, framer, broken, sink),
+            Stream::List { framer } => self.list_ended(now, framer, broken, store),
+            Stream::Verify { framer } => self.compare_versions(now, framer, broken, store),
             Stream::Watch { framer, initial, useful, .. } => {
                 let within = framer.is_within_event();
                 if within {
                     self.corrupt += 1;
                 }
                 if self.corrupt >= 2 {
-                    return self.relist(now, "the watch broke off within an event twice", sink);
+                    return self.relist(now, "the watch broke off within an event twice", store);
                 }
                 let short = !useful && now.saturating_duration_since(since) < Duration::from_secs(1);
                 if within || initial || short {
                     let ended =
                         if within || initial { WatchErrorKind::Truncated } else { WatchErrorKind::Short };
                     let error = broken.map_or(ended, |reason| WatchErrorKind::Unreachable(reason.to_owned()));
-                    self.failed(now, error, None, sink);
+                    self.failed(now, error, None, store);
                 } else if broken.is_some() {
                     self.verify();
                 }
@@ -252,13 +252,13 @@ impl Reflector {
         now: Instant,
         framer: ListFramer,
         broken: Option<&str>,
-        sink: &mut impl Sink,
+        store: &mut impl ReflectorStore,
     ) {
-        let Some(meta) = self.finish_list(now, framer, broken, sink) else { return };
+        let Some(meta) = self.finish_list(now, framer, broken, store) else { return };
         let Plan::Verify { version } = &mut self.plan else { return };
         let (own, server) = (version.parse::<u64>(), meta.resource_version.parse::<u64>());
         if own.is_ok_and(|own| server.is_ok_and(|server| server < own)) {
-            return self.relist(now, WENT_BACK, sink);
+            return self.relist(now, WENT_BACK, store);
         }
         self.plan = Plan::Watch { version: std::mem::take(version) };
     }
@@ -269,37 +269,46 @@ impl Reflector {
         now: Instant,
         framer: ListFramer,
         broken: Option<&str>,
-        sink: &mut impl Sink,
+        store: &mut impl ReflectorStore,
     ) -> Option<ListMeta> {
         let metadata = framer.finish().ok();
         if metadata.is_none() {
             let error = broken
                 .map_or(WatchErrorKind::Truncated, |reason| WatchErrorKind::Unreachable(reason.to_owned()));
-            self.failed(now, error, None, sink);
+            self.failed(now, error, None, store);
         }
         metadata
     }
 
-    fn list_ended(&mut self, now: Instant, framer: ListFramer, broken: Option<&str>, sink: &mut impl Sink) {
-        let Some(meta) = self.finish_list(now, framer, broken, sink) else { return };
+    fn list_ended(
+        &mut self,
+        now: Instant,
+        framer: ListFramer,
+        broken: Option<&str>,
+        store: &mut impl ReflectorStore,
+    ) {
+        let Some(meta) = self.finish_list(now, framer, broken, store) else { return };
         if !meta.continue_token.is_empty() {
             self.plan = Plan::List { token: Some(meta.continue_token) };
             return;
         }
-        sink.end_list();
+        store.end_list();
         if !meta.resource_version.is_empty() {
-            sink.progress(&meta.resource_version);
+            store.progress(&meta.resource_version);
         }
-        self.succeeded(sink);
+        self.succeeded(store);
         self.plan = Plan::Watch { version: meta.resource_version };
     }
 }
 
 /// Reports an object that could not be read. The store must keep an unreadable object of a list.
-fn unreadable(resource: &str, bad: BadObject, listing: bool, sink: &mut impl Sink) {
+fn unreadable(resource: &str, bad: UnreadableObject, listing: bool, store: &mut impl ReflectorStore) {
     if listing {
-        sink.unreadable(bad.key.as_ref());
+        store.unreadable(bad.key.as_ref());
     }
     let resource = resource.to_owned();
-    sink.notice(Notice::Unreadable(WatchError { resource, kind: WatchErrorKind::BadObject(bad) }));
+    store.notice(ReflectorEvent::Unreadable(WatchError {
+        resource,
+        kind: WatchErrorKind::UnreadableObject(bad),
+    }));
 }

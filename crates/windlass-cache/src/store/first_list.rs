@@ -6,18 +6,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::SourceId;
+use super::ReflectorId;
 use crate::RawObject;
 
 /// The state of the first list of each source.
 #[derive(Debug, Default)]
 pub(super) struct FirstLists {
-    ended: BTreeSet<SourceId>,
+    ended: BTreeSet<ReflectorId>,
     /// Sources with a first list that ends in the current write.
-    ending: Vec<SourceId>,
+    ending: Vec<ReflectorId>,
     /// The source of the first list that goes straight into the hidden copy.
-    direct: Option<SourceId>,
-    staged: BTreeMap<SourceId, Vec<Staged>>,
+    direct: Option<ReflectorId>,
+    staged: BTreeMap<ReflectorId, Vec<Staged>>,
     /// Bytes of the staged objects.
     bytes: usize,
 }
@@ -31,7 +31,7 @@ pub(super) enum Staged {
 
 impl FirstLists {
     /// Begins a list. `empty`: the store has no slots.
-    pub(super) fn begin(&mut self, source: SourceId, empty: bool) {
+    pub(super) fn begin(&mut self, source: ReflectorId, empty: bool) {
         if self.direct == Some(source) || self.ended.contains(&source) || self.ending.contains(&source) {
             return;
         }
@@ -44,7 +44,7 @@ impl FirstLists {
     }
 
     /// Ends the first list of a source and returns the staged changes.
-    pub(super) fn end(&mut self, source: SourceId) -> Vec<Staged> {
+    pub(super) fn end(&mut self, source: ReflectorId) -> Vec<Staged> {
         if !self.ended.contains(&source) {
             self.ending.push(source);
         }
@@ -52,7 +52,7 @@ impl FirstLists {
     }
 
     /// Ends the first list in the hidden copy. Returns whether the list was this source's list.
-    pub(super) fn end_direct(&mut self, source: SourceId) -> bool {
+    pub(super) fn end_direct(&mut self, source: ReflectorId) -> bool {
         self.direct.take_if(|direct| *direct == source).is_some()
     }
 
@@ -73,7 +73,7 @@ impl FirstLists {
     }
 
     /// Stages the changes of a source from now on.
-    fn hide(&mut self, source: SourceId) {
+    fn hide(&mut self, source: ReflectorId) {
         self.take_staged(source);
         self.staged.insert(source, Vec::new());
     }
@@ -89,7 +89,7 @@ impl FirstLists {
     }
 
     /// Returns whether the hidden copy holds a part of the first list of another source.
-    pub(super) fn blocks(&self, source: SourceId) -> bool {
+    pub(super) fn blocks(&self, source: ReflectorId) -> bool {
         self.direct.is_some_and(|direct| direct != source)
     }
 
@@ -102,16 +102,16 @@ impl FirstLists {
         });
     }
 
-    pub(super) fn is_staged(&self, source: SourceId) -> bool {
+    pub(super) fn is_staged(&self, source: ReflectorId) -> bool {
         self.staged.contains_key(&source)
     }
 
-    pub(super) fn push(&mut self, source: SourceId, staged: Staged) {
+    pub(super) fn push(&mut self, source: ReflectorId, staged: Staged) {
         self.bytes += staged.memory();
         self.staged.entry(source).or_default().push(staged);
     }
 
-    fn take_staged(&mut self, source: SourceId) -> Option<Vec<Staged>> {
+    fn take_staged(&mut self, source: ReflectorId) -> Option<Vec<Staged>> {
         let staged = self.staged.remove(&source)?;
         self.bytes -= staged.iter().map(Staged::memory).sum::<usize>();
         Some(staged)

@@ -14,7 +14,7 @@ use crate::{FieldPath, RawObject};
 ///
 /// The function must be deterministic: the store calls it again to find the values of an object that goes. It may read the store
 /// but must not call the informer of the index, which is locked: such a call panics. If the function panics, the object has no
-/// value in the index, and [`Notice::IndexPanicked`](crate::Notice::IndexPanicked) reports it.
+/// value in the index, and [`ReflectorEvent::IndexPanicked`](crate::ReflectorEvent::IndexPanicked) reports it.
 #[derive(Clone)]
 pub struct IndexFn(Arc<Values>);
 

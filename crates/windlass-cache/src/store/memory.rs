@@ -11,7 +11,7 @@ use crate::Dictionary;
 
 /// How the objects of a kind are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Tier {
+pub enum ObjectEncoding {
     /// As JSON that a read decodes. The text that objects of the kind have in common is stored once. The default.
     #[default]
     Raw,

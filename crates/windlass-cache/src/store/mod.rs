@@ -18,10 +18,10 @@ mod interleavings;
 pub use self::{
     index::{IndexFn, IndexValues, UnknownIndex},
     memo::Decoder,
-    memory::{MemoryUse, Tier},
+    memory::{MemoryUse, ObjectEncoding},
     query::Query,
-    transaction::Transaction,
-    writer::{ObjectRef, SourceId, StoreOptions, Writer},
+    transaction::StoreTransaction,
+    writer::{ObjectRef, ReflectorId, StoreOptions, StoreWriter},
 };
 
 use std::{any::Any, fmt, sync::Arc};
@@ -86,14 +86,14 @@ impl StoreInner {
 
 impl Store {
     /// Creates an empty store and the store's only writer.
-    pub fn new(options: StoreOptions) -> (Self, Writer) {
+    pub fn new(options: StoreOptions) -> (Self, StoreWriter) {
         let hasher = Hasher::default();
         let inner = Arc::new(StoreInner {
             copies: Copies::new([(), ()].map(|()| State::new(hasher.clone()))),
             accounting: Accounting::default(),
             memos: Memos::new(options.memo_bytes),
         });
-        (Self { inner: inner.clone(), guard: None }, Writer::new(inner, options))
+        (Self { inner: inner.clone(), guard: None }, StoreWriter::new(inner, options))
     }
 
     /// Returns the same store. The returned store and its clones keep `guard` alive.

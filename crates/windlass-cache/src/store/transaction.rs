@@ -1,7 +1,7 @@
 //! The changes of a write.
 
 use super::{
-    IndexFn, ObjectRef, SourceId,
+    IndexFn, ObjectRef, ReflectorId,
     copies::{OperationLog, Replica},
     first_list::Staged,
     memory::Accounting,
@@ -14,7 +14,7 @@ use crate::{Delta, RawObject, scan::ScanError};
 
 /// Changes of a store that become visible together.
 #[derive(Debug)]
-pub struct Transaction<'a> {
+pub struct StoreTransaction<'a> {
     /// The hidden copy.
     state: &'a mut State,
     log: &'a mut OperationLog<Operation>,
@@ -24,7 +24,7 @@ pub struct Transaction<'a> {
     loaded: Option<Vec<RawObject>>,
 }
 
-impl<'a> Transaction<'a> {
+impl<'a> StoreTransaction<'a> {
     pub(super) fn new(
         state: &'a mut State,
         log: &'a mut OperationLog<Operation>,
@@ -47,7 +47,7 @@ impl<'a> Transaction<'a> {
 
     /// Begins a list of a source. [`Self::sweep`] ends the list and removes the objects of the source that
     /// the list has not shown.
-    pub fn begin_list(&mut self, source: SourceId) {
+    pub fn begin_list(&mut self, source: ReflectorId) {
         self.stage_blocking(source);
         self.writer.first_lists.begin(source, self.state.slots() == 0);
         if self.writer.first_lists.is_direct() {
@@ -59,7 +59,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Moves the first list of another source out of the hidden copy, so that this source can publish.
-    fn stage_blocking(&mut self, source: SourceId) {
+    fn stage_blocking(&mut self, source: ReflectorId) {
         if self.writer.first_lists.blocks(source) {
             self.stage_direct();
         }
@@ -76,7 +76,7 @@ impl<'a> Transaction<'a> {
 
     /// Returns whether the changes of a source are staged until the end of the source's first list.
     #[inline]
-    fn is_staged(&mut self, source: SourceId) -> bool {
+    fn is_staged(&mut self, source: ReflectorId) -> bool {
         if self.writer.first_lists.is_idle() {
             return false;
         }
@@ -85,7 +85,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Applies the staged changes of a first list.
-    fn apply_staged(&mut self, source: SourceId, staged: Vec<Staged>) {
+    fn apply_staged(&mut self, source: ReflectorId, staged: Vec<Staged>) {
         // From this size on, cloning the other copy is cheaper than repeating each operation on it.
         let bulk = staged.len() > self.state.len();
         if bulk {
@@ -116,7 +116,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Ends a list. Removes the objects of the source that the list has not shown.
-    pub fn sweep(&mut self, source: SourceId) {
+    pub fn sweep(&mut self, source: ReflectorId) {
         self.stage_blocking(source);
         let staged = self.writer.first_lists.end(source);
         self.apply_staged(source, staged);
@@ -214,20 +214,26 @@ impl<'a> Transaction<'a> {
     }
 
     /// Marks an unreadable object as shown by the current list: [`Self::sweep`] keeps the object.
-    pub fn keep(&mut self, source: SourceId, namespace: Option<&str>, name: &str) {
+    pub fn keep(&mut self, source: ReflectorId, namespace: Option<&str>, name: &str) {
         if let Some(slot) = self.find(namespace, name) {
             self.writer.marks[slot as usize] = self.writer.mark(source);
         }
     }
 
     /// Marks all objects of a source as shown by the current list.
-    pub fn keep_all(&mut self, source: SourceId) {
+    pub fn keep_all(&mut self, source: ReflectorId) {
         let mark = self.writer.mark(source);
         self.writer.marks.iter_mut().filter(|seen| seen.source == source).for_each(|seen| *seen = mark);
     }
 
     /// Removes an object. `last` is the final state, if known.
-    pub fn remove(&mut self, source: SourceId, namespace: Option<&str>, name: &str, last: Option<RawObject>) {
+    pub fn remove(
+        &mut self,
+        source: ReflectorId,
+        namespace: Option<&str>,
+        name: &str,
+        last: Option<RawObject>,
+    ) {
         if self.is_staged(source) {
             let namespace = namespace.unwrap_or_default().into();
             let staged = Staged::Remove { namespace, name: name.into(), last };

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    IndexFn, StoreInner, Tier, Transaction,
+    IndexFn, ObjectEncoding, StoreInner, StoreTransaction,
     copies::OperationLog,
     first_list::FirstLists,
     packer::Packer,
@@ -15,8 +15,8 @@ use crate::{ObjectKey, RawObject, scan::Scanned};
 /// The options of a store.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
-    /// How objects are stored. Default: [`Tier::Raw`].
-    pub tier: Tier,
+    /// How objects are stored. Default: [`ObjectEncoding::Raw`].
+    pub encoding: ObjectEncoding,
     /// Named indexes.
     pub indexes: BTreeMap<String, IndexFn>,
     /// About how many bytes the remembered decoded objects may take, for each type that is read. Default: 32 MiB.
@@ -25,18 +25,18 @@ pub struct StoreOptions {
 
 impl Default for StoreOptions {
     fn default() -> Self {
-        Self { tier: Tier::default(), indexes: BTreeMap::new(), memo_bytes: 32 << 20 }
+        Self { encoding: ObjectEncoding::default(), indexes: BTreeMap::new(), memo_bytes: 32 << 20 }
     }
 }
 
 /// The number of a watch that feeds a store. A cache of several namespaces has a watch for each namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SourceId(pub u16);
+pub struct ReflectorId(pub u16);
 
 /// The key, uid and resource version of an object, and the watch or list that has shown it.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectRef<'a> {
-    pub(super) source: SourceId,
+    pub(super) source: ReflectorId,
     /// Empty for a cluster-scoped object.
     pub(super) namespace: &'a [u8],
     pub(super) name: &'a [u8],
@@ -46,7 +46,7 @@ pub struct ObjectRef<'a> {
 
 impl<'a> ObjectRef<'a> {
     /// Returns a reference to an object that `source` has shown.
-    pub fn of(source: SourceId, object: &'a RawObject) -> Self {
+    pub fn of(source: ReflectorId, object: &'a RawObject) -> Self {
         Self {
             source,
             namespace: object.namespace_bytes(),
@@ -57,7 +57,7 @@ impl<'a> ObjectRef<'a> {
     }
 
     /// Returns a reference to an object that has not been copied yet, or `None` without a name.
-    pub(crate) fn of_scanned(source: SourceId, object: &Scanned<'a>) -> Option<Self> {
+    pub(crate) fn of_scanned(source: ReflectorId, object: &Scanned<'a>) -> Option<Self> {
         Some(Self {
             source,
             namespace: object.namespace_bytes(),
@@ -70,7 +70,7 @@ impl<'a> ObjectRef<'a> {
 
 /// Changes a store. Each store has one writer.
 #[derive(Debug)]
-pub struct Writer {
+pub struct StoreWriter {
     inner: Arc<StoreInner>,
     log: OperationLog<Operation>,
     state: WriterState,
@@ -88,7 +88,7 @@ pub(super) struct WriterState {
     /// Slots without an object.
     pub(super) free: Vec<Slot>,
     /// The number of the current list of each source.
-    pub(super) epochs: BTreeMap<SourceId, u16>,
+    pub(super) epochs: BTreeMap<ReflectorId, u16>,
     pub(super) packer: Option<Packer>,
     /// Bytes of the objects.
     pub(super) bytes: usize,
@@ -102,13 +102,13 @@ pub(super) struct WriterState {
 /// A list of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mark {
-    pub(super) source: SourceId,
+    pub(super) source: ReflectorId,
     epoch: u16,
 }
 
-impl Writer {
+impl StoreWriter {
     pub(super) fn new(inner: Arc<StoreInner>, options: StoreOptions) -> Self {
-        let packer = (options.tier == Tier::Compressed).then(Packer::default);
+        let packer = (options.encoding == ObjectEncoding::Compressed).then(Packer::default);
         let state = WriterState {
             functions: Vec::new(),
             marks: Vec::new(),
@@ -144,11 +144,11 @@ impl Writer {
     }
 
     /// Changes the store. Readers see all changes at once after the return of `change`. The first list of a
-    /// source becomes visible at the end of the list, with [`Transaction::sweep`].
+    /// source becomes visible at the end of the list, with [`StoreTransaction::sweep`].
     ///
     /// If `change` panics, readers see no change, and the next write starts from the published state. The
     /// source must then begin a new list.
-    pub fn write<R>(&mut self, change: impl FnOnce(&mut Transaction<'_>) -> R) -> R {
+    pub fn write<R>(&mut self, change: impl FnOnce(&mut StoreTransaction<'_>) -> R) -> R {
         let torn = std::mem::replace(&mut self.torn, true);
         if torn {
             self.log.discard();
@@ -158,7 +158,7 @@ impl Writer {
             if torn {
                 writer.rebuild(state);
             }
-            change(&mut Transaction::new(state, log, writer, accounting))
+            change(&mut StoreTransaction::new(state, log, writer, accounting))
         });
         self.torn = false;
         self.state.first_lists.commit();
@@ -179,7 +179,7 @@ impl WriterState {
         self.unlogged = false;
     }
 
-    pub(super) fn mark(&self, source: SourceId) -> Mark {
+    pub(super) fn mark(&self, source: ReflectorId) -> Mark {
         Mark { source, epoch: self.epochs.get(&source).copied().unwrap_or_default() }
     }
 

@@ -5,10 +5,10 @@ use std::{sync::Arc, time::Instant};
 use parking_lot::Mutex;
 use windlass_cache::{
     Delta, IndexFn, InformerCore, InformerOptions, ObjectKey, RawObject, Reflector, ReflectorConfig,
-    ScanOptions, Scanner, Sink, SourceId, StoreOptions, Subscription, SubscriptionGuard,
+    ReflectorId, ReflectorStore, ScanOptions, Scanner, StoreOptions, Subscription, SubscriptionGuard,
 };
 
-const SOURCE: SourceId = SourceId(0);
+const SOURCE: ReflectorId = ReflectorId(0);
 
 /// Records the received changes.
 #[derive(Clone, Default)]
@@ -205,7 +205,7 @@ async fn an_unreadable_object_is_not_deleted() {
 async fn an_informer_has_synced_when_all_its_watches_have() {
     let informer = InformerCore::new(InformerOptions { sources: 2, ..InformerOptions::default() });
     let through = |source, version: &str| {
-        informer.feed(SourceId(source), |sink| {
+        informer.feed(ReflectorId(source), |sink| {
             sink.begin_list();
             sink.end_list();
             sink.progress(version);
@@ -269,15 +269,15 @@ fn put_from(informer: &InformerCore, source: u16, name: &str, version: u64) {
     let mut scanner = Scanner::new(&ScanOptions::default());
     let json = json(name, version);
     let object = scanner.scan(json.as_bytes()).expect("an object");
-    informer.feed(SourceId(source), |sink| sink.upsert(object).expect("an object"));
+    informer.feed(ReflectorId(source), |sink| sink.upsert(object).expect("an object"));
 }
 
 fn begin(informer: &InformerCore, source: u16) {
-    informer.feed(SourceId(source), |sink| sink.begin_list());
+    informer.feed(ReflectorId(source), |sink| sink.begin_list());
 }
 
 fn end(informer: &InformerCore, source: u16) {
-    informer.feed(SourceId(source), |sink| sink.end_list());
+    informer.feed(ReflectorId(source), |sink| sink.end_list());
 }
 
 fn names(informer: &InformerCore) -> Vec<String> {
@@ -407,7 +407,7 @@ async fn an_index_function_that_panics_gives_no_value_and_is_reported() {
     let informer = InformerCore::new(InformerOptions::default());
     let notices = Arc::new(Mutex::new(Vec::new()));
     let told = notices.clone();
-    informer.set_notice_handler(Arc::new(move |_, notice| told.lock().push(format!("{notice:?}"))));
+    informer.set_reflector_event_handler(Arc::new(move |_, notice| told.lock().push(format!("{notice:?}"))));
     assert!(informer.add_index("early", IndexFn::new(fussy)));
     list(&informer, &[("bad", 1), ("good", 1)], 2);
     let panicked = |index: &str| format!("IndexPanicked {{ index: {index:?}, object: bad }}");
@@ -431,7 +431,7 @@ fn list_of_kind(informer: &InformerCore, source: u16, items: &[String]) {
     let options = ScanOptions { one_kind: true, ..ScanOptions::default() };
     let mut reflector = Reflector::new(config, &options, now);
     let body = format!(r#"{{"metadata":{{"resourceVersion":"7"}},"items":[{}]}}"#, items.join(","));
-    informer.feed(SourceId(source), |sink| {
+    informer.feed(ReflectorId(source), |sink| {
         reflector.poll(now, sink);
         reflector.on_response(now, 200, None, sink);
         reflector.on_bytes(now, body.into(), sink);
@@ -499,7 +499,7 @@ async fn an_index_function_that_calls_its_informer_panics_instead_of_waiting_for
     let informer = InformerCore::new(InformerOptions::default());
     let notices = Arc::new(Mutex::new(0));
     let count = notices.clone();
-    informer.set_notice_handler(Arc::new(move |_, _| *count.lock() += 1));
+    informer.set_reflector_event_handler(Arc::new(move |_, _| *count.lock() += 1));
     let inner = informer.clone();
     let other = InformerCore::new(InformerOptions::default());
     let function = move |object: &RawObject| match object.name() {

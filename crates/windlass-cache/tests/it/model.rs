@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use proptest::{prelude::*, sample::select};
 use windlass_cache::{
-    Delta, IndexFn, ObjectRef, Query, RawObject, Selector, SourceId, Store, StoreOptions, Tier, Transaction,
-    Writer,
+    Delta, IndexFn, ObjectEncoding, ObjectRef, Query, RawObject, ReflectorId, Selector, Store, StoreOptions,
+    StoreTransaction, StoreWriter,
 };
 
 /// Returns the watch of a namespace.
-fn source(namespace: &str) -> SourceId {
-    SourceId(u16::from(namespace == "n2"))
+fn source(namespace: &str) -> ReflectorId {
+    ReflectorId(u16::from(namespace == "n2"))
 }
 
-fn is_in(source: SourceId, namespace: &str) -> bool {
+fn is_in(source: ReflectorId, namespace: &str) -> bool {
     self::source(namespace) == source
 }
 
@@ -33,9 +33,9 @@ struct Thing {
 enum Step {
     Put(Thing),
     Delete(&'static str, &'static str),
-    List(SourceId, Vec<Thing>),
+    List(ReflectorId, Vec<Thing>),
     /// A list begins and does not end.
-    Broken(SourceId, Vec<Thing>),
+    Broken(ReflectorId, Vec<Thing>),
     /// A write panics after some changes.
     Panic(Vec<Thing>),
     AddIndex,
@@ -85,8 +85,8 @@ fn thing() -> impl Strategy<Value = Thing> {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let list = || (0..2_u16, prop::collection::vec(thing(), 0..8));
     let of = |(source, mut things): (u16, Vec<Thing>)| {
-        things.retain(|thing| is_in(SourceId(source), thing.namespace));
-        (SourceId(source), things)
+        things.retain(|thing| is_in(ReflectorId(source), thing.namespace));
+        (ReflectorId(source), things)
     };
     let step = prop_oneof![
         8 => thing().prop_map(Step::Put),
@@ -107,7 +107,7 @@ fn colors() -> IndexFn {
 /// The store, the model, and a map that follows the deltas.
 struct Bench {
     store: Store,
-    writer: Writer,
+    writer: StoreWriter,
     model: BTreeMap<Key, Thing>,
     /// The part of the model that readers see: a first list is invisible until the end.
     shown: BTreeMap<Key, Thing>,
@@ -117,8 +117,8 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(tier: Tier) -> Self {
-        let (store, writer) = Store::new(StoreOptions { tier, ..StoreOptions::default() });
+    fn new(encoding: ObjectEncoding) -> Self {
+        let (store, writer) = Store::new(StoreOptions { encoding, ..StoreOptions::default() });
         let (model, shown, told) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Self { store, writer, model, shown, told, first: [First::Awaited; 2] }
     }
@@ -179,12 +179,12 @@ impl Bench {
         let panic = std::panic::AssertUnwindSafe(|| {
             self.writer.write(|transaction| {
                 things.iter().for_each(|thing| put(transaction, &mut ignored, thing));
-                transaction.sweep(SourceId(0));
+                transaction.sweep(ReflectorId(0));
                 std::panic::resume_unwind(Box::new("in a write"));
             });
         });
         std::panic::catch_unwind(panic).expect_err("it panics");
-        for source in [SourceId(0), SourceId(1)] {
+        for source in [ReflectorId(0), ReflectorId(1)] {
             if self.first[usize::from(source.0)] == First::Coming {
                 self.model.retain(|key, _| !is_in(source, key.0));
                 self.model.extend(
@@ -258,7 +258,7 @@ impl Bench {
 }
 
 /// Upserts an object in the store and in the model.
-fn put(transaction: &mut Transaction<'_>, model: &mut BTreeMap<Key, Thing>, thing: &Thing) {
+fn put(transaction: &mut StoreTransaction<'_>, model: &mut BTreeMap<Key, Thing>, thing: &Thing) {
     let object = RawObject::from_json(thing.json().as_bytes()).expect("an object");
     let seen = ObjectRef::of(source(thing.namespace), &object);
     transaction.upsert(seen, false, |_| Ok(object.clone())).expect("an object");
@@ -270,7 +270,7 @@ proptest! {
 
     #[test]
     fn the_store_is_the_map(steps in steps()) {
-        let mut bench = Bench::new(Tier::Raw);
+        let mut bench = Bench::new(ObjectEncoding::Raw);
         let mut index = false;
         for step in &steps {
             bench.play(step)?;
@@ -283,7 +283,7 @@ proptest! {
 #[test]
 #[cfg_attr(miri, ignore = "zstd is C")]
 fn the_compressed_tier_takes_less_memory() {
-    let (mut raw, mut compressed) = (Bench::new(Tier::Raw), Bench::new(Tier::Compressed));
+    let (mut raw, mut compressed) = (Bench::new(ObjectEncoding::Raw), Bench::new(ObjectEncoding::Compressed));
     for bench in [&mut raw, &mut compressed] {
         for number in 0..3000 {
             let (namespace, name) = (format!("namespace-{}", number % 7), format!("object-{number}"));
@@ -294,7 +294,7 @@ fn the_compressed_tier_takes_less_memory() {
             );
             let object = RawObject::from_json(json.as_bytes()).expect("an object");
             bench.writer.write(|transaction| {
-                let seen = ObjectRef::of(SourceId(0), &object);
+                let seen = ObjectRef::of(ReflectorId(0), &object);
                 transaction.upsert(seen, true, |_| Ok(object.clone())).expect("an object");
             });
         }

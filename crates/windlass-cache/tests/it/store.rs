@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 use windlass_cache::{
-    Delta, IndexFn, ObjectKey, ObjectRef, RawObject, ScanOptions, Scanner, Selector, SourceId, Store,
-    StoreOptions, Tier, Writer,
+    Delta, IndexFn, ObjectEncoding, ObjectKey, ObjectRef, RawObject, ReflectorId, ScanOptions, Scanner,
+    Selector, Store, StoreOptions, StoreWriter,
 };
 
-const SOURCE: SourceId = SourceId(0);
+const SOURCE: ReflectorId = ReflectorId(0);
 
 fn object(name: &str, version: u64, more: &Value) -> RawObject {
     let mut object = json!({
@@ -22,7 +22,7 @@ fn object(name: &str, version: u64, more: &Value) -> RawObject {
     RawObject::from_json(object.to_string().as_bytes()).expect("an object")
 }
 
-fn put(writer: &mut Writer, object: &RawObject) -> Vec<String> {
+fn put(writer: &mut StoreWriter, object: &RawObject) -> Vec<String> {
     writer.write(|transaction| {
         let seen = ObjectRef::of(SOURCE, object);
         transaction.upsert(seen, false, |_| Ok(object.clone())).expect("an object");
@@ -64,9 +64,9 @@ fn objects_missing_from_a_list_are_deleted() {
 #[test]
 fn other_content_at_the_same_resource_version_is_an_update() {
     let by_color = IndexFn::field("metadata.annotations.color".parse().expect("a path"));
-    for tier in [Tier::Raw, Tier::Compressed] {
+    for encoding in [ObjectEncoding::Raw, ObjectEncoding::Compressed] {
         let indexes = [("color".to_owned(), by_color.clone())].into();
-        let (store, mut writer) = Store::new(StoreOptions { indexes, tier, ..StoreOptions::default() });
+        let (store, mut writer) = Store::new(StoreOptions { indexes, encoding, ..StoreOptions::default() });
         let red = object("a", 1, &json!({"annotations": {"color": "red"}}));
         let blue = object("a", 1, &json!({"annotations": {"color": "blue"}, "labels": {"app": "x"}}));
         put(&mut writer, &red);
@@ -101,7 +101,7 @@ fn content_is_compared_across_bases() {
             r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"{name}","uid":"uid-{name}","resourceVersion":"1"}},"spec":{{"size":{size},"schedulerName":"default-scheduler","restartPolicy":"Always","dnsPolicy":"ClusterFirst"}}}}"#
         )
     };
-    let list = |writer: &mut Writer, scanner: &mut Scanner, size: u32| {
+    let list = |writer: &mut StoreWriter, scanner: &mut Scanner, size: u32| {
         let names = (0..40).map(|n| format!("p{n}"));
         names
             .flat_map(|name| put(writer, &scanner.object(json(&name, size).as_bytes()).expect("an object")))

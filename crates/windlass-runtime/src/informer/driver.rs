@@ -7,7 +7,9 @@ use futures::{FutureExt, future::BoxFuture};
 use http::Response;
 use http_body_util::BodyExt;
 use tokio::time::{Instant, sleep_until};
-use windlass_cache::{InformerCore, ListWatch, Reflector, ReflectorConfig, ScanOptions, SourceId, Step};
+use windlass_cache::{
+    InformerCore, ListWatch, Reflector, ReflectorAction, ReflectorConfig, ReflectorId, ScanOptions,
+};
 
 use super::{request::Collection, undecodable::UndecodableObjects};
 use crate::{
@@ -24,7 +26,7 @@ pub(super) struct WatchSource {
     pub(super) config: ReflectorConfig,
     pub(super) scan: ScanOptions,
     pub(super) informer: InformerCore,
-    pub(super) source: SourceId,
+    pub(super) source: ReflectorId,
     pub(super) undecodable: Arc<UndecodableObjects>,
 }
 
@@ -44,7 +46,7 @@ struct Driver {
     collection: Collection,
     reflector: Reflector,
     informer: InformerCore,
-    source: SourceId,
+    source: ReflectorId,
     undecodable: Arc<UndecodableObjects>,
     /// Until the first list has ended.
     recovery: Option<Recovery>,
@@ -78,13 +80,13 @@ impl Driver {
                 recovery.complete();
             }
             let reflector = &mut self.reflector;
-            let until = match self.informer.feed(self.source, |sink| reflector.poll(now, sink)) {
-                Step::Send(wanted) => {
+            let until = match self.informer.feed(self.source, |store| reflector.poll(now, store)) {
+                ReflectorAction::Send(wanted) => {
                     exchange = self.send(&wanted);
                     continue;
                 }
-                Step::Receive { until } => until,
-                Step::Sleep { until } => {
+                ReflectorAction::Receive { until } => until,
+                ReflectorAction::Sleep { until } => {
                     exchange = Exchange::Nothing;
                     until
                 }
@@ -102,7 +104,7 @@ impl Driver {
     fn list_again(&mut self) {
         let (now, reflector) = (Instant::now().into_std(), &mut self.reflector);
         let reason = "objects do not decode; the server may serve them with other content by now";
-        self.informer.feed(self.source, |sink| reflector.list_again(now, reason, sink));
+        self.informer.feed(self.source, |store| reflector.list_again(now, reason, store));
     }
 
     fn send(&self, wanted: &ListWatch) -> Exchange {
@@ -123,17 +125,17 @@ impl Driver {
                 let code = response.status().as_u16();
                 let wait = retry_after(response.headers());
                 *exchange = Exchange::Reading(response.into_body());
-                self.informer.feed(self.source, |sink| reflector.on_response(now, code, wait, sink));
+                self.informer.feed(self.source, |store| reflector.on_response(now, code, wait, store));
             }
             Arrival::Piece(piece) => {
-                let more = self.informer.feed(self.source, |sink| {
-                    reflector.on_bytes(now, piece, sink);
+                let more = self.informer.feed(self.source, |store| {
+                    reflector.on_bytes(now, piece, store);
                     for _ in 1..TOGETHER {
                         match next(exchange).now_or_never() {
-                            Some(Arrival::Piece(piece)) => reflector.on_bytes(now, piece, sink),
+                            Some(Arrival::Piece(piece)) => reflector.on_bytes(now, piece, store),
                             Some(Arrival::End(broken)) => {
                                 *exchange = Exchange::Nothing;
-                                reflector.on_end(now, broken.as_deref(), sink);
+                                reflector.on_end(now, broken.as_deref(), store);
                                 return false;
                             }
                             Some(Arrival::Response(_)) | None => return false,
@@ -147,7 +149,7 @@ impl Driver {
             }
             Arrival::End(broken) => {
                 *exchange = Exchange::Nothing;
-                self.informer.feed(self.source, |sink| reflector.on_end(now, broken.as_deref(), sink));
+                self.informer.feed(self.source, |store| reflector.on_end(now, broken.as_deref(), store));
             }
         }
         if let Some(warning) = self.informer.memory_warning() {

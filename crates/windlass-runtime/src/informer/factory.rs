@@ -10,7 +10,7 @@ use kube_client::Client;
 use kube_core::ApiResource;
 use parking_lot::{Mutex, RwLock};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use windlass_cache::{InformerCore, InformerMetrics, Selector, SourceId};
+use windlass_cache::{InformerCore, InformerMetrics, ReflectorId, Selector};
 
 use super::{
     CacheOptions, SharedInformerFactoryBuilder,
@@ -342,7 +342,7 @@ impl Inner {
     fn make_watch(&self, resource: &ApiResource, options: CacheOptions, seed: u64) -> SharedWatch {
         let core = InformerCore::new(options.informer_options());
         let (log, listeners) = (Arc::new(WatchLog::default()), Arc::<RwLock<Vec<Listener>>>::default());
-        core.set_notice_handler({
+        core.set_reflector_event_handler({
             let (log, listeners, supervisor) = (log.clone(), listeners.clone(), self.supervisor.clone());
             let plural = resource.plural.clone();
             let task = format!("notice listener of {plural}");
@@ -366,7 +366,7 @@ impl Inner {
             config: options.reflector_config(resource, seed.wrapping_add(u64::from(number) << 32)),
             scan: options.scan_options(resource),
             informer: core.clone(),
-            source: SourceId(number),
+            source: ReflectorId(number),
             undecodable: undecodable[usize::from(number)].clone(),
         });
         let sources = Mutex::new(sources.collect());

@@ -1,6 +1,6 @@
 //! Feeds the cache of an informer without a server.
 
-use windlass_cache::{ScanError, ScanOptions, Scanner, Sink, SourceId};
+use windlass_cache::{ReflectorId, ReflectorStore, ScanError, ScanOptions, Scanner};
 
 use super::SharedInformer;
 
@@ -10,18 +10,18 @@ impl SharedInformer {
     pub fn fill<'a>(&self, objects: impl Iterator<Item = &'a [u8]> + Clone, revision: u64) {
         let mut scanner = self.scanner();
         for source in self.sources() {
-            self.watch.core.feed(source, |sink| {
-                sink.begin_list();
+            self.watch.core.feed(source, |store| {
+                store.begin_list();
                 for object in objects.clone() {
                     let scanned = scanner.scan(object);
                     let added = scanned.and_then(|scanned| match self.source_of(scanned.namespace()) {
-                        Some(of_object) if of_object == source => sink.upsert(scanned),
+                        Some(of_object) if of_object == source => store.upsert(scanned),
                         _ => Ok(()),
                     });
                     self.log_unreadable(added);
                 }
-                sink.end_list();
-                sink.progress(&revision.to_string());
+                store.end_list();
+                store.progress(&revision.to_string());
             });
         }
     }
@@ -31,16 +31,16 @@ impl SharedInformer {
     pub fn update(&self, object: &[u8], exists: bool, revision: u64) {
         let mut scanner = self.scanner();
         for source in self.sources() {
-            self.watch.core.feed(source, |sink| {
+            self.watch.core.feed(source, |store| {
                 let changed =
                     scanner.scan(object).and_then(|scanned| match self.source_of(scanned.namespace()) {
                         Some(of_object) if of_object != source => Ok(()),
                         None => Ok(()),
-                        Some(_) if exists => sink.upsert(scanned),
-                        Some(_) => sink.delete(scanned),
+                        Some(_) if exists => store.upsert(scanned),
+                        Some(_) => store.delete(scanned),
                     });
                 self.log_unreadable(changed);
-                sink.progress(&revision.to_string());
+                store.progress(&revision.to_string());
             });
         }
     }
@@ -50,8 +50,8 @@ impl SharedInformer {
         Scanner::new(&ScanOptions { one_kind: false, ..options })
     }
 
-    fn sources(&self) -> impl Iterator<Item = SourceId> + use<> {
-        (0..self.options().namespaces.len().max(1)).map(|number| SourceId(number as u16))
+    fn sources(&self) -> impl Iterator<Item = ReflectorId> + use<> {
+        (0..self.options().namespaces.len().max(1)).map(|number| ReflectorId(number as u16))
     }
 
     fn log_unreadable(&self, fed: Result<(), ScanError>) {

@@ -4,13 +4,13 @@ use std::{collections::BTreeMap, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use windlass_cache::{Notice, SourceId};
+use windlass_cache::{ReflectorEvent, ReflectorId};
 
 /// Writes notices to the log. A failure that repeats is a warning once, and later at debug level.
 #[derive(Debug, Default)]
 pub(super) struct WatchLog {
     /// The failing watches of the informer: a watch for each namespace, or a single watch.
-    failing: Mutex<BTreeMap<Option<SourceId>, Failing>>,
+    failing: Mutex<BTreeMap<Option<ReflectorId>, Failing>>,
 }
 
 /// The failures of a watch since the watch worked last.
@@ -38,7 +38,7 @@ impl WatchLog {
     }
 
     /// Remembers a failure, and returns whether the failure before was the same.
-    fn remember(&self, source: Option<SourceId>, text: &str, kind_is_missing: bool) -> bool {
+    fn remember(&self, source: Option<ReflectorId>, text: &str, kind_is_missing: bool) -> bool {
         let mut failing = self.failing.lock();
         let known = failing.get(&source);
         let (since, repeated) =
@@ -48,9 +48,9 @@ impl WatchLog {
     }
 
     /// Writes a notice of a watch of the informer.
-    pub(super) fn write(&self, resource: &str, source: Option<SourceId>, notice: &Notice) {
+    pub(super) fn write(&self, resource: &str, source: Option<ReflectorId>, notice: &ReflectorEvent) {
         match notice {
-            Notice::Failed { error, retry_in } => {
+            ReflectorEvent::Failed { error, retry_in } => {
                 let text = error.to_string();
                 if self.remember(source, &text, error.is_unknown_kind()) {
                     tracing::debug!(resource, ?retry_in, "{text}");
@@ -60,18 +60,18 @@ impl WatchLog {
                     tracing::warn!(resource, ?retry_in, "{text}");
                 }
             }
-            Notice::Recovered => {
+            ReflectorEvent::Recovered => {
                 self.failing.lock().remove(&source);
                 tracing::info!(resource, "watching again");
             }
-            Notice::Unreadable(error) => tracing::warn!(resource, "{error}"),
-            Notice::IndexPanicked { index, object } => {
+            ReflectorEvent::Unreadable(error) => tracing::warn!(resource, "{error}"),
+            ReflectorEvent::IndexPanicked { index, object } => {
                 tracing::error!(resource, index, %object, "index function panicked; the object has no value in this index");
             }
-            Notice::WatchListUnsupported => {
+            ReflectorEvent::WatchListUnsupported => {
                 tracing::debug!(resource, "the server cannot list by watch; listing in pages");
             }
-            Notice::Relisting { reason } => tracing::info!(resource, reason, "listing again"),
+            ReflectorEvent::Relisting { reason } => tracing::info!(resource, reason, "listing again"),
         }
     }
 }
@@ -84,15 +84,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_watch_of_each_namespace_fails_and_recovers_alone() {
         let log = WatchLog::default();
-        let [a, b] = [0, 1].map(|number| Some(SourceId(number)));
+        let [a, b] = [0, 1].map(|number| Some(ReflectorId(number)));
         log.remember(a, "403", false);
         tokio::time::advance(Duration::from_secs(60)).await;
         log.remember(b, "500", false);
-        log.write("secrets", b, &Notice::Recovered);
+        log.write("secrets", b, &ReflectorEvent::Recovered);
         assert!(log.remember(a, "403", false), "as before");
         let duration = || log.failing().map(|failing| failing.duration().as_secs());
         assert_eq!(duration(), Some(60));
-        log.write("secrets", a, &Notice::Recovered);
+        log.write("secrets", a, &ReflectorEvent::Recovered);
         assert_eq!(duration(), None);
     }
 }

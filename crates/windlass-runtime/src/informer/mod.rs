@@ -45,8 +45,8 @@ mod factory;
 mod tests;
 
 pub use windlass_cache::{
-    BackoffConfig, Decoder, FieldPath, IndexFn, InformerMetrics, MemoryEstimate, Notice, Query,
-    ReflectorConfig, Store, Tier, Transform, WatchError,
+    BackoffConfig, Decoder, FieldPath, IndexFn, InformerMetrics, MemoryEstimate, ObjectEncoding, Query,
+    ReflectorConfig, ReflectorEvent, Store, Transform, WatchError,
 };
 
 pub(crate) use self::metrics::CacheMetrics;

@@ -2,8 +2,8 @@
 
 use kube_core::ApiResource;
 use windlass_cache::{
-    IndexFn, InformerOptions, RawObject, ReflectorConfig, ScanOptions, Selector, StoreOptions, Tier,
-    Transform,
+    IndexFn, InformerOptions, ObjectEncoding, RawObject, ReflectorConfig, ScanOptions, Selector,
+    StoreOptions, Transform,
 };
 
 use crate::{read_your_writes::Admission, resource_path::GroupResource};
@@ -39,8 +39,8 @@ pub struct CacheOptions {
     pub transform: Option<Transform>,
     /// Keeps `metadata.managedFields`. Default: the field is dropped.
     pub keep_managed_fields: bool,
-    /// How objects are kept. Default: [`Tier::Raw`].
-    pub tier: Option<Tier>,
+    /// How objects are kept. Default: [`ObjectEncoding::Raw`].
+    pub encoding: Option<ObjectEncoding>,
     /// The size of the cache, in bytes, above which a warning is logged. Default: none.
     pub memory_limit: Option<usize>,
     /// The approximate memory limit of decoded objects of a type, in bytes. Default: 32 MiB.
@@ -89,8 +89,8 @@ impl CacheOptions {
     }
 
     /// Sets how objects are kept.
-    pub fn tier(mut self, tier: Tier) -> Self {
-        self.tier = Some(tier);
+    pub fn encoding(mut self, encoding: ObjectEncoding) -> Self {
+        self.encoding = Some(encoding);
         self
     }
 
@@ -149,8 +149,8 @@ impl CacheOptions {
             Some("transform")
         } else if self.keep_managed_fields != other.keep_managed_fields {
             Some("keep_managed_fields")
-        } else if differ(self.tier.as_ref(), other.tier.as_ref()) {
-            Some("tier")
+        } else if differ(self.encoding.as_ref(), other.encoding.as_ref()) {
+            Some("encoding")
         } else if differ(self.memory_limit.as_ref(), other.memory_limit.as_ref()) {
             Some("memory_limit")
         } else if differ(self.decoded_bytes.as_ref(), other.decoded_bytes.as_ref()) {
@@ -182,7 +182,7 @@ impl CacheOptions {
         let usual = StoreOptions::default();
         InformerOptions {
             store: StoreOptions {
-                tier: self.tier.unwrap_or_default(),
+                encoding: self.encoding.unwrap_or_default(),
                 indexes: self.indexes.iter().cloned().collect(),
                 memo_bytes: self.decoded_bytes.unwrap_or(usual.memo_bytes),
             },

@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use windlass_cache::{
-    Delta, IndexFn, InformerCore, InformerMetrics, Notice, ObjectKey, Query, RawObject, SourceId, Store,
-    UnknownIndex,
+    Delta, IndexFn, InformerCore, InformerMetrics, ObjectKey, Query, RawObject, ReflectorEvent, ReflectorId,
+    Store, UnknownIndex,
 };
 
 use super::{
@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// A callback for failures and other notices of a watch.
-pub(super) type Listener = Arc<dyn Fn(&Notice) + Send + Sync>;
+pub(super) type Listener = Arc<dyn Fn(&ReflectorEvent) + Send + Sync>;
 
 /// The watch of a kind, with its cache and event handlers. Cheap to clone. `K` is the type that objects are read as.
 ///
@@ -227,7 +227,7 @@ impl<K> SharedInformer<K> {
 
     /// Adds a callback for failures of the watch and for objects that could not be read. The watch's task calls the callback, which must be
     /// quick and may call back into the informer.
-    pub fn on_notice(&self, listener: impl Fn(&Notice) + Send + Sync + 'static) {
+    pub fn on_reflector_event(&self, listener: impl Fn(&ReflectorEvent) + Send + Sync + 'static) {
         self.watch.listeners.write().push(Arc::new(listener));
     }
 
@@ -260,13 +260,13 @@ impl<K> SharedInformer<K> {
     }
 
     /// Returns the watch that serves a namespace; `None` if none does.
-    pub(super) fn source_of(&self, namespace: Option<&str>) -> Option<SourceId> {
+    pub(super) fn source_of(&self, namespace: Option<&str>) -> Option<ReflectorId> {
         let namespaces = &self.watch.options.namespaces;
         if namespaces.is_empty() {
-            return Some(SourceId(0));
+            return Some(ReflectorId(0));
         }
         let place = namespaces.iter().position(|watched| Some(watched.as_str()) == namespace)?;
-        Some(SourceId(place as u16))
+        Some(ReflectorId(place as u16))
     }
 }
 

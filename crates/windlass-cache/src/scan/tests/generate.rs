@@ -94,7 +94,7 @@ fn name() -> impl Strategy<Value = String> {
 
 /// Serializes a value, with random white space and escapes.
 pub(super) fn render(value: &Json, seed: u64) -> String {
-    let mut writer = Writer { out: String::new(), random: seed | 1, plain: false };
+    let mut writer = StoreWriter { out: String::new(), random: seed | 1, plain: false };
     writer.value(value);
     writer.space();
     writer.out
@@ -102,25 +102,25 @@ pub(super) fn render(value: &Json, seed: u64) -> String {
 
 /// Serializes a value as servers do: without white space and unnecessary escapes.
 pub(super) fn compact(value: &Json) -> String {
-    let mut writer = Writer { out: String::new(), random: 1, plain: true };
+    let mut writer = StoreWriter { out: String::new(), random: 1, plain: true };
     writer.value(value);
     writer.out
 }
 
 /// Returns the same object with some other values: usually an object of the same kind.
 pub(super) fn relative(value: &Json, seed: u64) -> Json {
-    let mut writer = Writer { out: String::new(), random: seed | 1, plain: false };
+    let mut writer = StoreWriter { out: String::new(), random: seed | 1, plain: false };
     writer.relative(value)
 }
 
-struct Writer {
+struct StoreWriter {
     out: String,
     random: u64,
     /// Serialize without random white space and escapes.
     plain: bool,
 }
 
-impl Writer {
+impl StoreWriter {
     fn relative(&mut self, value: &Json) -> Json {
         match value {
             Json::Literal("true" | "false") if self.chance(3) => Json::Literal("false"),

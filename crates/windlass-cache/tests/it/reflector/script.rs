@@ -7,7 +7,8 @@ use std::{
 
 use bytes::Bytes;
 use windlass_cache::{
-    Notice, ObjectKey, Reflector, ReflectorConfig, ScanError, ScanOptions, Sink, Step, scan::Scanned,
+    ObjectKey, Reflector, ReflectorAction, ReflectorConfig, ReflectorEvent, ReflectorStore, ScanError,
+    ScanOptions, scan::Scanned,
 };
 
 /// Plays a script with the default configuration.
@@ -102,11 +103,11 @@ impl Scene {
     fn settle(&mut self) -> Option<Instant> {
         loop {
             match self.reflector.poll(self.now, &mut self.log) {
-                Step::Send(wanted) => {
+                ReflectorAction::Send(wanted) => {
                     let at = (self.now - self.start).as_secs_f64();
                     writeln!(self.log.0, "    {at:.1}s {wanted}").expect("a string");
                 }
-                Step::Receive { until } | Step::Sleep { until } => return Some(until),
+                ReflectorAction::Receive { until } | ReflectorAction::Sleep { until } => return Some(until),
             }
         }
     }
@@ -120,7 +121,7 @@ impl Log {
     }
 }
 
-impl Sink for Log {
+impl ReflectorStore for Log {
     fn begin_list(&mut self) {
         self.line("list begins");
     }
@@ -149,16 +150,16 @@ impl Sink for Log {
         self.line(format_args!("progress {resource_version}"));
     }
 
-    fn notice(&mut self, notice: Notice) {
+    fn notice(&mut self, notice: ReflectorEvent) {
         match notice {
-            Notice::Failed { error, retry_in } => {
+            ReflectorEvent::Failed { error, retry_in } => {
                 self.line(format_args!("failed, retry in {:.1}s: {error}", retry_in.as_secs_f64()));
             }
-            Notice::Recovered => self.line("recovered"),
-            Notice::Unreadable(error) => self.line(format_args!("skipped: {error}")),
-            Notice::IndexPanicked { .. } => unreachable!("a reflector has no index"),
-            Notice::WatchListUnsupported => self.line("watch list unsupported"),
-            Notice::Relisting { reason } => self.line(format_args!("relisting: {reason}")),
+            ReflectorEvent::Recovered => self.line("recovered"),
+            ReflectorEvent::Unreadable(error) => self.line(format_args!("skipped: {error}")),
+            ReflectorEvent::IndexPanicked { .. } => unreachable!("a reflector has no index"),
+            ReflectorEvent::WatchListUnsupported => self.line("watch list unsupported"),
+            ReflectorEvent::Relisting { reason } => self.line(format_args!("relisting: {reason}")),
         }
     }
 }

@@ -188,7 +188,7 @@ async fn a_kind_that_is_forbidden_slows_no_other() {
     let secrets = factory.share(&ApiResource::erase::<Secret>(&()), CacheOptions::default()).expect("one");
     let maps = factory.share(&ApiResource::erase::<ConfigMap>(&()), CacheOptions::default()).expect("one");
     let failures = Diary::default();
-    secrets.on_notice({
+    secrets.on_reflector_event({
         let failures = failures.clone();
         move |notice| failures.note(format!("{notice:?}"))
     });
@@ -312,10 +312,10 @@ async fn a_change_that_a_handler_fails_on_is_delivered_again() {
 async fn a_listener_may_panic_and_call_back() {
     let (factory, mut server) = factory();
     let informer = factory.share(&pods(), CacheOptions::default()).expect("an informer");
-    informer.on_notice({
+    informer.on_reflector_event({
         let informer = informer.clone();
         move |_| {
-            informer.on_notice(|_| {});
+            informer.on_reflector_event(|_| {});
             panic!("a listener panics");
         }
     });
@@ -443,7 +443,7 @@ fn a_listener_may_add_an_index() {
         runtime.block_on(async {
             let (factory, mut server) = factory();
             let informer = factory.share(&pods(), CacheOptions::default()).expect("an informer");
-            informer.on_notice({
+            informer.on_reflector_event({
                 let informer = informer.clone();
                 move |_| {
                     informer.add_index("other", IndexFn::new(|_| Vec::new()));

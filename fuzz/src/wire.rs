@@ -5,9 +5,9 @@ use std::str;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use windlass_cache::Selector;
+use windlass_kinds::table::{IncludeObject, TableKind, TableOptions};
 use windlass_schema::{Catalog, decode_protobuf};
 use windlass_wire::selector::{FieldSelector, LabelSelector};
-use windlass_wire::table::{IncludeObject, TableKind, TableOptions};
 use windlass_wire::{TableVersion, Target, continue_token, decode_body, negotiate};
 
 use crate::split;

@@ -26,8 +26,9 @@ use crate::route::{Query, Route, percent_decode};
 use crate::serve::{Deadline, Handle, ReceiveMemory, RequestBody};
 use crate::state::State;
 use crate::upgrade::Upgrade;
+use crate::verb::Verb;
 use crate::wire::{ApiError, FieldOperator, FieldRequirement, FieldSelector, LabelSelector, names};
-use crate::{definitions, registry, respond};
+use crate::{housekeeping, registry, respond};
 
 /// One server.
 pub(crate) struct Api {
@@ -149,7 +150,7 @@ impl Api {
         } else {
             (Bytes::new(), None)
         };
-        let is_for_one = !request.name.is_empty() || request.verb == "create";
+        let is_for_one = !request.name.is_empty() || request.verb == Verb::Create.as_str();
         Ok((Accepted { identity, route, query, deadline, is_for_one, unread, since }, body))
     }
 
@@ -167,10 +168,9 @@ impl Api {
         const SMALL: usize = 16 << 10;
         const LARGE: usize = 128 << 10;
         let size = request.body().len();
-        let is_apart = accepted
-            .route
-            .as_ref()
-            .is_none_or(|route| matches!(route.verb, "list" | "watch" | "delete" | "deletecollection"));
+        let is_apart = accepted.route.as_ref().is_none_or(|route| {
+            matches!(route.verb, Verb::List | Verb::Watch | Verb::Delete | Verb::DeleteCollection)
+        });
         let runtime = tokio::runtime::Handle::try_current().ok();
         let is_large = size > LARGE
             || is_yaml(request)
@@ -188,7 +188,9 @@ impl Api {
 
     /// Returns the size in bytes of the stored object that a write is for; 0 if there is none.
     fn object_size(&self, route: &Route) -> usize {
-        if route.name.is_empty() || !matches!(route.verb, "update" | "patch" | "delete" | "create") {
+        if route.name.is_empty()
+            || !matches!(route.verb, Verb::Update | Verb::Patch | Verb::Delete | Verb::Create)
+        {
             return 0;
         }
         let served = self.state.served.load();
@@ -210,9 +212,7 @@ impl Api {
             return Ok(response);
         };
         let path = percent_decode(request.uri().path(), false);
-        definitions::resume(&self.state).await;
-        self.state.remove_expired().await;
-        Box::pin(self.state.label_used_tokens()).await;
+        housekeeping::run(&self.state).await;
         let served = self.state.served.load();
         let resource = served.resource(&route.group, &route.version, &route.resource);
         let Some(resource) = resource.filter(|_| !path.starts_with("//")) else {
@@ -236,7 +236,7 @@ impl Api {
             unread: Mutex::new(unread.map(RequestBody::stream)),
             warnings,
         };
-        let is_write = !matches!(call.route.verb, "get" | "list" | "watch");
+        let is_write = !call.route.verb.is_read();
         let in_flight = self.metrics.begin(is_write);
         let response = registry::dispatch(&mut call, request.method()).await.unwrap_or_else(|error| {
             let mut response = respond::error(&error, request.headers(), request.uri().query());
@@ -297,10 +297,10 @@ fn labels<'a>(call: &'a Call<'_>, request: &'a Request<Bytes>, is_for_one: bool)
     let content_type = call.header(header::CONTENT_TYPE).unwrap_or_default();
     let verb = match (route.subresource.as_str(), route.verb) {
         ("exec" | "attach" | "portforward" | "proxy" | "log", _) => "CONNECT",
-        (_, "list") => "LIST",
-        (_, "watch") => "WATCH",
-        (_, "get") => "GET",
-        (_, "patch") if content_type.starts_with("application/apply-patch") => "APPLY",
+        (_, Verb::List) => "LIST",
+        (_, Verb::Watch) => "WATCH",
+        (_, Verb::Get) => "GET",
+        (_, Verb::Patch) if content_type.starts_with("application/apply-patch") => "APPLY",
         _ => request.method().as_str(),
     };
     let scope = match (is_for_one, route.namespace.is_empty()) {
@@ -324,7 +324,7 @@ fn attributes<'a>(route: &'a Route, selected: Option<&'a str>) -> Attributes<'a>
     // The authoriser treats a Namespace object as inside of the namespace.
     let is_namespace = route.resource == "namespaces" && route.group.is_empty();
     Attributes {
-        verb: route.verb,
+        verb: route.verb.as_str(),
         group: &route.group,
         resource: &route.resource,
         subresource: &route.subresource,
@@ -337,7 +337,7 @@ fn attributes<'a>(route: &'a Route, selected: Option<&'a str>) -> Attributes<'a>
 /// Returns the single name that a list or a watch selects by `metadata.name`: rules for named objects apply
 /// to the name.
 fn selected_name(route: &Route, query: &Query) -> Option<String> {
-    if !matches!(route.verb, "list" | "watch") || !route.name.is_empty() {
+    if !matches!(route.verb, Verb::List | Verb::Watch) || !route.name.is_empty() {
         return None;
     }
     // Malformed options select no name.
@@ -363,8 +363,8 @@ fn check_scope(route: &Route, resource: &Resource) -> Result<(), ApiError> {
         if !route.name.is_empty() {
             return Err(ApiError::no_such_resource());
         }
-        if !matches!(route.verb, "list" | "watch") {
-            let has_path = resource.allows("list") || resource.is_custom();
+        if !matches!(route.verb, Verb::List | Verb::Watch) {
+            let has_path = resource.allows(Verb::List) || resource.is_custom();
             return Err(if has_path { ApiError::method_not_allowed() } else { ApiError::no_such_resource() });
         }
     }

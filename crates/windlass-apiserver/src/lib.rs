@@ -4,6 +4,9 @@
 //! `tower` service in the same process ([`Server::service`]), and over TLS ([`Server::listen`]).
 #![forbid(unsafe_code)]
 
+use windlass_kinds::custom_resource_definition as crd;
+use windlass_store as store;
+use windlass_store::object_meta as meta;
 use windlass_wire as wire;
 
 // From the surface down: a module uses only modules below.
@@ -22,6 +25,8 @@ mod openid;
 
 mod registry;
 mod streams;
+
+mod housekeeping;
 
 mod cluster_roles;
 mod definitions;
@@ -49,22 +54,15 @@ mod webhook;
 mod network;
 mod nodes;
 
-mod strategy;
-
 mod auth;
-
-mod crd;
-mod store;
 
 mod apart;
 mod counters;
-mod env;
-mod meta;
+mod verb;
 
 pub use auth::{Identity, TokenKeyError, TokenKeys};
 pub use body::Body;
 pub use discovery::HealthCheck;
-pub use env::{Clock, SystemClock};
 pub use intercept::Intercept;
 pub use nodes::{
     Attach, Command, Connection, Container, Duplex, LogRequest, NodeError, Nodes, Pod, Reader, Session,
@@ -75,6 +73,7 @@ pub use serve::{
     Listening, ServerCertificate,
 };
 pub use server::{BuildError, Server, ServerBuilder, Snapshot};
-pub use strategy::{AdmissionPlugin, ServiceRange, ServiceRangeError};
 #[doc(hidden)]
 pub use streams::parsers;
+pub use windlass_kinds::{AdmissionPlugin, ServiceRange, ServiceRangeError};
+pub use windlass_store::{Clock, SystemClock};

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use http::Method;
 
+use crate::verb::Verb;
+
 /// The decoded query of a request. A key may occur more than once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
@@ -83,7 +85,7 @@ fn is_escaped_well(text: &str) -> bool {
 /// The parts of a path under `/api/v1` or `/apis/GROUP/VERSION`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Route {
-    pub(crate) verb: &'static str,
+    pub(crate) verb: Verb,
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) namespace: String,
@@ -112,7 +114,8 @@ impl Route {
             return None;
         }
         let mut route = Self { group: group.to_owned(), version: version.to_owned(), ..Self::default() };
-        let verb_in_path = ["watch", "proxy"].into_iter().find(|verb| *verb == rest[0] && rest.len() > 1);
+        let in_path = |verb: &Verb| verb.as_str() == rest[0] && rest.len() > 1;
+        let verb_in_path = [Verb::Watch, Verb::Proxy].into_iter().find(in_path);
         if verb_in_path.is_some() {
             route.has_verb = true;
             rest = &rest[1..];
@@ -151,19 +154,19 @@ impl Route {
     }
 }
 
-/// Returns the verb of a request for a collection or a named object. Empty for other methods.
-fn verb(method: &Method, named: bool, query: &Query) -> &'static str {
+/// Returns the verb of a request for a collection or a named object.
+fn verb(method: &Method, named: bool, query: &Query) -> Verb {
     match *method {
         // The path of an object is a get, with `watch` in the query too.
-        Method::GET if !named && wants_watch(query) => "watch",
-        Method::GET | Method::HEAD if named => "get",
-        Method::GET | Method::HEAD => "list",
-        Method::POST => "create",
-        Method::PUT => "update",
-        Method::PATCH => "patch",
-        Method::DELETE if named => "delete",
-        Method::DELETE => "deletecollection",
-        _ => "",
+        Method::GET if !named && wants_watch(query) => Verb::Watch,
+        Method::GET | Method::HEAD if named => Verb::Get,
+        Method::GET | Method::HEAD => Verb::List,
+        Method::POST => Verb::Create,
+        Method::PUT => Verb::Update,
+        Method::PATCH => Verb::Patch,
+        Method::DELETE if named => Verb::Delete,
+        Method::DELETE => Verb::DeleteCollection,
+        _ => Verb::None,
     }
 }
 
@@ -215,10 +218,10 @@ mod tests {
 
     #[test]
     fn watching_has_two_spellings() {
-        assert_eq!(route("/apis/apps/v1/watch/deployments").verb, "watch");
+        assert_eq!(route("/apis/apps/v1/watch/deployments").verb, Verb::Watch);
         let query = Query::parse(Some("watch=1&fieldSelector=metadata.name%3Dx"));
         let route = Route::parse(&Method::GET, "/api/v1/pods", &query).unwrap();
-        assert_eq!(route.verb, "watch");
+        assert_eq!(route.verb, Verb::Watch);
         assert_eq!(query.text("fieldSelector"), "metadata.name=x");
     }
 

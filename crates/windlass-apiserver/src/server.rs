@@ -14,7 +14,6 @@ use crate::auth::{
     Authorizer, ISSUER, Identity, Impersonation, Issuer, LegacyClaims, ListenerTokens, TokenKeys,
 };
 use crate::discovery::HealthCheck;
-use crate::env::{Clock, Env, SystemClock};
 use crate::intercept::Intercept;
 use crate::network::PodNetwork;
 use crate::nodes::Nodes;
@@ -22,10 +21,11 @@ use crate::openapi::Documents;
 use crate::resource::{Definitions, builtin};
 use crate::serve::{self, InProcess, Listen, ListenError, Listening, ReceiveMemory};
 use crate::state::{State, UsedTokens};
+use crate::store::{Clock, Env, SystemClock};
 use crate::store::{Retention, Store, View};
-use crate::strategy::{AdmissionPlugin, AdmissionPlugins, Lookups, ServiceRange};
 use crate::webhook::Clients;
 use crate::{bootstrap, definitions};
+use windlass_kinds::{AdmissionPlugin, AdmissionPlugins, Lookups, ServiceRange};
 
 /// A Kubernetes API server in this process.
 ///
@@ -211,7 +211,7 @@ impl ServerBuilder {
             server_address: OnceLock::new(),
             network,
             webhooks: Webhooks::new(clients),
-            lookups: Lookups::new(),
+            lookups: Lookups::default(),
             catalog,
             tokens: ListenerTokens::default(),
             used_tokens: UsedTokens::default(),

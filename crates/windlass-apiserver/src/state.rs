@@ -10,16 +10,12 @@ use serde_json::{Value, json};
 use windlass_schema::Catalog;
 
 use crate::admission::Webhooks;
-use crate::auth::{
-    Authentication, Authorizer, Identity, Impersonation, Issuer, LAST_USED, ListenerTokens, Verified, day,
-};
-use crate::env::Env;
-use crate::managed_fields::{FieldManager, SERVER};
+use crate::auth::{Authentication, Authorizer, Identity, Impersonation, Issuer, ListenerTokens, Verified};
 use crate::network::PodNetwork;
 use crate::resource::{Definitions, Resource, ServedResources};
+use crate::store::Env;
 use crate::store::Store;
-use crate::strategy::{AdmissionPlugins, Lookups, ServiceRange};
-use crate::wire::ApiError;
+use windlass_kinds::{AdmissionPlugins, Lookups, ServiceRange};
 
 /// The state that all requests to a server share.
 pub(crate) struct State {
@@ -82,7 +78,8 @@ impl UsedTokens {
         self.any.store(true, Ordering::Release);
     }
 
-    fn take(&self) -> BTreeSet<String> {
+    /// Takes the keys.
+    pub(crate) fn take(&self) -> BTreeSet<String> {
         if self.any.swap(false, Ordering::Acquire) {
             std::mem::take(&mut *self.keys.lock())
         } else {
@@ -128,26 +125,6 @@ impl State {
         }
     }
 
-    /// Labels the Secrets with tokens that were used for the first time on this day.
-    pub(crate) async fn label_used_tokens(&self) {
-        for key in self.used_tokens.take() {
-            let Some(resource) = self.builtin.resource("", "v1", "secrets") else { return };
-            let Some(stored) = self.store.view().get(&resource.storage, &key).cloned() else { continue };
-            let (now, old) = (self.env.now(), stored.value());
-            let mut new = old.clone();
-            new["metadata"]["labels"][LAST_USED] = day(now).into();
-            let served = self.served.load_full();
-            let manager = FieldManager { resource, served: &served, subresource: "", name: SERVER, now };
-            manager.track(Some(&old), &mut new).await;
-            let draft = resource.draft(&new, self.store.labels(), now);
-            let expected = Some(stored.rv);
-            let write =
-                crate::store::Write { id: &resource.storage, key: &key, expected, draft: Some(draft), now };
-            // A Secret that was written meanwhile is labelled at the next use of the token.
-            let _ = self.store.commit(write, |_| Ok::<(), ApiError>(())).await;
-        }
-    }
-
     /// Reads a protobuf object behind the `k8s\0` prefix. For a kind that is not built in, only version and
     /// kind are read: the caller refuses the object.
     pub(crate) fn decode_protobuf(&self, bytes: &[u8]) -> Result<Value, String> {
@@ -155,25 +132,5 @@ impl State {
             Some((version, kind)) => Ok(json!({"apiVersion": version, "kind": kind})),
             None => Err(error.to_string()),
         })
-    }
-
-    /// Removes expired objects.
-    pub(crate) async fn remove_expired(&self) {
-        /// A request that finds more objects leaves the rest to the next request.
-        const AT_ONCE: usize = 64;
-        let now = self.env.now();
-        let view = self.store.view();
-        for expiry in view.expired(now).take(AT_ONCE) {
-            let Some(stored) = view.get(&expiry.id, &expiry.key) else { continue };
-            let write = crate::store::Write {
-                id: &expiry.id,
-                key: &expiry.key,
-                expected: Some(stored.rv),
-                draft: None,
-                now,
-            };
-            // An object that was written meanwhile has a new time.
-            let _ = self.store.commit(write, |_| Ok::<(), ApiError>(())).await;
-        }
     }
 }

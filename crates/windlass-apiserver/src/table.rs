@@ -2,17 +2,17 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::env::Env;
 use crate::resource::{Resource, ScalePaths};
+use crate::store::Env;
 use crate::wire::TableVersion;
-use crate::wire::table::{IncludeObject, TableKind, TableOptions};
+use windlass_kinds::table::{IncludeObject, TableKind, TableOptions};
 
 impl Resource {
     /// Returns the columns of the resource in a `Table`.
     pub(crate) fn table_kind(&self) -> TableKind {
         match &self.custom {
             Some(custom) => TableKind::custom(&custom.columns),
-            None => TableKind::built_in(&self.group, &self.plural),
+            None => TableKind::built_in(self.strategy.table),
         }
     }
 
@@ -20,7 +20,7 @@ impl Resource {
     pub(crate) fn scale_table_kind(&self) -> TableKind {
         match self.custom.as_ref().and_then(|custom| custom.scale.as_ref()) {
             Some(paths) => TableKind::custom(&scale_columns(paths)),
-            None => TableKind::built_in("autoscaling", "scales"),
+            None => TableKind::built_in(windlass_kinds::of("autoscaling", "scales").table),
         }
     }
 }

@@ -34,6 +34,7 @@ mod go;
 pub use catalog::{Catalog, GroupVersion, Gvk, Resource, Subresource};
 pub use default::{decode_base64, default, default_missing};
 pub use definitions::Definitions;
+pub use error_list::{ErrorBudget, ErrorList};
 pub use field_error::{FieldError, FieldErrorKind};
 pub use go::{go_json, go_quote, go_type, go_value, json_type};
 pub use graph::{EmptyPolicy, ListType, NodeRef, PatchMeta, Schema, Type};

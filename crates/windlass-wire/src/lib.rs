@@ -1,5 +1,5 @@
-//! The Kubernetes API on the wire: error statuses, request bodies, content negotiation, selectors, continue
-//! tokens and tables. All functions take bytes and values, and know no stored objects.
+//! The Kubernetes API on the wire: error statuses, request bodies, content negotiation, selectors and
+//! continue tokens. All functions take bytes and values, and know no stored objects.
 #![forbid(unsafe_code)]
 
 // From the surface down: a module uses only modules further down.
@@ -11,7 +11,6 @@ mod gzip;
 mod media_type;
 mod negotiate;
 pub mod patch;
-pub mod table;
 mod warning;
 mod yaml;
 

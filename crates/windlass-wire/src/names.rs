@@ -3,7 +3,7 @@
 //! Each check returns the problems of a value in kube-apiserver's words. A valid value has none.
 
 use serde_json::{Map, Value};
-use windlass_schema::FieldError;
+use windlass_schema::{ErrorList, FieldError};
 
 const DNS_1123_LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const DNS_1123_SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
@@ -333,29 +333,35 @@ const MAX_ANNOTATIONS: usize = 256 * 1024;
 
 /// Returns the errors of labels at `path`.
 pub fn validate_labels(labels: &Map<String, Value>, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     for (key, value) in labels {
+        if errors.is_full() {
+            break;
+        }
         let value = value.as_str().unwrap_or_default();
         let invalid = |value: &str, why| FieldError::invalid(path, value, why);
         errors.extend(label_key(key).into_iter().map(|why| invalid(key, why)));
         errors.extend(label_value(value).into_iter().map(|why| invalid(value, why)));
     }
-    errors
+    errors.into_vec()
 }
 
 /// Returns the errors of annotations at `path`.
 pub fn validate_annotations(annotations: &Map<String, Value>, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     let mut size = 0;
     for (key, value) in annotations {
         size += key.len() + value.as_str().map_or(0, str::len);
+        if errors.is_full() {
+            continue;
+        }
         let complaints = label_key(&key.to_lowercase());
         errors.extend(complaints.into_iter().map(|why| FieldError::invalid(path, key.as_str(), why)));
     }
     if size > MAX_ANNOTATIONS {
         errors.push(FieldError::too_long(path, MAX_ANNOTATIONS));
     }
-    errors
+    errors.into_vec()
 }
 
 #[cfg(test)]

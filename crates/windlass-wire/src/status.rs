@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use windlass_schema::{FieldError, go_quote};
+use windlass_schema::{ErrorBudget, FieldError, go_quote};
 
 use super::GroupResource;
 
@@ -239,7 +239,7 @@ impl ApiError {
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let head = format!("{qualified} {} is invalid", go_quote(name));
-        let others = FieldError::forbidden("<nil>", "too many errors; the others are not listed");
+        let others = ErrorBudget::others();
         let listed = &errors[..errors.len().min(MAX_ERRORS)];
         let errors = || listed.iter().chain((listed.len() < errors.len()).then_some(&others));
         let mut seen = HashSet::with_capacity(listed.len());

@@ -24,9 +24,10 @@ const FOR_TESTS: &str = "windlass-test";
 const WITHOUT_CLUSTER: &[&str] = &[
     "windlass-cache",
     "windlass-derive",
+    "windlass-kinds",
     "windlass-patience",
-    "windlass-quota",
     "windlass-scaffold",
+    "windlass-store",
     "windlass-wire",
     "windlass-workqueue",
 ];

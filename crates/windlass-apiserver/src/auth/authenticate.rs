@@ -8,13 +8,10 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
+use windlass_kinds::{organizations, subject_attributes};
 use x509_cert::{
     Certificate,
-    der::{
-        Decode,
-        asn1::{Ia5StringRef, ObjectIdentifier, PrintableStringRef, Utf8StringRef},
-    },
-    name::Name,
+    der::{Decode, asn1::ObjectIdentifier},
 };
 
 use super::Identity;
@@ -152,12 +149,12 @@ fn bearer_token(header: &str) -> Token<'_> {
 pub(crate) fn certificate_user(der: &[u8]) -> ClientAuth {
     let Ok(certificate) = Certificate::from_der(der) else { return ClientAuth::NoOpinion };
     let subject = certificate.tbs_certificate.subject;
-    let Some(name) = attributes(&subject, COMMON_NAME).last().filter(|name| !name.is_empty()) else {
+    let Some(name) = subject_attributes(&subject, COMMON_NAME).last().filter(|name| !name.is_empty()) else {
         return ClientAuth::NoOpinion;
     };
     let user = organizations(&subject).fold(Identity::user(&name), Identity::with_group);
     let user = user.with_extra(CREDENTIAL_ID, format!("X509SHA256={}", hex(&Sha256::digest(der))));
-    let uids: Vec<_> = attributes(&subject, UID).collect();
+    let uids: Vec<_> = subject_attributes(&subject, UID).collect();
     match &uids[..] {
         [] => ClientAuth::Verified(user),
         [uid] if !uid.is_empty() => ClientAuth::Verified(user.with_uid(uid)),
@@ -172,30 +169,11 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Returns the organizations of a subject: the groups of the user of a client certificate.
-pub(crate) fn organizations(subject: &Name) -> impl Iterator<Item = String> {
-    attributes(subject, ORGANIZATION)
-}
-
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
-const ORGANIZATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
 /// The UID of a Kubernetes user.
 const UID: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.4.1.57683.2");
 /// The key of the extra value that identifies the credential of a user.
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
-
-/// Returns the values of an attribute of a subject. Values that are not text are skipped.
-fn attributes(subject: &Name, attribute: ObjectIdentifier) -> impl Iterator<Item = String> {
-    let values =
-        subject.0.iter().flat_map(|names| names.0.iter()).filter(move |value| value.oid == attribute);
-    values.filter_map(|attribute| {
-        let value = &attribute.value;
-        let text = value.decode_as::<Utf8StringRef<'_>>().map(|text| text.as_str().to_owned());
-        let text = text
-            .or_else(|_| value.decode_as::<PrintableStringRef<'_>>().map(|text| text.as_str().to_owned()));
-        text.or_else(|_| value.decode_as::<Ia5StringRef<'_>>().map(|text| text.as_str().to_owned())).ok()
-    })
-}
 
 #[cfg(test)]
 mod tests;

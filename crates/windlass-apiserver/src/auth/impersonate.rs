@@ -10,10 +10,8 @@ use http::{HeaderMap, HeaderName};
 use parking_lot::Mutex;
 use windlass_schema::FieldError;
 
-use super::authorize::forbidden;
-use super::identity::{service_account_groups, split_node, split_service_account};
 use super::{Attributes, Authorizer, Identity};
-use crate::store::Store;
+use crate::store::{Store, forbidden, service_account_groups, split_node, split_service_account};
 use crate::wire::{ApiError, names};
 
 const USER: HeaderName = HeaderName::from_static("impersonate-user");

@@ -7,10 +7,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Identity;
-use super::identity::service_account_name;
 use super::issuer::Invalid;
-use crate::store::{ResourceId, View};
+use crate::store::View;
+use crate::store::service_account_name;
 use crate::wire::{ApiError, GroupResource};
+use windlass_kinds::resources;
 
 /// The issuer of all legacy tokens.
 pub(super) const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
@@ -88,13 +89,13 @@ impl LegacyClaims {
     pub(crate) fn check(&self, token: &str, view: &View, now: Timestamp) -> Result<bool, Invalid> {
         let Self { namespace, name, secret, .. } = self;
         let invalidated = || "Token has been invalidated".to_owned();
-        let stored = view.get(&ResourceId::new("", "secrets"), &self.secret_key());
+        let stored = view.get(&resources::SECRETS, &self.secret_key());
         let stored = stored.filter(|secret| !secret.is_terminating()).ok_or_else(invalidated)?;
         let copy = stored.value()["data"]["token"].as_str().and_then(|text| STANDARD.decode(text).ok());
         if copy.as_deref() != Some(token.as_bytes()) {
             return Err("Token does not match server's copy".to_owned());
         }
-        let account = view.get(&ResourceId::new("", "serviceaccounts"), &format!("{namespace}/{name}"));
+        let account = view.get(&resources::SERVICE_ACCOUNTS, &format!("{namespace}/{name}"));
         let missing = || ApiError::not_found(&GroupResource::new("", "serviceaccounts"), name).to_string();
         let account = account.ok_or_else(missing)?;
         if account.is_terminating() {

@@ -1,10 +1,5 @@
 //! Authentication and authorisation.
 
-mod identity;
-
-mod authorize;
-mod rbac;
-
 mod authenticate;
 mod impersonate;
 mod issuer;
@@ -17,14 +12,13 @@ mod reviews;
 
 pub(crate) use authenticate::{
     Authenticated, AuthenticationResult, ClientAuth, ListenerTokens, Tokens, authenticate, certificate_user,
-    organizations,
 };
-pub(crate) use authorize::{Attributes, Authorizer};
-pub use identity::Identity;
 pub(crate) use impersonate::Impersonation;
 pub(crate) use issuer::{ISSUER, Issuer, Verified};
 pub(crate) use legacy_token::{LAST_USED, LegacyClaims, day};
-pub(crate) use rbac::{RoleRef, Rule};
 pub(crate) use reviews::{Authentication, Reviewer};
 pub(crate) use service_account::{Claims, Reference};
+pub use windlass_store::Identity;
+pub(crate) use windlass_store::{Attributes, Authorizer, Rule};
+
 pub use token_keys::{TokenKeyError, TokenKeys};

@@ -6,9 +6,8 @@ use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
 use super::Identity;
-use super::authorize::{Attributes, Authorizer, Decision};
-use super::rbac::Rule;
-use crate::store::Store;
+use super::{Attributes, Authorizer, Rule};
+use crate::store::{Decision, Store};
 use crate::wire::ApiError;
 
 const AUTHORIZATION: &str = "authorization.k8s.io";

@@ -5,11 +5,12 @@ use serde_json::{Map, Value, json};
 use windlass_schema::go_quote;
 
 use super::Identity;
-use super::identity::service_account_name;
 use super::issuer::Invalid;
 use crate::meta;
+use crate::store::service_account_name;
 use crate::store::{ResourceId, Stored, View};
 use crate::wire::{ApiError, GroupResource};
+use windlass_kinds::resources;
 
 /// How much clocks may differ: tokens are valid that much longer.
 const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
@@ -134,7 +135,7 @@ impl Claims {
             return Err("service account token is not valid yet".to_owned());
         }
         let Self { namespace, name, .. } = self;
-        let account = view.get(&ResourceId::new("", "serviceaccounts"), &format!("{namespace}/{name}"));
+        let account = view.get(&resources::SERVICE_ACCOUNTS, &format!("{namespace}/{name}"));
         let account = account.ok_or_else(|| {
             ApiError::not_found(&GroupResource::new("", "serviceaccounts"), name).to_string()
         })?;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{DAY, MICRO_TIME, TIME, UID};
-use crate::strategy::ServiceRange;
+use windlass_kinds::ServiceRange;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 

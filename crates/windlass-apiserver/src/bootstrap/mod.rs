@@ -18,8 +18,8 @@ use crate::managed_fields::{FieldManager, SERVER};
 use crate::meta;
 use crate::state::State;
 use crate::store::Write;
-use crate::strategy::ServiceRange;
 use crate::wire::ApiError;
+use windlass_kinds::ServiceRange;
 
 /// Stands for the uid in a template.
 const UID: &str = "00000000-0000-0000-0000-000000000000";
@@ -111,7 +111,7 @@ async fn change(state: &State, group: &str, resource: &str, key: &str, change: i
         if object == old {
             return;
         }
-        if resource.strategy.has_generation() {
+        if resource.strategy.config.has_generation() {
             let generation = meta::integer(&object, "generation").unwrap_or(0) + 1;
             meta::set(&mut object, "generation", Some(generation.into()));
         }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::resource::{Group, Resource, ServedResources, Subresource, Version, api_version};
+use crate::verb::Verb;
 
 /// Returns the `APIVersions` that `/api` returns.
 pub(super) fn versions(address: Option<&SocketAddr>) -> Value {
@@ -148,7 +149,7 @@ fn subresource<'a>(resource: &'a Resource, subresource: &'a Subresource) -> Entr
 /// Returns the storage version hash: the first eight bytes of the SHA-256 of `group/version/kind` as stored;
 /// empty for resources that are not stored.
 fn storage_version_hash(resource: &Resource) -> String {
-    if !resource.allows("get") || &*resource.kind == "ComponentStatus" {
+    if !resource.allows(Verb::Get) || &*resource.kind == "ComponentStatus" {
         return String::new();
     }
     let stored_as = match (&*resource.kind, resource.storage_version.split_once('/')) {

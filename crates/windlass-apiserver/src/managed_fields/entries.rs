@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use windlass_schema::fields::{FieldSet, Managed, Managers};
-use windlass_schema::{FieldError, go_json};
+use windlass_schema::{ErrorList, FieldError, go_json};
 
 use crate::meta;
 
@@ -172,7 +172,7 @@ pub(crate) fn is_printable(character: char) -> bool {
 
 /// Validates the name of a manager at a path.
 pub(crate) fn problems_of_name(path: &str, name: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     if name.len() > MAX_NAME {
         errors.push(FieldError::too_long(path, MAX_NAME));
     }
@@ -180,12 +180,12 @@ pub(crate) fn problems_of_name(path: &str, name: &str) -> Vec<FieldError> {
         let why = format!("invalid character U+{:04X} (at position {at})", u32::from(character));
         errors.push(FieldError::invalid(path, name, why));
     }
-    errors
+    errors.into_vec()
 }
 
 /// Validates the names in the entries of an object.
 pub(crate) fn problems(object: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     for (index, entry) in list(object).into_iter().flatten().enumerate() {
         let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
         let (manager, subresource) = (text("manager"), text("subresource"));
@@ -198,7 +198,7 @@ pub(crate) fn problems(object: &Value) -> Vec<FieldError> {
             errors.push(FieldError::too_long(path, MAX_SUBRESOURCE));
         }
     }
-    errors
+    errors.into_vec()
 }
 
 /// Returns whether a client asks to drop all entries: with an empty list, or with a list of one empty entry.

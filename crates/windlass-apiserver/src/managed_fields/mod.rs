@@ -246,7 +246,7 @@ impl FieldManager<'_> {
     }
 
     fn now_text(&self) -> String {
-        crate::env::rfc3339(self.now)
+        crate::store::rfc3339(self.now)
     }
 }
 

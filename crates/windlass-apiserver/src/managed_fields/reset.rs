@@ -16,6 +16,7 @@ pub(super) fn filters(resource: &Resource, subresource: &str) -> Filters {
     }
     let reset: FieldSet = resource
         .strategy
+        .config
         .reset_fields(subresource)
         .iter()
         .map(|path| FieldPath::of_fields(path.split('.')))

@@ -12,6 +12,7 @@ use crate::admission::Calls;
 use crate::body::Body;
 use crate::counters::{Counters, Histograms};
 use crate::state::State;
+use crate::verb::Verb;
 
 /// Answers `GET /metrics`; `None` for any other path.
 pub(crate) fn respond(metrics: &Metrics, state: &State, path: &str) -> Option<Response<Body>> {
@@ -160,8 +161,9 @@ fn webhooks(page: &mut Page, calls: &Calls) {
 fn objects(page: &mut Page, state: &State) {
     let (view, served) = (state.store.view(), state.served.load());
     let versions = served.groups().iter().flat_map(|group| &group.versions);
-    let resources =
-        versions.flat_map(|version| version.resources.values()).filter(|resource| resource.allows("list"));
+    let resources = versions
+        .flat_map(|version| version.resources.values())
+        .filter(|resource| resource.allows(Verb::List));
     let stored: BTreeSet<_> = resources.map(|resource| &resource.storage).collect();
     page.metric("apiserver_resource_objects", "gauge", "Stored objects.");
     for id in &stored {

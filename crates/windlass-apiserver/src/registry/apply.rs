@@ -18,7 +18,7 @@ pub(super) async fn apply(call: &mut Call<'_>) -> Result<Response<Body>, ApiErro
     let options = WriteOptions::parse_apply(&call.query)?;
     let may_create = match &*call.route.subresource {
         "" => true,
-        "status" => call.resource.strategy.create_on_update(),
+        "status" => call.resource.strategy.config.create_on_update,
         _ => false,
     };
     loop {

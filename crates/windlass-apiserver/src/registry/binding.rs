@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::options::WriteOptions;
 use super::{Call, write};
 use crate::body::Body;
-use crate::env::rfc3339;
 use crate::meta;
+use crate::store::rfc3339;
 use crate::wire::{ApiError, GroupResource};
 
 pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
@@ -30,7 +30,7 @@ pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError
         return Err(ApiError::invalid("", "Binding", &call.route.name, std::slice::from_ref(&error)));
     }
     let uid = meta::uid(&binding).to_owned();
-    let bind = write::untracked(|call, old| {
+    let bind = write::server_write(|call, old| {
         let names = call.resource.group_resource();
         let bindings = GroupResource::new("", "pods/binding");
         let name = &call.route.name;

@@ -15,8 +15,8 @@ use crate::resource::{Resource, ServedResources};
 use crate::route::{Query, Route};
 use crate::state::State;
 use crate::store::View;
-use crate::strategy::StrategyContext;
 use crate::wire::{ApiError, names};
+use windlass_kinds::WriteContext;
 
 /// A request to a resource.
 pub(crate) struct Call<'a> {
@@ -39,8 +39,8 @@ impl Call<'_> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    pub(super) fn context<'a>(&'a self, view: &'a View) -> StrategyContext<'a> {
-        StrategyContext {
+    pub(super) fn context<'a>(&'a self, view: &'a View) -> WriteContext<'a> {
+        WriteContext {
             env: &self.state.env,
             view,
             lookups: &self.state.lookups,

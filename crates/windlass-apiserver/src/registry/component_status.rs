@@ -13,6 +13,7 @@ use super::options::ListOptions;
 use super::{Call, list};
 use crate::body::Body;
 use crate::store::Stored;
+use crate::verb::Verb;
 use crate::wire::{ApiError, GroupResource};
 
 /// How long a component may take to accept a connection.
@@ -34,9 +35,9 @@ pub(super) fn is_asked(call: &Call<'_>) -> bool {
 /// 404 for an unknown component, 405 for a watch.
 pub(super) async fn answer(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     match call.route.verb {
-        "get" => get(call).await,
-        "list" => list(call).await,
-        verb => Err(ApiError::verb_not_supported(&call.resource.group_resource(), verb)),
+        Verb::Get => get(call).await,
+        Verb::List => list(call).await,
+        verb => Err(ApiError::verb_not_supported(&call.resource.group_resource(), verb.as_str())),
     }
 }
 

@@ -9,10 +9,10 @@ use super::{Call, connect_options, log, proxy};
 use crate::auth::Attributes;
 use crate::body::Body;
 use crate::nodes::{Attach, Command, Container, NodeError, Nodes, Pod};
-use crate::store::ResourceId;
 use crate::streams;
 use crate::upgrade::Upgrade;
 use crate::wire::ApiError;
+use windlass_kinds::resources;
 
 /// The largest number of ports of a connection: a port has two channels, and the number of a channel is a
 /// byte.
@@ -107,7 +107,7 @@ fn expect_node(call: &Call<'_>, pod: &Value) -> Result<(), ApiError> {
     }
     let view = call.state.store.view();
     // The real server names the resource of the request here.
-    let host = view.get(&ResourceId::new("", "nodes"), node);
+    let host = view.get(&resources::NODES, node);
     let host = host.ok_or_else(|| ApiError::not_found(&call.resource.group_resource(), node))?.value();
     let addresses = host.pointer("/status/addresses").and_then(Value::as_array);
     if addresses.is_none_or(Vec::is_empty) {

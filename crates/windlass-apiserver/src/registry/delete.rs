@@ -10,12 +10,13 @@ use super::delete_options::DeleteOptions;
 use super::options::ListOptions;
 use super::{Call, endpoints, list, write};
 use crate::body::Body;
-use crate::env::rfc3339;
 use crate::meta;
 use crate::resource::Resource;
+use crate::store::rfc3339;
 use crate::store::{Rejected, Stored, View};
-use crate::strategy::Grace;
+use crate::verb::Verb;
 use crate::wire::{self, ApiError, Details, Status};
+use windlass_kinds::Grace;
 
 /// The time for which an object stays terminating after the grace period, before the removal.
 ///
@@ -44,7 +45,7 @@ pub(super) async fn delete(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
                 if options.orphan_dependents == Some(false) { StatusCode::ACCEPTED } else { StatusCode::OK };
             call.object(code, &stored).await
         }
-        Deleted::Gone(stored) if call.resource.strategy.returns_deleted_object() => {
+        Deleted::Gone(stored) if call.resource.strategy.config.returns_deleted_object => {
             call.object(StatusCode::OK, &stored).await
         }
         Deleted::Gone(stored) => {
@@ -82,7 +83,7 @@ pub(super) async fn delete_collection(call: &mut Call<'_>) -> Result<Response<Bo
 /// policy.
 fn warn(call: &mut Call<'_>, options: &DeleteOptions) {
     if options.has_no_propagation() {
-        call.warnings.extend(call.resource.strategy.orphaning_warning().map(str::to_owned));
+        call.warnings.extend(call.resource.strategy.config.orphaning_warning.map(str::to_owned));
     }
 }
 
@@ -145,7 +146,7 @@ pub(super) async fn remove(
                 Fate::Stays => return Ok(Deleted::Pending(stored)),
                 Fate::IsMarked => {
                     (last, granted) = (Some(stored), grace);
-                    if call.route.verb == "delete" {
+                    if call.route.verb == Verb::Delete {
                         tokio::time::sleep(TERMINATING).await;
                     }
                 }
@@ -266,12 +267,12 @@ fn mark(
     options: &DeleteOptions,
 ) -> Result<Option<Marked>, ApiError> {
     let strategy = &call.resource.strategy;
-    if meta::is_deleting(object) && !strategy.may_go(object) {
+    if meta::is_deleting(object) && !strategy.delete.may_be_removed(object) {
         return Ok(None);
     }
     let mut context = call.context(view);
     context.subresource = "";
-    let grace = strategy.grace(&context, object, options.grace());
+    let grace = strategy.delete.grace(&context, object, options.grace());
     let is_graceful = match graceful(call, object, options, grace) {
         Some(true) => return Ok(None),
         Some(false) => true,
@@ -280,10 +281,10 @@ fn mark(
     let graceful_seconds = meta::integer(object, "deletionGracePeriodSeconds").unwrap_or(0);
     let graceful_stay = meta::is_deleting(object) && graceful_seconds > 0;
     // Events have no dependents.
-    let orphans = strategy.time_to_live().is_none().then(|| strategy.orphans_by_default());
+    let orphans = strategy.config.ttl.is_none().then_some(strategy.config.orphans_by_default);
     options.mark(object, orphans);
     let held = meta::finalizers(object).next().is_some();
-    let kept = strategy.prepare_delete(&context, object)?;
+    let kept = strategy.delete.prepare_delete(&context, object)?;
     if kept && !meta::is_deleting(object) {
         // An object that the kind keeps has no grace period.
         meta::set(object, "deletionTimestamp", Some(call.state.env.now_rfc3339().into()));

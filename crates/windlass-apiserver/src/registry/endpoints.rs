@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::commit::commit_draft;
+use super::write::commit_draft;
 use crate::meta;
 use crate::resource::Resource;
 use crate::state::State;

@@ -99,7 +99,7 @@ async fn mark_and_delete(call: &mut Call<'_>, options: &DeleteOptions) -> Result
     if !options.dry_run {
         let write_options = WriteOptions::parse(&call.query, "CreateOptions")?;
         let wanted = options.clone();
-        let mark = write::untracked(|call, old| {
+        let mark = write::server_write(|call, old| {
             delete::check_preconditions(&GroupResource::new("", "Pod"), &call.route.name, old, &wanted)?;
             let mut new = old.clone();
             set_disruption_target(&mut new, &call.state.env.now_rfc3339());

@@ -9,19 +9,20 @@ use super::{Call, options};
 use crate::body::Body;
 use crate::state::State;
 use crate::store::View;
+use crate::verb::Verb;
 use crate::wire::ApiError;
 
 /// How long a request waits for a resource version that the server has not reached.
 const CATCH_UP: Duration = Duration::from_secs(3);
 
 pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    if !call.resource.allows("get") {
+    if !call.resource.allows(Verb::Get) {
         return Err(ApiError::method_not_allowed());
     }
     call.negotiate()?;
     let revision = options::revision(call.query.text("resourceVersion")).map_err(|why| {
         // Events are not read from the cache, and the cache has other error messages.
-        match call.resource.strategy.time_to_live() {
+        match call.resource.strategy.config.ttl {
             Some(_) => ApiError::bad_request(format!("invalid resource version: {why}")),
             None => ApiError::unexplained(why),
         }
@@ -33,7 +34,7 @@ pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 
 /// Waits like [`not_older`] for kinds that the real server reads from a cache. Does not wait for other kinds.
 pub(super) async fn not_older_of(call: &Call<'_>, revision: Option<u64>) -> Result<Arc<View>, ApiError> {
-    if call.resource.strategy.time_to_live().is_none() {
+    if call.resource.strategy.config.ttl.is_none() {
         return not_older(call.state, revision).await;
     }
     let view = call.state.store.view();

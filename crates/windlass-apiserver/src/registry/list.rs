@@ -14,8 +14,8 @@ use crate::body::Body;
 use crate::resource::InternalForm;
 use crate::respond::write_partial_metadata;
 use crate::store::{Stored, View};
-use crate::wire::table::{IncludeObject, TableKind};
 use crate::wire::{ApiError, Format, Negotiated, Representation, TableVersion, continue_token};
+use windlass_kinds::table::{IncludeObject, TableKind};
 
 /// The size of the pieces, in bytes, that a list is sent in.
 const PIECE: usize = 256 << 10;

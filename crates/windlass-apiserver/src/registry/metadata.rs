@@ -5,6 +5,7 @@ use windlass_schema::FieldError;
 
 use super::{Call, options};
 use crate::meta;
+use crate::verb::Verb;
 use crate::wire::ApiError;
 
 /// Fills in a missing namespace from the request. The namespaces of the object and the request must agree.
@@ -44,7 +45,7 @@ pub(super) fn wipe_identity(object: &mut Value) {
 /// Sets the metadata of a new object that the server determines.
 pub(super) fn begin(call: &Call<'_>, object: &mut Value) {
     let env = &call.state.env;
-    if call.route.verb == "create" {
+    if call.route.verb == Verb::Create {
         wipe_system_metadata(object);
     } else {
         wipe_identity(object);
@@ -55,7 +56,7 @@ pub(super) fn begin(call: &Call<'_>, object: &mut Value) {
     meta::set(object, "resourceVersion", None);
     meta::set(object, "uid", Some(env.uid().into()));
     meta::set(object, "creationTimestamp", Some(env.now_rfc3339().into()));
-    if call.resource.strategy.has_generation() || call.resource.is_custom() {
+    if call.resource.strategy.config.has_generation() || call.resource.is_custom() {
         meta::set(object, "generation", Some(1.into()));
     }
     meta::drop_empty(object);
@@ -71,7 +72,7 @@ pub(super) fn begin(call: &Call<'_>, object: &mut Value) {
 pub(super) fn check_uid(call: &Call<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {
     let (wanted, found) = (meta::uid(new), meta::uid(old));
     // The uid of a patch is not a precondition, but a field that does not change.
-    let is_other = call.route.verb == "update" && !wanted.is_empty() && wanted != found;
+    let is_other = call.route.verb == Verb::Update && !wanted.is_empty() && wanted != found;
     if is_other { Err(other_uid(call, wanted, found)) } else { Ok(()) }
 }
 
@@ -82,7 +83,7 @@ pub(super) fn check_version(call: &Call<'_>, new: &Value, old: &Value) -> Result
     let names = resource.group_resource();
     let version = if wanted.is_empty() { 0 } else { version_number(wanted)? };
     if version == 0 {
-        if resource.strategy.unconditional_update() && !resource.is_custom() {
+        if resource.strategy.config.unconditional_update && !resource.is_custom() {
             return Ok(());
         }
         let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");

@@ -1,9 +1,7 @@
-//! The verbs of resources. The verbs are the same for every kind; a [`Strategy`](crate::strategy::Strategy)
+//! The verbs of resources. The verbs are the same for every kind; a [`Kind`](windlass_kinds::Kind)
 //! has the differences.
 
 mod call;
-mod charge;
-mod commit;
 mod reply;
 
 mod admission;
@@ -14,7 +12,6 @@ mod metadata;
 mod options;
 mod privileged;
 mod selection;
-mod validate;
 mod write;
 
 mod create;
@@ -45,7 +42,7 @@ use http::{Method, Response};
 
 pub(crate) use self::call::Call;
 use crate::body::Body;
-use crate::resource::Resource;
+use crate::verb::Verb;
 use crate::wire::ApiError;
 
 /// Calls the verb that a request asks for.
@@ -58,48 +55,37 @@ pub(crate) async fn dispatch(call: &mut Call<'_>, method: &Method) -> Result<Res
         return subresource(call, method).await;
     }
     let (verb, named) = (call.route.verb, !call.route.name.is_empty());
-    if custom && !named && matches!(verb, "update" | "patch") {
-        if verb == "patch" {
+    if custom && !named && matches!(verb, Verb::Update | Verb::Patch) {
+        if verb == Verb::Patch {
             patch::media_type(call)?;
         }
         return Err(ApiError::bad_request("name must be provided"));
     }
-    if component_status::is_asked(call) && matches!(verb, "get" | "list" | "watch") {
-        call.warnings.extend(deprecation(&call.resource).map(str::to_owned));
+    if component_status::is_asked(call) && verb.is_read() {
+        call.warnings.extend(call.resource.strategy.config.deprecation.map(str::to_owned));
         return component_status::answer(call).await;
     }
     if custom && !call.resource.allows(verb) {
         // The router serves any path of a definition with any verb, and checks the verb afterwards.
-        return Err(ApiError::verb_not_supported(&call.resource.group_resource(), verb));
+        return Err(ApiError::verb_not_supported(&call.resource.group_resource(), verb.as_str()));
     }
-    call.warnings.extend(deprecation(&call.resource).map(str::to_owned));
+    call.warnings.extend(call.resource.strategy.config.deprecation.map(str::to_owned));
     if reviews::is_review(call) {
         return reviews::answer(call).await;
     }
     match verb {
-        "create" if call.resource.group.is_empty() && call.resource.plural == "bindings" => {
+        Verb::Create if call.resource.group.is_empty() && call.resource.plural == "bindings" => {
             binding::bind(call).await
         }
-        "create" => create::create(call).await,
-        "get" => get::get(call).await,
-        "list" => list::list(call).await,
-        "watch" => watch::watch(call).await,
-        "update" => update::update(call).await,
-        "patch" => patch::patch(call).await,
-        "delete" => delete::delete(call).await,
-        "deletecollection" => delete::delete_collection(call).await,
-        _ => Err(ApiError::method_not_allowed()),
-    }
-}
-
-/// Returns the warning of every reply about a built-in resource that is deprecated.
-fn deprecation(resource: &Resource) -> Option<&'static str> {
-    match (resource.group.as_str(), resource.plural.as_str()) {
-        ("", "endpoints") => {
-            Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
-        }
-        ("", "componentstatuses") => Some("v1 ComponentStatus is deprecated in v1.19+"),
-        _ => None,
+        Verb::Create => create::create(call).await,
+        Verb::Get => get::get(call).await,
+        Verb::List => list::list(call).await,
+        Verb::Watch => watch::watch(call).await,
+        Verb::Update => update::update(call).await,
+        Verb::Patch => patch::patch(call).await,
+        Verb::Delete => delete::delete(call).await,
+        Verb::DeleteCollection => delete::delete_collection(call).await,
+        Verb::Proxy | Verb::None => Err(ApiError::method_not_allowed()),
     }
 }
 
@@ -107,29 +93,29 @@ async fn subresource(call: &mut Call<'_>, method: &Method) -> Result<Response<Bo
     let Some(subresource) = call.resource.subresource(&call.route.subresource) else {
         return Err(ApiError::not_found(&call.resource.group_resource(), &call.route.name));
     };
-    if call.resource.is_custom() && !subresource.verbs.iter().any(|verb| verb == call.route.verb) {
-        return Err(ApiError::verb_not_supported(&call.resource.group_resource(), call.route.verb));
+    if call.resource.is_custom() && !subresource.verbs.iter().any(|verb| verb == call.route.verb.as_str()) {
+        return Err(ApiError::verb_not_supported(&call.resource.group_resource(), call.route.verb.as_str()));
     }
     if call.route.name.is_empty() {
         return Err(ApiError::bad_request("name must be provided"));
     }
     match (call.route.subresource.as_str(), call.route.verb) {
-        ("status" | "finalize" | "ephemeralcontainers" | "resize" | "approval", "get") => {
+        ("status" | "finalize" | "ephemeralcontainers" | "resize" | "approval", Verb::Get) => {
             get::get(call).await
         }
-        ("status" | "finalize" | "ephemeralcontainers" | "resize" | "approval", "update") => {
+        ("status" | "finalize" | "ephemeralcontainers" | "resize" | "approval", Verb::Update) => {
             update::update(call).await
         }
-        ("status" | "finalize" | "ephemeralcontainers" | "resize" | "approval", "patch") => {
+        ("status" | "finalize" | "ephemeralcontainers" | "resize" | "approval", Verb::Patch) => {
             patch::patch(call).await
         }
-        ("scale", "get") => scale::get(call).await,
-        ("scale", "update") => Box::pin(scale::update(call)).await,
-        ("scale", "patch") => Box::pin(scale::patch(call)).await,
-        ("binding", "create") => binding::bind(call).await,
-        ("log", "get") => Box::pin(log::read(call)).await,
-        ("token", "create") => Box::pin(token::request(call)).await,
-        ("eviction", "create") => Box::pin(eviction::evict(call)).await,
+        ("scale", Verb::Get) => scale::get(call).await,
+        ("scale", Verb::Update) => Box::pin(scale::update(call)).await,
+        ("scale", Verb::Patch) => Box::pin(scale::patch(call)).await,
+        ("binding", Verb::Create) => binding::bind(call).await,
+        ("log", Verb::Get) => Box::pin(log::read(call)).await,
+        ("token", Verb::Create) => Box::pin(token::request(call)).await,
+        ("eviction", Verb::Create) => Box::pin(eviction::evict(call)).await,
         ("exec" | "attach" | "portforward" | "proxy", _) => Box::pin(connect::connect(call, method)).await,
         (name, _) => Err(ApiError::not_served(&call.resource.group_resource(), name)),
     }

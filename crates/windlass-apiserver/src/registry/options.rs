@@ -201,11 +201,13 @@ fn check_fields(fields: &FieldSelector, resource: &Resource) -> Result<(), ApiEr
     if has_no_namespace && fields.requirements().iter().any(is_namespace) {
         return Err(ApiError::bad_request("field label not supported: metadata.namespace"));
     }
-    fields.check(&supported, |field| match resource.strategy.unsupported_field(field) {
-        _ if resource.is_custom() => format!("field label not supported: {field}"),
-        None if supported.is_empty() => unknown_field(field, &supported),
-        None => format!("field label not supported: {field}"),
-        Some(text) => text,
+    fields.check(&supported, |field| {
+        match resource.strategy.config.unsupported_field.map(|message| message(field)) {
+            _ if resource.is_custom() => format!("field label not supported: {field}"),
+            None if supported.is_empty() => unknown_field(field, &supported),
+            None => format!("field label not supported: {field}"),
+            Some(text) => text,
+        }
     })
 }
 

@@ -15,10 +15,10 @@ use super::Call;
 use super::connect::{object, text};
 use crate::body::{Body, unread_nothing};
 use crate::nodes::{Connection, Pod};
-use crate::store::ResourceId;
 use crate::upgrade::Upgrade;
 use crate::webhook::{self, Backend, ready_endpoint};
-use crate::wire::{ApiError, GroupResource};
+use crate::wire::ApiError;
+use windlass_kinds::resources;
 
 /// Splits `NAME`, `NAME:PORT` or `SCHEME:NAME:PORT` into the scheme, the name and the port.
 fn split(name: &str) -> (&str, &str, &str) {
@@ -80,8 +80,8 @@ pub(super) async fn to_service(
     let view = call.state.store.view();
     let Some(backend) = ready_endpoint(&view, &call.route.namespace, name, &port_name) else {
         let key = format!("{}/{name}", call.route.namespace);
-        if view.get(&ResourceId::new("", "endpoints"), &key).is_none() {
-            return Err(ApiError::not_found(&GroupResource::new("", "services"), name));
+        if view.get(&resources::ENDPOINTS, &key).is_none() {
+            return Err(ApiError::not_found(&resources::SERVICES.group_resource(), name));
         }
         return Err(ApiError::unavailable(format!("no endpoints available for service {quoted}")));
     };

@@ -12,21 +12,19 @@ use super::Call;
 use crate::body::Body;
 use crate::respond::{self, indent, wants_pretty};
 use crate::store::{Stored, managed_fields_in, read_value};
-use crate::wire::table::{IncludeObject, partial_object_metadata};
+use crate::verb::Verb;
 use crate::wire::{self, ApiError, Format, Negotiated, Representation, TableVersion, Target};
-
-/// Built-in resources with a table, but without a table of the status.
-const WITHOUT_TABLE_OF_STATUS: [&str; 3] = ["apiservices", "customresourcedefinitions", "resourceclaims"];
+use windlass_kinds::table::{IncludeObject, partial_object_metadata};
 
 impl Call<'_> {
     /// Returns the representation that the client wants.
     pub(super) fn negotiate(&self) -> Result<Negotiated, ApiError> {
         let target = match (self.route.verb, self.resource.is_custom()) {
-            ("watch", true) => Target::CustomWatch,
-            ("watch", false) => Target::Watch,
+            (Verb::Watch, true) => Target::CustomWatch,
+            (Verb::Watch, false) => Target::Watch,
             (_, true) => Target::Custom,
-            ("list", false) => Target::List,
-            ("create", false) if self.is_action() => Target::Action,
+            (Verb::List, false) => Target::List,
+            (Verb::Create, false) if self.is_action() => Target::Action,
             (_, false) if self.is_without_table() => Target::Action,
             (_, false) => Target::Object,
         };
@@ -46,7 +44,7 @@ impl Call<'_> {
     fn is_without_table(&self) -> bool {
         match &*self.route.subresource {
             "approval" | "ephemeralcontainers" | "finalize" | "resize" => true,
-            "status" => WITHOUT_TABLE_OF_STATUS.contains(&&*self.resource.plural),
+            "status" => !self.resource.strategy.config.has_status_table,
             _ => false,
         }
     }

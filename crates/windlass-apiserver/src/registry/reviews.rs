@@ -6,12 +6,13 @@ use super::Call;
 use super::options::WriteOptions;
 use crate::auth::Reviewer;
 use crate::body::Body;
+use crate::verb::Verb;
 use crate::wire::ApiError;
 
 /// Returns whether a request is a review, which is answered and not stored.
 pub(super) fn is_review(call: &Call<'_>) -> bool {
     let group = call.resource.group.as_str();
-    matches!(group, "authentication.k8s.io" | "authorization.k8s.io") && call.route.verb == "create"
+    matches!(group, "authentication.k8s.io" | "authorization.k8s.io") && call.route.verb == Verb::Create
 }
 
 /// Answers a review.

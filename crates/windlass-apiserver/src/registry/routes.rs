@@ -4,6 +4,7 @@
 use http::{Method, header};
 
 use super::{Call, patch};
+use crate::verb::Verb;
 use crate::wire::{self, ApiError, Target};
 
 /// Checks that a route of the real server is for the request.
@@ -23,7 +24,7 @@ pub(super) fn expect(call: &Call<'_>, method: &Method) -> Result<(), ApiError> {
         // Requests that are passed on have any media types.
         ("exec" | "attach" | "portforward" | "proxy", _) => return Ok(()),
         ("log", _) => (Target::Object, &["text/plain"]),
-        ("", "list" | "watch") => (Target::List, &[]),
+        ("", Verb::List | Verb::Watch) => (Target::List, &[]),
         _ => (Target::Object, &[]),
     };
     if method == Method::PATCH && !patch::has_route(content_type) {
@@ -41,35 +42,35 @@ fn has_path(call: &Call<'_>) -> bool {
         return !route.has_verb && resource.subresource(&route.subresource).is_some();
     }
     if route.has_verb {
-        return route.verb == "watch" && resource.allows("watch");
+        return route.verb == Verb::Watch && resource.allows(Verb::Watch);
     }
     let verbs = if route.name.is_empty() {
-        ["list", "watch", "create", "deletecollection"]
+        [Verb::List, Verb::Watch, Verb::Create, Verb::DeleteCollection]
     } else {
-        ["get", "update", "patch", "delete"]
+        [Verb::Get, Verb::Update, Verb::Patch, Verb::Delete]
     };
-    verbs.iter().any(|verb| resource.allows(verb))
+    verbs.into_iter().any(|verb| resource.allows(verb))
 }
 
 fn has_method(call: &Call<'_>, method: &Method) -> bool {
     let (route, resource) = (&call.route, &call.resource);
     if let Some(subresource) = resource.subresource(&route.subresource) {
         let verb = match *method {
-            Method::GET => "get",
-            Method::DELETE => "delete",
+            Method::GET => Verb::Get,
+            Method::DELETE => Verb::Delete,
             // A HEAD has the verb of a GET, and no route.
-            Method::HEAD => "",
+            Method::HEAD => Verb::None,
             _ => route.verb,
         };
         let is_passed_on = route.subresource == "proxy" && [Method::HEAD, Method::OPTIONS].contains(method);
-        return is_passed_on || subresource.verbs.iter().any(|allowed| allowed == verb);
+        return is_passed_on || subresource.verbs.iter().any(|allowed| allowed == verb.as_str());
     }
     let is_at_its_place = match route.verb {
-        "create" => route.name.is_empty(),
-        "update" | "patch" => !route.name.is_empty(),
+        Verb::Create => route.name.is_empty(),
+        Verb::Update | Verb::Patch => !route.name.is_empty(),
         // The query makes a list a watch, even for a resource without watches.
-        "watch" if !route.has_verb => return method == Method::GET && resource.allows("list"),
-        "watch" => method == Method::GET,
+        Verb::Watch if !route.has_verb => return method == Method::GET && resource.allows(Verb::List),
+        Verb::Watch => method == Method::GET,
         _ => method != Method::HEAD,
     };
     is_at_its_place && resource.allows(route.verb)

@@ -143,7 +143,7 @@ impl Change for Scaling {
         let replicas_paths = replicas_paths(call);
         managed_fields::to_scale(old, &mut old_scale, &replicas_paths);
         let mut scale = Box::pin(self.change.make(call, &old_scale)).await?;
-        Box::pin(write::admit(call, &mut scale, Some(&old_scale))).await?;
+        Box::pin(write::admit::mutate(call, &mut scale, Some(&old_scale))).await?;
         let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
         if replicas == NO_REPLICAS && call.resource.is_custom() {
             return Err(ApiError::bad_request(format!(
@@ -171,6 +171,15 @@ impl Change for Scaling {
     async fn mutate(&mut self, _: &mut Call<'_>, _: &mut Value, _: &Value) -> Result<(), ApiError> {
         // Webhooks have seen the scale.
         Ok(())
+    }
+
+    fn complete(&mut self, call: &Call<'_>, new: &mut Value) {
+        let resource = &call.resource;
+        if resource.is_custom() {
+            // The replicas may be the first field of the `spec`, and the schema may not have replicas.
+            windlass_schema::default(resource.schema.get(), new);
+            windlass_schema::prune(resource.schema.get(), new);
+        }
     }
 
     async fn validate(&mut self, call: &mut Call<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {

@@ -8,11 +8,12 @@ use super::Call;
 use super::options::WriteOptions;
 use crate::auth::{Claims, Reference};
 use crate::body::Body;
-use crate::env::rfc3339;
 use crate::managed_fields::FieldManager;
 use crate::meta;
+use crate::store::rfc3339;
 use crate::store::{ResourceId, View};
 use crate::wire::{ApiError, GroupResource};
+use windlass_kinds::resources;
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
@@ -192,7 +193,7 @@ fn node_of(call: &Call<'_>, view: &View, pod: &Value) -> Result<Option<Reference
         )));
     }
     let name = text("/spec/nodeName");
-    let uid = view.get(&ResourceId::new("", "nodes"), name).map(|node| node.uid().to_owned());
+    let uid = view.get(&resources::NODES, name).map(|node| node.uid().to_owned());
     Ok((!name.is_empty()).then(|| Reference { name: name.to_owned(), uid: uid.unwrap_or_default() }))
 }
 

@@ -18,7 +18,7 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
     expect_name(call, &object)?;
     // The real server creates services from a status, too.
     let may_create =
-        ["", "status"].contains(&&*call.route.subresource) && call.resource.strategy.create_on_update();
+        ["", "status"].contains(&&*call.route.subresource) && call.resource.strategy.config.create_on_update;
     loop {
         let view = call.state.store.view();
         let creates = may_create && view.get(&call.resource.storage, &call.key()).is_none();

@@ -19,8 +19,8 @@ use crate::resource::Resource;
 use crate::respond::{self, object_bytes, write_partial_metadata};
 use crate::state::State;
 use crate::store::{Change, Event, Stored, Tail, Watched};
-use crate::wire::table::IncludeObject;
 use crate::wire::{self, ApiError, Representation};
+use windlass_kinds::table::IncludeObject;
 
 /// The interval of bookmarks.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
@@ -353,7 +353,7 @@ impl Watcher {
         object["apiVersion"] = version.into();
         object["metadata"] = metadata;
         match self.representation {
-            Representation::Object => self.resource.strategy.complete_zero(&mut object),
+            Representation::Object => self.resource.strategy.defaults.complete_zero(&mut object),
             Representation::Table(version) => {
                 let columns = !std::mem::replace(&mut self.columns_sent, true);
                 let (kind, env, include) = (self.resource.table_kind(), &self.state.env, self.include);

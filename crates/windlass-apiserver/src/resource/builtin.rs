@@ -6,7 +6,6 @@ use windlass_schema::{Catalog, Schema};
 
 use super::{Resource, SchemaSource, ServedResources, Subresource, api_version};
 use crate::store::{Layout, ResourceId};
-use crate::strategy;
 
 /// Returns all built-in resources. Schemas are looked up at the first use.
 pub(crate) fn served(catalog: &Arc<Catalog>) -> ServedResources {
@@ -53,11 +52,11 @@ fn builtin(
         namespaced: resource.namespaced,
         verbs: owned(&resource.verbs),
         subresources: subresources.collect(),
-        storage_strategy: strategy::of(&storage.group, &storage.resource),
+        storage_strategy: windlass_kinds::of(&storage.group, &storage.resource),
         storage,
         storage_version: storage_version.into(),
         layout: Layout { api_version: api_version(group, version).into(), schema: 0 },
-        strategy: strategy::of(group, &resource.name),
+        strategy: windlass_kinds::of(group, &resource.name),
         schema,
         stored_schema: None,
         stored_fingerprint: 0,
@@ -84,10 +83,7 @@ pub(crate) fn token_requests(catalog: &Arc<Catalog>) -> Resource {
 
 /// Returns the storage of a resource's objects, and the storage version.
 fn storage(catalog: &Catalog, group: &str, version: &str, plural: &str) -> (ResourceId, String) {
-    if plural == "events" {
-        // Two groups show the same events.
-        return (ResourceId::new("", "events"), "v1".to_owned());
-    }
+    let group = windlass_kinds::of(group, plural).config.stored_in_group.unwrap_or(group);
     let preferred = catalog
         .group_versions()
         .iter()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use windlass_cel::Rules;
+use windlass_kinds::Kind;
 use windlass_schema::Schema;
 
 use super::{
@@ -14,7 +15,6 @@ use crate::conversion::Converter;
 use crate::crd::{is_established, list, storage_version, text, texts};
 use crate::meta;
 use crate::store::{Layout, ResourceId, Stored};
-use crate::strategy::CustomResources;
 use crate::webhook::Clients;
 
 /// The verbs of a custom resource, in the order of discovery.
@@ -100,8 +100,8 @@ fn one(
             },
         },
         storage_version,
-        strategy: &CustomResources,
-        storage_strategy: &CustomResources,
+        strategy: &Kind::CUSTOM,
+        storage_strategy: &Kind::CUSTOM,
         schema: schema_of(version_name),
         stored_fingerprint,
         stored_schema: (stored != version_name).then(|| schema_of(stored)),

@@ -17,7 +17,7 @@ pub(crate) struct InternalForm {
 impl Resource {
     /// Returns the conversion of the kind's objects to the internal type.
     pub(crate) fn internal_form(&self) -> InternalForm {
-        InternalForm { annotations: self.strategy.facts().encoding_annotations }
+        InternalForm { annotations: self.strategy.config.encoding_annotations }
     }
 
     /// Returns an object after a conversion to the internal type and back: annotations replace fields that
@@ -28,8 +28,8 @@ impl Resource {
         }
         let mut object = object.clone();
         let stored = self.storage_version.rsplit('/').next().unwrap_or_default();
-        self.strategy.convert(&mut object, stored);
-        self.strategy.convert(&mut object, &self.version);
+        (self.strategy.convert)(&mut object, stored);
+        (self.strategy.convert)(&mut object, &self.version);
         Cow::Owned(object)
     }
 }

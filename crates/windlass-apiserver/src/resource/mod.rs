@@ -23,8 +23,9 @@ pub(crate) use self::internal::InternalForm;
 pub(crate) use self::served::{Group, ServedResources, Version, version_rank};
 use crate::conversion::Converter;
 use crate::store::{Draft, Facets, Labels, Layout, ResourceId, Stored};
-use crate::strategy::Strategy;
+use crate::verb::Verb;
 use crate::wire::GroupResource;
+use windlass_kinds::Kind;
 
 /// The fingerprint of the schema in the layout of objects of built-in kinds that are stored without some defaults.
 const WITHOUT_LATE_DEFAULTS: u64 = 1;
@@ -62,9 +63,9 @@ pub(crate) struct Resource {
     pub(crate) storage_version: Arc<str>,
     /// The `apiVersion` of the resource, and the schema that objects are defaulted and pruned by.
     pub(crate) layout: Layout,
-    pub(crate) strategy: &'static dyn Strategy,
+    pub(crate) strategy: &'static Kind,
     /// The strategy of the storage resource: another group's strategy for events.
-    pub(crate) storage_strategy: &'static dyn Strategy,
+    pub(crate) storage_strategy: &'static Kind,
     pub(crate) schema: SchemaSource,
     /// The schema of the version that is stored. `None` if that is this version, and for built-in kinds.
     pub(crate) stored_schema: Option<SchemaSource>,
@@ -189,8 +190,8 @@ impl Resource {
         self.subresource("status").is_some()
     }
 
-    pub(crate) fn allows(&self, verb: &str) -> bool {
-        self.verbs.iter().any(|allowed| allowed == verb)
+    pub(crate) fn allows(&self, verb: Verb) -> bool {
+        self.verbs.iter().any(|allowed| allowed == verb.as_str())
     }
 
     /// Returns the type of an object in kube-apiserver, for example `core.Pod`, for errors.
@@ -227,15 +228,8 @@ impl Resource {
         if self.is_custom() {
             format!("/registry/{}/{}/{key}", self.group, self.plural)
         } else {
-            let place = match (self.group.as_str(), self.plural.as_str()) {
-                ("", "services") => "services/specs",
-                ("", "endpoints") => "services/endpoints",
-                ("", "nodes") => "minions",
-                ("", "replicationcontrollers") => "controllers",
-                (_, "ingresses") => "ingress",
-                (_, plural) => plural,
-            };
-            format!("/registry/{place}/{key}")
+            let path = self.strategy.config.registry_path.unwrap_or(&self.plural);
+            format!("/registry/{path}/{key}")
         }
     }
 
@@ -245,7 +239,7 @@ impl Resource {
         windlass_schema::default(schema, object);
         // Before the strategy drops fields without an effect: such fields may contain unknown fields as well.
         let unknown = windlass_schema::prune(schema, object);
-        self.strategy.default(object);
+        self.strategy.defaults.default(object);
         unknown
     }
 
@@ -265,7 +259,7 @@ impl Resource {
     pub(crate) fn selectable_fields(&self) -> Vec<&str> {
         match &self.custom {
             Some(custom) => custom.selectable.iter().map(String::as_str).collect(),
-            None => self.strategy.selectable_fields(),
+            None => self.strategy.config.selectable_fields(),
         }
     }
 
@@ -274,14 +268,14 @@ impl Resource {
         self.facets_by(self.strategy, object)
     }
 
-    fn facets_by(&self, strategy: &dyn Strategy, object: &Value) -> Facets {
+    fn facets_by(&self, strategy: &Kind, object: &Value) -> Facets {
         let value = |field: &str| match &self.custom {
             Some(_) => scalar_at(object, field),
-            None => strategy.selectable_value(object, field),
+            None => strategy.config.selectable_value(object, field),
         };
         let fields = match &self.custom {
             Some(custom) => custom.selectable.iter().map(String::as_str).collect(),
-            None => strategy.selectable_fields(),
+            None => strategy.config.selectable_fields(),
         };
         Facets {
             selectable: fields.into_iter().map(|field| value(field).into()).collect(),
@@ -298,13 +292,13 @@ impl Resource {
     /// Returns whether an update of `stored` without a change may change the stored bytes.
     pub(crate) fn rewrites(&self, stored: &Stored) -> bool {
         let is_converted = *self.storage_version != *self.api_version();
-        let may_differ = self.is_custom() || !self.strategy.facts().late_defaults.is_empty();
+        let may_differ = self.is_custom() || !self.strategy.config.defaults_on_update.is_empty();
         is_converted || may_differ && *stored.layout() != self.storage_layout()
     }
 
     /// Makes a new object of the storage version ready to be stored at `now`.
     pub(crate) fn draft_new(&self, object: &Value, labels: &Labels, now: Timestamp) -> Draft {
-        let late = self.strategy.facts().late_defaults;
+        let late = self.strategy.config.defaults_on_update;
         if late.is_empty() {
             return self.draft(object, labels, now);
         }
@@ -322,7 +316,7 @@ impl Resource {
     /// Makes an object of the storage version ready to be stored at `now`.
     pub(crate) fn draft(&self, object: &Value, labels: &Labels, now: Timestamp) -> Draft {
         let mut facets = self.facets_by(self.storage_strategy, object);
-        facets.expires = self.storage_strategy.time_to_live().and_then(|ttl| now.checked_add(ttl).ok());
+        facets.expires = self.storage_strategy.config.ttl.and_then(|ttl| now.checked_add(ttl).ok());
         Draft::new(object, self.storage_layout(), facets, labels)
     }
 
@@ -341,7 +335,7 @@ impl Resource {
             return self.draft(&object, labels, now);
         }
         let mut facets = self.facets_like(stored, object);
-        facets.expires = self.storage_strategy.time_to_live().and_then(|ttl| now.checked_add(ttl).ok());
+        facets.expires = self.storage_strategy.config.ttl.and_then(|ttl| now.checked_add(ttl).ok());
         Draft::new(object, stored.layout().clone(), facets, labels)
     }
 

@@ -134,7 +134,7 @@ impl Resource {
         if value.get("apiVersion").and_then(Value::as_str) == Some(self.api_version()) {
             return;
         }
-        self.strategy.convert(value, &self.version);
+        (self.strategy.convert)(value, &self.version);
         if let Some(fields) = value.as_object_mut() {
             fields.insert("apiVersion".into(), self.api_version().into());
             fields.insert("kind".into(), self.kind.clone().into());
@@ -182,6 +182,33 @@ impl Resource {
         Some(value)
     }
 
+    /// Works like [`Resource::to_storage`], for a write to `subresource` over `stored`. The part that the write cannot change is
+    /// copied from `stored`, because another version may be less exact, such as version 1 of an autoscaler.
+    ///
+    /// # Errors
+    ///
+    /// If a conversion webhook fails.
+    pub(crate) async fn to_storage_over(
+        &self,
+        object: &mut Value,
+        stored: &Stored,
+        subresource: &str,
+    ) -> Result<(), ApiError> {
+        self.to_storage(object).await?;
+        if self.is_custom() || *self.storage_version == *self.api_version() {
+            return Ok(());
+        }
+        let unwritten = match subresource {
+            "" if self.has_status() => "status",
+            "status" => "spec",
+            _ => return Ok(()),
+        };
+        if let Some(old) = stored.value().get_mut(unwritten) {
+            object[unwritten] = old.take();
+        }
+        Ok(())
+    }
+
     /// Converts an object of this version to the storage version.
     ///
     /// # Errors
@@ -195,7 +222,7 @@ impl Resource {
             convert_value(converter, object, self.api_version(), &self.storage_version).await?;
         } else {
             let version = self.storage_version.rsplit('/').next().unwrap_or_default();
-            self.strategy.convert(object, version);
+            (self.strategy.convert)(object, version);
             if let Some(fields) = object.as_object_mut() {
                 fields.insert("apiVersion".into(), (*self.storage_version).into());
             }

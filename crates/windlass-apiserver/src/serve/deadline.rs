@@ -6,6 +6,7 @@ use tokio::time::Instant;
 use windlass_schema::go_quote;
 
 use crate::route::{Query, Route};
+use crate::verb::Verb;
 use crate::wire::ApiError;
 
 /// The time limit of a request; the default of the real server's `--request-timeout`.
@@ -55,7 +56,7 @@ impl Deadline {
 }
 
 fn is_long_running(route: &Route) -> bool {
-    route.verb == "watch"
+    route.verb == Verb::Watch
         || matches!(route.subresource.as_str(), "attach" | "exec" | "proxy" | "log" | "portforward")
 }
 

@@ -7,6 +7,7 @@ use windlass_schema::go_quote;
 
 use crate::nodes::Pod;
 use crate::store::{ResourceId, View};
+use windlass_kinds::resources;
 
 /// Where the requests to a service go.
 #[derive(Clone, Debug)]
@@ -30,7 +31,7 @@ pub(crate) struct Backend {
 pub(super) fn resolve(view: &View, namespace: &str, name: &str, port: u16) -> Result<Backend, String> {
     let key = format!("{namespace}/{name}");
     let service = view
-        .get(&ResourceId::new("", "services"), &key)
+        .get(&resources::SERVICES, &key)
         .ok_or_else(|| format!("service {} not found", go_quote(name)))?
         .value();
     let spec = service.get("spec").cloned().unwrap_or_default();
@@ -60,7 +61,7 @@ pub(crate) fn ready_endpoint(view: &View, namespace: &str, name: &str, port_name
     }
     let turn = TURN.fetch_add(1, Ordering::Relaxed) % endpoints.len();
     let Endpoint { host, port, pod } = endpoints.swap_remove(turn);
-    let found = |name: String| view.get(&ResourceId::new("", "pods"), &format!("{namespace}/{name}"));
+    let found = |name: String| view.get(&resources::PODS, &format!("{namespace}/{name}"));
     let pod = pod.and_then(found).map(|pod| Pod::new(pod.value()));
     Some(Backend { host, port, pod })
 }
@@ -97,7 +98,7 @@ fn in_slices(view: &View, namespace: &str, service: &str, port_name: &str) -> Ve
 }
 
 fn in_endpoints(view: &View, key: &str, port_name: &str) -> Vec<Endpoint> {
-    let Some(stored) = view.get(&ResourceId::new("", "endpoints"), key) else { return Vec::new() };
+    let Some(stored) = view.get(&resources::ENDPOINTS, key) else { return Vec::new() };
     let endpoints = stored.value();
     let mut found = Vec::new();
     for subset in endpoints["subsets"].as_array().into_iter().flatten() {

@@ -7,7 +7,10 @@ use http::Method;
 use serde_json::{Value, json};
 use windlass_patience::stretched;
 
+use crate::fixtures::pod;
 use crate::harness::{Answer, Api, MERGE_PATCH, Reply, Webhook, lines, plain, rule};
+
+const APPLY: &str = "application/apply-patch+yaml";
 
 /// Returns the part of a review that identifies the request.
 fn request(review: &Value) -> Value {
@@ -1222,4 +1225,62 @@ async fn what_a_configuration_may_say_is_validated() {
         name: 422
           name Required value
     "#]].assert_eq(&lines(&seen));
+}
+
+#[tokio::test]
+async fn an_apply_is_stored_at_its_path_whatever_name_a_webhook_gives() {
+    let hook = Webhook::start(|_, _| {
+        Answer::patch(json!([{"op": "replace", "path": "/metadata/name", "value": "other"}]))
+    })
+    .await;
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let webhooks = json!([{
+        "name": "a.webhook.test", "clientConfig": "/a", "rules": [rule("CREATE", "", "v1", "pods")]
+    }]);
+    hook.configure(&api, "mutating", "a", webhooks).await;
+    let path = format!("/api/v1/namespaces/{ns}/pods");
+    api.post(&path, pod("x")).await.is(201);
+    // The name `other` is taken now.
+    let applied = api.patch(&format!("{path}/y?fieldManager=m"), APPLY, pod("y")).await.is(201);
+    assert_eq!(applied.text_at("/metadata/name"), "other");
+    assert_eq!(api.get(&format!("{path}/y")).await.is(200).text_at("/metadata/name"), "other");
+}
+
+#[tokio::test]
+async fn no_webhook_is_called_for_an_object_with_another_uid() {
+    let hook = Webhook::start(|_, _| Answer::deny(json!({"message": "no"}))).await;
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/pods");
+    api.post(&path, pod("x")).await.is(201);
+    let webhooks = json!([{
+        "name": "a.webhook.test", "clientConfig": "/a", "rules": [rule("UPDATE", "", "v1", "pods")]
+    }]);
+    hook.configure(&api, "mutating", "a", webhooks).await;
+    let mut body = pod("x");
+    body["metadata"]["uid"] = json!("11111111-1111-4111-8111-111111111111");
+    api.put(&format!("{path}/x"), body).await.is(409);
+    let mut account = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+    account["metadata"] = json!({"name": "none"});
+    let webhooks = json!([{
+        "name": "b.webhook.test", "clientConfig": "/b", "rules": [rule("CREATE", "", "v1", "serviceaccounts/token")]
+    }]);
+    hook.configure(&api, "validating", "b", webhooks).await;
+    api.post(&format!("/api/v1/namespaces/{ns}/serviceaccounts/none/token"), account).await.is(404);
+}
+
+#[tokio::test]
+async fn the_version_of_a_new_object_is_read_after_webhooks() {
+    let hook = Webhook::start(|_, _| Answer::deny(json!({"message": "no", "code": 403}))).await;
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let webhooks = json!([{
+        "name": "a.webhook.test", "clientConfig": "/a", "rules": [rule("CREATE", "", "v1", "services")]
+    }]);
+    hook.configure(&api, "mutating", "a", webhooks).await;
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "x", "resourceVersion": "x"}, "spec": {"ports": [{"port": 80}]}
+    });
+    api.put(&format!("/api/v1/namespaces/{ns}/services/x"), service).await.is(403);
 }

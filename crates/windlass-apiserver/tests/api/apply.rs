@@ -1774,3 +1774,62 @@ async fn an_apply_that_creates_a_custom_object_refuses_null() {
     let message = refused.text_at("/message");
     assert!(message.ends_with("spec in body must be of type object: \"null\""), "{message}");
 }
+
+#[tokio::test]
+async fn an_apply_fits_the_types_of_the_kind() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let lease = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a"},
+        "spec": {"acquireTime": "2001-01-01 00:00"}
+    });
+    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{ns}/leases/a?fieldManager=m");
+    let reply = api.patch(&path, APPLY, lease).await.is(500);
+    assert!(reply.text_at("/message").starts_with("failed to convert new object (/a; "), "{reply}");
+}
+
+#[tokio::test]
+async fn an_apply_to_an_object_that_breaks_its_schema_names_the_first_manager() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/serviceaccounts");
+    let account =
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "x"}, "secrets": [{}]});
+    api.post(&path, account).await.is(201);
+    let configuration = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "x"}});
+    let refused = api.patch(&format!("{path}/x?fieldManager=m"), APPLY, configuration).await.is(500);
+    let message = refused.text_at("/message");
+    assert!(
+        message.starts_with("failed to create manager for existing fields: failed to convert new object ("),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn an_apply_whose_object_has_a_link_to_itself_is_a_write() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps/x?fieldManager=m");
+    let mut body =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": {"k": "v"}});
+    let version = api.patch(&path, APPLY, body.clone()).await.is(201).version();
+    // The time of the manager, in seconds, is what changes.
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    assert_eq!(api.patch(&path, APPLY, body.clone()).await.is(200).version(), version);
+    body["metadata"]["selfLink"] = json!("/x");
+    assert_ne!(api.patch(&path, APPLY, body).await.is(200).version(), version);
+}
+
+#[tokio::test]
+async fn a_dry_run_of_a_new_apply_keeps_its_resource_version() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps/x?fieldManager=m");
+    let mut body =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "resourceVersion": "1"}});
+    let dry = api.patch(&format!("{path}&dryRun=All"), APPLY, body.clone()).await.is(201);
+    assert_eq!(dry.text_at("/metadata/resourceVersion"), "1");
+    body["metadata"]["resourceVersion"] = json!("x");
+    let refused = api.patch(&path, APPLY, body).await.is(500);
+    assert_eq!(refused.text_at("/message"), "strconv.ParseUint: parsing \"x\": invalid syntax");
+}

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::json;
 
 use crate::fixtures::{config_map, widgets_path};
-use crate::harness::{Api, MERGE_PATCH, STRATEGIC_PATCH};
+use crate::harness::{Api, MERGE_PATCH, STRATEGIC_PATCH, lines};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
@@ -184,4 +184,73 @@ async fn base64_may_have_line_breaks_and_spare_bits() {
         "{}",
         cut.text_at("/message")
     );
+}
+
+#[tokio::test]
+async fn null_does_not_replace_the_kind_that_a_body_names_first() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let body = r#"{"apiVersion":"v1","kind":"Other","kind":null,"metadata":{"name":"x"}}"#;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let refused = api.request(Method::POST, &path).body("application/json", body).send().await.is(400);
+    assert!(refused.text_at("/message").contains("no kind \"Other\" is registered"));
+}
+
+#[tokio::test]
+async fn unusual_bodies_are_read_as_the_real_server_does() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let maps = format!("/api/v1/namespaces/{ns}/configmaps");
+    let two = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m1}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: m2}\n";
+    let mut seen = Vec::new();
+    let apply = api.request(Method::PATCH, &format!("{maps}/m1?fieldManager=x"));
+    seen.push(apply.body("application/apply-patch+yaml", two).send().await.code.to_string());
+    seen.push(api.request(Method::POST, &maps).body("application/yaml", two).send().await.to_string());
+    let foo = api.request(Method::PATCH, &format!("{maps}/m1"));
+    seen.push(foo.body("application/foo", "{}").send().await.text_at("/message"));
+    let details =
+        api.request(Method::PATCH, &format!("{maps}/m1")).body("application/foo", "{}").send().await;
+    seen.push(details.at("/details").to_string());
+    for object in [
+        json!({"metadata": {"name": "b"}, "binaryData": {"a": "!!!"}}),
+        json!({"metadata": {"name": "b"}, "binaryData": {"a": "QQ"}}),
+        json!({"metadata": {"name": "b", "managedFields": "x"}}),
+        json!({"metadata": {"name": "b", "managedFields": {}}}),
+        json!({"metadata": {"name": "b", "managedFields": [1]}}),
+    ] {
+        seen.push(api.post(&format!("{maps}?dryRun=All"), object).await.to_string());
+    }
+    let entry = json!({
+        "manager": "x", "operation": "Update", "apiVersion": "a/b/c", "fieldsType": "FieldsV1", "fieldsV1": {}
+    });
+    let object = json!({"metadata": {"name": "b", "managedFields": [entry]}});
+    let reply = api.post(&format!("{maps}?dryRun=All"), object).await;
+    seen.push(format!("{} {}", reply.code, reply.at("/metadata/managedFields").is_null()));
+    expect![[r#"
+        201
+        409 AlreadyExists: configmaps "m1" already exists
+        kind="configmaps" name="m1"
+        415: Unsupported Media Type
+        {}
+        400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: illegal base64 data at input byte 0
+        400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: illegal base64 data at input byte 0
+        400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal string into Go struct field ObjectMeta.metadata.managedFields of type []v1.ManagedFieldsEntry
+        400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal object into Go struct field ObjectMeta.metadata.managedFields of type []v1.ManagedFieldsEntry
+        400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ObjectMeta.metadata.managedFields of type v1.ManagedFieldsEntry
+        201 true
+    "#]].assert_eq(&lines(&seen));
+}
+
+#[tokio::test]
+async fn bytes_may_be_a_list_of_numbers() {
+    let api = Api::start();
+    for (given, stored) in [(json!([1, 2, 3]), "AQID"), (json!([null]), "AA==")] {
+        let configuration = json!({"metadata": {"name": "bytes.example.com"}, "webhooks": [{
+            "name": "a.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+            "clientConfig": {"url": "https://example.com/x", "caBundle": given},
+        }]});
+        let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All";
+        let reply = api.post(path, configuration).await.is(201);
+        assert_eq!(reply.at("/webhooks/0/clientConfig/caBundle"), stored);
+    }
 }

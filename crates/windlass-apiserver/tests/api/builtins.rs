@@ -1,10 +1,11 @@
 //! Defaults of the built-in kinds, and refused objects.
 
 use expect_test::expect;
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::fixtures::{config_map, deployment, pod, secret};
-use crate::harness::{Api, MERGE_PATCH};
+use crate::harness::{Api, MERGE_PATCH, lines};
 
 fn change(mut body: Value, pointer: &str, value: Value) -> Value {
     *body.pointer_mut(pointer).unwrap_or_else(|| panic!("no {pointer}")) = value;
@@ -912,4 +913,69 @@ async fn an_autoscaler_loses_nothing_in_its_older_version() {
     let names = [0, 1].map(|index| new.text_at(&format!("/spec/metrics/{index}/resource/name")));
     assert_eq!(names, ["memory", "cpu"]);
     assert_eq!(new.at("/metadata/annotations/autoscaling.alpha.kubernetes.io~1metrics"), Value::Null);
+}
+
+#[tokio::test]
+async fn the_first_update_of_a_claim_is_a_write_and_the_second_is_none() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/persistentvolumeclaims");
+    let claim = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "a"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    });
+    let created = api.post(&path, claim).await.is(201);
+    assert_eq!(created.at("/status/phase"), "Pending");
+    let first = api.patch(&format!("{path}/a"), MERGE_PATCH, json!({})).await.is(200);
+    assert!(first.version() > created.version());
+    let second = api.patch(&format!("{path}/a"), MERGE_PATCH, json!({})).await.is(200);
+    assert_eq!(second.version(), first.version());
+}
+
+#[tokio::test]
+async fn component_statuses_are_checked_at_the_time_of_the_request() {
+    let api = Api::start();
+    let path = "/api/v1/componentstatuses";
+    let list = api.get(path).await.is(200).json();
+    assert_eq!((&list["kind"], &list["metadata"]), (&json!("ComponentStatusList"), &json!({})));
+    let mut names: Vec<&str> = list["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["metadata"]["name"].as_str().unwrap())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["controller-manager", "etcd-0", "scheduler"]);
+    let store = api.get(&format!("{path}/etcd-0")).await.is(200).json();
+    assert_eq!(
+        store,
+        json!({
+            "kind": "ComponentStatus",
+            "apiVersion": "v1",
+            "metadata": {"name": "etcd-0"},
+            "conditions": [{"type": "Healthy", "status": "True", "message": "ok"}],
+        })
+    );
+    let selected = api.get(&format!("{path}?fieldSelector=metadata.name%3Dscheduler")).await.is(200).json();
+    assert_eq!(selected["items"].as_array().map(Vec::len), Some(1));
+    let labelled = api.get(&format!("{path}?labelSelector=a%3Db")).await.is(200).json();
+    assert_eq!(labelled["items"], json!([]));
+    let table = api
+        .request(Method::GET, &format!("{path}/etcd-0"))
+        .accept("application/json;as=Table;v=v1;g=meta.k8s.io");
+    assert_eq!(table.send().await.is(200).json()["rows"][0]["cells"], json!(["etcd-0", "Healthy", "ok", ""]));
+    let mut seen = Vec::new();
+    for path in [format!("{path}/none"), format!("{path}?watch=1")] {
+        seen.push(api.get(&path).await.to_string());
+    }
+    seen.push(api.post(path, json!({})).await.to_string());
+    expect![[r#"
+        404
+        Warning: 299 - "v1 ComponentStatus is deprecated in v1.19+" NotFound: componentstatus "none" not found
+        kind="componentstatus" name="none"
+        405
+        Warning: 299 - "v1 ComponentStatus is deprecated in v1.19+" MethodNotAllowed: watch is not supported on resources of kind "componentstatuses"
+        kind="componentstatuses"
+        405 MethodNotAllowed: the server does not allow this method on the requested resource
+    "#]].assert_eq(&lines(&seen));
 }

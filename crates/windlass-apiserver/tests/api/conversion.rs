@@ -7,6 +7,7 @@ use expect_test::expect;
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::fixtures::widgets;
 use crate::harness::{Answer, Api, MERGE_PATCH, Webhook, lines, plain, rule};
 
 /// A definition whose versions differ: `spec.size` of v1 is `spec.dimensions.size` of v2. v1 is stored.
@@ -463,4 +464,31 @@ async fn admission_sees_converted_objects() {
         (&request["kind"]["version"], &request["requestKind"]["version"]),
         (&json!("v1"), &json!("v2"))
     );
+}
+
+#[tokio::test]
+async fn the_webhook_of_a_conversion_is_validated() {
+    let api = Api::start();
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All";
+    let refused = async |conversion: Value| {
+        let mut definition = widgets(&api);
+        definition["spec"]["conversion"] = conversion;
+        api.post(path, definition).await.is(422).at("/details/causes").as_array().unwrap().len()
+    };
+    let config = json!({"url": "https://localhost/x"});
+    let webhook = json!({"clientConfig": config, "conversionReviewVersions": ["v1"]});
+    assert_eq!(refused(json!({"strategy": "Odd", "webhook": webhook})).await, 3);
+    let unknown = json!({"clientConfig": config, "conversionReviewVersions": ["a b"]});
+    assert_eq!(refused(json!({"strategy": "Webhook", "webhook": unknown})).await, 2);
+    let twice = json!({"clientConfig": config, "conversionReviewVersions": ["v1", "v1"]});
+    assert_eq!(refused(json!({"strategy": "Webhook", "webhook": twice})).await, 1);
+    for (config, causes) in [
+        (json!({"url": "http://u@x/?q"}), 3),
+        (json!({"url": "https://a b"}), 1),
+        (json!({}), 1),
+        (json!({"service": {"name": "", "namespace": "n", "path": "a//B"}}), 5),
+    ] {
+        let webhook = json!({"clientConfig": config, "conversionReviewVersions": ["v1"]});
+        assert_eq!(refused(json!({"strategy": "Webhook", "webhook": webhook})).await, causes, "{config}");
+    }
 }

@@ -740,3 +740,21 @@ async fn a_definition_of_a_protected_group_tells_whether_it_is_approved() {
     api.patch(&path, MERGE_PATCH, reason).await.is(200);
     told("False UnapprovedAnnotation not approved: \\unapproved, a test\\").await;
 }
+
+#[tokio::test]
+async fn formats_and_defaults_of_definitions_are_checked() {
+    let api = Api::start();
+    let schema = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+    let mut definition = widgets(&api);
+    definition.pointer_mut(schema).unwrap()["size"]["format"] = json!("odd");
+    definition["spec"]["versions"][0]["deprecationWarning"] = json!("old");
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All";
+    let reply = api.post(path, definition.clone()).await.is(422);
+    assert_eq!(reply.at("/details/causes/0/field"), "spec.versions[0].deprecationWarning");
+    definition["spec"]["versions"][0]["deprecated"] = json!(true);
+    let reply = api.post(path, definition.clone()).await.is(201);
+    assert!(reply.warnings().iter().any(|text| text.contains("unrecognized format")), "{reply}");
+    definition.pointer_mut(schema).unwrap()["size"] = json!({"type": "array", "items": {"required": 1}});
+    let reply = api.post(path, definition).await.is(400);
+    assert!(reply.text_at("/message").ends_with("properties.items.required of type []string"), "{reply}");
+}

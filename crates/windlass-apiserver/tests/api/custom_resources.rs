@@ -469,3 +469,31 @@ async fn a_new_object_has_the_defaults_of_its_status() {
     assert_eq!(created.at("/metadata/generation"), 1);
     assert_eq!(api.get(&format!("{path}/a")).await.at("/status"), json!({"phase": "New"}));
 }
+
+#[tokio::test]
+async fn a_watch_does_not_reach_back_before_its_definition() {
+    let api = Api::start();
+    let version = api.get("/api/v1/namespaces/default").await.version();
+    let path = widgets_path(&api).await;
+    let mut watch = api.watch(&format!("{path}?resourceVersion={version}")).await;
+    let event = watch.next().await;
+    assert_eq!(event.object["code"], 410, "{}", event.object);
+}
+
+#[tokio::test]
+async fn an_object_that_outlives_its_definition_counts_its_deletion() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    api.crd(widgets(&api)).await;
+    let path = format!("/apis/{}/v1/namespaces/{ns}/widgets", group(&api));
+    let mut body = widget(&api, "x");
+    body["metadata"]["finalizers"] = json!(["example.com/f"]);
+    assert_eq!(api.post(&path, body).await.is(201).at("/metadata/generation"), json!(1));
+    api.delete(&format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{}", group(&api)))
+        .await
+        .is(200);
+    let path = format!("{path}/x");
+    let marked = api.eventually(&path, |reply| reply.at("/metadata/deletionTimestamp") != Value::Null).await;
+    assert_eq!(marked.at("/metadata/generation"), json!(2));
+    api.patch(&path, MERGE_PATCH, json!({"metadata": {"finalizers": null}})).await.is(200);
+}

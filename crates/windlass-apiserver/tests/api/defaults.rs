@@ -207,3 +207,32 @@ async fn an_ingress_without_a_class_gets_the_default_class() {
     let put = api.put(&format!("{ingresses}/a"), cleared).await.is(200);
     assert_eq!(put.at(class), Value::Null, "only new ingresses get it");
 }
+
+#[tokio::test]
+async fn a_quantity_is_stored_as_go_writes_it() {
+    let api = Api::start();
+    let pods = format!("/api/v1/namespaces/{}/pods?dryRun=All", api.namespace().await);
+    for (given, stored) in [
+        ("1.500", "1.500"),
+        ("1.5", "1500m"),
+        ("1000", "1k"),
+        ("1e30", "1e30"),
+        ("123456.789", "123456.789"),
+        // Lists of resources count thousandths.
+        ("0.0001", "1m"),
+        ("20u", "1m"),
+        ("1.5e-3", "2e-3"),
+    ] {
+        let requests = json!({"cpu": given});
+        let pod = json!({
+            "metadata": {"name": "a"},
+            "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": requests}}]},
+        });
+        let reply = api.post(&pods, pod).await.is(201);
+        assert_eq!(reply.at("/spec/containers/0/resources/requests/cpu"), stored, "{given}");
+    }
+    let class =
+        json!({"metadata": {"name": "q"}, "handler": "h", "overhead": {"podFixed": {"cpu": "0.0001"}}});
+    let reply = api.post("/apis/node.k8s.io/v1/runtimeclasses?dryRun=All", class).await.is(201);
+    assert_eq!(reply.at("/overhead/podFixed/cpu"), "100u");
+}

@@ -518,3 +518,16 @@ async fn a_deletion_goes_on_when_its_client_leaves() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
+
+#[tokio::test]
+async fn events_have_no_dependents_to_wait_for() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/events");
+    let event = json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "x"}, "involvedObject": {"namespace": ns}, "type": "Normal"
+    });
+    api.post(&path, event).await.is(201);
+    api.delete(&format!("{path}/x?propagationPolicy=Foreground")).await.is(200);
+    api.get(&format!("{path}/x")).await.is(404);
+}

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::fixtures::{config_map, deployment, pod, widget, widgets_path};
-use crate::harness::Api;
+use crate::harness::{Api, lines};
 
 #[tokio::test]
 async fn a_path_that_is_none() {
@@ -296,4 +296,35 @@ async fn of_very_many_errors_the_first_are_listed() {
     let causes = causes.as_array().unwrap();
     assert_eq!(causes.len(), 1001);
     assert_eq!(causes[1000]["message"], "Forbidden: too many errors; the others are not listed");
+}
+
+#[tokio::test]
+async fn a_list_has_all_errors_of_its_options() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let mut seen = Vec::new();
+    for query in [
+        "resourceVersionMatch=foo",
+        "resourceVersionMatch=foo&resourceVersion=0",
+        "resourceVersionMatch=Exact",
+        "fieldSelector=metadata.name%3Dx&resourceVersionMatch=foo",
+    ] {
+        seen.push(api.get(&format!("/api/v1/namespaces/{ns}/configmaps?{query}")).await.to_string());
+    }
+    expect![[r#"
+        422 Invalid: ListOptions.meta.k8s.io "" is invalid: [as below]
+        group="meta.k8s.io" kind="ListOptions"
+        - FieldValueForbidden resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided
+        - FieldValueNotSupported resourceVersionMatch: Unsupported value: "foo": supported values: "Exact", "NotOlderThan", ""
+        422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Unsupported value: "foo": supported values: "Exact", "NotOlderThan", ""
+        group="meta.k8s.io" kind="ListOptions"
+        - FieldValueNotSupported resourceVersionMatch: Unsupported value: "foo": supported values: "Exact", "NotOlderThan", ""
+        422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided
+        group="meta.k8s.io" kind="ListOptions"
+        - FieldValueForbidden resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided
+        422 Invalid: ListOptions.meta.k8s.io "" is invalid: [as below]
+        group="meta.k8s.io" kind="ListOptions"
+        - FieldValueForbidden resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided
+        - FieldValueNotSupported resourceVersionMatch: Unsupported value: "foo": supported values: "Exact", "NotOlderThan", ""
+    "#]].assert_eq(&lines(&seen));
 }

@@ -182,3 +182,13 @@ async fn warnings_come_with_errors_too() {
     let reply = api.post(&path, object).await.is(422);
     assert_eq!(reply.warnings(), ["299 - \"unknown field \\\"unknown\\\"\""]);
 }
+
+#[tokio::test]
+async fn an_unknown_field_has_a_warning_even_where_defaults_drop_the_field() {
+    let api = Api::start();
+    let services = format!("/api/v1/namespaces/{}/services?dryRun=All", api.namespace().await);
+    let spec = json!({"ports": [{"port": 80}], "sessionAffinityConfig": {"unknown": 1}});
+    let reply = api.post(&services, json!({"metadata": {"name": "a"}, "spec": spec})).await.is(201);
+    let warnings = reply.warnings();
+    assert_eq!(warnings, [r#"299 - "unknown field \"spec.sessionAffinityConfig.unknown\"""#]);
+}

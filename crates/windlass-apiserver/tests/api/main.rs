@@ -36,9 +36,10 @@ mod websocket;
 mod admission;
 mod dry_run;
 mod field_validation;
+mod scales;
 mod status;
-mod stored_forms;
 mod subresources;
+mod versions;
 
 // Users and authentication.
 mod apply;
@@ -46,9 +47,7 @@ mod authentication;
 mod deadlines;
 mod impersonation;
 mod rbac;
-mod suites;
 mod tokens;
-mod twins;
 
 // Many clients at once, and a series of servers.
 mod concurrency;
@@ -63,8 +62,8 @@ mod conversion;
 mod crd;
 mod custom_resources;
 mod defaults;
+mod limit_ranges;
 mod limits;
-mod limits_of_namespaces;
 mod namespaces;
 mod not_enforced;
 mod pods;
@@ -81,7 +80,6 @@ mod streams;
 mod bodies;
 mod errors;
 mod evictions;
-mod oddities;
 mod representations;
 
 // The embedded server alone.

@@ -160,3 +160,33 @@ async fn labels_of_pod_security_have_known_values() {
     "#]]
     .assert_eq(&seen.concat());
 }
+
+#[tokio::test]
+async fn a_namespace_without_finalizers_is_terminating_before_the_removal() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}");
+    let mut namespace = api.get(&path).await.json();
+    namespace["spec"]["finalizers"] = json!([]);
+    api.put(&format!("{path}/finalize"), namespace).await.is(200);
+    let wrong = json!({"preconditions": {"uid": "11111111-1111-4111-8111-111111111111"}});
+    let refused = api.delete_with(&path, wrong).await.is(409);
+    assert!(refused.text_at("/message").contains("Precondition failed: UID in precondition"), "{refused}");
+    assert_eq!(api.delete(&path).await.is(200).at("/status/phase"), "Terminating");
+    api.delete(&path).await.is(200);
+    api.get(&path).await.is(404);
+}
+
+#[tokio::test]
+async fn an_update_without_a_change_removes_a_terminating_namespace_without_finalizers() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}");
+    let mut namespace = api.get(&path).await.json();
+    namespace["spec"]["finalizers"] = json!([]);
+    api.put(&format!("{path}/finalize"), namespace).await.is(200);
+    api.delete(&path).await.is(200);
+    api.get(&path).await.is(200);
+    api.patch(&path, MERGE_PATCH, json!({})).await.is(200);
+    api.get(&path).await.is(404);
+}

@@ -269,3 +269,27 @@ async fn a_token_of_a_version_to_come_is_refused() {
     let then = api.get(&format!("{path}?resourceVersion={version}&resourceVersionMatch=Exact")).await;
     assert_eq!(then.names(), ["a", "b", "c", "d"]);
 }
+
+#[tokio::test]
+async fn an_old_list_of_a_kind_without_objects_is_empty() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let version = api.get(&format!("/api/v1/namespaces/{ns}")).await.version();
+    let path = format!("/apis/batch/v1/namespaces/{ns}/jobs");
+    let job = json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}
+    });
+    api.post(&path, job).await.is(201);
+    let exact = format!("{path}?resourceVersion={version}&resourceVersionMatch=Exact");
+    assert!(api.get(&exact).await.is(200).names().is_empty());
+}
+
+#[tokio::test]
+async fn events_of_the_future_are_not_waited_for() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let future = "resourceVersion=999999999999999999";
+    let reply = api.get(&format!("/api/v1/namespaces/{ns}/events?{future}")).await.is(504);
+    assert_eq!(reply.header("retry-after"), None);
+}

@@ -453,3 +453,21 @@ async fn a_json_patch_that_fails_has_empty_details() {
     let reply = api.patch(&format!("{path}/a"), JSON_PATCH, patch).await.is(422);
     assert_eq!(reply.at("/details"), json!({}));
 }
+
+#[tokio::test]
+async fn a_patch_that_removes_the_api_version_is_refused() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    api.post(&path, widget(&api, "a")).await.is(201);
+    let reply = api.patch(&format!("{path}/a"), MERGE_PATCH, json!({"apiVersion": null})).await.is(500);
+    assert!(reply.text_at("/message").contains("Object 'apiVersion' is missing"), "{reply}");
+    let owners = json!({"metadata": {"ownerReferences": [{"kind": ["x"]}]}});
+    let reply = api.patch(&format!("{path}/a"), MERGE_PATCH, owners).await.is(422);
+    assert!(reply.text_at("/message").contains("OwnerReference.ownerReferences.kind"), "{reply}");
+    // An empty list of managers gets lost on the way.
+    let reply = api
+        .patch(&format!("{path}/a"), MERGE_PATCH, json!({"metadata": {"managedFields": []}}))
+        .await
+        .is(200);
+    assert!(reply.at("/metadata/managedFields/0").is_object());
+}

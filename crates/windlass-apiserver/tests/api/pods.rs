@@ -164,3 +164,35 @@ async fn only_one_priority_class_is_the_default() {
     api.delete(&format!("{classes}/a")).await.is(200);
     api.patch(&format!("{classes}/b"), MERGE_PATCH, mark).await.is(200);
 }
+
+#[tokio::test]
+async fn a_pod_on_a_node_that_is_gone_is_not_resized() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let mut bound = pod("a");
+    bound["spec"]["nodeName"] = json!("gone");
+    let path = format!("/api/v1/namespaces/{ns}/pods");
+    api.post(&path, bound).await.is(201);
+    let size = json!({"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]}});
+    let strategic = "application/strategic-merge-patch+json";
+    let reply = api.patch(&format!("{path}/a/resize"), strategic, size).await;
+    assert!(reply.code == 403 || reply.code == 422, "{reply}");
+    api.patch(&format!("{path}/a"), MERGE_PATCH, json!({"spec": {"activeDeadlineSeconds": 9}})).await.is(200);
+}
+
+#[tokio::test]
+async fn a_pod_keeps_the_priority_class_and_a_gated_pod_is_not_bound() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/pods");
+    let mut body = pod("x");
+    body["spec"]["priorityClassName"] = json!("system-node-critical");
+    api.post(&path, body).await.is(201);
+    api.put(&format!("{path}/x"), pod("x")).await.is(422);
+    let mut body = pod("y");
+    body["spec"]["schedulingGates"] = json!([{"name": "example.com/gate"}]);
+    api.post(&path, body).await.is(201);
+    let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "y"}, "target": {"kind": "Node", "name": "n"}});
+    let refused = api.post(&format!("{path}/y/binding"), binding).await.is(409);
+    assert!(refused.text_at("/message").ends_with("pod y has non-empty .spec.schedulingGates"));
+}

@@ -8,6 +8,7 @@ use crate::fixtures::config_map;
 use crate::harness::{Api, JSON_PATCH, MERGE_PATCH, Reply, deadline, lines};
 
 const APPLY: &str = "application/apply-patch+yaml";
+
 const GROUP: &str = "rbac.authorization.k8s.io";
 const CLUSTER_ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
 const CLUSTER_BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
@@ -457,4 +458,51 @@ async fn an_aggregation_rule_selects_roles() {
         ClusterRole.rbac.authorization.k8s.io "a" is invalid: [aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid value: "Is": not a valid selector operator, aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label selector.]
     "#]]
     .assert_eq(&lines(&seen));
+}
+
+#[tokio::test]
+async fn a_forbidden_request_names_the_namespace_of_the_path() {
+    let api = Api::start();
+    let user = api.impersonating("nobody", &[]);
+    let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}});
+    let refused = user.post("/api/v1/namespaces/none/namespaces", body).await.is(403);
+    assert!(refused.text_at("/message").ends_with("in the namespace \"none\""));
+}
+
+#[tokio::test]
+async fn the_role_of_a_binding_for_the_whole_cluster_has_no_namespace() {
+    let api = Api::start();
+    let rules = json!([{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterrolebindings"], "verbs": ["create"]}]);
+    let (user, role) = (format!("{}-user", api.id), format!("{}-binder", api.id));
+    let group = "/apis/rbac.authorization.k8s.io/v1";
+    let version = "rbac.authorization.k8s.io/v1";
+    let created =
+        json!({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": role}, "rules": rules});
+    api.post(&format!("{group}/clusterroles"), created).await.is(201);
+    api.discard(format!("{group}/clusterroles/{role}"));
+    let binding = |name: &str, kind: &str, role: &str| {
+        json!({
+            "apiVersion": version, "kind": "ClusterRoleBinding", "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]
+        })
+    };
+    let bindings = format!("{group}/clusterrolebindings");
+    api.post(&bindings, binding(&role, "ClusterRole", &role)).await.is(201);
+    api.discard(format!("{bindings}/{role}"));
+    let may = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": {
+        "group": "rbac.authorization.k8s.io", "resource": "clusterrolebindings", "verb": "create"
+    }}});
+    let as_user = api.impersonating(&user, &[]);
+    // The real server follows roles with a watch.
+    for _ in 0..200 {
+        let review =
+            as_user.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", may.clone()).await;
+        if review.at("/status/allowed") == json!(true) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(25)).await;
+    }
+    let refused = as_user.post(&bindings, binding(&format!("{}-x", api.id), "Role", "x")).await.is(400);
+    assert_eq!(refused.text_at("/message"), "Namespace parameter required.");
 }

@@ -11,6 +11,7 @@ use crate::fixtures::{config_map, deployment, group, labelled, pod, secret, widg
 use crate::harness::Api;
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+
 const METADATA: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 
@@ -734,4 +735,19 @@ async fn every_reply_can_leave_out_the_managed_fields() {
         let other = get(&format!("{path}/a"), "application/json;drop=spec+status").await.is(200).json();
         assert_eq!(other, whole, "other fields are ignored");
     }
+}
+
+#[tokio::test]
+async fn the_media_type_of_the_reply_is_negotiated_before_the_object_is_read() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/apis/apps/v1/namespaces/{ns}/deployments/x/scale?resourceVersion=none");
+    let unknown = "application/json;as=Table;v=v9;g=meta.k8s.io";
+    api.request(Method::GET, &path).accept(unknown).send().await.is(406);
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    api.post(&path, widget(&api, "x")).await.is(201);
+    let list = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+    let reply = api.request(Method::GET, &format!("{path}/x")).accept(list).send().await.is(500);
+    assert_eq!(reply.text_at("/message"), "content is not a list");
 }

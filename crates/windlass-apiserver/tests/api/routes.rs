@@ -496,3 +496,49 @@ async fn a_query_is_read_as_go_does() {
     "#]]
     .assert_eq(&lines(&seen));
 }
+
+#[tokio::test]
+async fn the_empty_name_of_a_namespace_stands_for_all() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    api.post(&format!("/api/v1/namespaces/{ns}/configmaps"), config_map("twin")).await.is(201);
+    let all = api.get("/api/v1/namespaces//configmaps?fieldSelector=metadata.name%3Dtwin").await.is(200);
+    assert!(!all.names().is_empty());
+    api.get(&format!("/api/v1/namespaces/{ns}/namespaces")).await.is(404);
+}
+
+#[tokio::test]
+async fn methods_that_are_no_verb_are_not_allowed() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let mut seen = Vec::new();
+    for path in [
+        format!("/api/v1/namespaces/{ns}"),
+        format!("/api/v1/namespaces/{ns}/configmaps"),
+        "/apis/apps/v1/deployments".to_owned(),
+        "/api".to_owned(),
+        "/apis".to_owned(),
+        "/apis/apps/v1".to_owned(),
+        "/version".to_owned(),
+        "/healthz".to_owned(),
+    ] {
+        let head = api.request(Method::HEAD, &path).send().await;
+        let options = api.request(Method::OPTIONS, &path).send().await;
+        seen.push(format!("{path}: {} {:?} {}", head.code, head.header("content-type"), options.code));
+    }
+    let name = format!("/{ns}");
+    expect![[r#"
+        /api/v1/namespaces/NS: 405 Some("application/json") 405
+        /api/v1/namespaces/NS/configmaps: 405 Some("application/json") 405
+        /apis/apps/v1/deployments: 405 Some("application/json") 405
+        /api: 405 Some("application/json") 405
+        /apis: 200 Some("application/json") 200
+        /apis/apps/v1: 405 Some("application/json") 405
+        /version: 405 Some("application/json") 405
+        /healthz: 200 Some("text/plain; charset=utf-8") 200
+    "#]]
+    .assert_eq(&lines(&seen).replace(&name, "/NS"));
+    api.request(Method::OPTIONS, "/api/v1/nodes").send().await.shows(expect![
+        "405 MethodNotAllowed: the server does not allow this method on the requested resource"
+    ]);
+}

@@ -212,3 +212,47 @@ async fn a_node_port_that_is_taken_is_told_before_a_name_that_is_taken() {
     api.put(&format!("{path}/a"), same).await.is(200);
     api.post(&path, service("a", json!({"ports": [{"port": 80}]}))).await.is(409);
 }
+
+#[tokio::test]
+async fn a_service_needs_a_name_for_its_address() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "."}, "spec": {"ports": [{"port": 80}]}
+    });
+    let path = format!("/api/v1/namespaces/{ns}/services");
+    let reply = api.post(&path, service.clone()).await.is(422);
+    assert_eq!(reply.at("/details/causes/0/field"), "spec.clusterIPs");
+    let reply = api.post(&format!("{path}?dryRun=All"), service).await.is(422);
+    assert_eq!(reply.at("/details/causes/0/field"), "metadata.name");
+}
+
+#[tokio::test]
+async fn equal_node_ports_stop_an_update_before_it_is_validated() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/services");
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}});
+    let created = api.post(&path, service).await.is(201);
+    let port = created.at("/spec/ports/0/nodePort");
+    let ports = json!({"spec": {"ports": [{"port": 80, "nodePort": port}, {"port": 81, "nodePort": port}]}});
+    let refused = api.patch(&format!("{path}/x"), MERGE_PATCH, ports).await.is(500);
+    assert_eq!(refused.text_at("/message"), format!("duplicate nodePort: {{TCP {port}}}"));
+}
+
+#[tokio::test]
+async fn the_endpoints_of_a_service_go_with_it() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let core = format!("/api/v1/namespaces/{ns}");
+    let endpoints = json!({"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "x"}});
+    api.post(&format!("{core}/endpoints"), endpoints).await.is(201);
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}, "spec": {"type": "ExternalName", "externalName": "a.example.com"}
+    });
+    api.post(&format!("{core}/services"), service).await.is(201);
+    api.delete(&format!("{core}/services/x?dryRun=All")).await.is(200);
+    api.get(&format!("{core}/endpoints/x")).await.is(200);
+    api.delete(&format!("{core}/services/x")).await.is(200);
+    api.get(&format!("{core}/endpoints/x")).await.is(404);
+}

@@ -244,3 +244,18 @@ async fn a_deployment_scales() {
             group="autoscaling" kind="Scale" name="a"
             - FieldValueInvalid spec.replicas: Invalid value: -2: must be greater than or equal to 0"#]]);
 }
+
+#[tokio::test]
+async fn a_write_of_the_status_keeps_the_generation_of_the_template() {
+    let api = Api::start();
+    let sets = format!("/apis/apps/v1/namespaces/{}/daemonsets", api.namespace().await);
+    let template = json!({
+        "metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]},
+    });
+    let spec = json!({"selector": {"matchLabels": {"app": "a"}}, "template": template});
+    let mut set = api.post(&sets, json!({"metadata": {"name": "a"}, "spec": spec})).await.is(201).json();
+    let annotation = "/metadata/annotations/deprecated.daemonset.template.generation";
+    set["metadata"]["annotations"]["deprecated.daemonset.template.generation"] = json!("7");
+    let kept = api.put(&format!("{sets}/a/status"), set).await.is(200);
+    assert_eq!(kept.at(annotation), "1");
+}

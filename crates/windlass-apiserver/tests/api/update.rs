@@ -277,3 +277,15 @@ async fn a_resource_version_is_a_number_and_zero_is_none() {
     }
     api.put(&path, with_version("1", "no")).await.is(409);
 }
+
+#[tokio::test]
+async fn an_update_of_fields_that_an_update_cannot_change_stores_nothing() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}");
+    let patch = json!({"spec": {"finalizers": ["example.com/f"]}});
+    let version = api.patch(&path, MERGE_PATCH, patch.clone()).await.is(200).version();
+    // The time of the manager, in seconds, would change.
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    assert_eq!(api.patch(&path, MERGE_PATCH, patch).await.is(200).version(), version);
+}

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use expect_test::expect;
 use serde_json::{Value, json};
 
+use crate::fixtures::pod;
 use crate::harness::{Api, MERGE_PATCH};
 
 /// The replies to a create of each object, one below the other.
@@ -343,4 +344,46 @@ async fn an_ip_address_is_named_by_its_canonical_form() {
         let expected = format!("metadata.name: Invalid value: \"{name}\": {problem}");
         assert!(reply.to_string().contains(&expected), "{reply}");
     }
+}
+
+#[tokio::test]
+async fn a_runtime_class_is_validated_when_it_changes_and_named_by_a_segment_of_a_path() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = "/apis/node.k8s.io/v1/runtimeclasses";
+    let name = format!("{}-x", api.id);
+    let class = json!({"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": name}, "handler": "h"});
+    api.post(path, class).await.is(201);
+    api.discard(format!("{path}/{name}"));
+    let patch = json!({"scheduling": {"nodeSelector": {"a": "a/b"}}});
+    let refused = api.patch(&format!("{path}/{name}"), MERGE_PATCH, patch).await.is(422);
+    assert!(refused.text_at("/message").contains("scheduling.nodeSelector: Invalid value: \"a/b\""));
+    let mut body = pod("x");
+    body["spec"]["runtimeClassName"] = json!("/a");
+    let refused = api.post(&format!("/api/v1/namespaces/{ns}/pods"), body).await.is(500);
+    assert_eq!(refused.text_at("/message"), "invalid resource name \"/a\": [may not contain '/']");
+}
+
+#[tokio::test]
+async fn a_metric_of_a_container_names_a_resource_of_containers() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let metric = json!({"type": "ContainerResource", "containerResource": {
+        "name": "v1", "container": "c", "target": {"type": "Utilization", "averageUtilization": 5}
+    }});
+    let body = json!({
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "x"},
+        "spec": {"maxReplicas": 3, "metrics": [metric], "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}}
+    });
+    let path = format!("/apis/autoscaling/v2/namespaces/{ns}/horizontalpodautoscalers");
+    let causes = api.post(&path, body).await.is(422).at("/details/causes");
+    let messages: Vec<&str> =
+        causes.as_array().unwrap().iter().filter_map(|cause| cause["message"].as_str()).collect();
+    assert_eq!(
+        messages,
+        [
+            "Invalid value: \"v1\": must be a standard resource type or fully qualified",
+            "Invalid value: \"v1\": must be a standard resource for containers"
+        ]
+    );
 }

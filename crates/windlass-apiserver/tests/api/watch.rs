@@ -309,3 +309,16 @@ async fn a_watch_goes_on_from_a_list_though_a_definition_went_in_between() {
     api.discard(format!("{path}/{}", api.id));
     assert_eq!(watch.next().await.kind, "ADDED");
 }
+
+#[tokio::test]
+async fn the_initial_bookmark_has_the_zero_values_of_the_kind() {
+    let api = Api::start();
+    let query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&labelSelector=none";
+    let mut watch = api.watch(&format!("/apis/apps/v1/deployments?{query}")).await;
+    let spec = watch.next().await.object["spec"].clone();
+    let template = json!({"metadata": {}, "spec": {"containers": null}});
+    assert_eq!(spec, json!({"replicas": 0, "selector": null, "strategy": {}, "template": template}));
+    let mut watch = api.watch(&format!("/apis/apps/v1/daemonsets?{query}")).await;
+    let annotations = watch.next().await.object["metadata"]["annotations"].clone();
+    assert_eq!(annotations["deprecated.daemonset.template.generation"], "0");
+}

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ResourceQuota;
 use kube_client::api::Api;
 use serde_json::{Map, Value, json};
-use windlass_quota::{Amounts, Evaluator, Quota, amounts};
+use windlass_kinds::quota::{Amounts, Evaluator, Quota, amounts};
 use windlass_runtime::{
     Action, Context, Controller, Delta, Error, ObjectKey, Predicate, RawObject, Reconciler, Result,
 };

@@ -5,7 +5,7 @@ use kube_client::Client;
 use kube_client::api::{Api, ListParams};
 use kube_core::{DynamicObject, Request};
 use serde_json::Value;
-use windlass_quota::{Amounts, Evaluator, Quota};
+use windlass_kinds::quota::{Amounts, Evaluator, Quota};
 use windlass_runtime::{Error, Result};
 
 use crate::resources::Resource;

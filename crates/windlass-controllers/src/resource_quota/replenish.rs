@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, ResourceQuota};
 use kube_core::ResourceExt;
 use serde_json::Value;
-use windlass_quota::{Evaluator, is_pod_counted};
+use windlass_kinds::quota::{Evaluator, is_pod_counted};
 use windlass_runtime::{
     BoxError, ControllerHandle, Delta, Enqueuer, EventHandler, HandlerContext, KindRef, ObjectKey, RawObject,
     Watch, WatchId,

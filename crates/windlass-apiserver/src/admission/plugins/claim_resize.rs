@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Write;
 use crate::store::ResourceId;
 use crate::wire::ApiError;
-use windlass_quota::amounts;
+use windlass_kinds::quota::amounts;
 
 /// The annotation that named the storage class before there was a field.
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";

@@ -8,7 +8,7 @@ use super::Write;
 use crate::meta;
 use crate::store::ResourceId;
 use crate::wire::{ApiError, Quantity};
-use windlass_quota::{Amounts, amounts};
+use windlass_kinds::quota::{Amounts, amounts};
 
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
@@ -86,15 +86,15 @@ pub(super) fn validate(write: &Write<'_>, object: &Value, old: Option<&Value>) -
         for limit in &limits {
             match (limit["type"].as_str().unwrap_or_default(), is_pod) {
                 ("Container", true) => {
-                    for container in windlass_quota::containers(object) {
+                    for container in windlass_kinds::quota::containers(object) {
                         let requests = amounts(&container["resources"]["requests"]);
                         let of_container = amounts(&container["resources"]["limits"]);
                         check(limit, &requests, &of_container, &mut errors);
                     }
                 }
                 ("Pod", true) => {
-                    let requests = windlass_quota::total(object, "requests");
-                    let of_pod = windlass_quota::total(object, "limits");
+                    let requests = windlass_kinds::quota::total(object, "requests");
+                    let of_pod = windlass_kinds::quota::total(object, "limits");
                     check(limit, &requests, &of_pod, &mut errors);
                 }
                 ("PersistentVolumeClaim", false) => check_claim(limit, object, &mut errors),

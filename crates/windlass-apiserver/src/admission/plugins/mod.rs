@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::env::Env;
 use crate::meta;
+use crate::store::Env;
 use crate::store::{ResourceId, Store};
-use crate::strategy::{AdmissionPlugin, AdmissionPlugins};
 use crate::wire::{ApiError, GroupResource};
+use windlass_kinds::{AdmissionPlugin, AdmissionPlugins};
 
 /// A write that the plugins look at.
 pub(crate) struct Write<'a> {

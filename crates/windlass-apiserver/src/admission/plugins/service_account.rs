@@ -62,7 +62,7 @@ fn admit_mirror(write: &Write<'_>, pod: &Value) -> Result<(), ApiError> {
     }
     let volumes = || pod["spec"]["volumes"].as_array().into_iter().flatten();
     let has_secret = volumes().any(|volume| volume.get("secret").is_some())
-        || windlass_quota::containers(pod).any(|container| secrets(container).next().is_some());
+        || windlass_kinds::quota::containers(pod).any(|container| secrets(container).next().is_some());
     if has_secret {
         return Err(write.forbidden(pod, "a mirror pod may not reference secrets"));
     }

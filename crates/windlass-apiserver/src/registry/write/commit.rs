@@ -1,0 +1,231 @@
+//! The commit of a write: the object in the storage version, together with the charged quotas.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::charge::{Charged, ChargedQuota};
+use super::guard::may_create;
+use super::{Change, WriteOptions};
+use crate::cluster_roles;
+use crate::definitions;
+use crate::meta;
+use crate::registry::{Call, endpoints};
+use crate::resource::Resource;
+use crate::state::State;
+use crate::store::{Draft, Rejected, Stored, View, Write};
+use crate::verb::Verb;
+use crate::wire::ApiError;
+
+/// The result of a commit of a new object.
+pub(super) enum Creation {
+    Created(Arc<Stored>),
+    /// Another object has the name.
+    Exists(ApiError),
+    /// Another write took a claimed value.
+    ClaimTaken,
+}
+
+/// Commits a new object of the request's version. `given_version` is the resource version that the client sent.
+pub(super) async fn commit_create(
+    call: &Call<'_>,
+    view: &View,
+    mut new: Value,
+    given_version: &str,
+    options: WriteOptions,
+) -> Result<Creation, ApiError> {
+    let resource = &call.resource;
+    resource.to_storage(&mut new).await?;
+    let name = meta::name(&new);
+    // An apply or an update stores at the path of the request, even if a webhook has changed the name of
+    // the object.
+    let at_path = call.route.verb != Verb::Create;
+    let key = if at_path { call.key() } else { resource.key(meta::namespace(&new), name) };
+    let charges = call.charges(&new, None).await?;
+    if options.dry_run {
+        if view.get(&resource.storage, &key).is_some() {
+            return Ok(Creation::Exists(exists(call, &key, &new)));
+        }
+        let version = (!given_version.is_empty()).then(|| given_version.into());
+        meta::set(&mut new, "resourceVersion", version);
+        return Ok(Creation::Created(Arc::new(resource.dry(&new, call.state.store.labels()))));
+    }
+    // A version that is not a number does not count, and a dry run stores no object.
+    let is_versioned = given_version.parse().is_ok_and(|version: u64| version > 0);
+    if is_versioned && !at_path {
+        return Err(ApiError::unexplained("resourceVersion should not be set on objects to be created"));
+    }
+    let mut charged = Charged { object: &new, old: None, charges };
+    let committed = commit_charged(call, &key, None, Some(&new), &mut charged, |view| {
+        may_create(view, resource, meta::namespace(&new), name)
+    });
+    match committed.await {
+        Ok(stored) => Ok(Creation::Created(stored)),
+        Err(Rejected::Raced) => Ok(Creation::Exists(exists(call, &key, &new))),
+        Err(Rejected::Guarded(error)) => Err(error),
+        Err(Rejected::Claimed | Rejected::Overtaken) => Ok(Creation::ClaimTaken),
+    }
+}
+
+/// Commits `new`, a change of `old` that is stored as `current`. Removes the object if the change removed the last
+/// finalizer of a terminating object. Stores nothing without a change.
+///
+/// Returns `None` if another write came first.
+pub(super) async fn commit_update(
+    call: &Call<'_>,
+    options: WriteOptions,
+    change: &mut impl Change,
+    current: &Arc<Stored>,
+    (mut new, old): (Value, &Value),
+) -> Result<Option<Arc<Stored>>, ApiError> {
+    let resource = &call.resource;
+    let charges = if change.is_charged() { call.charges(&new, Some(old)).await? } else { Vec::new() };
+    let link = take_self_link(call, &mut new);
+    let is_same = new == *old;
+    change.complete(call, &mut new);
+    let is_removed = delete_during_update(resource, &new, old);
+    if is_same && !is_removed && !resource.rewrites(current) {
+        return Ok(Some(Arc::clone(current)));
+    }
+    resource.to_storage_over(&mut new, current, &call.route.subresource).await?;
+    // An update without a change is still a write if the definition now stores the object in another
+    // form.
+    let is_encoded = !resource.is_custom() && *resource.storage_version != *resource.api_version();
+    if (is_same || is_encoded) && !is_removed && new == current.value() {
+        return Ok(Some(Arc::clone(current)));
+    }
+    if options.dry_run {
+        return Ok(Some(Arc::new(resource.dry(&new, call.state.store.labels()))));
+    }
+    let key = call.key();
+    let draft = (!is_removed).then_some(&new);
+    let mut charged = Charged { object: &new, old: Some(old), charges };
+    match commit_charged(call, &key, Some(current.rv), draft, &mut charged, |_| Ok(())).await {
+        Ok(_) if is_removed => {
+            endpoints::remove_with(call.state, resource, &key).await;
+            // The reply shows the last write, although the write removes the object.
+            if link.is_some() {
+                meta::set(&mut new, "selfLink", link);
+            }
+            Ok(Some(Arc::new(resource.dry(&new, call.state.store.labels()))))
+        }
+        Ok(stored) => Ok(Some(stored)),
+        Err(Rejected::Raced | Rejected::Claimed | Rejected::Overtaken) => Ok(None),
+        Err(Rejected::Guarded(error)) => Err(error),
+    }
+}
+
+/// Takes the link that no object is stored with. A dry run shows the link.
+fn take_self_link(call: &Call<'_>, object: &mut Value) -> Option<Value> {
+    let link = object.pointer("/metadata/selfLink").filter(|_| !call.is_dry_run()).cloned();
+    if link.is_some() {
+        meta::set(object, "selfLink", None);
+    }
+    link
+}
+
+/// Returns whether an update removes the object: the object is terminating, and the grace period and the last finalizer
+/// are gone.
+fn delete_during_update(resource: &Resource, new: &Value, old: &Value) -> bool {
+    meta::is_deleting(old)
+        && meta::finalizers(new).next().is_none()
+        && meta::integer(new, "deletionGracePeriodSeconds").unwrap_or(0) == 0
+        && resource.strategy.delete.may_be_removed(new)
+}
+
+/// Returns 409 for a taken name.
+fn exists(call: &Call<'_>, key: &str, new: &Value) -> ApiError {
+    let (resource, name) = (call.resource.group_resource(), meta::name(new));
+    let error = if meta::text(new, "generateName").is_empty() {
+        ApiError::already_exists(&resource, name)
+    } else {
+        ApiError::generate_name_conflict(&resource, name)
+    };
+    let view = call.state.store.view();
+    match view.get(&call.resource.storage, key) {
+        Some(other) if other.is_terminating() => error.while_deleting(),
+        _ => error,
+    }
+}
+
+/// Stores an object of the storage version, or removes the present object, and lets the server react to the
+/// write.
+pub(in crate::registry) async fn commit(
+    state: &Arc<State>,
+    resource: &Resource,
+    key: &str,
+    expected: Option<u64>,
+    object: Option<&Value>,
+    guard: impl FnOnce(&View) -> Result<(), ApiError>,
+) -> Result<Arc<Stored>, Rejected> {
+    let now = state.env.now();
+    let labels = state.store.labels();
+    let draft = object.map(|object| match expected {
+        None => resource.draft_new(object, labels, now),
+        Some(_) => resource.draft(object, labels, now),
+    });
+    commit_draft(state, resource, key, expected, draft, guard).await
+}
+
+/// Works like [`commit`], together with the charges to the quotas of the namespace. Charges are computed
+/// again if another write of a quota came first.
+pub(super) async fn commit_charged(
+    call: &Call<'_>,
+    key: &str,
+    expected: Option<u64>,
+    object: Option<&Value>,
+    charged: &mut Charged<'_>,
+    guard: impl Fn(&View) -> Result<(), ApiError>,
+) -> Result<Arc<Stored>, Rejected> {
+    let (state, resource) = (call.state, &call.resource);
+    loop {
+        let charges = std::mem::take(&mut charged.charges);
+        if charges.is_empty() {
+            return commit(state, resource, key, expected, object, guard).await;
+        }
+        let now = state.env.now();
+        let draft = object.map(|object| resource.draft(object, state.store.labels(), now));
+        match commit_drafts(state, resource, key, expected, draft, charges, &guard).await {
+            Err(Rejected::Overtaken) => {
+                charged.charges =
+                    call.charges(charged.object, charged.old).await.map_err(Rejected::Guarded)?;
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Stores a draft, or removes the present object, and lets the server react to the write.
+pub(in crate::registry) async fn commit_draft(
+    state: &Arc<State>,
+    resource: &Resource,
+    key: &str,
+    expected: Option<u64>,
+    draft: Option<Draft>,
+    guard: impl FnOnce(&View) -> Result<(), ApiError>,
+) -> Result<Arc<Stored>, Rejected> {
+    commit_drafts(state, resource, key, expected, draft, Vec::new(), guard).await
+}
+
+async fn commit_drafts(
+    state: &Arc<State>,
+    resource: &Resource,
+    key: &str,
+    expected: Option<u64>,
+    draft: Option<Draft>,
+    charges: Vec<ChargedQuota>,
+    guard: impl FnOnce(&View) -> Result<(), ApiError>,
+) -> Result<Arc<Stored>, Rejected> {
+    if let Some(draft) = &draft {
+        draft.check_size().map_err(Rejected::Guarded)?;
+    }
+    let now = state.env.now();
+    let write = Write { id: &resource.storage, key, expected, draft, now };
+    let keys: Vec<String> = charges.iter().map(|charge| charge.key.clone()).collect();
+    let companions = charges.into_iter().zip(&keys);
+    let companions = companions.map(|(charge, key)| charge.into_write(key, now)).collect();
+    let stored = state.store.commit_with(write, companions, guard).await?;
+    definitions::committed(state, resource, key).await;
+    cluster_roles::committed(state, resource).await;
+    Ok(stored)
+}

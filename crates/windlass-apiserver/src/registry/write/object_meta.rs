@@ -1,0 +1,235 @@
+//! Validation of metadata, the same for every kind.
+
+use std::collections::{BTreeSet, HashSet};
+
+use serde_json::Value;
+use windlass_schema::{ErrorList, FieldError};
+
+use crate::managed_fields;
+use crate::meta;
+use crate::registry::custom;
+use crate::resource::Resource;
+use crate::wire::names::{self, NameCheck};
+use windlass_kinds::MetadataChecks;
+
+/// Returns the errors of a new object: the errors of the metadata, and the errors of `others`.
+pub(super) fn create(
+    resource: &Resource,
+    object: &Value,
+    others: impl FnOnce() -> Vec<FieldError>,
+) -> Vec<FieldError> {
+    let checks = checks(resource);
+    if !custom::envelope(resource, object).is_empty() {
+        return others();
+    }
+    if !checks.on_create {
+        let errors = others();
+        return if errors.is_empty() { whole(resource, object, names::path_segment_name) } else { errors };
+    }
+    let mut errors = whole(resource, object, resource.strategy.config.name);
+    if checks.finalizers {
+        errors.extend(standard_finalizers(object));
+    }
+    errors.extend(others());
+    errors
+}
+
+/// Returns the errors of the metadata of an updated object. The generic registry and the strategy of the kind
+/// both validate the metadata, and most errors are therefore repeated.
+pub(super) fn update(resource: &Resource, subresource: &str, object: &Value, old: &Value) -> Vec<FieldError> {
+    let checks = checks(resource);
+    let is_pod = resource.group.is_empty() && resource.plural == "pods" && subresource != "status";
+    let (changes, wholes) = match subresource {
+        _ if !custom::envelope(resource, object).is_empty() => (0, 0),
+        "" => (checks.changes, checks.whole),
+        _ if is_pod => (1, 1),
+        _ => (checks.subresources, 0),
+    };
+    let mut errors = whole(resource, object, names::path_segment_name);
+    let change = change(object, old);
+    let standard = if checks.finalizers { standard_finalizers(object) } else { Vec::new() };
+    errors.extend(change.iter().cloned());
+    for _ in 0..changes {
+        errors.extend(change.iter().cloned());
+        errors.extend(standard.iter().cloned());
+    }
+    if wholes > 0 {
+        let found = whole(resource, object, resource.strategy.config.name);
+        for _ in 0..wholes {
+            errors.extend(found.iter().cloned());
+            errors.extend(standard.iter().cloned());
+        }
+    }
+    errors
+}
+
+fn checks(resource: &Resource) -> MetadataChecks {
+    if resource.is_custom() {
+        MetadataChecks::CUSTOM
+    } else {
+        MetadataChecks::of(&resource.group, &resource.plural)
+    }
+}
+
+/// Validates all metadata of an object.
+fn whole(resource: &Resource, object: &Value, check: NameCheck) -> Vec<FieldError> {
+    let mut errors = ErrorList::new();
+    let name = meta::name(object);
+    let generate_name = meta::text(object, "generateName");
+    if !generate_name.is_empty() {
+        for complaint in check(generate_name, true) {
+            errors.push(FieldError::invalid("metadata.generateName", generate_name, complaint));
+        }
+    }
+    if name.is_empty() {
+        errors.push(FieldError::required("metadata.name", "name or generateName is required"));
+    } else {
+        for complaint in check(name, false) {
+            errors.push(FieldError::invalid("metadata.name", name, complaint));
+        }
+    }
+    let namespace = meta::namespace(object);
+    if resource.namespaced {
+        if namespace.is_empty() {
+            errors.push(FieldError::required("metadata.namespace", ""));
+        } else {
+            for complaint in names::label_name(namespace, false) {
+                errors.push(FieldError::invalid("metadata.namespace", namespace, complaint));
+            }
+        }
+    } else if !namespace.is_empty() {
+        errors.push(FieldError::forbidden("metadata.namespace", "not allowed on this type"));
+    }
+    errors.extend(tags(object));
+    errors.extend(finalizers(object));
+    errors.into_vec()
+}
+
+/// Validates labels, annotations, owners and the managers of fields.
+fn tags(object: &Value) -> Vec<FieldError> {
+    let mut errors = ErrorList::new();
+    if let Some(labels) = meta::labels(object) {
+        errors.extend(names::validate_labels(labels, "metadata.labels"));
+    }
+    if let Some(annotations) = meta::at(object, "/metadata/annotations").and_then(Value::as_object) {
+        errors.extend(names::validate_annotations(annotations, "metadata.annotations"));
+    }
+    errors.extend(owners(object));
+    errors.extend(managed_fields::problems(object));
+    errors.into_vec()
+}
+
+fn owners(object: &Value) -> Vec<FieldError> {
+    let mut errors = ErrorList::new();
+    let owners = meta::at(object, "/metadata/ownerReferences").and_then(Value::as_array);
+    let mut controllers: Vec<String> = Vec::new();
+    // The real server does not name the wrong owner.
+    let path = "metadata.ownerReferences";
+    for owner in owners.into_iter().flatten() {
+        let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
+        if text("apiVersion").is_empty() {
+            errors.push(FieldError::invalid(format!("{path}.apiVersion"), "", "version must not be empty"));
+        }
+        for (field, complaint) in
+            [("kind", "must not be empty"), ("name", "must not be empty"), ("uid", "must not be empty")]
+        {
+            if text(field).is_empty() {
+                errors.push(FieldError::invalid(format!("{path}.{field}"), "", complaint));
+            }
+        }
+        if text("apiVersion") == "v1" && text("kind") == "Event" {
+            errors.push(FieldError::invalid(
+                path,
+                owner.clone(),
+                "/v1, Kind=Event is disallowed from being an owner",
+            ));
+        }
+        if owner.get("controller").and_then(Value::as_bool).unwrap_or(false) {
+            controllers.push(format!("{}/{}", text("kind"), text("name")));
+        }
+    }
+    if let [first, second, ..] = controllers.as_slice() {
+        let detail = format!(
+            "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {second}"
+        );
+        let shown: Vec<String> = owners.into_iter().flatten().map(show_owner).collect();
+        let error = FieldError::invalid("metadata.ownerReferences", Value::Null, detail);
+        errors.push(error.showing(format!("[{}]", shown.join(","))));
+    }
+    errors.into_vec()
+}
+
+/// Formats an owner reference like kube-apiserver, in the order of the type.
+fn show_owner(owner: &Value) -> String {
+    let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+    let shown: Vec<String> = fields
+        .iter()
+        .filter_map(|field| Some(format!("\"{field}\":{}", windlass_schema::go_json(owner.get(*field)?))))
+        .collect();
+    format!("{{{}}}", shown.join(","))
+}
+
+/// Validates that finalizers are Kubernetes' own or have a domain.
+fn standard_finalizers(object: &Value) -> Vec<FieldError> {
+    const STANDARD: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
+    let detail = "name is neither a standard finalizer name nor is it fully qualified";
+    meta::finalizers(object)
+        .enumerate()
+        .filter(|(_, finalizer)| !finalizer.contains('/') && !STANDARD.contains(finalizer))
+        .map(|(index, finalizer)| {
+            FieldError::invalid(format!("metadata.finalizers[{index}]"), finalizer, detail)
+        })
+        .collect()
+}
+
+fn finalizers(object: &Value) -> Vec<FieldError> {
+    let mut errors = ErrorList::new();
+    for finalizer in meta::finalizers(object) {
+        for complaint in names::label_key(finalizer) {
+            errors.push(FieldError::invalid("metadata.finalizers", finalizer, complaint));
+        }
+    }
+    let has = |wanted: &str| meta::finalizers(object).any(|finalizer| finalizer == wanted);
+    if has("orphan") && has("foregroundDeletion") {
+        let list = object.pointer("/metadata/finalizers").cloned().unwrap_or_default();
+        errors.push(FieldError::invalid(
+            "metadata.finalizers",
+            list,
+            "finalizer orphan and foregroundDeletion cannot be both set",
+        ));
+    }
+    errors.into_vec()
+}
+
+/// Validates a change of metadata.
+fn change(object: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if meta::is_deleting(old) {
+        let existing: HashSet<&str> = meta::finalizers(old).collect();
+        let added: BTreeSet<&str> =
+            meta::finalizers(object).filter(|finalizer| !existing.contains(finalizer)).collect();
+        if !added.is_empty() {
+            let quoted: Vec<String> = added.iter().map(|name| windlass_schema::go_quote(name)).collect();
+            errors.push(FieldError::forbidden(
+                "metadata.finalizers",
+                format!(
+                    "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+                    quoted.join(", ")
+                ),
+            ));
+        }
+    }
+    for field in ["name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        let value = |object: &Value| object.get("metadata").and_then(|metadata| metadata.get(field)).cloned();
+        let (new, old) = (value(object), value(old));
+        if new != old {
+            errors.push(FieldError::invalid(
+                format!("metadata.{field}"),
+                new.unwrap_or_default(),
+                "field is immutable",
+            ));
+        }
+    }
+    errors.extend(tags(object));
+    errors
+}

@@ -1,0 +1,8 @@
+//! The columns of `kubectl get`.
+
+use crate::table::Table;
+use crate::workload::table::{REPLICA_COLUMNS, replicas};
+
+/// The columns of replicasets.
+pub(super) static TABLE: Table =
+    Table::new(REPLICA_COLUMNS, |row| replicas(row, row.selector("/spec/selector", "<none>")));

@@ -1,0 +1,66 @@
+//! The built-in kinds of Kubernetes: everything that is true of a kind, in one folder for each kind.
+//!
+//! [`of`] returns the [`Kind`] of a resource: the [`KindConfig`], which needs no code, and an implementation of each of a
+//! few traits: [`Defaults`], [`Prepare`], [`Allocate`], [`Admission`], [`Validate`] and [`Delete`]. All functions take objects as
+//! JSON values. The crate knows no HTTP.
+#![forbid(unsafe_code)]
+
+// From the surface down: a module uses only modules further down.
+mod builtin;
+
+mod admissionregistration;
+mod apiextensions;
+mod apiregistration;
+mod apps;
+mod autoscaling;
+mod batch;
+mod coordination;
+mod core;
+mod discovery;
+mod flowcontrol;
+mod networking;
+mod node;
+mod policy;
+mod rbac;
+mod resource;
+mod scheduling;
+mod storage;
+
+mod certificates;
+
+pub mod quota;
+
+mod workload;
+
+mod pod_template;
+mod volume;
+
+mod selector;
+
+mod addresses;
+mod checks;
+
+mod kind;
+
+mod admission_plugins;
+mod service_range;
+
+mod field;
+mod json;
+
+pub mod table;
+
+pub mod resources;
+
+#[cfg(test)]
+mod tests;
+
+pub use admission_plugins::{AdmissionPlugin, AdmissionPlugins};
+pub use apiextensions::custom_resource_definition;
+pub use builtin::of;
+pub use certificates::{attributes as subject_attributes, organizations};
+pub use kind::{
+    Admission, Allocate, Defaults, Delete, Generation, Grace, IfEmpty, Kind, KindConfig, Lookups,
+    MetadataChecks, Prepare, Validate, WriteContext, Writes, WritesOf,
+};
+pub use service_range::{ServiceRange, ServiceRangeError};

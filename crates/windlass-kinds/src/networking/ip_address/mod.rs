@@ -1,0 +1,14 @@
+//! Ip addresss.
+
+mod table;
+
+use crate::addresses;
+use crate::kind::{Kind, KindConfig};
+
+pub(crate) static KIND: Kind = Kind { table: &table::TABLE, ..Kind::new(CONFIG) };
+
+const CONFIG: KindConfig = KindConfig {
+    name: addresses::address_name,
+    unsupported: Some("the address is not reserved for a service"),
+    ..KindConfig::DATA
+};

@@ -1,0 +1,8 @@
+//! Device classs.
+
+mod table;
+
+use super::CLASSES;
+use crate::kind::Kind;
+
+pub(crate) static KIND: Kind = Kind { table: &table::TABLE, ..Kind::new(CLASSES) };

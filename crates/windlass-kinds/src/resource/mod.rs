@@ -1,0 +1,21 @@
+//! Claims for devices.
+
+mod device_class;
+mod resource_claim;
+mod resource_slice;
+
+use crate::kind::{Kind, KindConfig};
+
+/// The kinds by resource.
+pub(crate) static KINDS: &[(&str, &Kind)] = &[
+    ("deviceclasses", &device_class::KIND),
+    ("resourceclaims", &resource_claim::CLAIMS),
+    ("resourceclaimtemplates", &resource_claim::TEMPLATES),
+    ("resourceslices", &resource_slice::KIND),
+];
+
+const CLASSES: KindConfig = KindConfig {
+    returns_deleted_object: true,
+    unsupported: Some("no devices are given to pods, because the scheduler does not allocate devices"),
+    ..KindConfig::SPEC
+};

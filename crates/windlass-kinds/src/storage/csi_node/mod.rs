@@ -1,0 +1,8 @@
+//! Csi nodes.
+
+mod table;
+
+use super::DRIVERS;
+use crate::kind::Kind;
+
+pub(crate) static KIND: Kind = Kind { table: &table::TABLE, ..Kind::new(DRIVERS) };

@@ -1,0 +1,11 @@
+//! Storage classs.
+
+mod table;
+mod validate;
+
+use super::CLASSES;
+use crate::kind::Kind;
+
+pub(crate) static KIND: Kind = Kind { validate: &StorageClasses, table: &table::TABLE, ..Kind::new(CLASSES) };
+
+struct StorageClasses;

@@ -1,0 +1,4 @@
+//! Volumes: their sources, and claims for them.
+
+pub(crate) mod claim;
+pub(crate) mod source;

@@ -1,0 +1,6 @@
+//! The parts of workloads: counters of replicas, rollouts, the pods of the template.
+
+pub(crate) mod counters;
+pub(crate) mod rollout;
+pub(crate) mod table;
+pub(crate) mod template;

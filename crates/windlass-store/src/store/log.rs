@@ -1,0 +1,203 @@
+//! The recent events of a resource. A watch is a cursor in the log.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::Stored;
+
+/// The change of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The object was created.
+    Added,
+    /// The object was updated.
+    Modified,
+    /// The object was deleted.
+    Deleted,
+}
+
+/// A committed write.
+#[derive(Debug)]
+pub struct Event {
+    /// The revision of the write.
+    pub rv: u64,
+    /// The kind of the write.
+    pub change: Change,
+    /// The key of the object.
+    pub key: Arc<str>,
+    /// The object after the write; for a deletion the last object, with the revision of the deletion.
+    pub object: Arc<Stored>,
+    /// The object before the write.
+    pub old: Option<Arc<Stored>>,
+}
+
+impl Event {
+    /// Returns an estimate of the memory that history alone keeps for this event. An object that is still
+    /// stored, or that a later event replaces, is not counted here.
+    pub(super) fn weight(&self) -> usize {
+        const OVERHEAD: usize = 160;
+        let last = if self.change == Change::Deleted { self.object.weight() } else { 0 };
+        OVERHEAD + last + self.old.as_ref().map_or(0, |old| old.weight())
+    }
+}
+
+/// The result of a read after a cursor.
+pub enum Tail {
+    /// Events, oldest first; empty if no event has happened since.
+    Events(Vec<Arc<Event>>),
+    /// The events after the cursor are gone; the oldest revision that is still reachable is given.
+    Expired(u64),
+    /// The resource is no longer served.
+    Closed,
+}
+
+/// A log that a watch follows.
+pub struct Watched(Arc<Log>);
+
+impl Watched {
+    /// Returns the log.
+    pub fn log(&self) -> &Arc<Log> {
+        &self.0
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.0.watches.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The recent history of a resource.
+pub struct Log {
+    events: Mutex<Events>,
+    changed: Notify,
+    /// The number of watches.
+    watches: AtomicUsize,
+    /// The last event in the form of a watch: most watches are at the same position, and need the same bytes.
+    frame: Mutex<Option<Frame>>,
+}
+
+struct Frame {
+    change: &'static str,
+    object: Arc<Stored>,
+    bytes: Bytes,
+}
+
+struct Events {
+    ring: VecDeque<Arc<Event>>,
+    /// Every event after this revision is in the ring.
+    start: u64,
+    closed: bool,
+}
+
+impl Events {
+    /// Returns the place of the first event after `cursor`.
+    fn first_after(&self, cursor: u64) -> usize {
+        /// Most cursors are near the end: check the last `NEAR` events before a binary search.
+        const NEAR: usize = 4;
+        let newest = self.ring.len();
+        let near = newest.saturating_sub(NEAR);
+        match self.ring.get(near) {
+            Some(event) if event.rv <= cursor => {
+                near + self.ring.range(near..).take_while(|event| event.rv <= cursor).count()
+            }
+            _ => self.ring.partition_point(|event| event.rv <= cursor),
+        }
+    }
+}
+
+impl Log {
+    pub(super) fn new(start: u64) -> Self {
+        let events = Events { ring: VecDeque::new(), start, closed: false };
+        Self {
+            events: Mutex::new(events),
+            changed: Notify::new(),
+            watches: AtomicUsize::new(0),
+            frame: Mutex::new(None),
+        }
+    }
+
+    pub(super) fn append(&self, event: Event) {
+        self.events.lock().ring.push_back(Arc::new(event));
+    }
+
+    /// Wakes the watches that wait for an event.
+    pub fn wake(&self) {
+        self.changed.notify_waiters();
+    }
+
+    pub(super) fn close(&self) {
+        self.events.lock().closed = true;
+        self.wake();
+    }
+
+    /// Returns at most `limit` events after `cursor`.
+    pub fn tail(&self, cursor: u64, limit: usize) -> Tail {
+        let events = self.events.lock();
+        if cursor < events.start {
+            return if events.closed { Tail::Closed } else { Tail::Expired(events.start) };
+        }
+        let first = events.first_after(cursor);
+        if events.closed && first == events.ring.len() {
+            return Tail::Closed;
+        }
+        Tail::Events(events.ring.range(first..).take(limit).cloned().collect())
+    }
+
+    /// Returns all events after `revision`, or `None` if the log does not reach back that far.
+    pub(super) fn after(&self, revision: u64) -> Option<Vec<Arc<Event>>> {
+        match self.tail(revision, usize::MAX) {
+            Tail::Events(events) => Some(events),
+            Tail::Expired(_) | Tail::Closed => None,
+        }
+    }
+
+    /// Returns whether there are so many watches that the writer should yield to the watches.
+    pub(super) fn is_crowded(&self) -> bool {
+        const CROWD: usize = 16;
+        self.watches.load(Ordering::Relaxed) >= CROWD
+    }
+
+    /// Counts a watch until the guard is dropped.
+    pub fn watched(self: &Arc<Self>) -> Watched {
+        self.watches.fetch_add(1, Ordering::Relaxed);
+        Watched(Arc::clone(self))
+    }
+
+    /// Waits for the next event. Create the future before looking at the log, to miss no event.
+    pub fn changed(&self) -> tokio::sync::futures::Notified<'_> {
+        self.changed.notified()
+    }
+
+    /// Returns the bytes of an event. Calls `make` only if no other watch has just needed the same bytes.
+    pub fn frame(&self, change: &'static str, object: &Arc<Stored>, make: impl FnOnce() -> Bytes) -> Bytes {
+        let mut last = self.frame.lock();
+        if let Some(frame) = &*last
+            && frame.change == change
+            && Arc::ptr_eq(&frame.object, object)
+        {
+            return frame.bytes.clone();
+        }
+        let bytes = make();
+        *last = Some(Frame { change, object: Arc::clone(object), bytes: bytes.clone() });
+        bytes
+    }
+
+    /// Forgets all events up to `revision`.
+    pub(super) fn forget_until(&self, revision: u64) {
+        let mut events = self.events.lock();
+        while events.ring.front().is_some_and(|event| event.rv <= revision) {
+            events.ring.pop_front();
+        }
+        if events.ring.capacity() > 64 && events.ring.len() < events.ring.capacity() / 4 {
+            let room = events.ring.len() * 2;
+            events.ring.shrink_to(room);
+        }
+        events.start = events.start.max(revision);
+    }
+}

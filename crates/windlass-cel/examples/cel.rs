@@ -41,7 +41,7 @@ fn flag(request: &Json, name: &str) -> bool {
 
 /// Compiles an expression. With a schema, the variables are `self` and `oldSelf`.
 fn compile(request: &Json, programs: &mut Vec<Compiled>) -> Json {
-    let mut env = Env::kubernetes();
+    let mut env = Env::kubernetes().with_patches();
     let mut schema = None;
     if let Some(source) = request.get("schema") {
         let compiled = Schema::compile(source, flag(request, "resource"));

@@ -59,6 +59,16 @@ pub(crate) struct Entry {
     pub(crate) optional: bool,
 }
 
+/// The value of a field of a message.
+#[derive(Clone, Debug)]
+pub(crate) struct Init {
+    pub(crate) field: Name,
+    pub(crate) value: Id,
+    pub(crate) optional: bool,
+    /// The offset of the colon in the expression, in bytes.
+    pub(crate) offset: usize,
+}
+
 /// A loop over a list or a map.
 #[derive(Clone, Debug)]
 pub(crate) struct Comprehension {
@@ -96,10 +106,9 @@ pub(crate) enum Kind {
         optional: Vec<usize>,
     },
     Map(Vec<Entry>),
-    /// A message: its type, and its fields with names, values and whether the fields are optional.
     Struct {
         name: Name,
-        fields: Vec<(Name, Id, bool)>,
+        fields: Vec<Init>,
     },
     Comprehension(Box<Comprehension>),
 }
@@ -120,10 +129,10 @@ pub(crate) struct Ast {
 }
 
 /// The greatest depth of the tree, with expanded macros: passes over the tree recur.
-const MAX_DEPTH: u32 = 800;
+pub(crate) const MAX_DEPTH: u32 = 800;
 
 /// The greatest depth of values that an expression can make: functions on values recur.
-const MAX_NESTING: u32 = 500;
+pub(crate) const MAX_NESTING: u32 = 500;
 
 impl Ast {
     pub(crate) fn kind(&self, id: Id) -> &Kind {
@@ -157,6 +166,7 @@ impl Ast {
         let nesting = match self.kind(id) {
             Kind::List { elements, .. } if !elements.is_empty() => nesting + 1,
             Kind::Map(entries) if !entries.is_empty() => nesting + 1,
+            Kind::Struct { fields, .. } if !fields.is_empty() => nesting + 1,
             Kind::Call { function, target, .. } if target.is_some() || !function.starts_with(['_', '@']) => {
                 nesting + 1
             }
@@ -165,6 +175,16 @@ impl Ast {
             _ => nesting,
         };
         (depth + 1, nesting)
+    }
+
+    /// Returns the depth of the tree.
+    pub(crate) fn depth(&self) -> u32 {
+        self.depths.get(self.root as usize).copied().unwrap_or_default()
+    }
+
+    /// Returns the number of lists, maps and optionals that the result can have inside each other.
+    pub(crate) fn nesting(&self) -> u32 {
+        self.nestings.get(self.root as usize).copied().unwrap_or_default()
     }
 
     /// Returns the qualified name that a node spells, such as `a.b.c`.
@@ -201,7 +221,10 @@ impl Ast {
             ),
             Kind::Struct { name, fields } => Kind::Struct {
                 name,
-                fields: fields.into_iter().map(|(name, value, opt)| (name, self.copy(value), opt)).collect(),
+                fields: fields
+                    .into_iter()
+                    .map(|init| Init { value: self.copy(init.value), ..init })
+                    .collect(),
             },
             Kind::Comprehension(mut fold) => {
                 fold.range = self.copy(fold.range);
@@ -229,7 +252,7 @@ impl Ast {
                 visit(entry.key);
                 visit(entry.value);
             }),
-            Kind::Struct { fields, .. } => fields.iter().for_each(|(_, value, _)| visit(*value)),
+            Kind::Struct { fields, .. } => fields.iter().for_each(|init| visit(init.value)),
             Kind::Comprehension(fold) => {
                 [fold.range, fold.init, fold.condition, fold.step, fold.result].into_iter().for_each(visit);
             }

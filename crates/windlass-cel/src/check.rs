@@ -8,10 +8,10 @@ mod unify;
 
 use std::sync::Arc;
 
-use crate::ast::{Ast, Comprehension, Entry, Id, Kind, Literal, Name};
+use crate::ast::{Ast, Comprehension, Entry, Id, Init, Kind, Literal, Name};
 use crate::env::Env;
 use crate::issue::Issues;
-use crate::types::Type;
+use crate::types::{StructType, Type};
 use unify::Bindings;
 
 /// The target of a name or a call.
@@ -167,7 +167,7 @@ impl<'a> Checker<'a> {
             if let Some((index, known)) = self.env.variable(&candidate) {
                 return Some((candidate.as_str().into(), known.clone(), Reference::Variable(index)));
             }
-            if let Some(named) = Env::type_named(&candidate) {
+            if let Some(named) = self.env.type_named(&candidate) {
                 let known = Type::Type(Arc::new(named.clone()));
                 return Some((candidate.as_str().into(), known, Reference::TypeName(named)));
             }
@@ -231,19 +231,44 @@ impl<'a> Checker<'a> {
         Type::Dyn
     }
 
-    fn message(&mut self, id: Id, name: &str, fields: &[(Name, Id, bool)]) {
-        match self.look_up(name) {
-            None => self.undeclared(id, name),
-            Some((_, Type::Type(named), _)) => {
-                self.report(id, format!("'{}' is not a message type", named.name()));
-                self.set(id, Type::Error);
-            }
-            Some((_, known, _)) => {
-                self.report(id, format!("'{}' is not a type", known.name()));
-                self.set(id, Type::Error);
+    fn message(&mut self, id: Id, name: &str, fields: &[Init]) {
+        let Some(object) = self.message_type(id, name) else {
+            self.set(id, Type::Error);
+            fields.iter().for_each(|init| self.visit(init.value));
+            return;
+        };
+        for init in fields {
+            self.visit(init.value);
+            let found = self.unwrap_optional(init.value, init.optional);
+            let Some(expected) = object.field(&init.field) else {
+                let message = format!("undefined field '{}'", init.field);
+                self.issues.add(self.source, init.offset, message);
+                continue;
+            };
+            if !self.bindings.is_assignable(&expected, &found) {
+                let message = format!(
+                    "expected type of field '{}' is '{expected}' but provided type is '{found}'",
+                    init.field
+                );
+                self.issues.add(self.source, init.offset, message);
             }
         }
-        fields.iter().for_each(|(_, value, _)| self.visit(*value));
+        let known = Type::Struct(object);
+        self.references[id as usize] = Reference::TypeName(known.clone());
+        self.set(id, known);
+    }
+
+    /// Returns the type of a message. Reports a name that is not the name of such a type.
+    fn message_type(&mut self, id: Id, name: &str) -> Option<StructType> {
+        match self.look_up(name) {
+            None => self.undeclared(id, name),
+            Some((_, Type::Type(named), _)) => match &*named {
+                Type::Struct(object) => return Some(object.clone()),
+                other => self.report(id, format!("'{}' is not a message type", other.name())),
+            },
+            Some((_, known, _)) => self.report(id, format!("'{}' is not a type", known.name())),
+        }
+        None
     }
 
     fn comprehension(&mut self, id: Id, fold: &Comprehension) {

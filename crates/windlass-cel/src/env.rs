@@ -7,6 +7,7 @@ use crate::declare::{Function, Functions};
 use crate::issue::Issues;
 use crate::library;
 use crate::parse::{self, Syntax};
+use crate::patch;
 use crate::program::Program;
 use crate::types::Type;
 
@@ -33,6 +34,10 @@ pub struct Env {
     pub(crate) validates_literals: bool,
     /// True if constants are computed when an expression is compiled.
     pub(crate) folds_constants: bool,
+    /// True if expressions can make patches of objects.
+    patches: bool,
+    /// The variable whose fields are the results of other expressions.
+    composition: Option<usize>,
 }
 
 static KUBERNETES: LazyLock<Arc<Functions>> = LazyLock::new(|| Arc::new(library::kubernetes()));
@@ -62,6 +67,8 @@ impl Env {
             syntax,
             validates_literals: true,
             folds_constants: true,
+            patches: false,
+            composition: None,
         }
     }
 
@@ -83,6 +90,8 @@ impl Env {
             syntax,
             validates_literals: false,
             folds_constants: true,
+            patches: false,
+            composition: None,
         }
     }
 
@@ -90,6 +99,22 @@ impl Env {
     #[must_use]
     pub fn with_variable(mut self, name: &str, of: Type) -> Self {
         self.variables.push((name.to_owned(), of));
+        self
+    }
+
+    /// Adds a variable whose fields are the results of other expressions: [`Activation::composed`].
+    ///
+    /// [`Activation::composed`]: crate::Activation::composed
+    #[must_use]
+    pub(crate) fn with_composition(mut self, name: &str, of: Type) -> Self {
+        self.composition = Some(self.variables.len());
+        self.with_variable(name, of)
+    }
+
+    /// Lets expressions make patches of objects: `Object{…}`, `Object.spec{…}`, `JSONPatch{…}`.
+    #[must_use]
+    pub fn with_patches(mut self) -> Self {
+        self.patches = true;
         self
     }
 
@@ -154,8 +179,16 @@ impl Env {
         &self.variables[index].0
     }
 
+    /// Returns whether the fields of a variable are the results of other expressions.
+    pub(crate) fn is_composition(&self, index: usize) -> bool {
+        self.composition == Some(index)
+    }
+
     /// Finds a function by the full name, or by the name in the container.
     pub(crate) fn function(&self, name: &str) -> Option<&Function> {
+        if !self.patches && name == library::ESCAPE_KEY {
+            return None;
+        }
         if self.container.is_empty() {
             return self.functions.get(name.trim_start_matches('.'));
         }
@@ -178,7 +211,12 @@ impl Env {
     }
 
     /// Returns the type with a name.
-    pub(crate) fn type_named(name: &str) -> Option<Type> {
+    pub(crate) fn type_named(&self, name: &str) -> Option<Type> {
+        if self.patches
+            && let Some(known) = patch::type_named(name)
+        {
+            return Some(known);
+        }
         Some(match name {
             "bool" => Type::Bool,
             "bytes" => Type::Bytes,

@@ -54,6 +54,11 @@ pub fn escape(name: &str) -> Option<String> {
     Some(escaped)
 }
 
+/// Returns whether a name is a word of the language: no variable has such a name.
+pub fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name)
+}
+
 /// Returns the escaped form of a word of the language.
 pub(crate) fn reserved(name: &str) -> Option<String> {
     RESERVED.contains(&name).then(|| format!("__{name}__"))

@@ -6,15 +6,21 @@ mod fold;
 
 use std::sync::Arc;
 
+use crate::ast::Name;
 use crate::error::Error;
 use crate::meter::{Limits, Meter};
-use crate::plan::{Equal, ListNode, Logic, MapEntry, Member, Node, OrElse, Plan};
-use crate::value::{Entries, Key, List, Map, Value, equal};
+use crate::plan::{Equal, FieldNode, ListNode, Logic, MapEntry, Member, MessageNode, Node, OrElse, Plan};
+use crate::value::{Entries, Key, Library, List, Map, Message, Value, equal};
 
 /// The variables of an evaluation, in the order in which the environment declares the variables.
 pub trait Activation<'a> {
     /// Returns the value of a variable, or `None` if the variable has no value.
     fn get(&self, index: usize) -> Option<Result<Value<'a>, Error>>;
+
+    /// Returns a field of the variable whose fields are the results of other expressions.
+    fn composed(&self, name: &str) -> Result<Value<'a>, Error> {
+        Err(Error::new(format!("no such key: {name}")))
+    }
 }
 
 impl<'a> Activation<'a> for [Value<'a>] {
@@ -56,8 +62,9 @@ pub(crate) fn evaluate<'a>(
     limits: &Limits<'_>,
 ) -> (Result<Value<'a>, Error>, u64) {
     let slots = (0..plan.slots).map(|_| Slot::Empty).collect();
-    let mut evaluator = Evaluator { variables, slots, meter: Meter::new(limits.cost), limits };
+    let mut evaluator = Evaluator { variables, slots, meter: Meter::within(limits), limits };
     let result = evaluator.eval(&plan.root);
+    evaluator.meter.share(limits);
     (result, evaluator.meter.cost)
 }
 
@@ -84,6 +91,7 @@ impl<'a> Evaluator<'_, 'a> {
             Node::Call(call) => self.call(call),
             Node::List(list) => self.list(list),
             Node::Map(entries) => self.map(entries),
+            Node::Message(message) => self.message(message),
             Node::Fold(fold) => self.fold(fold),
             Node::Append(append) => self.append(append),
             Node::Insert(insert) => self.insert(insert),
@@ -199,6 +207,33 @@ impl<'a> Evaluator<'_, 'a> {
                 value => {
                     return Err(Error::new(format!(
                         "cannot initialize optional entry '{key}' from non-optional value {value}"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, node: &MessageNode) -> Result<Value<'a>, Error> {
+        let mut fields = Vec::with_capacity(node.fields.len());
+        let result = self.fields(&node.fields, &mut fields);
+        self.meter.charge(costs::MESSAGE)?;
+        result?;
+        self.meter.allocate(fields.len() * 2 * size_of::<Value<'_>>())?;
+        let message = Message::new(Arc::clone(&node.name), fields)?;
+        Ok(Value::Library(Library::Message(Arc::new(message))))
+    }
+
+    fn fields(&mut self, nodes: &[FieldNode], fields: &mut Vec<(Name, Value<'a>)>) -> Result<(), Error> {
+        for node in nodes {
+            let name = Arc::clone(&node.name);
+            match self.eval(&node.value)? {
+                value if !node.optional => fields.push((name, value)),
+                Value::Optional(Some(value)) => fields.push((name, unshare(value))),
+                Value::Optional(None) => {}
+                value => {
+                    return Err(Error::new(format!(
+                        "cannot initialize optional entry '{name}' from non-optional value {value}"
                     )));
                 }
             }

@@ -21,6 +21,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod admission;
+
 mod ast;
 mod check;
 mod cost;
@@ -33,6 +35,7 @@ mod issue;
 mod library;
 mod meter;
 mod parse;
+mod patch;
 mod plan;
 mod program;
 mod regex;
@@ -44,7 +47,7 @@ mod value;
 pub use cost::{Range, SizeHints};
 pub use env::Env;
 pub use error::{Error, ErrorKind};
-pub use escape::{escape, unescape};
+pub use escape::{escape, is_reserved, unescape};
 pub use evaluate::Activation;
 pub use issue::{Issue, Issues};
 pub use library::authorizer::{AccessRequest, Authorize, Check, Decision};
@@ -53,7 +56,7 @@ pub use library::network::Cidr;
 pub use library::quantities::Amount;
 pub use library::semver::Version;
 pub use library::url::Url;
-pub use meter::Limits;
+pub use meter::{Consumption, Limits};
 pub use program::Program;
 pub use rules::{
     CALL_LIMIT, DefinitionIssue, DefinitionProblem, RuleCosts, RuleIssue, RuleProblem, Rules, Violation,
@@ -61,4 +64,6 @@ pub use rules::{
 };
 pub use schema::{MAX_REQUEST, Schema};
 pub use types::{StructType, Type};
-pub use value::{Entries, Key, Library, List, Map, Text, Timestamp, TypeName, Value, duration_from_text};
+pub use value::{
+    Entries, Key, Library, List, Map, Message, Numbers, Text, Timestamp, TypeName, Value, duration_from_text,
+};

@@ -18,6 +18,8 @@ mod strings;
 mod times;
 pub(crate) mod url;
 
+pub(crate) use json_patch::ESCAPE_KEY;
+
 use crate::declare::Functions;
 use crate::error::Error;
 use crate::value::{List, Value};

@@ -1,5 +1,7 @@
 //! Counts the cost of an evaluation, and limits its memory and time.
 
+use std::cell::Cell;
+
 use crate::error::Error;
 
 /// The bytes that an evaluation may allocate for texts and lists.
@@ -21,12 +23,33 @@ pub struct Limits<'a> {
     pub cost: u64,
     /// A function that is called from time to time, and ends the evaluation when it returns true.
     pub interrupt: Option<&'a dyn Fn() -> bool>,
+    /// The memory and work of earlier evaluations. The limits hold for all these evaluations together.
+    pub shared: Option<&'a Consumption>,
 }
 
 impl Limits<'_> {
     /// Limits the cost, and nothing else.
     pub fn of_cost(cost: u64) -> Self {
-        Self { cost, interrupt: None }
+        Self { cost, interrupt: None, shared: None }
+    }
+}
+
+/// The memory and work of several evaluations that share the limits of a single evaluation.
+#[derive(Debug, Default)]
+pub struct Consumption {
+    memory: Cell<usize>,
+    work: Cell<u64>,
+}
+
+impl Consumption {
+    pub(crate) fn memory(&self) -> usize {
+        self.memory.get()
+    }
+
+    /// Forgets the work, and all memory but `memory`.
+    pub(crate) fn restart(&self, memory: usize) {
+        self.memory.set(memory);
+        self.work.set(0);
     }
 }
 
@@ -42,6 +65,29 @@ pub(crate) struct Meter {
 impl Meter {
     pub(crate) fn new(limit: u64) -> Self {
         Self { cost: 0, limit, memory: 0, work: 0, iterations: 0 }
+    }
+
+    /// Returns the meter of an evaluation that continues the consumption of earlier evaluations.
+    pub(crate) fn within(limits: &Limits<'_>) -> Self {
+        let mut meter = Self::new(limits.cost);
+        meter.refresh(limits);
+        meter
+    }
+
+    /// Writes the consumption down for the evaluations that share the limits.
+    pub(crate) fn share(&self, limits: &Limits<'_>) {
+        if let Some(shared) = limits.shared {
+            shared.memory.set(self.memory);
+            shared.work.set(self.work);
+        }
+    }
+
+    /// Reads the consumption of the evaluations that share the limits.
+    pub(crate) fn refresh(&mut self, limits: &Limits<'_>) {
+        if let Some(shared) = limits.shared {
+            self.memory = shared.memory.get();
+            self.work = shared.work.get();
+        }
     }
 
     /// Adds to the cost.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use regex::Regex;
 
-use crate::ast::{Entry, Id, Kind, Literal, Name, operator};
+use crate::ast::{Entry, Id, Init, Kind, Literal, Name, operator};
 use crate::check::{Checked, Reference};
 use crate::cost::actual::{CallCost, call_cost};
 use crate::declare::{Function, Run};
@@ -26,6 +26,7 @@ pub(crate) enum Node {
     Call(Box<Call>),
     List(Box<ListNode>),
     Map(Vec<MapEntry>),
+    Message(Box<MessageNode>),
     Fold(Box<Fold>),
     /// Appends an element to the list in a slot.
     Append(Box<Append>),
@@ -55,6 +56,8 @@ pub(crate) enum Base {
         name: Name,
     },
     Local(usize),
+    /// The variable whose fields are the results of other expressions.
+    Composition,
     /// A variable that is computed at its first use.
     Lazy {
         slot: usize,
@@ -143,6 +146,18 @@ pub(crate) struct MapEntry {
     pub(crate) optional: bool,
 }
 
+pub(crate) struct MessageNode {
+    /// The name of the type.
+    pub(crate) name: Arc<str>,
+    pub(crate) fields: Vec<FieldNode>,
+}
+
+pub(crate) struct FieldNode {
+    pub(crate) name: Name,
+    pub(crate) value: Node,
+    pub(crate) optional: bool,
+}
+
 /// A loop.
 pub(crate) struct Fold {
     pub(crate) range: Node,
@@ -225,8 +240,21 @@ impl Planner<'_> {
             Kind::List { elements, optional } => self.list(elements, optional),
             Kind::Map(entries) => self.map(entries),
             Kind::Comprehension(fold) => self.fold(fold),
-            Kind::Invalid | Kind::Struct { .. } => Err(Error::fixed("unsupported expression")),
+            Kind::Struct { fields, .. } => self.message(id, fields),
+            Kind::Invalid => Err(Error::fixed("unsupported expression")),
         }
+    }
+
+    fn message(&mut self, id: Id, fields: &[Init]) -> Result<Node, Error> {
+        let Reference::TypeName(Type::Struct(object)) = &self.checked.references[id as usize] else {
+            return Err(Error::fixed("unsupported expression"));
+        };
+        let mut planned = Vec::with_capacity(fields.len());
+        for init in fields {
+            let value = self.node(init.value)?;
+            planned.push(FieldNode { name: Arc::clone(&init.field), value, optional: init.optional });
+        }
+        Ok(Node::Message(Box::new(MessageNode { name: Arc::clone(&object.name), fields: planned })))
     }
 
     fn map(&mut self, entries: &[Entry]) -> Result<Node, Error> {
@@ -249,6 +277,7 @@ impl Planner<'_> {
 
     fn ident(&self, id: Id, name: &Name) -> Node {
         let base = match &self.checked.references[id as usize] {
+            Reference::Variable(index) if self.env.is_composition(*index) => Base::Composition,
             Reference::Variable(index) => Base::Global { index: *index, name: Arc::clone(name) },
             Reference::TypeName(known) => return Node::Constant(Value::Type(TypeName::of(known))),
             _ => {

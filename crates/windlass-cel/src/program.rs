@@ -1,6 +1,6 @@
 //! Compiled expressions.
 
-use crate::ast::Kind;
+use crate::ast::{Id, Kind, Literal, operator};
 use crate::check::{Checked, Reference};
 use crate::cost::{Range, SizeHints, estimate};
 use crate::env::Env;
@@ -40,6 +40,41 @@ impl Program {
             Reference::Variable(index) => self.env.variable_name(*index) == variable,
             _ => false,
         })
+    }
+
+    /// Returns the fields of the variable whose fields are the results of other expressions.
+    pub(crate) fn composed(&self) -> Vec<&str> {
+        let Checked { ast, references, .. } = &self.checked;
+        let is_composition = |id: Id| match &references[id as usize] {
+            Reference::Variable(index) => self.env.is_composition(*index),
+            _ => false,
+        };
+        let mut fields = Vec::new();
+        for kind in &ast.kinds {
+            match kind {
+                Kind::Select { operand, field, .. } if is_composition(*operand) => fields.push(&**field),
+                Kind::Call { function, arguments, .. } if **function == *operator::OPTIONAL_SELECT => {
+                    if let [operand, field] = arguments.as_slice()
+                        && is_composition(*operand)
+                        && let Kind::Literal(Literal::String(name)) = ast.kind(*field)
+                    {
+                        fields.push(&**name);
+                    }
+                }
+                _ => {}
+            }
+        }
+        fields
+    }
+
+    /// Returns the depth of the expression's tree, with expanded macros.
+    pub(crate) fn depth(&self) -> u32 {
+        self.checked.ast.depth()
+    }
+
+    /// Returns the number of lists, maps and optionals that the result can have inside each other.
+    pub(crate) fn nesting(&self) -> u32 {
+        self.checked.ast.nesting()
     }
 
     /// Returns whether the whole expression is a literal.

@@ -256,7 +256,7 @@ impl<'a> Run<'a> {
         }
         let variables = Variables { node, value, old, optional: rule.optional_old };
         let is_late = || self.is_late();
-        let limits = Limits { cost: CALL_LIMIT, interrupt: Some(&is_late) };
+        let limits = Limits { cost: CALL_LIMIT, interrupt: Some(&is_late), shared: None };
         let (result, cost) = program.evaluate(&variables, &limits);
         if i64::try_from(cost).map_or(true, |cost| cost > self.budget) {
             self.out_of_budget(path, node);
@@ -303,7 +303,7 @@ impl<'a> Run<'a> {
         let mut message = None;
         if let Some(expression) = &rule.message_expression {
             let is_late = || self.is_late();
-            let limits = Limits { cost: CALL_LIMIT, interrupt: Some(&is_late) };
+            let limits = Limits { cost: CALL_LIMIT, interrupt: Some(&is_late), shared: None };
             match message::evaluate(expression, &rule.message_source, variables, self.budget, &limits) {
                 Ok((text, rest)) => {
                     message = text;

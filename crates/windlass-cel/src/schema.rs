@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use crate::escape::{escape, reserved};
-use crate::types::{StructType, Type};
+use crate::types::{Fields, StructType, Type};
 
 /// The size of the largest request, in bytes.
 pub const MAX_REQUEST: u64 = 3 << 20;
@@ -119,7 +119,9 @@ impl Schema {
     /// Returns the type of values, whose objects get names below `name`.
     pub(crate) fn cel_type(self: &Arc<Self>, name: &str) -> Type {
         match &self.form {
-            Form::Object(_) => Type::Struct(StructType { name: name.into(), schema: Arc::clone(self) }),
+            Form::Object(_) => {
+                Type::Struct(StructType { name: name.into(), fields: Fields::Schema(Arc::clone(self)) })
+            }
             Form::Map(values) => Type::map(Type::String, values.cel_type(&format!("{name}.@elem"))),
             Form::List { items, .. } => Type::list(items.cel_type(&format!("{name}.@idx"))),
             Form::String => Type::String,
@@ -131,14 +133,6 @@ impl Schema {
             Form::Int => Type::Int,
             Form::IntOrString | Form::Preserved | Form::Unknown(_) => Type::Dyn,
         }
-    }
-}
-
-impl StructType {
-    /// Returns the type of a field, by the name of the field in expressions.
-    pub(crate) fn field(&self, name: &str) -> Option<Type> {
-        let field = self.schema.escaped_field(name)?;
-        Some(field.schema.cel_type(&format!("{}.{name}", self.name)))
     }
 }
 

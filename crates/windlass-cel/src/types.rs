@@ -1,7 +1,8 @@
 //! Types of expressions.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::schema::Schema;
 
@@ -40,7 +41,7 @@ pub enum Type {
     Opaque(&'static str),
     /// A type of a library that is declared as an object, such as `kubernetes.Quantity`.
     Object(&'static str),
-    /// An object with a schema.
+    /// An object with fields.
     Struct(StructType),
     /// The type of a type.
     Type(Arc<Type>),
@@ -50,12 +51,52 @@ pub enum Type {
     Variable(u32),
 }
 
-/// An object with a schema, by its name.
+/// An object with fields, by its name.
 #[derive(Clone, Debug)]
 pub struct StructType {
     /// The name in messages, such as `selfType.spec`.
     pub(crate) name: Arc<str>,
-    pub(crate) schema: Arc<Schema>,
+    pub(crate) fields: Fields,
+}
+
+/// The fields of an object.
+#[derive(Clone, Debug)]
+pub(crate) enum Fields {
+    /// The fields of a schema.
+    Schema(Arc<Schema>),
+    /// Fields that a program declares.
+    Declared(DeclaredFields),
+    /// Any field, of any type.
+    Any,
+}
+
+/// The fields of an object that a program declares. Clones share the fields, and see fields that are declared later.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DeclaredFields(Arc<RwLock<HashMap<Box<str>, Type>>>);
+
+impl DeclaredFields {
+    /// Declares a field.
+    pub(crate) fn insert(&self, name: &str, of: Type) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(name.into(), of);
+    }
+
+    fn get(&self, name: &str) -> Option<Type> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+}
+
+impl StructType {
+    /// Returns the type of a field, by the name of the field in expressions.
+    pub(crate) fn field(&self, name: &str) -> Option<Type> {
+        match &self.fields {
+            Fields::Schema(schema) => {
+                let field = schema.escaped_field(name)?;
+                Some(field.schema.cel_type(&format!("{}.{name}", self.name)))
+            }
+            Fields::Declared(fields) => fields.get(name),
+            Fields::Any => Some(Type::Dyn),
+        }
+    }
 }
 
 /// A kind of types, which ignores parameters.
@@ -92,6 +133,21 @@ impl Type {
     /// Returns the type of values of a schema, whose objects get names below `name`.
     pub fn of_schema(schema: &Arc<Schema>, name: &str) -> Self {
         schema.cel_type(name)
+    }
+
+    /// Returns the type of an object with fields of these names and types.
+    pub(crate) fn declared(name: &str, fields: &DeclaredFields) -> Self {
+        Self::Struct(StructType { name: name.into(), fields: Fields::Declared(fields.clone()) })
+    }
+
+    /// Returns the name with parameters, as Go prints a type: `list(google.protobuf.Duration)`.
+    pub(crate) fn go_name(&self) -> String {
+        let parameters: Vec<String> = self.parameters().into_iter().map(Self::go_name).collect();
+        if parameters.is_empty() {
+            self.name()
+        } else {
+            format!("{}({})", self.name(), parameters.join(", "))
+        }
     }
 
     pub(crate) fn kind(&self) -> TypeKind {

@@ -3,9 +3,11 @@
 mod compare;
 mod convert;
 mod display;
+mod encode;
 mod json;
 mod list;
 mod map;
+mod message;
 mod text;
 mod time;
 
@@ -24,8 +26,10 @@ use crate::types::Type;
 pub(crate) use compare::{compare, equal, merge};
 pub(crate) use convert::{Target, convert, type_of};
 pub(crate) use display::go_display;
+pub use encode::Numbers;
 pub use list::List;
 pub use map::{Entries, Key, Map};
+pub use message::Message;
 pub use text::Text;
 pub use time::{Timestamp, duration_from_text};
 pub(crate) use time::{duration_text, worded_duration, zone_offset};
@@ -84,6 +88,10 @@ pub enum Library<'a> {
     Check(Arc<Check>),
     /// JSON without type information in the schema.
     Preserved(&'a serde_json::Value),
+    /// An object that the evaluation made, such as `Object.spec{…}`.
+    Message(Arc<Message<'a>>),
+    /// The variable whose fields are the results of other expressions.
+    Composition,
 }
 
 /// The name of a type, as a value.
@@ -211,6 +219,8 @@ impl Library<'_> {
             Self::Format(_) => "kubernetes.NamedFormat",
             Self::Check(check) => check.type_name(),
             Self::Preserved(_) => "unknown",
+            Self::Message(message) => message.kind(),
+            Self::Composition => "kubernetes.variables",
         }
     }
 }

@@ -125,8 +125,7 @@ impl Estimator<'_> {
                 sum.plus(Range::fixed(costs::MAP))
             }
             Kind::Struct { fields, .. } => {
-                let sum =
-                    fields.iter().fold(Range::fixed(0), |sum, (_, value, _)| sum.plus(self.cost(*value)));
+                let sum = fields.iter().fold(Range::fixed(0), |sum, init| sum.plus(self.cost(init.value)));
                 sum.plus(Range::fixed(costs::MESSAGE))
             }
             Kind::Comprehension(fold) if self.is_bind(fold) => self.bind(id, fold),

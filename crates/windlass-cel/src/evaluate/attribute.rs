@@ -6,7 +6,7 @@ use super::{Evaluator, Slot, costs, unshare};
 use crate::error::Error;
 use crate::plan::{Attribute, Base, Qualifier, QualifierKey};
 use crate::schema::Schema;
-use crate::value::{Map, Value};
+use crate::value::{Library, Map, Value};
 
 impl<'a> Evaluator<'_, 'a> {
     /// Evaluates an attribute. The cost of a conditional is that of its condition and branch.
@@ -26,8 +26,34 @@ impl<'a> Evaluator<'_, 'a> {
 
     /// Evaluates an attribute without the cost of the attribute itself.
     pub(super) fn resolve(&mut self, attribute: &Attribute) -> Result<Value<'a>, Error> {
-        let base = self.base(&attribute.base)?;
-        if attribute.qualifiers.is_empty() {
+        let base = match attribute.qualifiers.split_first() {
+            Some((first, rest)) if matches!(attribute.base, Base::Composition) => {
+                let value = self.composed(first)?;
+                if rest.is_empty() && attribute.test {
+                    return Ok(Value::Bool(true));
+                }
+                let value = if first.optional { Value::some(value) } else { value };
+                return self.follow(value, rest, attribute.test);
+            }
+            _ => self.base(&attribute.base)?,
+        };
+        self.follow(base, &attribute.qualifiers, attribute.test)
+    }
+
+    /// Returns a field of the variable whose fields are the results of other expressions.
+    fn composed(&mut self, field: &Qualifier) -> Result<Value<'a>, Error> {
+        let QualifierKey::Field { name, .. } = &field.key else { return Err(Error::no_overload()) };
+        self.meter.charge(costs::FIELD)?;
+        // The other expression counts its memory, and the limits hold for both expressions together.
+        self.meter.share(self.limits);
+        let value = self.variables.composed(name);
+        self.meter.refresh(self.limits);
+        value
+    }
+
+    /// Follows fields and indices from a value.
+    fn follow(&mut self, base: Value<'a>, qualifiers: &[Qualifier], tests: bool) -> Result<Value<'a>, Error> {
+        if qualifiers.is_empty() {
             return Ok(base);
         }
         let (mut value, mut optional) = match base {
@@ -35,16 +61,15 @@ impl<'a> Evaluator<'_, 'a> {
             Value::Optional(Some(value)) => (unshare(value), true),
             value => (value, false),
         };
-        let last = attribute.qualifiers.len() - 1;
+        let last = qualifiers.len() - 1;
         let mut walked = 0;
         if let (Value::Map(Map::Json(members, schema)), false) = (&value, optional) {
-            let plain =
-                if attribute.test { &attribute.qualifiers[..last] } else { &attribute.qualifiers[..] };
+            let plain = if tests { &qualifiers[..last] } else { qualifiers };
             (value, walked) = self.walk(members, schema, plain)?;
         }
-        for (index, qualifier) in attribute.qualifiers.iter().enumerate().skip(walked) {
+        for (index, qualifier) in qualifiers.iter().enumerate().skip(walked) {
             optional |= qualifier.optional;
-            let test = attribute.test && index == last;
+            let test = tests && index == last;
             value = match self.qualify(value, qualifier, optional, test)? {
                 Some(value) => value,
                 None => return Ok(Value::Optional(None)),
@@ -87,6 +112,7 @@ impl<'a> Evaluator<'_, 'a> {
                 .get(*index)
                 .unwrap_or_else(|| Err(Error::new(format!("no such attribute(s): {name}")))),
             Base::Local(slot) => self.slot(*slot),
+            Base::Composition => Ok(Value::Library(Library::Composition)),
             Base::Lazy { slot, init } => {
                 if matches!(self.slots[*slot], Slot::Empty) {
                     let value = self.eval(init);
@@ -173,6 +199,8 @@ fn find_field<'a>(value: &Value<'a>, name: &str, member: Option<&str>) -> Result
             None => Ok(None),
         },
         Value::Map(map) => map.get_field(name),
+        Value::Library(Library::Message(message)) => message.get(name),
+        Value::Library(Library::Composition) => Err(Error::no_overload()),
         Value::List(_) => Err(Error::fixed("unsupported index type 'string' in list")),
         _ => Ok(None),
     }

@@ -76,6 +76,11 @@ impl Check {
         Self { authorizer, stage: Stage::Authorizer, request, decision }
     }
 
+    /// Returns the value of a variable that stands for a resource or an object, such as `authorizer.requestResource`.
+    pub fn of_resource(authorizer: Arc<dyn Authorize>, request: AccessRequest) -> Self {
+        Self { authorizer, stage: Stage::Resource, request, decision: Decision::default() }
+    }
+
     /// Returns the value for an evaluation.
     pub fn into_value<'a>(self) -> Value<'a> {
         Value::Library(Library::Check(Arc::new(self)))

@@ -2,7 +2,7 @@
 
 use super::lexer::{Lexeme, Token};
 use super::{EXPECTED, Parsed, Parser, Rule, Stop, literal};
-use crate::ast::{Entry, Kind, Literal, Name};
+use crate::ast::{Entry, Init, Kind, Literal, Name};
 use crate::escape::RESERVED;
 
 impl Parser<'_> {
@@ -114,8 +114,9 @@ impl Parser<'_> {
             }
             self.advance();
             let field = self.field_name(lexeme);
+            let offset = self.peek().start;
             self.expect(":")?;
-            fields.push((field, self.expression()?, optional));
+            fields.push(Init { field, value: self.expression()?, optional, offset });
             if self.take(",").is_none() {
                 self.expect("}")?;
                 break;

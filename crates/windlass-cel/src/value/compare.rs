@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::{Library, List, Map, Value};
+use super::{Library, List, Map, Message, Value};
 use crate::error::Error;
 use crate::meter::Meter;
 use crate::schema::ListKind;
@@ -32,6 +32,9 @@ pub(crate) fn equal(meter: &mut Meter, one: &Value<'_>, other: &Value<'_>) -> Re
             (Some(a), Some(b)) => return equal(meter, a, b),
             (a, b) => a.is_none() && b.is_none(),
         },
+        (Value::Library(Library::Message(a)), Value::Library(Library::Message(b))) => {
+            return equal_messages(meter, a, b);
+        }
         (Value::Library(a), Value::Library(b)) => return equal_library(a, b),
         (Value::Library(Library::Preserved(a)), b) => to_json(b).is_some_and(|b| **a == b),
         (Value::Library(_), _) => return Err(Error::no_overload()),
@@ -244,6 +247,19 @@ fn equal_maps(meter: &mut Meter, one: &Map<'_>, other: &Map<'_>) -> Result<bool,
     Ok(true)
 }
 
+fn equal_messages(meter: &mut Meter, one: &Message<'_>, other: &Message<'_>) -> Result<bool, Error> {
+    if one.name() != other.name() || one.fields().len() != other.fields().len() {
+        return Ok(false);
+    }
+    for (name, value) in one.fields() {
+        match other.field(name) {
+            Some(theirs) if equal(meter, value, theirs)? => {}
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
 fn equal_library(one: &Library<'_>, other: &Library<'_>) -> Result<bool, Error> {
     Ok(match (one, other) {
         (Library::Ip(a), Library::Ip(b)) => a == b,
@@ -254,6 +270,7 @@ fn equal_library(one: &Library<'_>, other: &Library<'_>) -> Result<bool, Error> 
         (Library::Format(a), Library::Format(b)) => a.name == b.name,
         (Library::Check(a), Library::Check(b)) => a == b,
         (Library::Preserved(a), Library::Preserved(b)) => a == b,
+        (Library::Composition, Library::Composition) => true,
         _ => return Err(Error::no_overload()),
     })
 }

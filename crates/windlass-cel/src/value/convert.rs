@@ -69,7 +69,10 @@ pub(crate) fn convert<'a>(value: &Value<'a>, target: Target) -> Result<Value<'a>
 
 /// Returns the type of a value.
 pub(crate) fn type_of(value: &Value<'_>) -> Value<'static> {
-    Value::Type(TypeName(value.type_name().into()))
+    match value {
+        Value::Library(Library::Message(message)) => Value::type_named(message.name()),
+        value => Value::Type(TypeName(value.type_name().into())),
+    }
 }
 
 fn from_text(text: &str, target: Target) -> Option<Value<'static>> {

@@ -91,6 +91,8 @@ fn go_display_library(library: &Library<'_>) -> String {
         Library::Format(format) => format.name.to_owned(),
         Library::Check(check) => check.type_name().to_owned(),
         Library::Preserved(json) => json.to_string(),
+        Library::Message(message) => message.name().to_owned(),
+        Library::Composition => "kubernetes.variables".to_owned(),
     }
 }
 

@@ -47,7 +47,7 @@ fn an_interrupt_ends_an_evaluation() {
     let env = Env::kubernetes().with_variable("list", Type::list(Type::Int));
     let program = env.compile("list.all(x, x >= 0)").expect("a valid expression");
     let interrupt = || true;
-    let limits = Limits { cost: u64::MAX, interrupt: Some(&interrupt) };
+    let limits = Limits { cost: u64::MAX, interrupt: Some(&interrupt), shared: None };
     let (result, _) = program.evaluate(&[Value::from_json(&json)], &limits);
     assert_eq!(
         result.map(|_| ()).map_err(|error| error.to_string()),

@@ -21,6 +21,7 @@ mod list_key;
 mod problem;
 mod schema_change;
 
+mod atomic;
 mod compare;
 mod filter;
 mod merge;
@@ -34,6 +35,7 @@ mod updater;
 #[cfg(test)]
 mod tests;
 
+pub use atomic::atomic_paths;
 pub use compare::{Comparison, compare};
 pub use conflicts::{Conflict, Conflicts};
 pub use convert::{Convert, ConvertError};

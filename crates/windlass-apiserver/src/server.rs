@@ -8,7 +8,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use windlass_schema::Catalog;
 
-use crate::admission::Webhooks;
+use crate::admission::{Policies, Webhooks};
 use crate::api::Api;
 use crate::auth::{
     Authorizer, ISSUER, Identity, Impersonation, Issuer, LegacyClaims, ListenerTokens, TokenKeys,
@@ -212,11 +212,12 @@ impl ServerBuilder {
             network,
             webhooks: Webhooks::new(clients),
             lookups: Lookups::default(),
+            policies: Policies::new(),
             catalog,
             tokens: ListenerTokens::default(),
             used_tokens: UsedTokens::default(),
             issuer,
-            authorizer: Authorizer::new(self.always_allow),
+            authorizer: Arc::new(Authorizer::new(self.always_allow)),
             impersonation: Impersonation::default(),
         });
         definitions::load(&state);

@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use serde_json::{Value, json};
 use windlass_schema::Catalog;
 
-use crate::admission::Webhooks;
+use crate::admission::{Policies, Webhooks};
 use crate::auth::{Authentication, Authorizer, Identity, Impersonation, Issuer, ListenerTokens, Verified};
 use crate::network::PodNetwork;
 use crate::resource::{Definitions, Resource, ServedResources};
@@ -51,6 +51,8 @@ pub(crate) struct State {
     pub(crate) network: PodNetwork,
     /// The admission webhooks.
     pub(crate) webhooks: Webhooks,
+    /// The admission policies.
+    pub(crate) policies: Policies,
     /// The look-ups of strategies at every write.
     pub(crate) lookups: Lookups,
     /// The bearer tokens that listeners accept.
@@ -60,7 +62,7 @@ pub(crate) struct State {
     /// The signer of service account tokens.
     pub(crate) issuer: Issuer,
     /// Decides about the rights of users.
-    pub(crate) authorizer: Authorizer,
+    pub(crate) authorizer: Arc<Authorizer>,
     /// Runs requests as other users.
     pub(crate) impersonation: Impersonation,
 }

@@ -25,8 +25,17 @@ const ENFORCED: &[(&str, &[&str])] = &[
             "services",
         ],
     ),
-    // One with matchConditions warns.
-    ("admissionregistration.k8s.io", &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]),
+    (
+        "admissionregistration.k8s.io",
+        &[
+            "mutatingadmissionpolicies",
+            "mutatingadmissionpolicybindings",
+            "mutatingwebhookconfigurations",
+            "validatingadmissionpolicies",
+            "validatingadmissionpolicybindings",
+            "validatingwebhookconfigurations",
+        ],
+    ),
     // A definition with validation rules warns.
     ("apiextensions.k8s.io", &["customresourcedefinitions"]),
     // One with a service warns.

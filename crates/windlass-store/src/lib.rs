@@ -14,7 +14,7 @@ mod clock;
 pub mod object_meta;
 
 pub use access::{
-    Attributes, Authorizer, Decision, Identity, RoleRef, Rule, forbidden, service_account_groups,
+    Attributes, Authorizer, Decision, Identity, RoleRef, Rule, aggregate, forbidden, service_account_groups,
     service_account_name, split_node, split_service_account,
 };
 pub use clock::{Clock, Env, SystemClock, rfc3339};

@@ -18,12 +18,18 @@ pub(crate) struct Calls {
     pub(crate) requests: Counters,
     pub(crate) rejections: Counters,
     pub(crate) failed_open: Counters,
+    /// The webhooks that were not called because of their match conditions.
+    pub(crate) exclusions: Counters,
+    /// The match conditions that failed.
+    pub(crate) condition_errors: Counters,
 }
 
 impl Default for Calls {
     fn default() -> Self {
         let (requests, rejections, failed_open) = Default::default();
-        Self { durations: Histograms::new(BOUNDS), requests, rejections, failed_open }
+        let (exclusions, condition_errors) = Default::default();
+        let durations = Histograms::new(BOUNDS);
+        Self { durations, requests, rejections, failed_open, exclusions, condition_errors }
     }
 }
 
@@ -38,6 +44,18 @@ pub(super) struct Call<'a> {
 }
 
 impl Calls {
+    /// Counts a call that did not happen, because match conditions do not hold or fail.
+    pub(super) fn count_conditions(&self, call: &Call<'_>, is_failure: bool) {
+        let (name, step, operation) = (go_quote(call.webhook), call.step, call.operation.name());
+        let labels = format!("kind=\"webhook\",name={name},operation=\"{operation}\",type=\"{step}\"");
+        if is_failure {
+            self.condition_errors.add(labels.clone());
+        }
+        if !is_failure || call.ignores_failure {
+            self.exclusions.add(labels);
+        }
+    }
+
     /// Counts a call, with the outcome.
     pub(super) fn count(&self, call: &Call<'_>, outcome: Result<(), &CallError>, took: Duration) {
         let (code, rejection) = match outcome {

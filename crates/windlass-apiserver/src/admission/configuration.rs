@@ -3,12 +3,17 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use windlass_cel::admission::Variables;
 
-use super::Operation;
-use super::calls::Call;
+use super::calls::{Call, Calls};
+use super::conditions::Conditions;
+use super::criteria::{Criteria, texts};
+use super::scene::{Deadline, Scene};
+use super::{Attributes, Objects, Operation, Surroundings, versions};
+use crate::resource::Resource;
 use crate::store::{ResourceId, View};
 use crate::webhook::Endpoint;
-use crate::wire::LabelSelector;
+use crate::wire::ApiError;
 
 const DEFAULT_TIMEOUT: u64 = 10;
 
@@ -16,13 +21,9 @@ const DEFAULT_TIMEOUT: u64 = 10;
 pub(super) struct Hook {
     pub(super) name: String,
     pub(super) endpoint: Endpoint,
-    pub(super) rules: Vec<Rule>,
-    /// True if requests that reach the objects of a rule through another version or group count, too.
-    pub(super) matches_equivalent: bool,
-    /// `None` selects everything.
-    pub(super) namespace_selector: Option<LabelSelector>,
-    /// `None` selects everything.
-    pub(super) object_selector: Option<LabelSelector>,
+    pub(super) criteria: Criteria,
+    /// `None` without match conditions.
+    pub(super) conditions: Option<Conditions>,
     /// True if a request goes on if the webhook cannot be called.
     pub(super) ignores_failure: bool,
     pub(super) timeout: Duration,
@@ -34,26 +35,49 @@ pub(super) struct Hook {
 }
 
 impl Hook {
+    /// Returns whether the match conditions hold for a request. The new object is in the first version; the conditions see
+    /// all objects in the second version.
+    ///
+    /// # Errors
+    /// 403 if a condition fails and the failure policy is `Fail`.
+    pub(super) async fn is_wanted(
+        &self,
+        request: &Attributes<'_>,
+        objects: Objects<'_>,
+        (from, shown): (&Resource, &Resource),
+        around: Surroundings<'_>,
+        (calls, step): (&Calls, &'static str),
+    ) -> Result<bool, ApiError> {
+        let Some(conditions) = &self.conditions else { return Ok(true) };
+        let new = match objects.new {
+            Some(new) => Some(versions::convert(request, new, from, shown).await?),
+            None => None,
+        };
+        let old = match objects.old {
+            Some(old) => Some(versions::convert(request, old, request.resource, shown).await?),
+            None => None,
+        };
+        let objects = Objects { new: new.as_deref(), old: old.as_deref() };
+        let scene = Scene::of_conditions(request, shown, around);
+        let input = scene.conditions(objects, &Value::Null);
+        let holds = conditions.hold(&input, &Variables::default(), Deadline::start());
+        if holds != Ok(true) {
+            calls.count_conditions(&self.call(step, request.operation), holds.is_err());
+        }
+        match holds {
+            Ok(holds) => Ok(holds),
+            Err(why) if self.ignores_failure => {
+                tracing::warn!(webhook = self.name, "ignored a match condition that failed: {why}");
+                Ok(false)
+            }
+            Err(why) => Err(ApiError::forbidden(&request.resource.group_resource(), request.name, why)),
+        }
+    }
+
     /// Returns a call of the webhook, to be counted.
     pub(super) fn call(&self, step: &'static str, operation: Operation) -> Call<'_> {
         Call { webhook: &self.name, step, operation, ignores_failure: self.ignores_failure }
     }
-}
-
-/// The requests that a webhook wants to see.
-pub(super) struct Rule {
-    pub(super) operations: Vec<String>,
-    pub(super) groups: Vec<String>,
-    pub(super) versions: Vec<String>,
-    pub(super) resources: Vec<String>,
-    pub(super) scope: Scope,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
-    All,
-    Cluster,
-    Namespaced,
 }
 
 /// Returns the webhooks of all configurations, sorted by the name of the configuration, and then in
@@ -74,36 +98,12 @@ fn hook(webhook: &Value) -> Hook {
     Hook {
         name: text("name").to_owned(),
         endpoint: Endpoint::of(&webhook["clientConfig"]),
-        rules: webhook["rules"].as_array().into_iter().flatten().map(rule).collect(),
-        matches_equivalent: text("matchPolicy") != "Exact",
-        namespace_selector: selector(&webhook["namespaceSelector"]),
-        object_selector: selector(&webhook["objectSelector"]),
+        criteria: Criteria::of_webhook(webhook),
+        conditions: Conditions::of_webhook(webhook),
         ignores_failure: text("failurePolicy") == "Ignore",
         timeout: Duration::from_secs(webhook["timeoutSeconds"].as_u64().unwrap_or(DEFAULT_TIMEOUT)),
         allows_dry_run: matches!(text("sideEffects"), "None" | "NoneOnDryRun"),
         is_reinvoked: text("reinvocationPolicy") == "IfNeeded",
         review_version: versions.iter().find_map(known),
     }
-}
-
-fn rule(rule: &Value) -> Rule {
-    Rule {
-        operations: texts(&rule["operations"]),
-        groups: texts(&rule["apiGroups"]),
-        versions: texts(&rule["apiVersions"]),
-        resources: texts(&rule["resources"]),
-        scope: match rule["scope"].as_str() {
-            Some("Cluster") => Scope::Cluster,
-            Some("Namespaced") => Scope::Namespaced,
-            _ => Scope::All,
-        },
-    }
-}
-
-fn selector(selector: &Value) -> Option<LabelSelector> {
-    Some(LabelSelector::from_object(selector)).filter(|selector| !selector.is_empty())
-}
-
-fn texts(list: &Value) -> Vec<String> {
-    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }

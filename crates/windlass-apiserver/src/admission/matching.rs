@@ -1,18 +1,19 @@
-//! The match between a webhook and a request, and the version of the object for the webhook.
+//! The match between criteria and a request, and the version of the object for a webhook or a policy.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::attributes::{Attributes, GroupVersion, resource_of};
-use super::configuration::{Hook, Rule, Scope};
+use super::criteria::{Criteria, Rule, Scope};
 use super::{Objects, Operation, Surroundings};
 use crate::meta;
 use crate::resource::Resource;
 use crate::store::ResourceId;
 use crate::wire::{ApiError, GroupResource, LabelSelector};
 
-/// The version of the objects that a webhook is to be called with.
+/// The version of the objects for a webhook or a policy.
+#[derive(Clone)]
 pub(super) enum Shown {
     /// That of the request.
     AsRequested,
@@ -20,33 +21,47 @@ pub(super) enum Shown {
     As(Arc<Resource>),
 }
 
-/// Returns the way to call the webhook for a request; `None` for a webhook that does not match.
+/// Returns the version of the objects of a request for criteria that match; `None` for criteria that do not match.
 pub(super) fn matches(
-    hook: &Hook,
+    criteria: &Criteria,
     request: &Attributes<'_>,
     objects: Objects<'_>,
     around: Surroundings<'_>,
 ) -> Result<Option<Shown>, ApiError> {
-    let in_namespace = is_namespace_selected(hook, request, objects, around);
-    if matches!(in_namespace, Ok(false)) || !is_object_selected(hook, request, objects) {
+    let in_namespace = is_namespace_selected(criteria, request, objects, around);
+    if matches!(in_namespace, Ok(false)) || !is_object_selected(criteria, request, objects) {
         return Ok(None);
     }
-    let shown = if hook.rules.iter().any(|rule| covers(rule, request, request.group_version_resource())) {
-        Some(Shown::AsRequested)
-    } else if hook.matches_equivalent {
-        equivalent(hook, request, around).map(Shown::As)
-    } else {
-        None
-    };
+    let covered = |rules: &[Rule]| covered(rules, criteria.matches_equivalent, request, around);
+    if !criteria.excluded.is_empty() && covered(&criteria.excluded).is_some() {
+        return Ok(None);
+    }
+    let shown = if criteria.covers_all { Some(Shown::AsRequested) } else { covered(&criteria.rules) };
     match shown {
-        // A namespace that is not there matters only to a webhook that would be called.
+        // A namespace that is not there matters only to criteria that match otherwise.
         Some(shown) => in_namespace.map(|_| Some(shown)),
         None => Ok(None),
     }
 }
 
+/// Returns the version in which rules cover a request.
+fn covered(
+    rules: &[Rule],
+    matches_equivalent: bool,
+    request: &Attributes<'_>,
+    around: Surroundings<'_>,
+) -> Option<Shown> {
+    if rules.iter().any(|rule| covers(rule, request, request.group_version_resource())) {
+        Some(Shown::AsRequested)
+    } else if matches_equivalent {
+        equivalent(rules, request, around).map(Shown::As)
+    } else {
+        None
+    }
+}
+
 /// Returns another resource with the same objects that a rule covers. Earlier rules count first.
-fn equivalent(hook: &Hook, request: &Attributes<'_>, around: Surroundings<'_>) -> Option<Arc<Resource>> {
+fn equivalent(rules: &[Rule], request: &Attributes<'_>, around: Surroundings<'_>) -> Option<Arc<Resource>> {
     let others = |resource: &&Arc<Resource>| {
         resource.storage == request.resource.storage
             && resource_of(resource) != request.group_version_resource()
@@ -62,8 +77,7 @@ fn equivalent(hook: &Hook, request: &Attributes<'_>, around: Surroundings<'_>) -
         .flat_map(|version| version.resources.values())
         .filter(others)
         .collect();
-    let mut found = hook
-        .rules
+    let mut found = rules
         .iter()
         .filter_map(|rule| candidates.iter().find(|candidate| covers(rule, request, resource_of(candidate))));
     found.next().map(|resource| Arc::clone(resource))
@@ -79,6 +93,7 @@ fn covers(rule: &Rule, request: &Attributes<'_>, resource: GroupVersion<'_>) -> 
             (name == "*" || name == resource.name)
                 && (subresource == "*" || subresource == request.subresource)
         })
+        && (rule.names.is_empty() || rule.names.iter().any(|name| name == request.name))
 }
 
 fn is_in_scope(scope: Scope, request: &Attributes<'_>) -> bool {
@@ -99,12 +114,12 @@ fn lists(items: &[String], wanted: &str) -> bool {
 }
 
 fn is_namespace_selected(
-    hook: &Hook,
+    criteria: &Criteria,
     request: &Attributes<'_>,
     objects: Objects<'_>,
     around: Surroundings<'_>,
 ) -> Result<bool, ApiError> {
-    let Some(selector) = &hook.namespace_selector else { return Ok(true) };
+    let Some(selector) = &criteria.namespace_selector else { return Ok(true) };
     // Other cluster-scoped objects are never exempted.
     if request.namespace.is_empty() && request.resource.plural != "namespaces" {
         return Ok(true);
@@ -121,8 +136,8 @@ fn is_namespace_selected(
 }
 
 /// Returns whether the new or the old object has the labels.
-fn is_object_selected(hook: &Hook, request: &Attributes<'_>, objects: Objects<'_>) -> bool {
-    let Some(selector) = &hook.object_selector else { return true };
+fn is_object_selected(criteria: &Criteria, request: &Attributes<'_>, objects: Objects<'_>) -> bool {
+    let Some(selector) = &criteria.object_selector else { return true };
     if request.operation == Operation::Connect {
         // The options of a connection have no metadata, and therefore match no selector.
         return false;

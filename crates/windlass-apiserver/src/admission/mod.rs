@@ -1,14 +1,21 @@
-//! Admission webhooks, as the plugins `MutatingAdmissionWebhook` and `ValidatingAdmissionWebhook` of kube-apiserver.
+//! Admission webhooks, as the plugins `MutatingAdmissionWebhook` and `ValidatingAdmissionWebhook` of kube-apiserver, and
+//! [admission policies](policy).
 
 mod attributes;
 mod calls;
+mod conditions;
 mod configuration;
+mod criteria;
 mod failure;
 mod matching;
 mod mutate;
 pub(crate) mod plugins;
+mod policy;
+mod reinvocation;
+mod request;
 mod response_types;
 mod review;
+mod scene;
 mod validate;
 mod versions;
 
@@ -19,7 +26,9 @@ use serde_json::Value;
 pub(crate) use self::attributes::{Attributes, Operation};
 pub(crate) use self::calls::Calls;
 use self::configuration::Hook;
-pub(crate) use self::mutate::Reinvocation;
+pub(crate) use self::policy::Policies;
+pub(crate) use self::reinvocation::Reinvocation;
+use windlass_store::Authorizer;
 use crate::resource::ServedResources;
 use crate::store::Env;
 use crate::store::{Derived, ResourceId, Store, View};
@@ -46,12 +55,15 @@ pub(crate) struct Webhooks {
     calls: Calls,
 }
 
-/// The input of webhooks besides the request.
+/// The input of webhooks and policies besides the request.
 #[derive(Clone, Copy)]
 pub(crate) struct Surroundings<'a> {
     pub(crate) env: &'a Env,
     pub(crate) view: &'a View,
     pub(crate) served: &'a ServedResources,
+    /// The store, for the authorizer.
+    pub(crate) store: &'a Arc<Store>,
+    pub(crate) authorizer: &'a Arc<Authorizer>,
 }
 
 impl Webhooks {

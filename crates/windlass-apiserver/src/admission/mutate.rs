@@ -8,60 +8,13 @@ use windlass_schema::{go_quote, json_type};
 use super::configuration::Hook;
 use super::matching::Shown;
 use super::review::Review;
-use super::{Attributes, CallError, Objects, Surroundings, Webhooks, failure, matching, versions};
+use super::{
+    Attributes, CallError, Objects, Reinvocation, Surroundings, Webhooks, failure, matching, versions,
+};
 use crate::meta;
 use crate::resource::{Resource, drop_malformed_metadata};
 use crate::wire::ApiError;
 use crate::wire::patch::{JsonPatch, Limits};
-
-/// The webhooks that are called a second time, because the object changed after the first call.
-#[derive(Default)]
-pub(crate) struct Reinvocation {
-    rounds: usize,
-    /// True if a webhook changed the object.
-    is_needed: bool,
-    /// The indexes of webhooks that were called and want to be called again.
-    called: Vec<usize>,
-    /// The webhooks of the first round that saw an older object.
-    outdated: Vec<usize>,
-    /// The object after the first round, if there is a second round.
-    output: Option<Value>,
-}
-
-impl Reinvocation {
-    /// Returns whether the plugins run a second time.
-    pub(crate) fn is_needed(&self) -> bool {
-        self.is_needed
-    }
-
-    fn begin(&mut self, object: Option<&Value>) {
-        if self.rounds > 0 && self.output.as_ref() != object {
-            // A built-in plugin changed the object in between.
-            self.outdated.append(&mut self.called);
-        }
-        self.rounds += 1;
-    }
-
-    fn skips(&self, hook: usize) -> bool {
-        self.rounds > 1 && !self.outdated.contains(&hook)
-    }
-
-    fn called(&mut self, hook: usize, is_reinvoked: bool, has_changed: bool) {
-        if has_changed {
-            self.outdated.append(&mut self.called);
-            self.is_needed = true;
-        }
-        if is_reinvoked {
-            self.called.push(hook);
-        }
-    }
-
-    fn end(&mut self, object: Option<&Value>) {
-        if self.is_needed {
-            self.output = object.cloned();
-        }
-    }
-}
 
 impl Webhooks {
     /// Calls the matching mutating webhooks in sequence. Adds the warnings of the webhooks.
@@ -80,13 +33,20 @@ impl Webhooks {
         (rounds, warnings): (&mut Reinvocation, &mut Vec<String>),
     ) -> Result<(), ApiError> {
         let hooks = self.mutating.get(around.view);
-        rounds.begin(object.as_deref());
+        rounds.webhooks.begin(object.as_deref());
         // The object stays in the version of the last webhook until a webhook needs another version.
         let mut last = Shown::AsRequested;
         for (index, hook) in hooks.iter().enumerate() {
             let objects = Objects { new: object.as_deref(), old };
-            let Some(shown) = matching::matches(hook, request, objects, around)? else { continue };
-            if rounds.skips(index) {
+            let Some(shown) = matching::matches(&hook.criteria, request, objects, around)? else { continue };
+            let versions = (last.resource(request), shown.resource(request));
+            let counted = (&self.calls, "admit");
+            if hook.conditions.is_some()
+                && !Box::pin(hook.is_wanted(request, objects, versions, around, counted)).await?
+            {
+                continue;
+            }
+            if rounds.webhooks.skips(&index) {
                 continue;
             }
             let (from, to) = (last.resource(request), shown.resource(request));
@@ -120,7 +80,13 @@ impl Webhooks {
                 Err(CallError::Failed { why, .. }) => return Err(failure::failed(&hook.name, &why)),
             };
             let has_changed = changed.is_some() && changed.as_ref() != object.as_deref();
-            rounds.called(index, hook.is_reinvoked, has_changed);
+            if has_changed {
+                rounds.webhooks.outdate();
+                rounds.require();
+            }
+            if hook.is_reinvoked {
+                rounds.webhooks.add(index);
+            }
             if let (Some(object), Some(changed)) = (&mut object, changed) {
                 **object = changed;
             }
@@ -128,11 +94,13 @@ impl Webhooks {
         }
         if let Some(object) = &mut object {
             versions::convert_in_place(request, object, last.resource(request), request.resource).await?;
-            if rounds.is_needed && request.resource.is_custom() && request.is_of_resource() {
+            if rounds.is_needed() && request.resource.is_custom() && request.is_of_resource() {
                 windlass_schema::prune(request.resource.schema.get(), object);
             }
         }
-        rounds.end(object.as_deref());
+        if rounds.is_needed() {
+            rounds.webhooks.end(object.as_deref());
+        }
         Ok(())
     }
 }
@@ -171,27 +139,39 @@ fn patched(
         );
         return Err(internal(why));
     }
+    settle(request, shown, object, &mut changed).map_err(CallError::Refused)?;
+    Ok(Some(changed))
+}
+
+/// Completes an object that a webhook or a policy has changed from `object`: sets a removed kind, checks and prunes the
+/// fields, and sets defaults.
+pub(super) fn settle(
+    request: &Attributes<'_>,
+    shown: &Resource,
+    object: &Value,
+    changed: &mut Value,
+) -> Result<(), ApiError> {
     let text = |object: &Value, field: &str| object[field].as_str().unwrap_or_default().to_owned();
     for field in ["apiVersion", "kind"] {
         // A kind that the patch removed is the kind in the request.
-        if !shown.is_custom() && text(&changed, field).is_empty() {
+        if !shown.is_custom() && text(changed, field).is_empty() {
             changed[field] = object[field].clone();
         }
     }
-    let (version, kind) = (text(&changed, "apiVersion"), text(&changed, "kind"));
+    let (version, kind) = (text(changed, "apiVersion"), text(changed, "kind"));
     if !shown.is_custom() && (version != text(object, "apiVersion") || kind != text(object, "kind")) {
         let why = format!("converting ({version}.{kind}) to ({}): unknown conversion", shown.go_type());
-        return Err(CallError::Refused(ApiError::unexplained(why)));
+        return Err(ApiError::unexplained(why));
     }
     if request.is_of_resource() {
         if shown.is_custom() {
-            drop_malformed_metadata(&mut changed);
-            windlass_schema::default_missing(shown.schema.get(), &mut changed);
+            drop_malformed_metadata(changed);
+            windlass_schema::default_missing(shown.schema.get(), changed);
         } else {
-            shown.check_fields(&changed).map_err(internal)?;
-            shown.default_and_prune(&mut changed);
+            shown.check_fields(changed).map_err(ApiError::internal)?;
+            shown.default_and_prune(changed);
         }
-        meta::drop_empty(&mut changed);
+        meta::drop_empty(changed);
     }
-    Ok(Some(changed))
+    Ok(())
 }

@@ -1,12 +1,12 @@
 //! `AdmissionReview`: the request to a webhook, and the response.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use windlass_schema::{go_quote, json_type};
 
-use super::attributes::{Attributes, GroupVersion, kind_of, resource_of};
+use super::attributes::{Attributes, kind_of, resource_of};
 use super::configuration::Hook;
-use super::{CallError, Objects, failure, response_types};
-use crate::auth::Identity;
+use super::criteria::texts;
+use super::{CallError, Objects, failure, request, response_types};
 use crate::resource::Resource;
 use crate::webhook::Clients;
 
@@ -60,32 +60,14 @@ impl Review<'_> {
     }
 
     fn body(&self, version: &str) -> Value {
-        let Attributes { subresource, namespace, name, .. } = *self.request;
-        let mut request = Map::new();
+        let (kind, resource) = (kind_of(self.shown, self.request.subresource), resource_of(self.shown));
+        let mut request = request::fields(self.request, kind, resource);
         let mut set = |field: &str, value: Value| {
             request.insert(field.to_owned(), value);
         };
         set("uid", self.uid.clone().into());
-        set("kind", kind_json(kind_of(self.shown, subresource)));
-        set("resource", resource_json(resource_of(self.shown)));
-        set("requestKind", kind_json(self.request.group_version_kind()));
-        set("requestResource", resource_json(self.request.group_version_resource()));
-        for (field, text) in [
-            ("subResource", subresource),
-            ("requestSubResource", subresource),
-            ("name", name),
-            ("namespace", namespace),
-        ] {
-            if !text.is_empty() {
-                set(field, text.into());
-            }
-        }
-        set("operation", self.request.operation.name().into());
-        set("userInfo", user_info(self.request.user));
         set("object", self.objects.new.cloned().unwrap_or_default());
         set("oldObject", self.objects.old.cloned().unwrap_or_default());
-        set("dryRun", self.request.dry_run.into());
-        set("options", self.request.options.clone());
         json!({"kind": "AdmissionReview", "apiVersion": format!("{GROUP}/{version}"), "request": request})
     }
 
@@ -184,31 +166,4 @@ fn patch(response: &Value) -> Result<Vec<u8>, String> {
     use base64::engine::general_purpose::STANDARD;
     let Some(text) = response["patch"].as_str() else { return Ok(Vec::new()) };
     STANDARD.decode(text).map_err(|_| "illegal base64 data in response.patch".to_owned())
-}
-
-fn kind_json(kind: GroupVersion<'_>) -> Value {
-    json!({"group": kind.group, "version": kind.version, "kind": kind.name})
-}
-
-fn resource_json(resource: GroupVersion<'_>) -> Value {
-    json!({"group": resource.group, "version": resource.version, "resource": resource.name})
-}
-
-fn user_info(user: &Identity) -> Value {
-    let mut info = Map::new();
-    info.insert("username".to_owned(), user.name().into());
-    if let Some(uid) = user.uid() {
-        info.insert("uid".to_owned(), uid.into());
-    }
-    if !user.groups().is_empty() {
-        info.insert("groups".to_owned(), user.groups().into());
-    }
-    if !user.extra().is_empty() {
-        info.insert("extra".to_owned(), json!(user.extra()));
-    }
-    Value::Object(info)
-}
-
-fn texts(list: &Value) -> Vec<String> {
-    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }

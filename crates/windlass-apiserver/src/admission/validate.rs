@@ -27,9 +27,15 @@ impl Webhooks {
         let hooks = self.validating.get(around.view);
         let mut wanted = Vec::new();
         for hook in hooks.iter() {
-            if let Some(shown) = matching::matches(hook, request, objects, around)? {
-                wanted.push((hook, shown));
+            let Some(shown) = matching::matches(&hook.criteria, request, objects, around)? else { continue };
+            let versions = (request.resource, shown.resource(request));
+            let counted = (&self.calls, "validating");
+            if hook.conditions.is_some()
+                && !Box::pin(hook.is_wanted(request, objects, versions, around, counted)).await?
+            {
+                continue;
             }
+            wanted.push((hook, shown));
         }
         let mut versioned = Vec::with_capacity(wanted.len());
         for (_, shown) in &wanted {

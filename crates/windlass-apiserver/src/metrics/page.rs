@@ -80,6 +80,11 @@ fn page(metrics: &Metrics, state: &State) -> String {
     objects(&mut page, state);
     authentication(&mut page, metrics);
     webhooks(&mut page, state.webhooks.calls());
+    let decisions = state.policies.decisions();
+    let help = "Mutations of admission policies.";
+    page.counters("apiserver_mutating_admission_policy_check_total", help, &decisions.mutating);
+    let help = "Violations and failures of validating admission policies.";
+    page.counters("apiserver_validating_admission_policy_check_total", help, &decisions.validating);
     let name = "apiserver_authorization_decisions_total";
     page.metric(name, "counter", "Requests that RBAC has allowed.");
     let labels = r#"decision="allowed",name="rbac",type="RBAC""#;
@@ -155,6 +160,11 @@ fn webhooks(page: &mut Page, calls: &Calls) {
     let help = "Calls of admission webhooks that refused the request, or failed.";
     page.counters(&name("rejection_count"), help, &calls.rejections);
     page.counters(&name("request_total"), "Calls of admission webhooks.", &calls.requests);
+    let name = |rest: &str| format!("apiserver_admission_match_condition_{rest}");
+    let help = "Match conditions of admission webhooks that failed.";
+    page.counters(&name("evaluation_errors_total"), help, &calls.condition_errors);
+    let help = "Calls of admission webhooks that match conditions excluded.";
+    page.counters(&name("exclusions_total"), help, &calls.exclusions);
 }
 
 /// Writes the number of objects of each resource.

@@ -1,4 +1,4 @@
-//! Admission of a request: the built-in plugins, and the webhooks.
+//! Admission of a request: the built-in plugins, policies and webhooks.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,8 @@ use super::{Call, write};
 use crate::admission::{Attributes, Objects, Operation, Reinvocation, Surroundings, plugins};
 use crate::managed_fields;
 use crate::meta;
-use crate::resource::api_version;
+use crate::resource::{ServedResources, api_version};
+use crate::store::View;
 use crate::wire::ApiError;
 
 /// The operation of a request on an object, for admission.
@@ -20,22 +21,35 @@ struct Seen {
 }
 
 impl Call<'_> {
-    /// Lets mutating webhooks change the object of a write. `old` is `None` for a new object.
+    /// Lets mutating policies and webhooks change the object of a write. `old` is `None` for a new object.
     pub(super) async fn mutate(
         &mut self,
         object: &mut Value,
         old: Option<&Value>,
         rounds: &mut Reinvocation,
     ) -> Result<(), ApiError> {
-        if !self.state.webhooks.may_mutate(&self.state.store, self.kind()) {
+        if !self.may_be_mutated() {
             return Ok(());
         }
+        rounds.begin();
         // Boxed, because almost no request gets here: this future must not enlarge the futures of all
         // requests.
-        Box::pin(self.mutate_by_webhooks(object, old, rounds)).await
+        Box::pin(self.mutate_by_others(object, old, rounds)).await
     }
 
-    async fn mutate_by_webhooks(
+    /// Returns whether a policy or a webhook may want to change the object of the request.
+    fn may_be_mutated(&self) -> bool {
+        let (state, store) = (self.state, &self.state.store);
+        state.webhooks.may_mutate(store, self.kind()) || state.policies.may_mutate(store, &self.resource)
+    }
+
+    /// Returns whether a policy or a webhook may want to check the object of the request.
+    fn may_be_validated(&self) -> bool {
+        let (state, store) = (self.state, &self.state.store);
+        state.webhooks.may_validate(store, self.kind()) || state.policies.may_validate(store, &self.resource)
+    }
+
+    async fn mutate_by_others(
         &mut self,
         object: &mut Value,
         old: Option<&Value>,
@@ -73,12 +87,12 @@ impl Call<'_> {
         self.kind().1 != self.resource.kind
     }
 
-    /// Asks the built-in plugins and the validating webhooks whether a write may happen. `old` is `None` for a new object.
+    /// Asks the built-in plugins, the validating policies and the validating webhooks whether a write may happen. `old` is `None` for a new object.
     pub(super) async fn validate(&mut self, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
         if plugins::Write::concerns(&self.resource) && !self.is_of_other_kind() {
             self.plugin_write().validate(object, old)?;
         }
-        if !self.state.webhooks.may_validate(&self.state.store, self.kind()) {
+        if !self.may_be_validated() {
             return Ok(());
         }
         let seen = self.seen(object, old);
@@ -111,13 +125,12 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Returns whether some webhook may want to see the request.
+    /// Returns whether some policy or webhook may want to see the request.
     pub(super) fn is_admitted(&self) -> bool {
-        let (webhooks, store, kind) = (&self.state.webhooks, &self.state.store, self.kind());
-        webhooks.may_mutate(store, kind) || webhooks.may_validate(store, kind)
+        self.may_be_mutated() || self.may_be_validated()
     }
 
-    /// Lets webhooks see, and refuse, the deletion of an object.
+    /// Lets policies and webhooks see, and refuse, the deletion of an object.
     pub(super) async fn admit_deletion(
         &mut self,
         old: &Value,
@@ -135,7 +148,7 @@ impl Call<'_> {
         self.call_validating(seen, Objects { new: None, old: Some(old) }).await
     }
 
-    /// Lets webhooks change or refuse `options`, the options of a connection to a pod, a service or a node.
+    /// Lets policies and webhooks change or refuse `options`, the options of a connection to a pod, a service or a node.
     pub(super) async fn admit_connection(&mut self, options: &mut Value) -> Result<(), ApiError> {
         if !self.is_admitted() {
             return Ok(());
@@ -148,8 +161,10 @@ impl Call<'_> {
             options: Value::Null,
         };
         let mut rounds = Reinvocation::default();
+        rounds.begin();
         self.call_mutating(&seen, Some(options), None, &mut rounds).await?;
         if rounds.is_needed() {
+            rounds.begin();
             self.call_mutating(&seen, Some(options), None, &mut rounds).await?;
         }
         self.call_validating(seen, Objects { new: Some(options), old: None }).await
@@ -158,16 +173,25 @@ impl Call<'_> {
     async fn call_mutating(
         &mut self,
         seen: &Seen,
-        object: Option<&mut Value>,
+        mut object: Option<&mut Value>,
         old: Option<&Value>,
         rounds: &mut Reinvocation,
     ) -> Result<(), ApiError> {
         let mut warnings = std::mem::take(&mut self.warnings);
         let (view, served) = (self.state.store.view(), self.state.served.load_full());
-        let around = Surroundings { env: &self.state.env, view: &view, served: &served };
+        let around = self.surroundings(&view, &served);
         let request = self.attributes(seen);
-        let webhooks = &self.state.webhooks;
-        let done = webhooks.mutate(&request, object, old, around, (rounds, &mut warnings)).await;
+        let state = self.state;
+        let mut done = Ok(());
+        // Policies change no deletion.
+        if let Some(object) = object.as_deref_mut()
+            && state.policies.may_mutate(&state.store, &self.resource)
+        {
+            done = state.policies.mutate(&request, object, old, around, rounds).await;
+        }
+        if done.is_ok() && state.webhooks.may_mutate(&state.store, self.kind()) {
+            done = state.webhooks.mutate(&request, object, old, around, (rounds, &mut warnings)).await;
+        }
         self.warnings = warnings;
         done
     }
@@ -175,11 +199,23 @@ impl Call<'_> {
     async fn call_validating(&mut self, seen: Seen, objects: Objects<'_>) -> Result<(), ApiError> {
         let mut warnings = std::mem::take(&mut self.warnings);
         let (view, served) = (self.state.store.view(), self.state.served.load_full());
-        let around = Surroundings { env: &self.state.env, view: &view, served: &served };
+        let around = self.surroundings(&view, &served);
         let request = self.attributes(&seen);
-        let done = self.state.webhooks.validate(&request, objects, around, &mut warnings).await;
+        let state = self.state;
+        let mut done = Ok(());
+        if state.policies.may_validate(&state.store, &self.resource) {
+            done = state.policies.validate(&request, objects, around, &mut warnings).await;
+        }
+        if done.is_ok() && state.webhooks.may_validate(&state.store, self.kind()) {
+            done = state.webhooks.validate(&request, objects, around, &mut warnings).await;
+        }
         self.warnings = warnings;
         done
+    }
+
+    fn surroundings<'a>(&'a self, view: &'a View, served: &'a ServedResources) -> Surroundings<'a> {
+        let state = self.state;
+        Surroundings { env: &state.env, view, served, store: &state.store, authorizer: &state.authorizer }
     }
 
     /// Returns the group and kind of the object in the request: of the resource, or of the subresource.

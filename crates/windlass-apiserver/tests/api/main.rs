@@ -37,6 +37,7 @@ mod admission;
 mod dry_run;
 mod field_validation;
 mod scales;
+mod policies;
 mod status;
 mod subresources;
 mod versions;

@@ -4,17 +4,19 @@ use std::collections::BTreeSet;
 
 use windlass_wire::names;
 
+use super::expression::match_conditions;
 use super::rule::validate_rule;
 use crate::field::{Errors, Field};
 use crate::selector::label_selector;
 
-/// The most `matchConditions` of a webhook.
-const MAX_CONDITIONS: usize = 64;
-
-pub(super) fn validate_webhooks(webhooks: &Field<'_>, errors: &mut Errors) {
+/// Validates webhooks. An update may keep match conditions that are not valid.
+pub(super) fn validate_webhooks(webhooks: &Field<'_>, keeps_conditions: bool, errors: &mut Errors) {
     let mut seen = BTreeSet::new();
     for webhook in webhooks.items() {
         validate_webhook(&webhook, errors);
+        if !keeps_conditions {
+            match_conditions(&webhook.at("matchConditions"), false, errors);
+        }
         validate_review_versions(&webhook.at("admissionReviewVersions"), errors);
         let name = webhook.at("name");
         if !name.text().is_empty() && !seen.insert(name.text()) {
@@ -45,7 +47,6 @@ fn validate_webhook(webhook: &Field<'_>, errors: &mut Errors) {
     webhook.at("reinvocationPolicy").one_of(&["IfNeeded", "Never"], errors);
     let config = webhook.at("clientConfig");
     errors.extend(windlass_wire::validate_client_config(config.value(), config.path()));
-    validate_match_conditions(&webhook.at("matchConditions"), errors);
 }
 
 fn validate_name(name: &Field<'_>, errors: &mut Errors) {
@@ -57,24 +58,6 @@ fn validate_name(name: &Field<'_>, errors: &mut Errors) {
         errors.push(name.invalid("should be a domain with at least three segments separated by dots"));
     }
     errors.extend(problems.into_iter().map(|problem| name.invalid(problem)));
-}
-
-/// Validates names and presence. Expressions are not compiled.
-fn validate_match_conditions(conditions: &Field<'_>, errors: &mut Errors) {
-    if conditions.len() > MAX_CONDITIONS {
-        errors.push(conditions.too_many(MAX_CONDITIONS));
-    }
-    let mut seen = BTreeSet::new();
-    for condition in conditions.items() {
-        let (expression, name) = (condition.at("expression"), condition.at("name"));
-        if expression.text().trim().is_empty() {
-            errors.push(expression.required(""));
-        }
-        name.require_check(names::label_key, errors);
-        if !name.text().is_empty() && !seen.insert(name.text()) {
-            errors.push(name.duplicate());
-        }
-    }
 }
 
 fn validate_review_versions(versions: &Field<'_>, errors: &mut Errors) {

@@ -9,4 +9,4 @@ pub use self::authorize::{Attributes, Authorizer, Decision, forbidden};
 pub use self::identity::{
     Identity, service_account_groups, service_account_name, split_node, split_service_account,
 };
-pub use self::rbac::{RoleRef, Rule};
+pub use self::rbac::{RoleRef, Rule, aggregate};

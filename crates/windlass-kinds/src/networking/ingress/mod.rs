@@ -1,4 +1,4 @@
-//! Ingresss.
+//! Ingresses.
 
 mod defaults;
 pub(crate) mod table;

@@ -1,4 +1,4 @@
-//! Ingress classs.
+//! Ingress classes.
 
 mod defaults;
 mod table;

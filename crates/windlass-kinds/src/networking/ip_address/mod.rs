@@ -1,4 +1,4 @@
-//! Ip addresss.
+//! IP addresses.
 
 mod table;
 

@@ -1,4 +1,4 @@
-//! Runtime classs.
+//! Runtime classes.
 
 mod table;
 mod validate;

@@ -1,4 +1,4 @@
-//! Device classs.
+//! Device classes.
 
 mod table;
 

@@ -1,4 +1,4 @@
-//! Priority classs.
+//! Priority classes.
 
 mod table;
 mod validate;

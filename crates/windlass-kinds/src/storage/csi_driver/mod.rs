@@ -1,4 +1,4 @@
-//! Csi drivers.
+//! CSI drivers.
 
 mod table;
 mod validate;

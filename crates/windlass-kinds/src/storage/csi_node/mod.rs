@@ -1,4 +1,4 @@
-//! Csi nodes.
+//! CSI nodes.
 
 mod table;
 

@@ -1,4 +1,4 @@
-//! Csi storage capacitys.
+//! CSI storage capacities.
 
 use crate::kind::{Kind, KindConfig};
 

@@ -1,4 +1,4 @@
-//! Storage classs.
+//! Storage classes.
 
 mod table;
 mod validate;

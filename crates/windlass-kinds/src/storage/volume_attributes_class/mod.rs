@@ -1,4 +1,4 @@
-//! Volume attributes classs.
+//! Volume attributes classes.
 
 mod table;
 

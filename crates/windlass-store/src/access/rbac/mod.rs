@@ -163,7 +163,7 @@ fn visit<B>(
 
 /// Joins errors like Kubernetes: a single error stands alone, several stand in brackets, and duplicates are
 /// dropped.
-fn aggregate(errors: Vec<String>) -> String {
+pub fn aggregate(errors: Vec<String>) -> String {
     let mut distinct: Vec<String> = Vec::new();
     for error in errors {
         if !distinct.contains(&error) {

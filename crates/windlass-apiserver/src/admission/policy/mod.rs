@@ -1,0 +1,76 @@
+//! Admission policies, as the plugins `ValidatingAdmissionPolicy` and `MutatingAdmissionPolicy` of kube-apiserver.
+
+mod decisions;
+mod definition;
+mod mutating;
+mod params;
+mod patch;
+mod source;
+mod validating;
+
+pub(crate) use self::decisions::Decisions;
+use self::mutating::MutatingPolicy;
+use self::source::Source;
+use self::validating::ValidatingPolicy;
+use super::GROUP;
+use crate::resource::Resource;
+use crate::store::{Store, View};
+
+/// The resources that policies do not see, besides policies and bindings: to refuse reviews may break the cluster.
+const EXCLUDED: [(&str, &str); 6] = [
+    ("authentication.k8s.io", "selfsubjectreviews"),
+    ("authentication.k8s.io", "tokenreviews"),
+    ("authorization.k8s.io", "localsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectrulesreviews"),
+    ("authorization.k8s.io", "subjectaccessreviews"),
+];
+
+/// The policies and bindings. Policies do not see writes of policies and bindings, so that a broken policy can be removed.
+const POLICIES: [&str; 4] = [
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+];
+
+/// The admission policies of a server.
+pub(crate) struct Policies {
+    validating: Source<ValidatingPolicy>,
+    mutating: Source<MutatingPolicy>,
+    decisions: Decisions,
+}
+
+impl Policies {
+    /// Finds the policies in the store of each request.
+    pub(crate) fn new() -> Self {
+        Self {
+            validating: Source::new(POLICIES[0], POLICIES[1], ValidatingPolicy::compile),
+            mutating: Source::new(POLICIES[2], POLICIES[3], MutatingPolicy::compile),
+            decisions: Decisions::default(),
+        }
+    }
+
+    /// Returns the decisions until now, for metrics.
+    pub(crate) fn decisions(&self) -> &Decisions {
+        &self.decisions
+    }
+
+    /// Returns whether a policy may want to change a request to `resource`.
+    pub(crate) fn may_mutate(&self, store: &Store, resource: &Resource) -> bool {
+        sees(&store.view(), self.mutating.bindings(), resource)
+    }
+
+    /// Returns whether a policy may want to check a request to `resource`.
+    pub(crate) fn may_validate(&self, store: &Store, resource: &Resource) -> bool {
+        sees(&store.view(), self.validating.bindings(), resource)
+    }
+}
+
+fn sees(view: &View, bindings: &crate::store::ResourceId, resource: &Resource) -> bool {
+    if view.count(bindings) == 0 {
+        return false;
+    }
+    let (group, plural) = (resource.group.as_str(), resource.plural.as_str());
+    !(group == GROUP && POLICIES.contains(&plural) || EXCLUDED.contains(&(group, plural)))
+}

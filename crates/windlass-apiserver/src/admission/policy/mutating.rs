@@ -1,0 +1,308 @@
+//! `MutatingAdmissionPolicy`: expressions compute patches of the object of a request.
+
+use serde_json::Value;
+use windlass_cel::admission::{Declarations, Evaluation, Expression, Output, POLICY_BUDGET};
+
+use super::definition::{Binding, Definition, Draft};
+use super::patch::{self, PatchError};
+use super::validating::name_of;
+use super::{Decisions, Policies, params};
+use crate::admission::matching::{self, Shown};
+use crate::admission::reinvocation::PolicyKey;
+use crate::admission::scene::{Deadline, Scene};
+use crate::admission::{Attributes, Objects, Reinvocation, Surroundings, versions};
+use crate::meta;
+use crate::wire::{ApiError, Cause, Details};
+
+/// A compiled policy.
+pub(super) struct MutatingPolicy {
+    definition: Definition,
+    mutations: Vec<Mutation>,
+    /// True if the policy runs again after a later change of the object.
+    is_reinvoked: bool,
+}
+
+/// An expression that computes a patch.
+enum Mutation {
+    /// A list of operations on JSON.
+    Operations(Expression),
+    /// An apply configuration.
+    Configuration(Expression),
+}
+
+/// A policy that runs for a request, with a binding and parameters.
+struct Invocation<'p> {
+    policy: &'p MutatingPolicy,
+    binding: &'p Binding,
+    shown: Shown,
+    params: Value,
+}
+
+/// A policy that failed.
+struct Failure {
+    message: String,
+    /// True if the policy was evaluated.
+    is_invalid: bool,
+}
+
+/// A mutation of a request by all policies.
+struct Run<'a> {
+    request: &'a Attributes<'a>,
+    old: Option<&'a Value>,
+    around: Surroundings<'a>,
+    deadline: Deadline,
+    failures: Vec<Failure>,
+    decisions: &'a Decisions,
+}
+
+impl MutatingPolicy {
+    pub(super) fn compile(policy: &Value) -> Self {
+        let spec = &policy["spec"];
+        let draft = Draft::new(policy);
+        let with = Declarations { patches: true, ..draft.with };
+        let mutation = |mutation: &Value| {
+            let source = |field: &str| mutation[field]["expression"].as_str().unwrap_or_default();
+            if mutation["patchType"] == "JSONPatch" {
+                let source = source("jsonPatch");
+                Mutation::Operations(draft.compiler.compile(source, Output::Operations, with))
+            } else {
+                let source = source("applyConfiguration");
+                Mutation::Configuration(draft.compiler.compile(source, Output::Configuration, with))
+            }
+        };
+        Self {
+            mutations: spec["mutations"].as_array().into_iter().flatten().map(mutation).collect(),
+            is_reinvoked: spec["reinvocationPolicy"] == "IfNeeded",
+            definition: draft.finish(),
+        }
+    }
+}
+
+impl Policies {
+    /// Lets the mutating policies that match a request change the object.
+    ///
+    /// # Errors
+    /// A policy with the failure policy `Fail` fails.
+    pub(crate) async fn mutate(
+        &self,
+        request: &Attributes<'_>,
+        object: &mut Value,
+        old: Option<&Value>,
+        around: Surroundings<'_>,
+        rounds: &mut Reinvocation,
+    ) -> Result<(), ApiError> {
+        let policies = self.mutating.get(around.view);
+        let (deadline, failures) = (Deadline::start(), Vec::new());
+        let mut run = Run { request, old, around, deadline, failures, decisions: &self.decisions };
+        let mut invocations = Vec::new();
+        for bound in policies.iter() {
+            run.select(&bound.policy, &bound.bindings, object, &mut invocations).await;
+        }
+        if !invocations.is_empty() {
+            run.mutate(&invocations, object, rounds).await?;
+        }
+        if run.failures.is_empty() { Ok(()) } else { Err(refusal(request, object, &run.failures)) }
+    }
+}
+
+impl Run<'_> {
+    /// Adds the invocations of a policy that matches.
+    async fn select<'p>(
+        &mut self,
+        policy: &'p MutatingPolicy,
+        bindings: &'p [Binding],
+        object: &Value,
+        invocations: &mut Vec<Invocation<'p>>,
+    ) {
+        let objects = Objects { new: Some(object), old: self.old };
+        let definition = &policy.definition;
+        let shown = match matching::matches(&definition.criteria, self.request, objects, self.around) {
+            Ok(None) => return,
+            Ok(Some(shown)) => definition.check_params(self.around).map(|()| shown),
+            Err(error) => Err(error.status().message.clone()),
+        };
+        let shown = match shown {
+            Ok(shown) => shown,
+            Err(why) => return self.misconfigured(definition, None, &why),
+        };
+        for binding in bindings {
+            let covered = binding.criteria.as_ref().map_or(Ok(true), |criteria| {
+                let found = matching::matches(criteria, self.request, objects, self.around);
+                found.map(|found| found.is_some()).map_err(|error| error.status().message.clone())
+            });
+            let params = match covered {
+                Ok(false) => continue,
+                Ok(true) => params::collect(definition, binding, self.request, self.around).await,
+                Err(why) => Err(why),
+            };
+            match params {
+                Ok(params) => invocations.extend(params.into_iter().map(|params| {
+                    let shown = shown.clone();
+                    Invocation { policy, binding, shown, params }
+                })),
+                Err(why) => self.misconfigured(definition, Some(binding), &why),
+            }
+        }
+    }
+
+    fn misconfigured(&mut self, definition: &Definition, binding: Option<&Binding>, why: &str) {
+        let what = if binding.is_some() { "binding" } else { "policy" };
+        self.fail(definition, binding, &format!("failed to configure {what}: {why}"), false);
+    }
+
+    fn fail(&mut self, definition: &Definition, binding: Option<&Binding>, why: &str, is_invalid: bool) {
+        if definition.ignores_failure {
+            return;
+        }
+        let message = match binding {
+            Some(binding) => {
+                format!("policy '{}' with binding '{}' denied request: {why}", definition.name, binding.name)
+            }
+            None => {
+                let name = windlass_schema::go_quote(&definition.name);
+                format!("policy {name} denied request: {why}")
+            }
+        };
+        self.failures.push(Failure { message, is_invalid });
+    }
+
+    /// Evaluates the invocations in sequence.
+    async fn mutate(
+        &mut self,
+        invocations: &[Invocation<'_>],
+        object: &mut Value,
+        rounds: &mut Reinvocation,
+    ) -> Result<(), ApiError> {
+        let request = self.request;
+        rounds.policies.begin(Some(object));
+        // The object stays in the version of the last policy until a policy needs another version.
+        let mut last = Shown::AsRequested;
+        let mut is_patched = false;
+        for invocation in invocations {
+            let (from, to) = (last.resource(request), invocation.shown.resource(request));
+            versions::convert_in_place(request, object, from, to).await?;
+            last = invocation.shown.clone();
+            let old = match self.old {
+                Some(old) => Some(versions::convert(request, old, request.resource, to).await?),
+                None => None,
+            };
+            let scene = Scene::of_policy(request, to, self.around)?;
+            let key = invocation.key();
+            if !self.is_wanted(invocation, &scene, object, old.as_deref()) || rounds.policies.skips(&key) {
+                continue;
+            }
+            let before = object.clone();
+            for mutation in &invocation.policy.mutations {
+                let definition = &invocation.policy.definition;
+                match self.apply(invocation, mutation, &scene, object, old.as_deref()) {
+                    Ok(changed) => {
+                        self.decisions.count_mutation(definition, invocation.binding, None);
+                        is_patched = true;
+                        if let Some(changed) = changed {
+                            *object = changed;
+                        }
+                    }
+                    Err(PatchError::Refused(error)) => {
+                        let why = &error.status().message;
+                        self.decisions.count_mutation(definition, invocation.binding, Some(why));
+                        return Err(error);
+                    }
+                    Err(PatchError::Failed(why)) => {
+                        self.decisions.count_mutation(definition, invocation.binding, Some(&why));
+                        self.fail(definition, Some(invocation.binding), &why, true);
+                    }
+                }
+            }
+            if before != *object {
+                rounds.policies.outdate();
+                rounds.require();
+            }
+            if invocation.policy.is_reinvoked {
+                rounds.policies.add(key);
+            }
+        }
+        versions::convert_in_place(request, object, last.resource(request), request.resource).await?;
+        if is_patched {
+            if request.resource.is_custom() && request.is_of_resource() {
+                windlass_schema::prune(request.resource.schema.get(), object);
+            }
+            // As in kube-apiserver, a patch counts as a change even if the object stays the same.
+            rounds.policies.outdate();
+            rounds.require();
+        }
+        rounds.policies.end(Some(object));
+        Ok(())
+    }
+
+    /// Returns whether the match conditions of a policy hold.
+    fn is_wanted(
+        &mut self,
+        invocation: &Invocation<'_>,
+        scene: &Scene,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> bool {
+        let definition = &invocation.policy.definition;
+        let Some(conditions) = &definition.conditions else { return true };
+        let input = scene.conditions(Objects { new: Some(object), old }, &invocation.params);
+        match conditions.hold(&input, &definition.variables, self.deadline) {
+            Ok(holds) => holds,
+            Err(why) => {
+                self.fail(definition, Some(invocation.binding), &why, true);
+                false
+            }
+        }
+    }
+
+    /// Evaluates a mutation. Returns the patched object; `None` for a patch that changes nothing.
+    fn apply(
+        &self,
+        invocation: &Invocation<'_>,
+        mutation: &Mutation,
+        scene: &Scene,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Result<Option<Value>, PatchError> {
+        let shown = invocation.shown.resource(self.request);
+        let target = patch::Target::of(self.request, shown)?;
+        let input = scene.input(Objects { new: Some(object), old }, &invocation.params);
+        let is_over = || self.deadline.is_over();
+        let variables = &invocation.policy.definition.variables;
+        let mut evaluation = Evaluation::new(&input, variables, POLICY_BUDGET, Some(&is_over));
+        let (Mutation::Operations(expression) | Mutation::Configuration(expression)) = mutation;
+        if let Some(error) = expression.error() {
+            return Err(PatchError::Failed(error.to_owned()));
+        }
+        let result =
+            evaluation.evaluate(expression).map_err(|error| PatchError::Failed(error.to_string()))?;
+        let value = result.map_err(PatchError::Failed)?;
+        match mutation {
+            Mutation::Operations(_) => target.apply_operations(object, &value),
+            Mutation::Configuration(_) => target.apply_configuration(object, &value).map(Some),
+        }
+    }
+}
+
+impl Invocation<'_> {
+    fn key(&self) -> PolicyKey {
+        PolicyKey {
+            policy: self.policy.definition.name.clone(),
+            binding: self.binding.name.clone(),
+            params: (meta::namespace(&self.params).to_owned(), meta::name(&self.params).to_owned()),
+        }
+    }
+}
+
+/// Returns the error of policies that failed.
+fn refusal(request: &Attributes<'_>, object: &Value, failures: &[Failure]) -> ApiError {
+    let name = name_of(request, Some(object));
+    let forbidden =
+        ApiError::forbidden(&request.resource.group_resource(), name, "admission request denied by policy");
+    let cause = |failure: &Failure| Cause { message: failure.message.clone(), ..Cause::default() };
+    let causes = failures.iter().map(cause).collect();
+    let details = Details { causes, ..forbidden.status().details.clone().unwrap_or_default() };
+    let first = failures.first();
+    let reason = if first.is_some_and(|first| first.is_invalid) { "Invalid" } else { "Forbidden" };
+    let message = first.map_or("", |first| &first.message);
+    ApiError::rejected(403, reason, message, Some(details))
+}

@@ -1,0 +1,253 @@
+//! `ValidatingAdmissionPolicy`: expressions decide whether a request may go on.
+
+mod evaluate;
+
+use serde_json::Value;
+use windlass_cel::admission::{Declarations, Expression, Output};
+
+use super::definition::{Action, Binding, Definition, Draft};
+use super::{Decisions, Policies, params};
+use crate::admission::scene::{Deadline, Scene};
+use crate::admission::{Attributes, Objects, Surroundings, matching, versions};
+use crate::meta;
+use crate::resource::Resource;
+use crate::wire::{ApiError, Cause, Details};
+
+/// A compiled policy.
+pub(super) struct ValidatingPolicy {
+    definition: Definition,
+    validations: Vec<Validation>,
+    annotations: Vec<Expression>,
+}
+
+/// An expression that must be true.
+struct Validation {
+    expression: Expression,
+    /// The message for a violation. Empty for the text of the expression.
+    message: String,
+    message_expression: Option<Expression>,
+    /// The reason of the error for a violation.
+    reason: String,
+}
+
+/// A reason to refuse a request.
+struct Denial {
+    message: String,
+    reason: String,
+}
+
+impl ValidatingPolicy {
+    pub(super) fn compile(policy: &Value) -> Self {
+        let spec = &policy["spec"];
+        let draft = Draft::new(policy);
+        let list = |field: &str| spec[field].as_array().into_iter().flatten();
+        let validations = list("validations").map(|validation| validate_by(validation, &draft)).collect();
+        let annotation = |annotation: &Value| {
+            let source = annotation["valueExpression"].as_str().unwrap_or_default();
+            draft.compiler.compile(source, Output::TextOrNull, draft.with)
+        };
+        let annotations = list("auditAnnotations").map(annotation).collect();
+        Self { validations, annotations, definition: draft.finish() }
+    }
+}
+
+fn validate_by(validation: &Value, draft: &Draft) -> Validation {
+    let text = |field: &str| validation[field].as_str().unwrap_or_default();
+    let reason = text("reason");
+    let message_expression = text("messageExpression");
+    // Messages cannot ask the authorizer.
+    let of_messages = Declarations { authorizer: false, ..draft.with };
+    Validation {
+        expression: draft.compiler.compile(text("expression"), Output::Bool, draft.with),
+        message: text("message").trim().to_owned(),
+        message_expression: (!message_expression.is_empty())
+            .then(|| draft.compiler.compile(message_expression, Output::Text, of_messages)),
+        reason: if reason.is_empty() { "Invalid".to_owned() } else { reason.to_owned() },
+    }
+}
+
+/// A validation of a request by all policies.
+struct Run<'a> {
+    request: &'a Attributes<'a>,
+    objects: Objects<'a>,
+    around: Surroundings<'a>,
+    deadline: Deadline,
+    denials: Vec<Denial>,
+    warnings: &'a mut Vec<String>,
+    decisions: &'a Decisions,
+}
+
+impl Policies {
+    /// Evaluates the validating policies that match a request. Adds the warnings of bindings that only warn.
+    ///
+    /// # Errors
+    /// The first violation of a binding that denies.
+    pub(crate) async fn validate(
+        &self,
+        request: &Attributes<'_>,
+        objects: Objects<'_>,
+        around: Surroundings<'_>,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), ApiError> {
+        let policies = self.validating.get(around.view);
+        let deadline = Deadline::start();
+        let (denials, decisions) = (Vec::new(), &self.decisions);
+        let mut run = Run { request, objects, around, deadline, denials, warnings, decisions };
+        for bound in policies.iter() {
+            run.policy(&bound.policy, &bound.bindings).await?;
+        }
+        match run.denials.into_iter().next() {
+            Some(denial) => Err(refusal(request, objects, denial)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Run<'_> {
+    async fn policy(&mut self, policy: &ValidatingPolicy, bindings: &[Binding]) -> Result<(), ApiError> {
+        let definition = &policy.definition;
+        let shown = match matching::matches(&definition.criteria, self.request, self.objects, self.around) {
+            Ok(None) => return Ok(()),
+            Ok(Some(shown)) => definition.check_params(self.around).map(|()| shown),
+            Err(error) => Err(error.status().message.clone()),
+        };
+        let shown = match shown {
+            Ok(shown) => shown,
+            Err(why) => {
+                self.misconfigured(definition, None, &why);
+                return Ok(());
+            }
+        };
+        let shown = shown.resource(self.request);
+        let (mut scene, mut converted) = (None, None);
+        for binding in bindings {
+            if !self.is_bound(definition, binding) {
+                continue;
+            }
+            let params = match params::collect(definition, binding, self.request, self.around).await {
+                Ok(params) => params,
+                Err(why) => {
+                    self.misconfigured(definition, Some(binding), &why);
+                    continue;
+                }
+            };
+            if converted.is_none() && !params.is_empty() {
+                match self.convert(shown).await {
+                    Ok(objects) => converted = Some(objects),
+                    Err(error) => {
+                        let why = format!("failed to convert object version: {}", error.status().message);
+                        self.misconfigured(definition, Some(binding), &why);
+                        continue;
+                    }
+                }
+            }
+            if scene.is_none() {
+                scene = Some(Scene::of_policy(self.request, shown, self.around)?);
+            }
+            let (Some(scene), Some((new, old))) = (&scene, &converted) else { continue };
+            let objects = Objects { new: new.as_ref(), old: old.as_ref() };
+            for params in &params {
+                let found = policy.evaluate(scene, objects, params, self.deadline);
+                self.act(definition, binding, found);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether the binding covers the request.
+    fn is_bound(&mut self, definition: &Definition, binding: &Binding) -> bool {
+        let Some(criteria) = &binding.criteria else { return true };
+        match matching::matches(criteria, self.request, self.objects, self.around) {
+            Ok(shown) => shown.is_some(),
+            Err(error) => {
+                self.misconfigured(definition, Some(binding), &error.status().message);
+                false
+            }
+        }
+    }
+
+    /// Returns the objects in the version of `shown`.
+    async fn convert(&self, shown: &Resource) -> Result<(Option<Value>, Option<Value>), ApiError> {
+        let mut converted = [None, None];
+        for (object, converted) in [self.objects.new, self.objects.old].into_iter().zip(&mut converted) {
+            if let Some(object) = object {
+                let object = versions::convert(self.request, object, self.request.resource, shown).await?;
+                *converted = Some(object.into_owned());
+            }
+        }
+        let [new, old] = converted;
+        Ok((new, old))
+    }
+
+    fn misconfigured(&mut self, definition: &Definition, binding: Option<&Binding>, why: &str) {
+        if definition.ignores_failure {
+            return;
+        }
+        let what = if binding.is_some() { "binding" } else { "policy" };
+        self.deny(definition, binding, &format!("failed to configure {what}: {why}"), "Invalid");
+    }
+
+    fn deny(&mut self, definition: &Definition, binding: Option<&Binding>, why: &str, reason: &str) {
+        let name = &definition.name;
+        let message = match binding {
+            Some(binding) => {
+                let binding = &binding.name;
+                format!("ValidatingAdmissionPolicy '{name}' with binding '{binding}' denied request: {why}")
+            }
+            None => format!("ValidatingAdmissionPolicy '{name}' denied request: {why}"),
+        };
+        self.denials.push(Denial { message, reason: reason.to_owned() });
+    }
+
+    /// Does what the binding says about violations.
+    fn act(&mut self, definition: &Definition, binding: &Binding, found: evaluate::Found) {
+        for violation in &found.violations {
+            for action in &binding.actions {
+                self.decisions.count_check(definition, binding, &violation.message, action.name());
+                match action {
+                    Action::Deny => {
+                        self.deny(definition, Some(binding), &violation.message, &violation.reason);
+                    }
+                    Action::Warn => self.warnings.push(format!(
+                        "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {}",
+                        definition.name, binding.name, violation.message
+                    )),
+                    Action::Audit => {}
+                }
+            }
+        }
+        for error in &found.ignored {
+            self.decisions.count_check(definition, binding, error, "allow");
+        }
+        for error in &found.annotation_errors {
+            self.decisions.count_check(definition, binding, error, "deny");
+            self.deny(definition, Some(binding), error, "Invalid");
+        }
+    }
+}
+
+/// Returns the error of a violation.
+fn refusal(request: &Attributes<'_>, objects: Objects<'_>, denial: Denial) -> ApiError {
+    let code = match denial.reason.as_str() {
+        "Forbidden" => 403,
+        "Unauthorized" => 401,
+        "RequestEntityTooLarge" => 413,
+        _ => 422,
+    };
+    let forbidden = ApiError::forbidden(
+        &request.resource.group_resource(),
+        name_of(request, objects.new),
+        &denial.message,
+    );
+    let status = forbidden.status();
+    let cause = Cause { message: denial.message, ..Cause::default() };
+    let details = Details { causes: vec![cause], ..status.details.clone().unwrap_or_default() };
+    ApiError::rejected(code, denial.reason, status.message.clone(), Some(details))
+}
+
+/// Returns the name of the object for errors.
+pub(super) fn name_of<'a>(request: &Attributes<'a>, object: Option<&'a Value>) -> &'a str {
+    let given = [request.name, object.map_or("", meta::name)];
+    let prefix = object.map_or("", |object| meta::text(object, "generateName"));
+    given.into_iter().chain([prefix]).find(|name| !name.is_empty()).unwrap_or("Unknown")
+}

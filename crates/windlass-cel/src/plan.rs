@@ -5,7 +5,7 @@ mod fold_constants;
 
 use std::sync::Arc;
 
-use regex::Regex;
+use windlass_text::Expression;
 
 use crate::ast::{Entry, Id, Init, Kind, Literal, Name, operator};
 use crate::check::{Checked, Reference};
@@ -124,7 +124,7 @@ pub(crate) enum Dispatch {
     /// A function with a regular expression that is known.
     Regex {
         kind: RegexCall,
-        regex: Regex,
+        regex: Expression,
     },
 }
 

@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use serde_json::Value;
+use windlass_text::OutOfSteps;
 
 use crate::error_list::ErrorBudget;
 use crate::go::go_json;
@@ -91,7 +92,12 @@ pub(crate) fn check(schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> 
 
 /// Works like [`check`], with a limit other than [`MAX_STEPS`].
 fn check_in_steps(schema: NodeRef<'_>, value: &Value, old: Option<&Value>, steps: usize) -> Vec<FieldError> {
-    let mut validator = Validator { path: String::new(), budget: ErrorBudget::new(), steps };
+    let mut validator = Validator {
+        path: String::new(),
+        budget: ErrorBudget::new(),
+        steps,
+        pattern_steps: MAX_PATTERN_STEPS,
+    };
     let mut result = validator.visit(schema, value, old);
     if validator.is_exhausted() {
         result.add(too_large());
@@ -107,6 +113,10 @@ fn too_large() -> FieldError {
 /// schema of a thousand branches would keep the server busy for minutes.
 const MAX_STEPS: usize = 5_000_000;
 
+/// The limit of the steps of regular expressions, for one object: about half a second. Go's expressions have no limit, and may keep a
+/// server busy for hours.
+const MAX_PATTERN_STEPS: usize = 50_000_000;
+
 /// The length of a text that counts as another step, in bytes.
 const STEP_LENGTH: usize = 64;
 
@@ -117,6 +127,8 @@ struct Validator {
     budget: ErrorBudget,
     /// The values that may still be compared with a schema.
     steps: usize,
+    /// The steps that regular expressions may still take.
+    pattern_steps: usize,
 }
 
 impl Validator {
@@ -228,21 +240,31 @@ impl Validator {
         }
     }
 
-    fn text(&self, rules: Option<&RareRules>, text: &str) -> ValidationResult {
+    fn text(&mut self, rules: Option<&RareRules>, text: &str) -> ValidationResult {
         let Some(rules) = rules else { return ValidationResult::default() };
         let length = || text.chars().count() as i64;
         if let Some(max) = rules.max_length.filter(|max| length() > *max) {
             return self.failed(|| FieldError::too_long(self.field(), max.max(0) as usize));
         }
+        let min_length = rules.min_length.filter(|min| length() < *min);
+        let is_match = rules
+            .pattern
+            .as_ref()
+            .filter(|_| min_length.is_none())
+            .map_or(Ok(true), |pattern| pattern.is_match_within(text, &mut self.pattern_steps));
         let invalid = |detail: fmt::Arguments<'_>| {
             self.failed(|| FieldError::invalid(self.field(), text, self.sentence(&detail.to_string())))
         };
-        if let Some(min) = rules.min_length.filter(|min| length() < *min) {
+        if let Some(min) = min_length {
             return invalid(format_args!("should be at least {min} chars long"));
         }
-        match rules.pattern.as_ref().filter(|pattern| !pattern.is_match(text)) {
-            Some(pattern) => invalid(format_args!("should match '{}'", pattern.source())),
-            None => ValidationResult::default(),
+        match (is_match, &rules.pattern) {
+            (Ok(false), Some(pattern)) => invalid(format_args!("should match '{}'", pattern.source())),
+            (Err(OutOfSteps), _) => {
+                self.steps = 0;
+                ValidationResult::failed(too_large())
+            }
+            _ => ValidationResult::default(),
         }
     }
 

@@ -12,6 +12,6 @@ mod calendar;
 
 pub use calendar::days_of_month;
 pub use format::{is_known as knows_format, matches as matches_format};
-pub use pattern::{Pattern, Patterns, compile as compile_pattern};
+pub use pattern::{Expression, OutOfSteps, Pattern, Patterns, compile as compile_pattern};
 pub use quantity::{Quantity, QuantityError, Rounding};
 pub use quote::go_quote;

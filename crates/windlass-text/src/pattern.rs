@@ -1,5 +1,7 @@
 //! Regular expressions in Go's dialect (RE2), translated for the `regex` crate.
 
+mod machine;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
@@ -7,11 +9,13 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 
+use self::machine::Machine;
+
 /// A `pattern` of a schema, compiled on first use.
 #[derive(Clone)]
 pub struct Pattern {
     source: Box<str>,
-    compiled: OnceLock<Option<Regex>>,
+    compiled: OnceLock<Option<Expression>>,
 }
 
 impl Pattern {
@@ -25,10 +29,52 @@ impl Pattern {
         &self.source
     }
 
-    /// Returns whether the pattern matches anywhere in `text`. An invalid pattern never matches.
-    pub fn is_match(&self, text: &str) -> bool {
-        let compiled = self.compiled.get_or_init(|| compile(&self.source).ok());
-        compiled.as_ref().is_some_and(|regex| regex.is_match(text))
+    /// Works like [`Expression::is_match_within`]. An invalid pattern never matches.
+    ///
+    /// # Errors
+    /// The search may take more steps.
+    pub fn is_match_within(&self, text: &str, steps: &mut usize) -> Result<bool, OutOfSteps> {
+        let compiled = self.compiled.get_or_init(|| Expression::compile(&self.source).ok());
+        compiled.as_ref().map_or(Ok(false), |expression| expression.is_match_within(text, steps))
+    }
+}
+
+/// A compiled regular expression, with a limit for searches: a search may take as many steps as the product of the sizes of the text and of the
+/// compiled expression.
+#[derive(Clone)]
+pub struct Expression {
+    regex: Regex,
+    machine: Machine,
+}
+
+impl Expression {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// The pattern is not valid. The error has the words of Go's `regexp`.
+    pub fn compile(source: &str) -> Result<Self, String> {
+        Ok(Self { regex: compile(source)?, machine: Machine::new(&translate(source)) })
+    }
+
+    /// Returns the expression without a limit.
+    pub fn regex(&self) -> &Regex {
+        &self.regex
+    }
+
+    /// Returns whether the expression matches anywhere in `text`.
+    ///
+    /// The search takes at most `steps`, and about as many bytes of text; a step takes some nanoseconds. The steps of the search are
+    /// subtracted. Most searches need no more steps than the text has bytes, even if `steps` is 0.
+    ///
+    /// # Errors
+    /// The search may take more steps.
+    pub fn is_match_within(&self, text: &str, steps: &mut usize) -> Result<bool, OutOfSteps> {
+        let needed = self.machine.most_steps(text);
+        if let Some(left) = steps.checked_sub(needed) {
+            *steps = left;
+            return Ok(self.regex.is_match(text));
+        }
+        self.machine.is_match(text).ok_or(OutOfSteps)
     }
 }
 
@@ -37,6 +83,16 @@ impl fmt::Debug for Pattern {
         f.write_str(&self.source)
     }
 }
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.regex.fmt(f)
+    }
+}
+
+/// The error of a search that may take too many steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfSteps;
 
 /// The largest size of a small compiled pattern, in bytes. A small pattern takes less than a millisecond to
 /// compile.

@@ -145,3 +145,14 @@ fn errors_that_are_not_reported_do_not_count() {
     let old = json!({"list": vec![true; 10_000]});
     assert!(validate_update(&schema, &old, &old).is_empty());
 }
+
+#[test]
+fn a_pattern_that_takes_too_long_ends_the_check() {
+    let schema = Schema::compile(&json!({
+        "type": "object",
+        "properties": {"a": {"type": "string", "pattern": "(?:(?:x{1,30}){1,30}){1,30}y"}}
+    }));
+    let errors = validate(&schema, &json!({"a": "x".repeat(1_200_000)}));
+    assert_eq!(errors.len(), 1);
+    assert!(errors[0].body().contains("too large to be checked"), "{}", errors[0].body());
+}

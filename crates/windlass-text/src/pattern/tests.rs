@@ -1,7 +1,7 @@
-use super::{Pattern, compile};
+use super::{OutOfSteps, Pattern, compile};
 
 fn matches(pattern: &str, text: &str) -> bool {
-    Pattern::new(pattern).is_match(text)
+    Pattern::new(pattern).is_match_within(text, &mut { usize::MAX }).unwrap()
 }
 
 #[test]
@@ -56,5 +56,35 @@ fn errors_read_as_in_go() {
     ];
     for (pattern, text) in pairs {
         assert_eq!(compile(pattern).unwrap_err(), format!("error parsing regexp: {text}"));
+    }
+}
+
+/// A pattern whose automaton has tens of thousands of states: a backtracking search, or a search with all states, takes minutes.
+const SLOW: &str = "(?:(?:x{1,30}){1,30}){1,30}y";
+
+#[test]
+fn a_search_has_a_limit() {
+    let (long, short) = ("x".repeat(1_200_000), "x".repeat(10));
+    let start = std::time::Instant::now();
+    let slow = Pattern::new(SLOW);
+    let mut steps = 50_000_000;
+    assert_eq!(slow.is_match_within(&short, &mut steps), Ok(false));
+    assert!(steps < 50_000_000, "a search takes steps");
+    assert_eq!(slow.is_match_within(&long, &mut steps), Err(OutOfSteps));
+    assert!(start.elapsed() < std::time::Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+#[test]
+fn usual_patterns_need_no_steps() {
+    let long = "ab0-".repeat(300_000);
+    for (pattern, expected) in [
+        (r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", false),
+        (r"^[a-z0-9]([-a-z0-9]*[-a-z0-9])?$", true),
+        (r"^(\w|-)+$", true),
+        (r"\b0\b", false),
+        (r"^[A-Za-z0-9+/=-]*$", true),
+        (r"^.{1,100}$", false),
+    ] {
+        assert_eq!(Pattern::new(pattern).is_match_within(&long, &mut 0), Ok(expected), "{pattern}");
     }
 }

@@ -6,6 +6,7 @@
 pub(crate) mod scalar;
 mod wire;
 
+use std::cell::Cell;
 use std::fmt;
 
 use serde_json::{Map, Value};
@@ -20,6 +21,29 @@ const MAGIC: &[u8] = b"k8s\0";
 
 /// The maximum nesting of messages; deeper messages are an error.
 const MAX_DEPTH: usize = 100;
+
+/// The most messages in a body: a message takes two bytes in the body, and hundreds of bytes as an object with defaults.
+const MAX_MESSAGES: usize = 50_000;
+
+/// The place of a message in a body.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    depth: usize,
+    /// The messages that may still follow.
+    left: &'a Cell<usize>,
+}
+
+impl Place<'_> {
+    /// Enters a message.
+    fn deeper(self) -> Result<Self> {
+        if self.depth == MAX_DEPTH {
+            return Err(DecodeError::new("exceeded max depth"));
+        }
+        let too_many = || DecodeError::new(format!("the object has more than {MAX_MESSAGES} messages"));
+        self.left.set(self.left.get().checked_sub(1).ok_or_else(too_many)?);
+        Ok(Self { depth: self.depth + 1, ..self })
+    }
+}
 
 /// The error of a body that cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +96,8 @@ pub fn decode_protobuf(catalog: &Catalog, bytes: &[u8]) -> Result<Value> {
     } else {
         let schema = envelope.schema(catalog)?;
         let mut members = Map::new();
-        message(envelope.raw, schema.root(), [0; 2], &mut members, 0)?;
+        let place = Place { depth: 0, left: &Cell::new(MAX_MESSAGES) };
+        message(envelope.raw, schema.root(), [0; 2], &mut members, place)?;
         let mut object = Value::Object(members);
         drop_empty(&mut object, schema.root());
         object
@@ -152,28 +177,25 @@ fn message(
     node: NodeRef<'_>,
     through: [u32; 2],
     members: &mut Map<String, Value>,
-    depth: usize,
+    place: Place<'_>,
 ) -> Result<()> {
-    if depth > MAX_DEPTH {
-        return Err(DecodeError::new("exceeded max depth"));
-    }
     for field in Fields::new(bytes) {
         let field = field?;
         if let Some((name, edge)) = property(node, through, field.number) {
             if edge.proto.is_some_and(|proto| proto.repeated) {
                 let items = members.entry(name).or_insert_with(|| Value::Array(Vec::new()));
                 let Value::Array(items) = items else { continue };
-                repeated(node, edge, &field, items, depth)?;
+                repeated(node, edge, &field, items, place)?;
             } else if edge.proto.is_some_and(|proto| proto.kind == ProtoKind::Map) {
                 let entries = members.entry(name).or_insert_with(|| Value::Object(Map::new()));
                 let Value::Object(entries) = entries else { continue };
-                map_entry(node, node.follow(edge), field.bytes()?, entries, depth)?;
+                map_entry(node, node.follow(edge), field.bytes()?, entries, place)?;
             } else {
-                let value = value(node, edge, &field, depth)?;
+                let value = value(node, edge, &field, place)?;
                 members.insert(name.to_owned(), value);
             }
         } else if let Some(deeper) = inlined(node, through, field.number) {
-            message(field.bytes()?, node, deeper, members, depth + 1)?;
+            message(field.bytes()?, node, deeper, members, place.deeper()?)?;
         }
     }
     Ok(())
@@ -204,7 +226,7 @@ fn repeated(
     edge: &Edge,
     field: &Field<'_>,
     items: &mut Vec<Value>,
-    depth: usize,
+    place: Place<'_>,
 ) -> Result<()> {
     let Some(inner) = owner.follow(edge).node.items.as_ref() else { return Ok(()) };
     let numeric = edge.proto.is_some_and(|proto| {
@@ -213,11 +235,11 @@ fn repeated(
     if let (true, Payload::Bytes(packed)) = (numeric, field.payload) {
         let fixed = edge.proto.is_some_and(|proto| proto.kind == ProtoKind::Double);
         for payload in wire::packed(packed, fixed) {
-            items.push(value(owner, inner, &Field { number: field.number, payload: payload? }, depth)?);
+            items.push(value(owner, inner, &Field { number: field.number, payload: payload? }, place)?);
         }
         return Ok(());
     }
-    items.push(value(owner, inner, field, depth)?);
+    items.push(value(owner, inner, field, place)?);
     Ok(())
 }
 
@@ -226,7 +248,7 @@ fn map_entry(
     map: NodeRef<'_>,
     bytes: &[u8],
     entries: &mut Map<String, Value>,
-    depth: usize,
+    place: Place<'_>,
 ) -> Result<()> {
     let Some(crate::graph::Additional::Schema(edge)) = &map.node.additional else { return Ok(()) };
     let mut key = "";
@@ -235,21 +257,21 @@ fn map_entry(
         let field = field?;
         match field.number {
             1 => key = field.text()?,
-            2 => content = Some(value(owner, edge, &field, depth)?),
+            2 => content = Some(value(owner, edge, &field, place)?),
             _ => {}
         }
     }
     let nothing = Field { number: 2, payload: Payload::Bytes(&[]) };
     let content = match content {
         Some(content) => content,
-        None => value(owner, edge, &nothing, depth)?,
+        None => value(owner, edge, &nothing, place)?,
     };
     entries.insert(key.to_owned(), content);
     Ok(())
 }
 
 /// Decodes a value. `owner` is the enclosing message.
-fn value(owner: NodeRef<'_>, edge: &Edge, field: &Field<'_>, depth: usize) -> Result<Value> {
+fn value(owner: NodeRef<'_>, edge: &Edge, field: &Field<'_>, place: Place<'_>) -> Result<Value> {
     let node = owner.follow(edge);
     Ok(match edge.proto.map_or(ProtoKind::Message, |proto| proto.kind) {
         ProtoKind::Bool => Value::Bool(field.varint()? != 0),
@@ -263,9 +285,9 @@ fn value(owner: NodeRef<'_>, edge: &Edge, field: &Field<'_>, depth: usize) -> Re
         ProtoKind::Quantity => scalar::quantity(field.bytes()?)?,
         ProtoKind::IntOrString => scalar::int_or_string(field.bytes()?)?,
         ProtoKind::Raw => scalar::raw(field.bytes()?)?,
-        ProtoKind::SchemaOrBool => schema_or(owner, field.bytes()?, 2, depth)?,
-        ProtoKind::SchemaOrArray => schema_or(owner, field.bytes()?, 1, depth)?,
-        ProtoKind::SchemaOrStrings => schema_or(owner, field.bytes()?, 1, depth)?,
+        ProtoKind::SchemaOrBool => schema_or(owner, field.bytes()?, 2, place)?,
+        ProtoKind::SchemaOrArray => schema_or(owner, field.bytes()?, 1, place)?,
+        ProtoKind::SchemaOrStrings => schema_or(owner, field.bytes()?, 1, place)?,
         ProtoKind::List => {
             let mut items = Vec::new();
             let inner = node.node.items.as_ref();
@@ -273,14 +295,14 @@ fn value(owner: NodeRef<'_>, edge: &Edge, field: &Field<'_>, depth: usize) -> Re
             for item in Fields::new(field.bytes()?) {
                 let item = item?;
                 if let Some(inner) = inner.filter(|_| item.number == number) {
-                    items.push(value(owner, inner, &item, depth)?);
+                    items.push(value(owner, inner, &item, place)?);
                 }
             }
             Value::Array(items)
         }
         ProtoKind::Message | ProtoKind::Map => {
             let mut members = Map::new();
-            message(field.bytes()?, node, [0; 2], &mut members, depth + 1)?;
+            message(field.bytes()?, node, [0; 2], &mut members, place.deeper()?)?;
             Value::Object(members)
         }
     })
@@ -289,7 +311,7 @@ fn value(owner: NodeRef<'_>, edge: &Edge, field: &Field<'_>, depth: usize) -> Re
 /// Decodes a union of `JSONSchemaProps` and a simpler type: `number` (1 or 2) is the field of the schema, the
 /// other number is the simpler type. Such unions occur only in `JSONSchemaProps`: `owner` is always
 /// `JSONSchemaProps`.
-fn schema_or(owner: NodeRef<'_>, bytes: &[u8], number: u32, depth: usize) -> Result<Value> {
+fn schema_or(owner: NodeRef<'_>, bytes: &[u8], number: u32, place: Place<'_>) -> Result<Value> {
     let mut schema = None;
     let mut allows = false;
     let mut list = Vec::new();
@@ -297,14 +319,14 @@ fn schema_or(owner: NodeRef<'_>, bytes: &[u8], number: u32, depth: usize) -> Res
         let field = field?;
         if field.number == number {
             let mut members = Map::new();
-            message(field.bytes()?, owner, [0; 2], &mut members, depth + 1)?;
+            message(field.bytes()?, owner, [0; 2], &mut members, place.deeper()?)?;
             schema = Some(Value::Object(members));
         } else if let Payload::Varint(value) = field.payload {
             allows = value != 0;
         } else if let Payload::Bytes(bytes) = field.payload {
             let text = std::str::from_utf8(bytes).ok();
             let mut members = Map::new();
-            match message(bytes, owner, [0; 2], &mut members, depth + 1) {
+            match place.deeper().and_then(|place| message(bytes, owner, [0; 2], &mut members, place)) {
                 Ok(()) if !members.is_empty() => list.push(Value::Object(members)),
                 _ => list.extend(text.map(Value::from)),
             }

@@ -14,6 +14,19 @@ const MAX_DUPLICATES: usize = 100;
 /// The length of the paths of all reported duplicates together, in bytes.
 const MAX_DUPLICATE_BYTES: usize = 256 * 1024;
 
+/// The memory that the values of a document may take, without the bytes of texts. An object that the real server stores (1.5 MiB) hardly
+/// takes more, but a body of 3 MiB may take hundreds of megabytes.
+const MAX_MEMORY: usize = 40 << 20;
+
+/// The memory of an object with few members, and of an object that gets defaults.
+const OBJECT_MEMORY: usize = 640;
+
+/// The memory of a member of a large object.
+const MEMBER_MEMORY: usize = 110;
+
+/// The memory of an element of an array.
+const ELEMENT_MEMORY: usize = 48;
+
 /// A parsed document.
 #[derive(Debug)]
 pub(crate) struct Parsed {
@@ -80,6 +93,8 @@ struct Reader<'a> {
     duplicates: Vec<String>,
     /// The bytes that are left for the paths of duplicates.
     duplicate_bytes: usize,
+    /// The memory that is left for values.
+    memory: usize,
     /// The number of fields until now; counted only for wanted fields.
     fields: usize,
     wanted: HashMap<PathHash, Occurrences>,
@@ -95,9 +110,22 @@ impl<'a> Reader<'a> {
             hash: PathHash::default(),
             duplicates: Vec::new(),
             duplicate_bytes: MAX_DUPLICATE_BYTES,
+            memory: MAX_MEMORY,
             fields: 0,
             wanted: HashMap::new(),
         }
+    }
+
+    /// Counts memory of values.
+    fn take_memory(&mut self, bytes: usize) -> Result<(), String> {
+        let left = self.memory.checked_sub(bytes);
+        self.memory = left.ok_or_else(|| {
+            format!(
+                "json: the document has too many values: they would take more than {} MiB",
+                MAX_MEMORY >> 20
+            )
+        })?;
+        Ok(())
     }
 
     fn document(&mut self) -> Result<Value, String> {
@@ -154,6 +182,7 @@ impl<'a> Reader<'a> {
     fn object(&mut self) -> Result<Value, String> {
         let mut map = Map::new();
         let mut repeated = BTreeSet::new();
+        self.take_memory(OBJECT_MEMORY)?;
         if self.peek() == Some(b'}') {
             self.at += 1;
             return Ok(Value::Object(map));
@@ -168,6 +197,7 @@ impl<'a> Reader<'a> {
                 return Err(self.unexpected("after object key"));
             }
             self.at += 1;
+            self.take_memory(MEMBER_MEMORY)?;
             let parent = self.hash;
             self.steps.push(Step::Key(start));
             self.note_field(&key);
@@ -242,6 +272,7 @@ impl<'a> Reader<'a> {
             return Ok(Value::Array(items));
         }
         loop {
+            self.take_memory(ELEMENT_MEMORY)?;
             let parent = self.hash;
             self.steps.push(Step::Index(items.len()));
             if !self.wanted.is_empty() {

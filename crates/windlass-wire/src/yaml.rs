@@ -9,6 +9,9 @@ use super::json::{self, MAX_DEPTH};
 /// of the stack take memory.
 const STACK: usize = 64 << 20;
 
+/// The most values of a document, aliases resolved.
+const MAX_NODES: usize = 100_000;
+
 /// A parsed document.
 #[derive(Debug)]
 pub(crate) struct Parsed {
@@ -26,6 +29,7 @@ fn options(duplicate_keys: DuplicateKeyPolicy) -> Options {
         budget: serde_saphyr::budget! {
             max_depth: MAX_DEPTH,
             max_documents: 2,
+            max_nodes: MAX_NODES,
         },
     }
 }

@@ -77,7 +77,8 @@ fn deep_messages_are_refused() {
     let schema =
         catalog.definition("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps");
     let mut members = serde_json::Map::new();
-    let error = super::message(&deep, schema.unwrap().root(), [0; 2], &mut members, 0).unwrap_err();
+    let place = super::Place { depth: 0, left: &std::cell::Cell::new(1_000) };
+    let error = super::message(&deep, schema.unwrap().root(), [0; 2], &mut members, place).unwrap_err();
     assert_eq!(error.to_string(), "exceeded max depth");
 }
 
@@ -159,4 +160,17 @@ proptest! {
         let _ = decode(&bytes);
         let _ = decode(&raw);
     }
+}
+
+#[test]
+fn a_small_body_with_many_messages_is_refused() {
+    let catalog = Catalog::builtin();
+    // A pod with 100,000 empty containers, in 200 KB.
+    let spec = [0x12, 0].repeat(100_000);
+    let mut pod = vec![0x12, 0xc0, 0x9a, 0x0c];
+    pod.extend_from_slice(&spec);
+    let mut body = b"k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod\x12\xc4\x9a\x0c".to_vec();
+    body.extend_from_slice(&pod);
+    let error = decode_protobuf(&catalog, &body).unwrap_err();
+    assert!(error.to_string().contains("more than 50000 messages"), "{error}");
 }

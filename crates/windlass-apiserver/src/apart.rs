@@ -1,36 +1,76 @@
 //! Futures with long polls, run without blocking the workers of the runtime.
 
+use std::cell::Cell;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
+use std::thread::available_parallelism;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::{JoinError, spawn_blocking};
 
-/// Runs a future: each poll on a blocking thread of the runtime, and without any thread while the future waits.
-///
-/// # Errors
-///
-/// The runtime stops.
-pub(crate) async fn poll_apart<T: Send + 'static>(
-    future: impl Future<Output = T> + Send + 'static,
-) -> Result<T, JoinError> {
-    let woken = Arc::new(Woken::default());
-    let waker = Waker::from(Arc::clone(&woken));
-    let mut future: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(future);
-    loop {
-        let waker = waker.clone();
-        let poll = move || {
-            let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
-            (future, polled)
-        };
-        let (back, polled) = spawn_blocking(poll).await?;
-        if let Poll::Ready(done) = polled {
-            return Ok(done);
-        }
-        future = back;
-        woken.0.notified().await;
+thread_local! {
+    /// True while the thread runs a long poll.
+    static IS_APART: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs futures with long polls on blocking threads. As many polls run at the same time as the machine has processors, at least two; the
+/// other futures wait in order.
+#[derive(Clone, Debug)]
+pub(crate) struct Apart(Arc<Semaphore>);
+
+impl Apart {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(available_parallelism().map_or(2, |count| count.get().max(2)))))
     }
+
+    /// Runs a future: each poll on a blocking thread of the runtime, and without any thread while the future waits. If the caller
+    /// leaves, the future ends at the next [`checkpoint`].
+    ///
+    /// # Errors
+    ///
+    /// The runtime stops.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, JoinError> {
+        let woken = Arc::new(Woken::default());
+        let waker = Waker::from(Arc::clone(&woken));
+        let mut future: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(future);
+        loop {
+            let waker = waker.clone();
+            // The semaphore is never closed.
+            let permit = Arc::clone(&self.0).acquire_owned().await.ok();
+            let poll = move || {
+                // Held until the end of the poll, even if the caller has left.
+                let _permit = permit;
+                IS_APART.set(true);
+                let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
+                IS_APART.set(false);
+                (future, polled)
+            };
+            let (back, polled) = spawn_blocking(poll).await?;
+            if let Poll::Ready(done) = polled {
+                return Ok(done);
+            }
+            future = back;
+            woken.0.notified().await;
+        }
+    }
+}
+
+/// Ends a long poll between two steps of a request: other requests get their turn, and a request that nobody waits for stops here. Does
+/// nothing in other polls.
+pub(crate) async fn checkpoint() {
+    let mut is_due = IS_APART.get();
+    std::future::poll_fn(|cx| {
+        if std::mem::take(&mut is_due) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    })
+    .await;
 }
 
 /// Remembers a wake-up until the next poll.
@@ -55,11 +95,14 @@ mod tests {
     async fn a_long_poll_does_not_hold_up_others() {
         let (release, released) = std::sync::mpsc::channel();
         // A poll that ends only after another task has run.
-        let long = tokio::spawn(poll_apart(async move {
-            let released = released.recv_timeout(stretched(Duration::from_secs(20)));
-            tokio::task::yield_now().await;
-            released
-        }));
+        let long = tokio::spawn(async move {
+            let work = async move {
+                let released = released.recv_timeout(stretched(Duration::from_secs(20)));
+                tokio::task::yield_now().await;
+                released
+            };
+            Apart::new().run(work).await
+        });
         tokio::time::sleep(Duration::from_millis(5)).await;
         release.send(7).unwrap();
         assert_eq!(long.await.unwrap().unwrap(), Ok(7));
@@ -74,10 +117,51 @@ mod tests {
             .unwrap();
         runtime.block_on(async {
             let (say, heard) = tokio::sync::oneshot::channel();
-            let waiting = tokio::spawn(poll_apart(heard));
+            let apart = Apart::new();
+            let other = apart.clone();
+            let waiting = tokio::spawn(async move { other.run(heard).await });
             // The only blocking thread is free while the other future waits.
-            poll_apart(async { say.send(1).unwrap() }).await.unwrap();
+            apart.run(async { say.send(1).unwrap() }).await.unwrap();
             assert_eq!(waiting.await.unwrap().unwrap(), Ok(1));
         });
+    }
+
+    /// Returns a future whose first poll lasts until `release` is dropped or sends.
+    fn held(release: std::sync::mpsc::Receiver<()>) -> impl Future<Output = ()> + Send {
+        async move {
+            let _ = release.recv_timeout(stretched(Duration::from_secs(20)));
+        }
+    }
+
+    #[tokio::test]
+    async fn few_polls_run_at_the_same_time() {
+        let apart = Apart(Arc::new(Semaphore::new(1)));
+        let (release, released) = std::sync::mpsc::channel();
+        let mut first = Box::pin(apart.run(held(released)));
+        assert!(futures::poll!(&mut first).is_pending());
+        let mut second = Box::pin(apart.run(async { 2 }));
+        assert!(futures::poll!(&mut second).is_pending());
+        assert_eq!(apart.0.available_permits(), 0, "the second future waits for the first");
+        release.send(()).unwrap();
+        first.await.unwrap();
+        assert_eq!(second.await.unwrap(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_future_without_a_caller_ends_at_a_checkpoint() {
+        let apart = Apart(Arc::new(Semaphore::new(1)));
+        let (release, released) = std::sync::mpsc::channel();
+        let (done, is_done) = tokio::sync::oneshot::channel::<()>();
+        let mut work = Box::pin(apart.run(async move {
+            held(released).await;
+            checkpoint().await;
+            done.send(()).unwrap();
+        }));
+        assert!(futures::poll!(&mut work).is_pending());
+        drop(work);
+        release.send(()).unwrap();
+        assert!(is_done.await.is_err(), "the second step does not run");
+        // The thread is free again.
+        assert_eq!(apart.run(async { 3 }).await.unwrap(), 3);
     }
 }

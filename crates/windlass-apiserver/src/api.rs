@@ -1,6 +1,9 @@
 //! A server, and the handler chain of all requests.
 
 mod documents;
+mod labels;
+mod recognised;
+mod work;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -11,23 +14,27 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Method, Request, Response, header, request};
 use parking_lot::Mutex;
-use serde::de::IgnoredAny;
+use tokio_util::task::AbortOnDropHandle;
 
-use crate::apart::poll_apart;
-use crate::auth::{Attributes, AuthenticationResult, Identity};
+use self::labels::{labels, labels_of, scope, shown_verb};
+use self::recognised::Recognised;
+use self::work::Work;
+pub(crate) use self::work::WorkMemory;
+use crate::auth::{AuthenticationResult, Identity};
 use crate::body::Body;
 use crate::discovery::HealthCheck;
+use crate::flow_control::Seat;
 use crate::intercept::Intercept;
 use crate::metrics::{Labels, Metrics};
 use crate::openapi::Documents;
 use crate::registry::Call;
 use crate::resource::Resource;
 use crate::route::{Query, Route, percent_decode};
-use crate::serve::{Deadline, Handle, ReceiveMemory, RequestBody};
+use crate::serve::{BodyMemory, Handle, RequestBody, Reservation};
 use crate::state::State;
 use crate::upgrade::Upgrade;
 use crate::verb::Verb;
-use crate::wire::{ApiError, FieldOperator, FieldRequirement, FieldSelector, LabelSelector, names};
+use crate::wire::ApiError;
 use crate::{housekeeping, registry, respond};
 
 /// One server.
@@ -42,8 +49,10 @@ pub(crate) struct Api {
     /// How long a request may take.
     pub(crate) request_timeout: Duration,
     pub(crate) metrics: Arc<Metrics>,
-    /// Limits the memory of bodies that are being received.
-    pub(crate) receive_memory: ReceiveMemory,
+    /// Limits the memory of bodies.
+    pub(crate) body_memory: Arc<BodyMemory>,
+    /// Limits the memory of the objects in large bodies.
+    pub(crate) work_memory: WorkMemory,
 }
 
 impl Handle for Api {
@@ -58,29 +67,27 @@ impl Handle for Api {
             if Route::is_unclear(&percent_decode(head.uri.path(), false)) {
                 return finish(respond::unclear_path(&head.uri), &head.method, &audit_id);
             }
-            let accepted = or_internal(&head.uri, self.accept(&head, body, &identity)).await;
-            let (accepted, body) = match accepted {
-                Ok(accepted) => accepted,
+            let recognised = async { Recognised::new(&head, &identity, &self.state, self.request_timeout) };
+            let recognised = match or_internal(&head.uri, recognised).await {
+                Ok(recognised) => recognised,
                 Err(error) => {
                     let response = respond::error(&error, &head.headers, head.uri.query());
                     return finish(response, &head.method, &audit_id);
                 }
             };
-            let identity = accepted.identity.clone();
-            let request = Request::from_parts(head, body);
-            if let Some(reply) = self.intercept.as_ref().and_then(|by| by.before(&request, &identity)) {
-                return reply;
-            }
-            let work = accepted.deadline.within(self.route_apart(&request, &identity, accepted));
-            let response = match Box::pin(or_internal(request.uri(), work)).await {
-                Ok(response) => response,
-                Err(error) => respond::error(&error, request.headers(), request.uri().query()),
+            let Some(flow) = recognised.flow(&self.state) else {
+                return self.answer(head, body, recognised, None, &audit_id).await;
             };
-            let response = finish(response, request.method(), &audit_id);
-            match &self.intercept {
-                Some(by) => by.after(&request, response),
-                None => response,
-            }
+            let limit = recognised.deadline.of_wait(self.request_timeout);
+            let mut response = match flow.enter(limit).await {
+                Ok(seat) => self.answer(head, body, recognised, Some(seat), &audit_id).await,
+                Err(_refused) => {
+                    self.refused(&recognised, &head.method);
+                    finish(respond::too_many_requests(), &head.method, &audit_id)
+                }
+            };
+            flow.label(response.headers_mut());
+            response
         })
     }
 
@@ -93,65 +100,80 @@ impl Handle for Api {
     }
 }
 
-/// Returns whether a request has a body in YAML: a small text may describe a large value. JSON in a body that is called YAML is not YAML,
-/// because most clients that apply send JSON.
-fn is_yaml(request: &Request<Bytes>) -> bool {
-    let content_type = request.headers().get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
-    let first = request.body().iter().find(|byte| !byte.is_ascii_whitespace());
-    let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-    let is_json = || first == Some(&b'{') && serde_json::from_slice::<IgnoredAny>(request.body()).is_ok();
-    essence.ends_with(b"yaml") && first.is_some() && !is_json()
-}
-
-/// A request with an authorised head.
+/// A request that may run.
 struct Accepted {
-    /// The user of the request, or the impersonated user.
-    identity: Identity,
-    /// `None` if the path is not that of a resource.
     route: Option<Route>,
     query: Query,
-    deadline: Deadline,
     /// True for a request for objects with a single name.
     is_for_one: bool,
     /// The body of a request that is passed on: the body is not received here.
     unread: Option<RequestBody>,
+    /// The right to run, until the end of the request or the start of a watch.
+    seat: Option<Seat>,
+    /// The share of the received body in the limit of all bodies.
+    reserved: Option<Reservation>,
     since: Instant,
 }
 
 impl Api {
+    /// Answers a request that has a seat or needs no seat.
+    async fn answer(
+        self: &Arc<Self>,
+        head: request::Parts,
+        body: RequestBody,
+        recognised: Recognised,
+        seat: Option<Seat>,
+        audit_id: &str,
+    ) -> Response<Body> {
+        let (identity, deadline) = (recognised.identity.clone(), recognised.deadline);
+        let accepted = or_internal(&head.uri, self.accept(&head, body, recognised, seat)).await;
+        let (accepted, body) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                let response = respond::error(&error, &head.headers, head.uri.query());
+                return finish(response, &head.method, audit_id);
+            }
+        };
+        let request = Request::from_parts(head, body);
+        if let Some(reply) = self.intercept.as_ref().and_then(|by| by.before(&request, &identity)) {
+            return reply;
+        }
+        let work = deadline.within(self.route_apart(&request, &identity, accepted));
+        let response = match Box::pin(or_internal(request.uri(), work)).await {
+            Ok(response) => response,
+            Err(error) => respond::error(&error, request.headers(), request.uri().query()),
+        };
+        let response = finish(response, request.method(), audit_id);
+        match &self.intercept {
+            Some(by) => by.after(&request, response),
+            None => response,
+        }
+    }
+
     /// Authorises a request by the head alone, and only then receives the body. The order is the real server's. The body of a request to a
     /// `proxy` stays unread: the backend decides which bodies are too large.
     async fn accept(
         &self,
         head: &request::Parts,
         body: RequestBody,
-        identity: &Identity,
+        recognised: Recognised,
+        seat: Option<Seat>,
     ) -> Result<(Accepted, Bytes), ApiError> {
-        let since = Instant::now();
-        let query = Query::parse(head.uri.query());
-        let path = percent_decode(head.uri.path(), false);
-        let route = Route::parse(&head.method, &path, &query);
-        let deadline = Deadline::new(self.request_timeout, route.as_ref(), &query)?;
-        let verb = head.method.as_str().to_lowercase();
-        let name = route.as_ref().and_then(|route| selected_name(route, &query));
-        let request = match &route {
-            Some(route) => attributes(route, name.as_deref()),
-            None => Attributes { verb: &verb, path: Some(&path), ..Attributes::default() },
-        };
-        let State { authorizer, store, impersonation, .. } = &*self.state;
-        let identity = impersonation.user_of(authorizer, store, identity, &head.headers, &request)?;
-        authorizer.authorize(store, &identity, &request)?;
+        let State { authorizer, store, .. } = &*self.state;
+        authorizer.authorize(store, &recognised.identity, &recognised.attributes())?;
+        let is_for_one = recognised.is_for_one();
+        let Recognised { route, query, deadline, since, .. } = recognised;
         let has_body = matches!(head.method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
         let is_passed_on = route.as_ref().is_some_and(|route| route.subresource == "proxy");
-        let (body, unread) = if is_passed_on {
-            (Bytes::new(), Some(body))
-        } else if route.is_some() && has_body {
-            (deadline.within(body.read(&self.receive_memory)).await?, None)
-        } else {
-            (Bytes::new(), None)
-        };
-        let is_for_one = !request.name.is_empty() || request.verb == Verb::Create.as_str();
-        Ok((Accepted { identity, route, query, deadline, is_for_one, unread, since }, body))
+        let mut accepted = Accepted { route, query, is_for_one, unread: None, seat, reserved: None, since };
+        let mut received = Bytes::new();
+        if is_passed_on {
+            accepted.unread = Some(body);
+        } else if accepted.route.is_some() && has_body {
+            let (bytes, reserved) = deadline.within(body.read(&self.body_memory)).await?;
+            (received, accepted.reserved) = (bytes, Some(reserved));
+        }
+        Ok((accepted, received))
     }
 
     /// Routes a request. A long request does not keep other requests of the connection waiting: a request
@@ -165,25 +187,36 @@ impl Api {
         identity: &Identity,
         accepted: Accepted,
     ) -> Result<Response<Body>, ApiError> {
-        const SMALL: usize = 16 << 10;
-        const LARGE: usize = 128 << 10;
-        let size = request.body().len();
-        let is_apart = accepted.route.as_ref().is_none_or(|route| {
-            matches!(route.verb, Verb::List | Verb::Watch | Verb::Delete | Verb::DeleteCollection)
-        });
+        let verb = accepted.route.as_ref().map(|route| route.verb);
+        let is_deletion = matches!(verb, Some(Verb::Delete | Verb::DeleteCollection));
+        let is_apart = is_deletion || matches!(verb, None | Some(Verb::List | Verb::Watch));
+        let mut work = Work::of(request);
+        if let Some(route) = &accepted.route {
+            work.add_object(self.object_size(route));
+        }
         let runtime = tokio::runtime::Handle::try_current().ok();
-        let is_large = size > LARGE
-            || is_yaml(request)
-            || accepted.route.as_ref().is_some_and(|route| self.object_size(route) > LARGE);
-        let Some(runtime) = runtime.filter(|_| is_apart || is_large || size > SMALL) else {
+        let Some(runtime) = runtime.filter(|_| is_apart || !work.is_small()) else {
             return self.route(request, identity, accepted).await;
         };
+        let memory = self.work_memory.reserve(&work).await;
         let (api, request, identity) = (Arc::clone(self), request.clone(), identity.clone());
+        let apart = work.is_long().then(|| self.state.apart.clone());
         // The panic is caught inside: the message of the panic may quote the object, and is not for the
         // client.
-        let work = async move { or_internal(request.uri(), api.route(&request, &identity, accepted)).await };
-        let done = if is_large { poll_apart(work).await } else { runtime.spawn(work).await };
-        done.map_err(|_ended| ApiError::internal("the request handler was stopped"))?
+        let routed = async move {
+            let _memory = memory;
+            or_internal(request.uri(), api.route(&request, &identity, accepted)).await
+        };
+        let stopped = |_ended| ApiError::internal("the request handler was stopped");
+        let Some(apart) = apart else {
+            let task = runtime.spawn(routed);
+            let done = if is_deletion { task.await } else { AbortOnDropHandle::new(task).await };
+            return done.map_err(stopped)?;
+        };
+        if is_deletion {
+            return runtime.spawn(async move { apart.run(routed).await }).await.flatten().map_err(stopped)?;
+        }
+        apart.run(routed).await.map_err(stopped)?
     }
 
     /// Returns the size in bytes of the stored object that a write is for; 0 if there is none.
@@ -205,7 +238,7 @@ impl Api {
         identity: &Identity,
         accepted: Accepted,
     ) -> Result<Response<Body>, ApiError> {
-        let Accepted { route, query, is_for_one, unread, since, .. } = accepted;
+        let Accepted { route, query, is_for_one, unread, seat: _seat, reserved: _reserved, since } = accepted;
         let Some(route) = route else {
             let response = self.document(request)?;
             self.count_document(request, &response, since);
@@ -249,6 +282,14 @@ impl Api {
         Ok(self.counted(&labels(&call, request, is_for_one), response, since))
     }
 
+    /// Counts a request to a resource that is refused because too many requests are in flight.
+    fn refused(&self, recognised: &Recognised, method: &Method) {
+        let Some(route) = &recognised.route else { return };
+        let verb = shown_verb(route, method, false);
+        let labels = Labels { verb, scope: scope(route, recognised.is_for_one()), ..labels_of(route) };
+        self.metrics.finish(&labels, 429, recognised.since);
+    }
+
     /// Counts a request to a resource.
     fn counted(&self, labels: &Labels<'_>, response: Response<Body>, since: Instant) -> Response<Body> {
         let code = response.status().as_u16();
@@ -289,68 +330,6 @@ fn finish(mut response: Response<Body>, method: &Method, audit_id: &str) -> Resp
         *response.body_mut() = Body::empty();
     }
     response
-}
-
-/// Returns the labels that a request to a resource is counted by.
-fn labels<'a>(call: &'a Call<'_>, request: &'a Request<Bytes>, is_for_one: bool) -> Labels<'a> {
-    let route = &call.route;
-    let content_type = call.header(header::CONTENT_TYPE).unwrap_or_default();
-    let verb = match (route.subresource.as_str(), route.verb) {
-        ("exec" | "attach" | "portforward" | "proxy" | "log", _) => "CONNECT",
-        (_, Verb::List) => "LIST",
-        (_, Verb::Watch) => "WATCH",
-        (_, Verb::Get) => "GET",
-        (_, Verb::Patch) if content_type.starts_with("application/apply-patch") => "APPLY",
-        _ => request.method().as_str(),
-    };
-    let scope = match (is_for_one, route.namespace.is_empty()) {
-        (true, _) => "resource",
-        (false, false) => "namespace",
-        (false, true) => "cluster",
-    };
-    Labels {
-        component: "apiserver",
-        verb,
-        group: &route.group,
-        version: &route.version,
-        resource: &route.resource,
-        subresource: &route.subresource,
-        scope,
-        dry_run: if call.query.text("dryRun") == "All" { "All" } else { "" },
-    }
-}
-
-fn attributes<'a>(route: &'a Route, selected: Option<&'a str>) -> Attributes<'a> {
-    // The authoriser treats a Namespace object as inside of the namespace.
-    let is_namespace = route.resource == "namespaces" && route.group.is_empty();
-    Attributes {
-        verb: route.verb.as_str(),
-        group: &route.group,
-        resource: &route.resource,
-        subresource: &route.subresource,
-        namespace: if is_namespace && !route.name.is_empty() { &route.name } else { &route.namespace },
-        name: selected.unwrap_or(&route.name),
-        path: None,
-    }
-}
-
-/// Returns the single name that a list or a watch selects by `metadata.name`: rules for named objects apply
-/// to the name.
-fn selected_name(route: &Route, query: &Query) -> Option<String> {
-    if !matches!(route.verb, Verb::List | Verb::Watch) || !route.name.is_empty() {
-        return None;
-    }
-    // Malformed options select no name.
-    LabelSelector::parse(query.text("labelSelector")).ok()?;
-    if query.get("limit").is_some_and(|limit| limit.parse::<i64>().is_err() && !limit.is_empty()) {
-        return None;
-    }
-    let selector = FieldSelector::parse(query.text("fieldSelector")).ok()?;
-    let is_name = |requirement: &&FieldRequirement| {
-        requirement.field == "metadata.name" && requirement.operator == FieldOperator::Equals
-    };
-    let name = &selector.requirements().iter().find(is_name)?.value;
-    names::path_segment_name(name, false).is_empty().then(|| name.clone())
 }
 
 /// Checks the scope: a namespaced resource needs a namespace for all verbs except list; a cluster-scoped

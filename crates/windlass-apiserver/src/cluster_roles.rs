@@ -57,20 +57,23 @@ fn aggregated(role: &Value, roles: &[Value]) -> Option<Value> {
     Some(json!(rules))
 }
 
-/// Lets aggregated roles follow after a cluster role was written or removed.
-pub(crate) async fn committed(state: &Arc<State>, resource: &Resource) {
-    if !state.aggregates_roles || resource.group != GROUP || resource.plural != RESOURCE {
-        return;
-    }
+/// Returns whether aggregated roles follow the objects of a resource.
+pub(crate) fn follow(state: &State, id: &ResourceId) -> bool {
+    state.aggregates_roles && &*id.group == GROUP && &*id.resource == RESOURCE
+}
+
+/// Writes the rules of all aggregated roles.
+pub(crate) async fn settle(state: &State) {
+    let Some(resource) = state.builtin.resource(GROUP, "v1", RESOURCE) else { return };
     for _ in 0..MAX_ROUNDS {
-        if !follow(state, &resource.storage, resource).await {
+        if !settle_once(state, &resource.storage, resource).await {
             return;
         }
     }
 }
 
 /// Writes the aggregated roles with outdated rules. Returns whether there were such roles.
-async fn follow(state: &Arc<State>, id: &ResourceId, resource: &Resource) -> bool {
+async fn settle_once(state: &State, id: &ResourceId, resource: &Resource) -> bool {
     let view = state.store.view();
     let stored: Vec<Arc<Stored>> = view.range(id, None).map(|(_, role)| Arc::clone(role)).collect();
     let roles: Vec<Value> = stored.iter().map(|role| role.value()).collect();

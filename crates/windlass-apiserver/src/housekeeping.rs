@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use crate::auth::{LAST_USED, day};
+use crate::bootstrap;
 use crate::definitions;
 use crate::managed_fields::{FieldManager, SERVER};
 use crate::state::State;
 use crate::store::Write;
 use crate::wire::ApiError;
 
-/// Continues unfinished work on definitions, removes expired objects, and labels the Secrets of used tokens.
+/// Continues unfinished work on definitions, removes expired objects, restores the flow control of the server, and labels the Secrets of used tokens.
 pub(crate) async fn run(state: &Arc<State>) {
     definitions::resume(state).await;
     remove_expired(state).await;
+    bootstrap::restore_flow_control(state).await;
     Box::pin(label_used_tokens(state)).await;
 }
 

@@ -30,6 +30,8 @@ mod housekeeping;
 
 mod cluster_roles;
 mod definitions;
+mod flow_schemas;
+mod ip_addresses;
 
 mod api_services;
 mod state;
@@ -53,6 +55,8 @@ mod webhook;
 
 mod network;
 mod nodes;
+
+mod flow_control;
 
 mod auth;
 

@@ -27,6 +27,14 @@ pub(crate) fn page_not_found() -> Response<Body> {
     response
 }
 
+/// Returns the response to a request that is refused because too many requests are in flight.
+pub(crate) fn too_many_requests() -> Response<Body> {
+    let mut response = page_not_found().map(|_| Body::full("Too many requests, please try again later.\n"));
+    *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
+    response
+}
+
 /// Returns the response to a path with a verb and no resource.
 pub(crate) fn unclear_path(uri: &http::Uri) -> Response<Body> {
     let shown = uri.path_and_query().map_or_else(|| uri.path(), http::uri::PathAndQuery::as_str);

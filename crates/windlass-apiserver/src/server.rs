@@ -9,23 +9,28 @@ use arc_swap::ArcSwap;
 use windlass_schema::Catalog;
 
 use crate::admission::{Policies, Webhooks};
-use crate::api::Api;
+use crate::apart::Apart;
+use crate::api::{Api, WorkMemory};
 use crate::auth::{
     Authorizer, ISSUER, Identity, Impersonation, Issuer, LegacyClaims, ListenerTokens, TokenKeys,
 };
 use crate::discovery::HealthCheck;
+use crate::flow_control::FlowControl;
 use crate::intercept::Intercept;
 use crate::network::PodNetwork;
 use crate::nodes::Nodes;
 use crate::openapi::Documents;
 use crate::resource::{Definitions, builtin};
-use crate::serve::{self, InProcess, Listen, ListenError, Listening, ReceiveMemory};
+use crate::serve::{self, InProcess, Listen, ListenError, Listening};
 use crate::state::{State, UsedTokens};
 use crate::store::{Clock, Env, SystemClock};
 use crate::store::{Retention, Store, View};
 use crate::webhook::Clients;
 use crate::{bootstrap, definitions};
 use windlass_kinds::{AdmissionPlugin, AdmissionPlugins, Lookups, ServiceRange};
+
+/// The default limit of requests in flight.
+const REQUESTS_IN_FLIGHT: u32 = 6_000;
 
 /// A Kubernetes API server in this process.
 ///
@@ -53,6 +58,7 @@ pub struct ServerBuilder {
     snapshot: Option<Snapshot>,
     intercept: Option<Arc<dyn Intercept>>,
     request_timeout: Option<Duration>,
+    requests_in_flight: Option<u32>,
     token_keys: Option<TokenKeys>,
     plugins: AdmissionPlugins,
     always_allow: bool,
@@ -99,6 +105,15 @@ impl ServerBuilder {
     /// A request that takes longer gets 504 `Timeout`. A client may ask for less with the query parameter `timeout`.
     pub fn request_timeout(mut self, timeout: Duration) -> Self {
         self.request_timeout = Some(timeout);
+        self
+    }
+
+    /// Sets the number of requests that may run at the same time. Default: 6,000, ten times the default of kube-apiserver.
+    ///
+    /// The priority levels (PriorityLevelConfigurations) share the number by their `nominalConcurrencyShares`. A request that finds its
+    /// level full waits for its turn, or gets 429. Requests of `system:masters` have no limit; a watch counts at the start only.
+    pub fn requests_in_flight(mut self, limit: u32) -> Self {
+        self.requests_in_flight = Some(limit);
         self
     }
 
@@ -210,6 +225,8 @@ impl ServerBuilder {
             advertise_address: self.advertise_address,
             server_address: OnceLock::new(),
             network,
+            apart: Apart::new(),
+            flow_control: FlowControl::new(self.requests_in_flight.unwrap_or(REQUESTS_IN_FLIGHT)),
             webhooks: Webhooks::new(clients),
             lookups: Lookups::default(),
             policies: Policies::new(),
@@ -224,6 +241,7 @@ impl ServerBuilder {
         if self.snapshot.is_none() {
             bootstrap::create(&state).map_err(BuildError)?;
         }
+        state.flow_control.restored(state.flow_control.changes(&state.store));
         let api = Arc::new(Api {
             state,
             documents: Documents::default(),
@@ -231,7 +249,8 @@ impl ServerBuilder {
             intercept: self.intercept,
             health_checks: self.health_checks,
             request_timeout: self.request_timeout.unwrap_or(serve::REQUEST_TIMEOUT),
-            receive_memory: ReceiveMemory::default(),
+            body_memory: Arc::default(),
+            work_memory: WorkMemory::new(),
         });
         Ok(Server { api })
     }

@@ -11,6 +11,8 @@ use windlass_schema::Catalog;
 
 use crate::admission::{Policies, Webhooks};
 use crate::auth::{Authentication, Authorizer, Identity, Impersonation, Issuer, ListenerTokens, Verified};
+use crate::apart::Apart;
+use crate::flow_control::FlowControl;
 use crate::network::PodNetwork;
 use crate::resource::{Definitions, Resource, ServedResources};
 use crate::store::Env;
@@ -49,6 +51,10 @@ pub(crate) struct State {
     pub(crate) server_address: OnceLock<SocketAddr>,
     /// The network of the pods, and the nodes.
     pub(crate) network: PodNetwork,
+    /// Runs long requests.
+    pub(crate) apart: Apart,
+    /// The limits of requests in flight.
+    pub(crate) flow_control: FlowControl,
     /// The admission webhooks.
     pub(crate) webhooks: Webhooks,
     /// The admission policies.

@@ -57,6 +57,7 @@ const ENFORCED: &[(&str, &[&str])] = &[
     ("coordination.k8s.io", &["leases"]),
     ("discovery.k8s.io", &["endpointslices"]),
     ("events.k8s.io", &["events"]),
+    ("flowcontrol.apiserver.k8s.io", &["flowschemas", "prioritylevelconfigurations"]),
     ("node.k8s.io", &["runtimeclasses"]),
     ("policy", &["poddisruptionbudgets"]),
     ("rbac.authorization.k8s.io", &["clusterrolebindings", "clusterroles", "rolebindings", "roles"]),

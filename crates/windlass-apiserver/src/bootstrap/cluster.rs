@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{DAY, MICRO_TIME, TIME, UID};
 use windlass_kinds::ServiceRange;
+use crate::ip_addresses;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
@@ -35,7 +36,11 @@ pub(super) fn objects(range: ServiceRange) -> Vec<(&'static str, &'static str, V
     );
     objects.push(("", "services", kubernetes_service(&address)));
     objects.push(("networking.k8s.io", "servicecidrs", service_range(range)));
-    objects.push(("networking.k8s.io", "ipaddresses", service_address(&address)));
+    objects.push((
+        "networking.k8s.io",
+        "ipaddresses",
+        ip_addresses::object(&address, "default", "kubernetes"),
+    ));
     objects.push(("", "endpoints", endpoints()));
     objects.push(("discovery.k8s.io", "endpointslices", endpoint_slice()));
     objects.push(("coordination.k8s.io", "leases", lease()));
@@ -107,21 +112,6 @@ fn service_range(range: ServiceRange) -> Value {
             "reason": "",
             "message": "Kubernetes default Service CIDR is ready",
         }]},
-    })
-}
-
-fn service_address(address: &str) -> Value {
-    json!({
-        "kind": "IPAddress",
-        "apiVersion": "networking.k8s.io/v1",
-        "metadata": {
-            "name": address,
-            "labels": {
-                "ipaddress.kubernetes.io/ip-family": "IPv4",
-                "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
-            },
-        },
-        "spec": {"parentRef": {"resource": "services", "namespace": "default", "name": "kubernetes"}},
     })
 }
 

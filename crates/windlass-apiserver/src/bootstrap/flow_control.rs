@@ -1,4 +1,4 @@
-//! The flow schemas and priority levels of a new cluster. The objects neither queue nor limit requests.
+//! The flow schemas and priority levels of a new cluster.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,7 @@
 //! The objects that a server creates at the start.
 
 mod cluster;
+mod config_producer;
 mod flow_control;
 mod lease;
 mod ownership;
@@ -13,6 +14,7 @@ use jiff::Timestamp;
 
 use serde_json::{Value, json};
 
+pub(crate) use self::config_producer::restore_flow_control;
 pub(crate) use self::lease::keep_lease;
 use crate::managed_fields::{FieldManager, SERVER};
 use crate::meta;
@@ -85,6 +87,10 @@ pub(crate) async fn listening(state: &State, address: SocketAddr, authority_pem:
         slice["ports"] = port.clone();
     })
     .await;
+    change(state, "", "services", "default/kubernetes", |service| {
+        service["spec"]["ports"][0]["targetPort"] = address.port().into();
+    })
+    .await;
     let lease = format!("kube-system/{}", cluster::LEASE);
     change(state, "coordination.k8s.io", "leases", &lease, |lease| {
         let peer = "kubernetes.io/peer-advertise-address";
@@ -101,6 +107,18 @@ pub(crate) async fn listening(state: &State, address: SocketAddr, authority_pem:
 
 /// Changes an object of the server, unless the object was removed.
 async fn change(state: &State, group: &str, resource: &str, key: &str, change: impl Fn(&mut Value)) {
+    change_as(SERVER, state, group, resource, key, change).await;
+}
+
+/// Works like [`change`], with the field manager `name`.
+async fn change_as(
+    name: &str,
+    state: &State,
+    group: &str,
+    resource: &str,
+    key: &str,
+    change: impl Fn(&mut Value),
+) {
     let Some(resource) = state.builtin.resource(group, "v1", resource) else { return };
     loop {
         let view = state.store.view();
@@ -111,13 +129,13 @@ async fn change(state: &State, group: &str, resource: &str, key: &str, change: i
         if object == old {
             return;
         }
-        if resource.strategy.config.has_generation() {
+        if resource.strategy.config.has_generation() && !differs_in_metadata_only(&object, &old) {
             let generation = meta::integer(&object, "generation").unwrap_or(0) + 1;
             meta::set(&mut object, "generation", Some(generation.into()));
         }
         let now = state.env.now();
         let served = state.served.load_full();
-        let manager = FieldManager { resource, served: &served, subresource: "", name: SERVER, now };
+        let manager = FieldManager { resource, served: &served, subresource: "", name, now };
         manager.track(Some(&old), &mut object).await;
         let draft = Some(resource.draft(&object, state.store.labels(), now));
         let write = Write { id: &resource.storage, key, expected: Some(stored.rv), draft, now };
@@ -126,4 +144,15 @@ async fn change(state: &State, group: &str, resource: &str, key: &str, change: i
             _ => return,
         }
     }
+}
+
+fn differs_in_metadata_only(a: &Value, b: &Value) -> bool {
+    let rest = |object: &Value| {
+        let fields = object.as_object().into_iter().flatten();
+        fields
+            .filter(|(name, _)| *name != "metadata")
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect::<Vec<_>>()
+    };
+    rest(a) == rest(b)
 }

@@ -10,7 +10,7 @@ use crate::resource::Resource;
 use crate::state::State;
 
 /// The writer of the priority-and-fairness objects, and the writer of the status of these objects.
-const FLOW_CONTROL: (&str, &str) =
+pub(super) const FLOW_CONTROL: (&str, &str) =
     ("api-priority-and-fairness-config-producer-v1", "api-priority-and-fairness-config-consumer-v1");
 /// The writer of the status of ranges of service addresses.
 const RANGES: &str = "kubernetes-service-cidr-controller";

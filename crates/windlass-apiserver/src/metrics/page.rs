@@ -11,6 +11,7 @@ use super::{Metrics, process};
 use crate::admission::Calls;
 use crate::body::Body;
 use crate::counters::{Counters, Histograms};
+use crate::flow_control::Counts;
 use crate::state::State;
 use crate::verb::Verb;
 
@@ -85,6 +86,7 @@ fn page(metrics: &Metrics, state: &State) -> String {
     page.counters("apiserver_mutating_admission_policy_check_total", help, &decisions.mutating);
     let help = "Violations and failures of validating admission policies.";
     page.counters("apiserver_validating_admission_policy_check_total", help, &decisions.validating);
+    flow_control(&mut page, state);
     let name = "apiserver_authorization_decisions_total";
     page.metric(name, "counter", "Requests that RBAC has allowed.");
     let labels = r#"decision="allowed",name="rbac",type="RBAC""#;
@@ -165,6 +167,46 @@ fn webhooks(page: &mut Page, calls: &Calls) {
     page.counters(&name("evaluation_errors_total"), help, &calls.condition_errors);
     let help = "Calls of admission webhooks that match conditions excluded.";
     page.counters(&name("exclusions_total"), help, &calls.exclusions);
+}
+
+/// The requests of each flow schema, and the seats of each priority level.
+fn flow_control(page: &mut Page, state: &State) {
+    let all = state.flow_control.counts(&state.store);
+    let labels = |counts: &Counts| {
+        let quote = windlass_schema::go_quote;
+        format!("flow_schema={},priority_level={}", quote(&counts.schema), quote(&counts.level))
+    };
+    let mut family = |name: &str, kind: &str, help: &str, value: fn(&Counts) -> u64| {
+        let name = format!("apiserver_flowcontrol_{name}");
+        page.metric(&name, kind, help);
+        for counts in &all {
+            page.sample(&name, &labels(counts), value(counts));
+        }
+    };
+    family(
+        "current_executing_requests",
+        "gauge",
+        "Requests that run, watches at the start only.",
+        Counts::executing,
+    );
+    family("current_executing_seats", "gauge", "Seats of the requests that run.", Counts::executing);
+    family("current_inqueue_requests", "gauge", "Requests that wait for a seat.", Counts::waiting);
+    family("dispatched_requests_total", "counter", "Requests that got a seat.", Counts::dispatched);
+    let name = "apiserver_flowcontrol_rejected_requests_total";
+    page.metric(name, "counter", "Requests that got no seat, by reason.");
+    for counts in &all {
+        for (why, count) in counts.refused().filter(|(_, count)| *count > 0) {
+            page.sample(name, &format!("{},reason=\"{}\"", labels(counts), why.reason()), count);
+        }
+    }
+    let limits = state.flow_control.limits(&state.store);
+    for name in ["current_limit_seats", "nominal_limit_seats"] {
+        let name = format!("apiserver_flowcontrol_{name}");
+        page.metric(&name, "gauge", "Seats of each priority level.");
+        for (level, seats) in &limits {
+            page.sample(&name, &format!("priority_level={}", windlass_schema::go_quote(level)), seats);
+        }
+    }
 }
 
 /// Writes the number of objects of each resource.

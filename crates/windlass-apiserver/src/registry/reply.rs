@@ -138,7 +138,9 @@ impl Call<'_> {
         negotiated: Negotiated,
     ) -> Result<Response<Body>, ApiError> {
         let bytes = match negotiated.format {
-            Format::Json if negotiated.pretty => apart(json.len(), move || Ok(indent(&json).into())).await?,
+            Format::Json if negotiated.pretty => {
+                self.apart(json.len(), move || Ok(indent(&json).into())).await?
+            }
             Format::Json => respond::line(&json).into(),
             Format::Yaml => {
                 let length = json.len();
@@ -146,7 +148,7 @@ impl Call<'_> {
                     let value = read_value(&json).map_err(ApiError::internal)?;
                     Ok(wire::to_yaml(&value)?.into())
                 };
-                apart(length, write).await?
+                self.apart(length, write).await?
             }
         };
         let (bytes, compressed) = wire::maybe_gzip(self.header(header::ACCEPT_ENCODING), bytes);
@@ -176,6 +178,22 @@ impl Call<'_> {
         response
     }
 
+    /// Runs long work on a large body on another thread.
+    async fn apart(
+        &self,
+        length: usize,
+        work: impl FnOnce() -> Result<Bytes, ApiError> + Send + 'static,
+    ) -> Result<Bytes, ApiError> {
+        /// Bodies up to this size are done with in a few milliseconds.
+        const LARGE: usize = 512 << 10;
+        if length < LARGE {
+            return work();
+        }
+        let done = self.state.apart.run(async move { work() }).await;
+        // The message of a panic may quote the object, and is not for the client.
+        done.map_err(|_panic| ApiError::internal("the reply could not be written"))?
+    }
+
     /// Returns a body in the negotiated format, and the warnings that came up.
     pub(super) fn respond(&self, code: StatusCode, body: Body, negotiated: Negotiated) -> Response<Body> {
         let mut response = Response::new(body);
@@ -194,21 +212,6 @@ fn one_by_one(pieces: impl Iterator<Item = Bytes> + Send + 'static) -> impl Stre
         tokio::task::yield_now().await;
         Some((piece, pieces))
     })
-}
-
-/// Runs long work on a large body on another thread.
-async fn apart(
-    length: usize,
-    work: impl FnOnce() -> Result<Bytes, ApiError> + Send + 'static,
-) -> Result<Bytes, ApiError> {
-    /// Bodies up to this size are done with in a few milliseconds.
-    const LARGE: usize = 512 << 10;
-    if length < LARGE {
-        return work();
-    }
-    let done = tokio::task::spawn_blocking(work).await;
-    // The message of a panic may quote the object, and is not for the client.
-    done.map_err(|_panic| ApiError::internal("the reply could not be written"))?
 }
 
 fn say_gzip(response: &mut Response<Body>) {

@@ -40,6 +40,15 @@ impl Deadline {
         Ok(Self(Some(Instant::now() + timeout)))
     }
 
+    /// Returns until when a request may wait for its turn: for a quarter of the time that the request may take, at most a minute.
+    /// A request without a limit counts as a request with the limit `timeout`.
+    pub(crate) fn of_wait(self, timeout: Duration) -> Instant {
+        const LONGEST: Duration = Duration::from_secs(60);
+        let now = Instant::now();
+        let left = self.0.map_or(timeout, |end| end.saturating_duration_since(now));
+        now + (left / 4).min(LONGEST)
+    }
+
     /// Waits for `work`.
     ///
     /// # Errors
@@ -55,7 +64,8 @@ impl Deadline {
     }
 }
 
-fn is_long_running(route: &Route) -> bool {
+/// Returns whether requests of a route take as long as the client wants.
+pub(crate) fn is_long_running(route: &Route) -> bool {
     route.verb == Verb::Watch
         || matches!(route.subresource.as_str(), "attach" | "exec" | "proxy" | "log" | "portforward")
 }

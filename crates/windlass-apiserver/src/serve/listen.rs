@@ -48,6 +48,10 @@ const HEADER_BYTES: u32 = 1 << 20;
 const HEADERS: usize = 1_000;
 /// The number of silent connections without an authenticated user.
 const MAX_STRANGERS: usize = 512;
+/// How long the listener waits after a connection that cannot be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// The number of silent connections that are closed then.
+const GIVEN_WAY: usize = 16;
 /// The bytes of a body that an HTTP/2 client may send ahead of the reader; the real server's value.
 const STREAM_WINDOW: u32 = 256 * 1024;
 /// The bytes that an HTTP/2 client may send on a connection ahead of the reader.
@@ -318,6 +322,24 @@ async fn no_request(connection: &Stranger) {
     }
 }
 
+/// The errors of the accept loop, logged once a second.
+#[derive(Default)]
+struct Complaints {
+    last: Option<Instant>,
+    count: u64,
+}
+
+impl Complaints {
+    fn add(&mut self, error: &std::io::Error) {
+        self.count += 1;
+        if self.last.is_none_or(|last| last.elapsed() >= Duration::from_secs(1)) {
+            let failures = std::mem::take(&mut self.count);
+            tracing::warn!(%error, failures, "cannot accept a connection");
+            self.last = Some(Instant::now());
+        }
+    }
+}
+
 /// The accept loop, and the shared state of connections.
 #[derive(Clone)]
 struct Accept {
@@ -338,6 +360,7 @@ impl Accept {
     /// Accepts connections until the listener stops. Returns the connections that are still open.
     async fn run(self, listener: TcpListener) -> GracefulShutdown {
         let connections = GracefulShutdown::new();
+        let mut complaints = Complaints::default();
         loop {
             tokio::select! {
                 biased;
@@ -348,9 +371,9 @@ impl Accept {
                     }
                     Err(error) => {
                         // Most likely the process is out of file descriptors.
-                        tracing::warn!(%error, "cannot accept a connection");
-                        self.strangers.close_one();
-                        tokio::time::sleep(Duration::from_millis(50)).await;
+                        complaints.add(&error);
+                        (0..GIVEN_WAY).take_while(|_| self.strangers.close_one()).for_each(drop);
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
                     }
                 },
             }

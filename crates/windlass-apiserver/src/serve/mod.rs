@@ -28,11 +28,11 @@ use crate::auth::Identity;
 use crate::body::Body;
 
 pub use authority::{Authority, CertificateError, ClientCertificate};
-pub(crate) use deadline::{Deadline, REQUEST_TIMEOUT};
+pub(crate) use deadline::{Deadline, REQUEST_TIMEOUT, is_long_running};
 pub use in_process::InProcess;
 pub(crate) use listen::listen;
 pub use listen::{Listen, ListenError, Listening};
-pub(crate) use request_body::{ReceiveMemory, RequestBody};
+pub(crate) use request_body::{BodyMemory, RequestBody, Reservation};
 pub use server_certificate::{CertificateTextError, ServerCertificate};
 
 /// The handler of requests from both entrances.

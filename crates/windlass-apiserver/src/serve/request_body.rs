@@ -1,5 +1,6 @@
 //! The body of a request, unread until the request has been authorised.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::{Bytes, BytesMut};
@@ -11,8 +12,8 @@ use crate::wire::ApiError;
 
 /// The largest request body: 3 MiB, as in the real server.
 pub(crate) const BODY_LIMIT: usize = 3 * 1024 * 1024;
-/// The memory limit for the bodies of all requests that are being received.
-const RECEIVE_LIMIT: usize = 128 * 1024 * 1024;
+/// The memory limit for the bodies of all requests that are being received or worked on.
+const BODIES_LIMIT: usize = 128 * 1024 * 1024;
 
 /// The body of a request. Dropping an unread body refuses the rest of the body.
 pub(crate) struct RequestBody(Option<UnreadBody>);
@@ -32,18 +33,18 @@ impl RequestBody {
         self.0.unwrap_or_else(unread_nothing)
     }
 
-    /// Receives the whole body.
+    /// Receives the whole body. The reservation counts the body until the reservation is dropped.
     ///
     /// # Errors
-    /// 413 if the body is longer than [`BODY_LIMIT`], 429 if too many bodies are being received, 500 if the client
+    /// 413 if the body is longer than [`BODY_LIMIT`], 429 if the bodies in memory are too large together, 500 if the client
     /// breaks off.
-    pub(crate) async fn read(self, memory: &ReceiveMemory) -> Result<Bytes, ApiError> {
-        let Some(mut body) = self.0 else { return Ok(Bytes::new()) };
+    pub(crate) async fn read(self, memory: &Arc<BodyMemory>) -> Result<(Bytes, Reservation), ApiError> {
+        let mut reserved = Reservation { memory: Arc::clone(memory), bytes: 0 };
+        let Some(mut body) = self.0 else { return Ok((Bytes::new(), reserved)) };
         if body.size_hint().lower() > BODY_LIMIT as u64 {
             return Err(ApiError::body_too_large(BODY_LIMIT));
         }
         let mut received = BytesMut::new();
-        let mut reserved = Reservation { memory, bytes: 0 };
         while let Some(frame) = body.frame().await {
             let frame = frame
                 .map_err(|error| ApiError::unexplained(format!("cannot read the request body: {error}")))?;
@@ -51,39 +52,41 @@ impl RequestBody {
             if received.len() + data.len() > BODY_LIMIT {
                 return Err(ApiError::body_too_large(BODY_LIMIT));
             }
-            if received.is_empty() && body.is_end_stream() {
-                return Ok(data);
-            }
             reserved.grow(data.len())?;
+            if received.is_empty() && body.is_end_stream() {
+                return Ok((data, reserved));
+            }
             // Copied, because a frame may be a small slice of a large buffer.
             received.extend_from_slice(&data);
         }
-        Ok(received.freeze())
+        Ok((received.freeze(), reserved))
     }
 }
 
-/// Counts the bytes of all bodies that are being received: slow clients cannot take all memory.
+/// Counts the bytes of the bodies of all requests that are being received or worked on: neither slow clients nor many clients take
+/// all memory.
 #[derive(Debug, Default)]
-pub(crate) struct ReceiveMemory(AtomicUsize);
+pub(crate) struct BodyMemory(AtomicUsize);
 
-/// A share of [`ReceiveMemory`]. Dropping the reservation returns the share.
-struct Reservation<'a> {
-    memory: &'a ReceiveMemory,
+/// A share of [`BodyMemory`]. Dropping the reservation returns the share.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    memory: Arc<BodyMemory>,
     bytes: usize,
 }
 
-impl Reservation<'_> {
+impl Reservation {
     fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
         self.bytes += bytes;
         let others = self.memory.0.fetch_add(bytes, Ordering::Relaxed);
-        if others + bytes > RECEIVE_LIMIT {
+        if others + bytes > BODIES_LIMIT {
             return Err(ApiError::too_many_requests("too many requests, please try again later.", 1));
         }
         Ok(())
     }
 }
 
-impl Drop for Reservation<'_> {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.memory.0.fetch_sub(self.bytes, Ordering::Relaxed);
     }
@@ -105,9 +108,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_up_to_the_limit_is_read() {
-        let memory = ReceiveMemory::default();
+        let memory = Arc::new(BodyMemory::default());
         for chunks in [&[BODY_LIMIT][..], &[1, BODY_LIMIT - 1], &[0, 1, 2, 3], &[]] {
-            let read = chunked(chunks).read(&memory).await.unwrap();
+            let (read, _reserved) = chunked(chunks).read(&memory).await.unwrap();
             assert_eq!(read.len(), chunks.iter().sum::<usize>());
         }
         for chunks in [&[BODY_LIMIT + 1][..], &[BODY_LIMIT, 1]] {
@@ -119,13 +122,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bodies_that_are_being_received_share_a_limit() {
-        let memory = ReceiveMemory::default();
-        let mut taken = Reservation { memory: &memory, bytes: 0 };
-        taken.grow(RECEIVE_LIMIT - 2).unwrap();
-        assert_eq!(chunked(&[1, 1]).read(&memory).await.unwrap().len(), 2);
+    async fn bodies_in_memory_share_a_limit() {
+        let memory = Arc::new(BodyMemory::default());
+        let mut taken = Reservation { memory: Arc::clone(&memory), bytes: 0 };
+        taken.grow(BODIES_LIMIT - 2).unwrap();
+        let (received, reserved) = chunked(&[1, 1]).read(&memory).await.unwrap();
+        assert_eq!(received.len(), 2);
+        assert_eq!(chunked(&[1]).read(&memory).await.unwrap_err().code(), 429);
+        drop(reserved);
         assert_eq!(chunked(&[1, 1, 1]).read(&memory).await.unwrap_err().code(), 429);
         drop(taken);
-        assert_eq!(chunked(&[1, 1, 1]).read(&memory).await.unwrap().len(), 3);
+        assert_eq!(chunked(&[1, 1, 1]).read(&memory).await.unwrap().0.len(), 3);
     }
 }

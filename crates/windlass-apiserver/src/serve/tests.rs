@@ -23,8 +23,10 @@ impl Handle for Echo {
                 return Response::new(Body::stream(futures::StreamExt::chain(first, rest)));
             }
             let groups = identity.groups().join(",");
-            match request.into_body().read(&ReceiveMemory::default()).await {
-                Ok(body) => Response::new(Body::full(format!("{} {groups} {}", identity.name(), body.len()))),
+            match request.into_body().read(&Arc::default()).await {
+                Ok((body, _reserved)) => {
+                    Response::new(Body::full(format!("{} {groups} {}", identity.name(), body.len())))
+                }
                 Err(error) => refuse(&error),
             }
         }

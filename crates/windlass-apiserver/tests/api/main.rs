@@ -52,6 +52,7 @@ mod tokens;
 
 // Many clients at once, and a series of servers.
 mod concurrency;
+mod flow_control;
 mod lifetimes;
 mod restarts;
 

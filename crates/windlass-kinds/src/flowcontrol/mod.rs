@@ -11,8 +11,4 @@ pub(crate) static KINDS: &[(&str, &Kind)] = &[
     ("prioritylevelconfigurations", &priority_level_configuration::KIND),
 ];
 
-const CONFIG: KindConfig = KindConfig {
-    writes: Writes::STATUS_ONLY,
-    unsupported: Some("requests are neither queued nor limited"),
-    ..KindConfig::SPEC
-};
+const CONFIG: KindConfig = KindConfig { writes: Writes::STATUS_ONLY, ..KindConfig::SPEC };

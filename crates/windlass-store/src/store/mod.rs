@@ -35,6 +35,9 @@ use windlass_wire::ApiError;
 /// How many views of the past are kept for the next pages of lists.
 const MAX_PAST_VIEWS: usize = 32;
 
+/// How many forgotten resources have a start of the history of their own.
+const MAX_RESTARTS: usize = 1_000;
+
 /// The store of a server.
 pub struct Store {
     view: ArcSwap<View>,
@@ -242,7 +245,14 @@ impl Store {
         let revision = view.revision() + 1;
         self.view.store(Arc::new(view.without_resource(revision, id)));
         // The log of a new resource with the same name must not promise the events of this resource.
-        self.restarts.write().insert(id.clone(), revision);
+        let mut restarts = self.restarts.write();
+        if restarts.len() >= MAX_RESTARTS {
+            // All new logs start here: a watch from an earlier revision of a resource without a log lists again.
+            self.log_start.store(revision, Ordering::Release);
+            restarts.clear();
+        }
+        restarts.insert(id.clone(), revision);
+        drop(restarts);
         let closed = self.logs.write().remove(id);
         self.label_indexes.lock().remove(id);
         self.published.store(revision, Ordering::Release);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::charge::{Charged, ChargedQuota};
+use super::followers::Followers;
 use super::guard::may_create;
 use super::{Change, WriteOptions};
-use crate::cluster_roles;
 use crate::definitions;
 use crate::meta;
 use crate::registry::{Call, endpoints};
@@ -224,8 +224,15 @@ async fn commit_drafts(
     let keys: Vec<String> = charges.iter().map(|charge| charge.key.clone()).collect();
     let companions = charges.into_iter().zip(&keys);
     let companions = companions.map(|(charge, key)| charge.into_write(key, now)).collect();
-    let stored = state.store.commit_with(write, companions, guard).await?;
+    let followers = Followers::of(state, &resource.storage, key);
+    let committed = state.store.commit_with(write, companions, guard).await;
+    let Ok(stored) = committed else {
+        followers.map(Followers::stay);
+        return committed;
+    };
     definitions::committed(state, resource, key).await;
-    cluster_roles::committed(state, resource).await;
+    if let Some(followers) = followers {
+        Box::pin(followers.settle()).await;
+    }
     Ok(stored)
 }

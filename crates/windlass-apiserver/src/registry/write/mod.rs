@@ -15,6 +15,7 @@ pub(super) mod admit;
 mod change;
 mod charge;
 mod commit;
+mod followers;
 mod guard;
 mod object_meta;
 mod prepare;
@@ -32,6 +33,7 @@ use self::prepare::{prepare_create, prepare_update};
 use self::validate::{validate_create, validate_update};
 use super::options::WriteOptions;
 use super::{Call, metadata};
+use crate::apart::checkpoint;
 use crate::meta;
 use crate::store::Stored;
 use crate::verb::Verb;
@@ -49,7 +51,9 @@ pub(super) async fn create(
     options: WriteOptions,
 ) -> Result<Arc<Stored>, ApiError> {
     metadata::settle_namespace(call, &mut object)?;
+    checkpoint().await;
     admit::mutate(call, &mut object, None).await?;
+    checkpoint().await;
     metadata::settle_namespace(call, &mut object)?;
     let base = meta::text(&object, "generateName");
     if !meta::name(&object).is_empty() || base.is_empty() {
@@ -91,6 +95,7 @@ async fn create_named(
         call.warnings.truncate(warned);
         validate_create(call, &view, &new)?;
         admit::validate_create(call, &view, &new).await?;
+        checkpoint().await;
         match commit_create(call, &view, new, &given_version, options).await? {
             Creation::Created(stored) => return Ok(stored),
             Creation::Exists(error) => return Err(error),
@@ -114,12 +119,15 @@ pub(super) async fn update(
         let current = view.get(&resource.storage, &key).ok_or_else(|| call.not_found())?;
         let old = resource.present_one(current).await?.value();
         let mut new = change.make(call, &old).await?;
+        checkpoint().await;
         metadata::check_uid(call, &new, &old)?;
         metadata::settle_namespace(call, &mut new)?;
         change.mutate(call, &mut new, &old).await?;
         metadata::settle_namespace(call, &mut new)?;
         metadata::check_version(call, &new, &old)?;
+        checkpoint().await;
         prepare_update(call, &view, &mut new, &old)?;
+        checkpoint().await;
         validate_update(call, &view, &new, &old)?;
         admit::validate_update(call, &view, &mut change, &new, &old).await?;
         if let Some(stored) = commit_update(call, options, &mut change, current, (new, &old)).await? {

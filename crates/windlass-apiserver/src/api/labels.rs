@@ -1,0 +1,52 @@
+//! The labels of requests in metrics.
+
+use bytes::Bytes;
+use http::{Method, Request, header};
+
+use crate::metrics::Labels;
+use crate::registry::Call;
+use crate::route::Route;
+use crate::verb::Verb;
+
+/// Returns the labels that a request to a resource is counted by.
+pub(super) fn labels<'a>(call: &'a Call<'_>, request: &'a Request<Bytes>, is_for_one: bool) -> Labels<'a> {
+    let content_type = call.header(header::CONTENT_TYPE).unwrap_or_default();
+    let is_apply = content_type.starts_with("application/apply-patch");
+    Labels {
+        verb: shown_verb(&call.route, request.method(), is_apply),
+        scope: scope(&call.route, is_for_one),
+        dry_run: if call.query.text("dryRun") == "All" { "All" } else { "" },
+        ..labels_of(&call.route)
+    }
+}
+
+/// Returns the labels that a route alone has.
+pub(super) fn labels_of(route: &Route) -> Labels<'_> {
+    Labels {
+        component: "apiserver",
+        group: &route.group,
+        version: &route.version,
+        resource: &route.resource,
+        subresource: &route.subresource,
+        ..Labels::default()
+    }
+}
+
+pub(super) fn shown_verb<'a>(route: &Route, method: &'a Method, is_apply: bool) -> &'a str {
+    match (route.subresource.as_str(), route.verb) {
+        ("exec" | "attach" | "portforward" | "proxy" | "log", _) => "CONNECT",
+        (_, Verb::List) => "LIST",
+        (_, Verb::Watch) => "WATCH",
+        (_, Verb::Get) => "GET",
+        (_, Verb::Patch) if is_apply => "APPLY",
+        _ => method.as_str(),
+    }
+}
+
+pub(super) fn scope(route: &Route, is_for_one: bool) -> &'static str {
+    match (is_for_one, route.namespace.is_empty()) {
+        (true, _) => "resource",
+        (false, false) => "namespace",
+        (false, true) => "cluster",
+    }
+}

@@ -1,0 +1,141 @@
+//! How much work a request is.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, header};
+use serde::de::IgnoredAny;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// An estimate of the work of a request, from the body and from the stored object.
+///
+/// Work grows with the values of an object rather than with the bytes: 15 KB may describe 5,000 containers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Work {
+    bytes: usize,
+    /// The number of values in the body, at most.
+    values: usize,
+    is_yaml: bool,
+}
+
+/// A request with more bytes does not run in the task of the connection.
+const SMALL_BYTES: usize = 16 << 10;
+/// A request with more bytes runs on a separate thread.
+const LONG_BYTES: usize = 128 << 10;
+/// A request with more values runs on a separate thread: values take about a microsecond each.
+const LONG_VALUES: usize = 1_500;
+/// The memory of a value while a request works on an object with the value, in bytes: about two copies of a small map.
+const VALUE_MEMORY: usize = 256;
+
+impl Work {
+    /// Estimates the work of a request from the body.
+    pub(super) fn of(request: &Request<Bytes>) -> Self {
+        let body = request.body();
+        let content_type =
+            request.headers().get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
+        let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+        let is_binary = essence.ends_with(b"protobuf") || essence.ends_with(b"cbor");
+        let values = match body.len() {
+            0..512 => 0,
+            // The smallest message takes two bytes.
+            length if is_binary => length / 2,
+            _ => body.iter().filter(|byte| matches!(byte, b',' | b'{' | b'[')).count(),
+        };
+        Self { bytes: body.len(), values, is_yaml: essence.ends_with(b"yaml") && is_yaml(body) }
+    }
+
+    /// Adds the work on a stored object of `bytes`.
+    pub(super) fn add_object(&mut self, bytes: usize) {
+        if bytes > LONG_BYTES {
+            self.bytes = self.bytes.max(bytes);
+        }
+    }
+
+    /// Returns whether the request may run in the task of the connection.
+    pub(super) fn is_small(&self) -> bool {
+        self.bytes <= SMALL_BYTES && !self.is_long()
+    }
+
+    /// Returns whether the request may keep a thread for many milliseconds.
+    pub(super) fn is_long(&self) -> bool {
+        self.bytes > LONG_BYTES || self.values > LONG_VALUES || self.is_yaml
+    }
+
+    /// Estimates the memory of the objects that the request makes, in bytes.
+    fn memory(&self) -> usize {
+        self.bytes.saturating_mul(2).saturating_add(self.values.saturating_mul(VALUE_MEMORY))
+    }
+}
+
+/// Returns whether a body is YAML: a small text may describe a large value. JSON in a body that is called YAML is not YAML,
+/// because most clients that apply send JSON.
+fn is_yaml(body: &Bytes) -> bool {
+    let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
+    let is_json = || first == Some(&b'{') && serde_json::from_slice::<IgnoredAny>(body).is_ok();
+    first.is_some() && !is_json()
+}
+
+/// Limits the memory of the objects of long requests together, by estimates. Long requests wait in order.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkMemory(Arc<Semaphore>);
+
+impl WorkMemory {
+    /// The limit of all long requests together, in KiB.
+    const LIMIT: u32 = 256 << 10;
+
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(Self::LIMIT as usize)))
+    }
+
+    /// Waits until there is memory for the objects of a request. A small request does not wait.
+    pub(super) async fn reserve(&self, work: &Work) -> Option<OwnedSemaphorePermit> {
+        if !work.is_long() {
+            return None;
+        }
+        // A request with an estimate over the limit runs alone.
+        let amount = u32::try_from(work.memory() >> 10).unwrap_or(u32::MAX).clamp(1, Self::LIMIT);
+        // The semaphore is never closed.
+        Arc::clone(&self.0).acquire_many_owned(amount).await.ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn work(content_type: &str, body: impl Into<Bytes>) -> Work {
+        Work::of(&Request::post("/").header("content-type", content_type).body(body.into()).unwrap())
+    }
+
+    #[test]
+    fn work_is_measured_by_values() {
+        let pod = r#"{"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": "b"}]}}"#;
+        assert!(work("application/json", pod).is_small());
+        let many = format!("[{}{{}}]", "{},".repeat(4_999));
+        assert!(many.len() < SMALL_BYTES && work("application/json", many).is_long());
+        assert!(work("application/vnd.kubernetes.protobuf", vec![0; 15_000]).is_long());
+        assert!(!work("application/json", format!("{:20000}", "")).is_small());
+        assert!(!work("application/json", format!("{:20000}", "")).is_long());
+    }
+
+    #[test]
+    fn yaml_is_long_unless_the_text_is_json() {
+        assert!(work("application/yaml", "a: b").is_long());
+        assert!(work("application/apply-patch+yaml; charset=utf-8", "a: b").is_long());
+        assert!(work("application/apply-patch+yaml", r#"{"a": 1}"#).is_small());
+        assert!(work("application/json", "a: b").is_small());
+    }
+
+    #[tokio::test]
+    async fn long_requests_share_a_limit() {
+        let memory = WorkMemory::new();
+        let huge = Work { bytes: usize::MAX, values: 0, is_yaml: false };
+        let first = memory.reserve(&huge).await.unwrap();
+        let small = Work { bytes: 100, values: 10, is_yaml: false };
+        assert!(memory.reserve(&small).await.is_none());
+        let mut second = Box::pin(memory.reserve(&huge));
+        assert!(futures::poll!(&mut second).is_pending());
+        drop(first);
+        assert!(second.await.is_some());
+    }
+}

@@ -1,0 +1,71 @@
+//! Objects of the server that follow a write.
+
+use std::sync::Arc;
+
+use crate::cluster_roles;
+use crate::flow_schemas;
+use crate::ip_addresses::ServiceAddresses;
+use crate::state::State;
+use crate::store::ResourceId;
+
+/// Objects of the server that follow a write. If the request ends early, the objects follow in a task of their own.
+pub(super) struct Followers {
+    state: Arc<State>,
+    /// `None` if no objects follow.
+    kind: Option<FollowerKind>,
+}
+
+#[derive(Clone)]
+enum FollowerKind {
+    /// Aggregated cluster roles.
+    Roles,
+    /// The conditions of flow schemas.
+    FlowSchemas,
+    /// The IPAddress objects of a service.
+    Addresses(ServiceAddresses),
+}
+
+impl FollowerKind {
+    async fn settle(&self, state: &State) {
+        match self {
+            Self::Roles => cluster_roles::settle(state).await,
+            Self::FlowSchemas => flow_schemas::settle(state).await,
+            Self::Addresses(addresses) => addresses.settle(state).await,
+        }
+    }
+}
+
+impl Followers {
+    pub(super) fn of(state: &Arc<State>, id: &ResourceId, key: &str) -> Option<Self> {
+        let kind = if cluster_roles::follow(state, id) {
+            FollowerKind::Roles
+        } else if flow_schemas::follow(id) {
+            FollowerKind::FlowSchemas
+        } else {
+            FollowerKind::Addresses(ServiceAddresses::before(state, id, key)?)
+        };
+        Some(Self { state: Arc::clone(state), kind: Some(kind) })
+    }
+
+    /// The objects do not follow.
+    pub(super) fn stay(mut self) {
+        self.kind = None;
+    }
+
+    pub(super) async fn settle(mut self) {
+        if let Some(kind) = self.kind.clone() {
+            kind.settle(&self.state).await;
+            self.kind = None;
+        }
+    }
+}
+
+impl Drop for Followers {
+    fn drop(&mut self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        if let Some(kind) = self.kind.take() {
+            let state = Arc::clone(&self.state);
+            runtime.spawn(async move { kind.settle(&state).await });
+        }
+    }
+}

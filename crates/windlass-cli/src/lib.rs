@@ -21,6 +21,7 @@ mod user_kubeconfig;
 mod image;
 mod logging;
 mod manifests;
+mod open_files;
 mod signals;
 
 mod project;

@@ -79,8 +79,6 @@ pub(super) const APISERVER_WITHOUT_EFFECT: &[Flag] = &[
     ("livez-grace-period", Value),
     ("log-flush-frequency", Value),
     ("logging-format", Value),
-    ("max-mutating-requests-inflight", Value),
-    ("max-requests-inflight", Value),
     ("min-request-timeout", Value),
     ("profiling", Switch),
     ("proxy-client-cert-file", Value),

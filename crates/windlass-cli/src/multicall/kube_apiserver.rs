@@ -16,6 +16,7 @@ use super::etcd_health::EtcdHealth;
 use super::flags;
 use crate::error::Result;
 use crate::logging;
+use crate::open_files;
 use crate::output::Output;
 use crate::signals::ShutdownSignal;
 
@@ -108,6 +109,14 @@ struct KubeApiserver {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     allow_privileged: Option<bool>,
 
+    /// Answer this many reading requests at the same time.
+    #[arg(long, value_name = "COUNT", default_value_t = 4_000)]
+    max_requests_inflight: u32,
+
+    /// Answer this many writing requests at the same time. The priority levels share the sum of both numbers.
+    #[arg(long, value_name = "COUNT", default_value_t = 2_000)]
+    max_mutating_requests_inflight: u32,
+
     /// Log more, to stderr.
     #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
     verbosity: u8,
@@ -128,6 +137,7 @@ pub(super) async fn run() -> Result<()> {
     let arguments = flags::parse::<KubeApiserver>(flags::APISERVER_WITHOUT_EFFECT, env::args_os());
     logging::start(arguments.verbosity.min(2));
     let shutdown = ShutdownSignal::listen()?;
+    open_files::raise_limit();
     let listen = arguments.listen()?;
     let mut builder = arguments.server()?;
     let etcd = EtcdHealth::of(&arguments.etcd_servers)?;
@@ -158,11 +168,17 @@ impl KubeApiserver {
         self.authorization_mode.contains(&AuthorizationMode::AlwaysAllow)
     }
 
+    /// Returns the sum of both limits. As in kube-apiserver, the sum must be positive.
+    fn requests_in_flight(&self) -> u32 {
+        self.max_requests_inflight.saturating_add(self.max_mutating_requests_inflight).max(1)
+    }
+
     /// Makes the settings of the server.
     fn server(&self) -> Result<ServerBuilder> {
         let mut builder = Server::builder()
             .admission_plugin(AdmissionPlugin::ServiceAccount, true)
-            .service_range(self.service_cluster_ip_range);
+            .service_range(self.service_cluster_ip_range)
+            .requests_in_flight(self.requests_in_flight());
         let switched = [(&self.disable_admission_plugins, false), (&self.enable_admission_plugins, true)];
         for (names, enabled) in switched {
             for name in names {

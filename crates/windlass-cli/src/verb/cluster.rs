@@ -9,6 +9,7 @@ use windlass_dev::{ControlPlane, shell_word};
 
 use crate::error::Result;
 use crate::node::NodeArgs;
+use crate::open_files;
 use crate::output::Output;
 use crate::project::warn_of_replaced;
 use crate::signals::ShutdownSignal;
@@ -84,6 +85,7 @@ pub(crate) struct Cluster {
 impl Cluster {
     pub(crate) async fn run(self, out: &mut Output) -> Result<()> {
         let shutdown = ShutdownSignal::listen()?;
+        open_files::raise_limit();
         let node = if self.bare { None } else { self.node.start(out).await? };
         let mut plane = match &node {
             _ if self.bare => ControlPlane::start_bare(self.port).await?,

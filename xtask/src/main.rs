@@ -16,6 +16,7 @@ mod faults;
 mod keystone;
 mod own_crate;
 mod package;
+mod siege;
 mod smd;
 mod tidy;
 mod tutorials;
@@ -72,6 +73,8 @@ enum Task {
     Keystone(keystone::Args),
     /// Install and run a real OpenStack Neutron, for the example network
     Neutron(neutron::Args),
+    /// Put a release build of the API server under siege: hostile requests, a crowd of clients, random requests, concurrent writers
+    Siege(siege::Args),
     /// Run the Go tests of structured-merge-diff, or of strategic merge patches, with windlass-schema
     Smd(smd::Args),
     /// Check crate dependencies, unsafe code, module docs, names in ARCHITECTURE.md, code in the book and plain English
@@ -98,6 +101,7 @@ fn main() -> ExitCode {
         Task::Package(args) => package::run(&args),
         Task::Keystone(args) => keystone::run(args),
         Task::Neutron(args) => neutron::run(args),
+        Task::Siege(args) => siege::run(args),
         Task::Smd(args) => smd::run(args),
         Task::Tidy(args) => tidy::run(args),
         Task::Tutorials(args) => tutorials::run(args),

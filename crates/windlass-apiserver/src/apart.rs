@@ -59,7 +59,7 @@ impl Apart {
     }
 }
 
-/// Ends a long poll between two steps of a request: other requests get their turn, and a request that nobody waits for stops here. Does
+/// Ends a long poll between two steps of a request: other requests get their turn, and a request without a client stops here. Does
 /// nothing in other polls.
 pub(crate) async fn checkpoint() {
     let mut is_due = IS_APART.get();
@@ -126,18 +126,16 @@ mod tests {
         });
     }
 
-    /// Returns a future whose first poll lasts until `release` is dropped or sends.
-    fn held(release: std::sync::mpsc::Receiver<()>) -> impl Future<Output = ()> + Send {
-        async move {
-            let _ = release.recv_timeout(stretched(Duration::from_secs(20)));
-        }
+    /// Holds the thread until `release` sends or is dropped.
+    fn hold(release: &std::sync::mpsc::Receiver<()>) {
+        let _ = release.recv_timeout(stretched(Duration::from_secs(20)));
     }
 
     #[tokio::test]
     async fn few_polls_run_at_the_same_time() {
         let apart = Apart(Arc::new(Semaphore::new(1)));
         let (release, released) = std::sync::mpsc::channel();
-        let mut first = Box::pin(apart.run(held(released)));
+        let mut first = Box::pin(apart.run(async move { hold(&released) }));
         assert!(futures::poll!(&mut first).is_pending());
         let mut second = Box::pin(apart.run(async { 2 }));
         assert!(futures::poll!(&mut second).is_pending());
@@ -153,7 +151,7 @@ mod tests {
         let (release, released) = std::sync::mpsc::channel();
         let (done, is_done) = tokio::sync::oneshot::channel::<()>();
         let mut work = Box::pin(apart.run(async move {
-            held(released).await;
+            hold(&released);
             checkpoint().await;
             done.send(()).unwrap();
         }));

@@ -15,7 +15,7 @@ use crate::auth::{
     Authorizer, ISSUER, Identity, Impersonation, Issuer, LegacyClaims, ListenerTokens, TokenKeys,
 };
 use crate::discovery::HealthCheck;
-use crate::flow_control::FlowControl;
+use crate::flow_control::{Changes, FlowControl};
 use crate::intercept::Intercept;
 use crate::network::PodNetwork;
 use crate::nodes::Nodes;
@@ -241,7 +241,7 @@ impl ServerBuilder {
         if self.snapshot.is_none() {
             bootstrap::create(&state).map_err(BuildError)?;
         }
-        state.flow_control.restored(state.flow_control.changes(&state.store));
+        state.flow_control.restored(Changes::of(&state.store.view()));
         let api = Arc::new(Api {
             state,
             documents: Documents::default(),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::ownership::FLOW_CONTROL;
 use super::template::{self, Template};
 use super::{RECORDED, TIME, UID, change_as, flow_control};
-use crate::flow_control::{LEVELS, SCHEMAS};
+use crate::flow_control::{Changes, LEVELS, SCHEMAS};
 use crate::state::State;
 use crate::store::{Rejected, ResourceId, Write};
 use crate::{flow_schemas, meta};
@@ -27,7 +27,7 @@ pub(crate) async fn restore_flow_control(state: &State) {
 }
 
 async fn restore(state: &State) {
-    let seen = state.flow_control.changes(&state.store);
+    let seen = Changes::of(&state.store.view());
     for template in template::shared(state).iter().filter(|template| is_of_flow_control(&template.id)) {
         while let Err(Rejected::Raced) = create_missing(state, template).await {}
     }
@@ -92,7 +92,7 @@ async fn remove_unwanted(state: &State) {
     }
 }
 
-/// Returns whether an object follows the server's version: by the annotation, or because nobody changed the spec.
+/// Returns whether an object follows the server's version: by the annotation, or because no user has changed the spec.
 fn follows_server(object: &Value) -> bool {
     auto_update(object).unwrap_or_else(|| meta::integer(object, "generation") == Some(1))
 }

@@ -114,7 +114,7 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    pub(super) fn of(view: &View) -> Self {
+    pub(crate) fn of(view: &View) -> Self {
         Self { schemas: view.changed(&SCHEMAS), levels: view.changed(&LEVELS) }
     }
 }

@@ -99,12 +99,7 @@ impl FlowControl {
         }
         let next = now + RESTORATION;
         let is_first = self.restoration.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed);
-        is_first.is_ok() && *self.restored.lock() != Some(self.changes(store))
-    }
-
-    /// Returns the last writes of flow schemas and priority levels.
-    pub(crate) fn changes(&self, store: &Store) -> Changes {
-        Changes::of(&store.view())
+        is_first.is_ok() && *self.restored.lock() != Some(Changes::of(&store.view()))
     }
 
     /// Records that the server's own objects were restored after the writes `seen`.

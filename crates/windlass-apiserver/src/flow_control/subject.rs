@@ -21,7 +21,7 @@ pub(super) enum Subject {
 }
 
 impl Subject {
-    /// Reads a subject. Returns `None` for a subject that matches nobody.
+    /// Reads a subject. Returns `None` for a subject that matches no user.
     pub(super) fn read(subject: &Value) -> Option<Self> {
         let text = |pointer: &str| subject.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         match subject["kind"].as_str()? {

@@ -18,13 +18,11 @@ fn soon() -> Instant {
     Instant::now() + Duration::from_secs(1)
 }
 
-fn level(seats: u32, queue: Option<QueueLimits>) -> (Arc<Level>, Arc<Counts>) {
+/// Makes a level with a queue for `waiting` requests.
+fn level(seats: u32, waiting: usize) -> (Arc<Level>, Arc<Counts>) {
+    let queue = Some(QueueLimits { flow: waiting, total: waiting });
     let level = Arc::new(Level::new("level", Some(Limits { seats, queue })));
     (level, Arc::new(Counts::new("schema", "level")))
-}
-
-fn waiting(total: usize) -> Option<QueueLimits> {
-    Some(QueueLimits { flow: total, total })
 }
 
 #[test]
@@ -49,7 +47,7 @@ fn flows_take_turns() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_wait_for_seats_in_order() {
-    let (level, counts) = level(1, waiting(2));
+    let (level, counts) = level(1, 2);
     let seat = level.try_enter(&counts).unwrap();
     assert!(level.try_enter(&counts).is_none());
     let mut first = Box::pin(level.enter(&counts, 0, soon()));
@@ -69,7 +67,7 @@ async fn requests_wait_for_seats_in_order() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_leaves_the_queue_takes_no_seat() {
-    let (level, counts) = level(1, waiting(10));
+    let (level, counts) = level(1, 10);
     let seat = level.try_enter(&counts).unwrap();
     let late = level.enter(&counts, 0, soon()).await.unwrap_err();
     assert_eq!(late, Refused::TimeOut);
@@ -94,7 +92,7 @@ async fn a_request_that_leaves_the_queue_takes_no_seat() {
 
 #[tokio::test(start_paused = true)]
 async fn a_new_limit_holds_for_requests_that_wait() {
-    let (level, counts) = level(2, waiting(10));
+    let (level, counts) = level(2, 10);
     let seats: Vec<_> = (0..2).map(|_| level.try_enter(&counts).unwrap()).collect();
     let mut third = Box::pin(level.enter(&counts, 0, soon()));
     let mut fourth = Box::pin(level.enter(&counts, 0, soon()));

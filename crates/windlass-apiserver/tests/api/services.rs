@@ -256,3 +256,30 @@ async fn the_endpoints_of_a_service_go_with_it() {
     api.delete(&format!("{core}/services/x")).await.is(200);
     api.get(&format!("{core}/endpoints/x")).await.is(404);
 }
+
+#[tokio::test]
+async fn each_cluster_address_has_an_object() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/services");
+    let created = api.post(&path, service("a", json!({"ports": [{"port": 80}]}))).await.is(201);
+    let address = created.text_at("/spec/clusterIP");
+    let object = format!("/apis/networking.k8s.io/v1/ipaddresses/{address}");
+    let seen = api.get(&object).await.is(200);
+    let parent =
+        ["resource", "namespace", "name"].map(|field| seen.text_at(&format!("/spec/parentRef/{field}")));
+    assert_eq!(parent, ["services".to_owned(), ns.clone(), "a".to_owned()]);
+    assert_eq!(seen.at("/metadata/labels/ipaddress.kubernetes.io~1managed-by"), "ipallocator.k8s.io");
+    // A service of another type gives the address back.
+    let external = json!({"spec": {"type": "ExternalName", "externalName": "a.example.com"}});
+    api.patch(&format!("{path}/a"), MERGE_PATCH, external).await.is(200);
+    api.eventually(&object, |reply| reply.code == 404).await;
+    let back = json!({"spec": {"type": "ClusterIP", "externalName": null}});
+    let address = api.patch(&format!("{path}/a"), MERGE_PATCH, back).await.is(200).text_at("/spec/clusterIP");
+    let object = format!("/apis/networking.k8s.io/v1/ipaddresses/{address}");
+    api.get(&object).await.is(200);
+    let headless = json!({"clusterIP": "None", "ports": [{"port": 80}]});
+    api.post(&path, service("b", headless)).await.is(201);
+    api.delete(&format!("{path}/a")).await.is(200);
+    api.eventually(&object, |reply| reply.code == 404).await;
+}

@@ -364,6 +364,14 @@ mod tests {
     }
 
     #[test]
+    fn requests_in_flight_are_the_sum_of_both_flags() {
+        let sum = |arguments: &str| parse(arguments).unwrap().requests_in_flight();
+        assert_eq!(sum("--max-requests-inflight=30 --max-mutating-requests-inflight=12"), 42);
+        assert_eq!(sum("--max-requests-inflight=0 --max-mutating-requests-inflight=0"), 1);
+        assert_eq!(sum(""), 6_000);
+    }
+
+    #[test]
     fn a_new_certificate_is_kept_in_the_folder() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("certificates");

@@ -166,6 +166,22 @@ fn a_cursor_that_falls_behind_is_told() {
 }
 
 #[test]
+fn the_starts_of_forgotten_resources_are_few_and_still_hold() {
+    let store = store();
+    let first = ResourceId::new("g", "first");
+    let start = store.view().revision();
+    store.forget(&first);
+    let forgotten = store.view().revision();
+    assert!(matches!(store.log(&first).tail(start, 10), Tail::Expired(_)));
+    for number in 0..2 * MAX_RESTARTS {
+        store.forget(&ResourceId::new("g", &number.to_string()));
+    }
+    assert!(store.restarts.read().len() <= MAX_RESTARTS);
+    let again = ResourceId::new("g", "0");
+    assert!(matches!(store.log(&again).tail(forgotten, 10), Tail::Expired(_)));
+}
+
+#[test]
 fn history_is_kept_for_its_time_and_within_its_budget() {
     let seconds = |seconds| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
     let events = |retention: Retention, times: &[i64]| {

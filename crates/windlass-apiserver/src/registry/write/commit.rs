@@ -224,12 +224,14 @@ async fn commit_drafts(
     let keys: Vec<String> = charges.iter().map(|charge| charge.key.clone()).collect();
     let companions = charges.into_iter().zip(&keys);
     let companions = companions.map(|(charge, key)| charge.into_write(key, now)).collect();
-    let followers = Followers::of(state, &resource.storage, key);
+    let mut followers = Followers::of(state, &resource.storage, key);
     let committed = state.store.commit_with(write, companions, guard).await;
-    let Ok(stored) = committed else {
-        followers.map(Followers::stay);
-        return committed;
-    };
+    if committed.is_err()
+        && let Some(followers) = &mut followers
+    {
+        followers.kind = None;
+    }
+    let stored = committed?;
     definitions::committed(state, resource, key).await;
     if let Some(followers) = followers {
         Box::pin(followers.settle()).await;

@@ -11,8 +11,8 @@ use crate::store::ResourceId;
 /// Objects of the server that follow a write. If the request ends early, the objects follow in a task of their own.
 pub(super) struct Followers {
     state: Arc<State>,
-    /// `None` if no objects follow.
-    kind: Option<FollowerKind>,
+    /// `None` if no objects follow, or if the objects have followed.
+    pub(super) kind: Option<FollowerKind>,
 }
 
 #[derive(Clone)]
@@ -45,11 +45,6 @@ impl Followers {
             FollowerKind::Addresses(ServiceAddresses::before(state, id, key)?)
         };
         Some(Self { state: Arc::clone(state), kind: Some(kind) })
-    }
-
-    /// The objects do not follow.
-    pub(super) fn stay(mut self) {
-        self.kind = None;
     }
 
     pub(super) async fn settle(mut self) {

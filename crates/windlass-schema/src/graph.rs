@@ -1,6 +1,7 @@
 //! The compiled schema: a graph of nodes and edges.
 
 mod enumeration;
+pub(crate) mod message;
 mod node;
 
 use std::fmt;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub(crate) use enumeration::Enumeration;
+pub(crate) use message::Message;
 pub(crate) use node::{Additional, Edge, GoNames, Node, ProtoField, ProtoKind, RareRules, Rules, Target};
 pub use node::{EmptyPolicy, ListType, PatchMeta, Type};
 
@@ -16,6 +18,11 @@ pub use node::{EmptyPolicy, ListType, PatchMeta, Type};
 pub(crate) trait NamedNodes: Send + Sync {
     fn node(&self, id: u32) -> &Node;
     fn name(&self, id: u32) -> &str;
+
+    /// Returns the protobuf message of a definition. `None` if the definitions are not of built-in kinds.
+    fn message(&self, _: u32) -> Option<&Message> {
+        None
+    }
 }
 
 /// The graph of a custom resource: a root without named definitions.

@@ -42,7 +42,7 @@ pub use merge::{PatchError, strategic_merge};
 pub use openapi::{
     CustomKind, discovery_names, openapi_v2, openapi_v2_protobuf, openapi_v3, openapi_v3_discovery,
 };
-pub use protobuf::{DecodeError, decode_protobuf};
+pub use protobuf::{DecodeError, EncodeError, ProtobufEncoder, ProtobufList, decode_protobuf};
 pub use prune::prune;
 pub use restore::restore;
 pub use structural::check_structural;

@@ -1,19 +1,29 @@
-//! Decodes request bodies in Kubernetes' protobuf to JSON.
+//! Decodes request bodies in Kubernetes' protobuf to JSON, and encodes replies.
 //!
-//! Go clients send built-in kinds in this encoding. The field numbers come from the catalog; no kind needs
+//! Go clients use this encoding for built-in kinds. The field numbers come from the catalog; no kind needs
 //! special code.
 
+mod list;
+mod object;
+
+mod encode;
+
+mod backward;
+mod error;
 pub(crate) mod scalar;
+mod tokens;
 mod wire;
 
 use std::cell::Cell;
-use std::fmt;
 
 use serde_json::{Map, Value};
 
 use crate::catalog::Catalog;
 use crate::default::drop_empty;
 use crate::graph::{Edge, NodeRef, ProtoKind, Schema};
+pub use error::{DecodeError, EncodeError};
+pub use list::ProtobufList;
+pub use object::ProtobufEncoder;
 use wire::{Field, Fields, Payload};
 
 /// The first bytes of every body.
@@ -45,39 +55,8 @@ impl Place<'_> {
     }
 }
 
-/// The error of a body that cannot be decoded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DecodeError {
-    text: String,
-    /// The apiVersion and kind, if the catalog does not contain the kind.
-    unknown_kind: Option<(String, String)>,
-}
-
-impl DecodeError {
-    fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), unknown_kind: None }
-    }
-
-    /// Returns whether the message is well-formed, but the kind is not built in.
-    pub fn is_unknown_kind(&self) -> bool {
-        self.unknown_kind.is_some()
-    }
-
-    /// Returns the apiVersion and kind of a message with a kind that is not built in.
-    pub fn unknown_kind(&self) -> Option<(&str, &str)> {
-        self.unknown_kind.as_ref().map(|(version, kind)| (version.as_str(), kind.as_str()))
-    }
-}
-
-impl fmt::Display for DecodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for DecodeError {}
-
 type Result<T> = std::result::Result<T, DecodeError>;
+type EncodeResult<T> = std::result::Result<T, EncodeError>;
 
 /// Decodes a body of type `application/vnd.kubernetes.protobuf` to the equivalent JSON object, including `apiVersion`
 /// and `kind`.
@@ -166,7 +145,7 @@ impl<'b> Envelope<'b> {
             let text = format!(
                 "no kind {kind} is registered for version {version} in scheme \"pkg/runtime/scheme.go:111\""
             );
-            DecodeError { text, unknown_kind: Some((self.api_version.to_owned(), self.kind.to_owned())) }
+            DecodeError::of_unknown_kind(text, self.api_version, self.kind)
         })
     }
 }
@@ -285,9 +264,9 @@ fn value(owner: NodeRef<'_>, edge: &Edge, field: &Field<'_>, place: Place<'_>) -
         ProtoKind::Quantity => scalar::quantity(field.bytes()?)?,
         ProtoKind::IntOrString => scalar::int_or_string(field.bytes()?)?,
         ProtoKind::Raw => scalar::raw(field.bytes()?)?,
-        ProtoKind::SchemaOrBool => schema_or(owner, field.bytes()?, 2, place)?,
-        ProtoKind::SchemaOrArray => schema_or(owner, field.bytes()?, 1, place)?,
-        ProtoKind::SchemaOrStrings => schema_or(owner, field.bytes()?, 1, place)?,
+        kind @ (ProtoKind::SchemaOrBool | ProtoKind::SchemaOrArray | ProtoKind::SchemaOrStrings) => {
+            schema_or(owner, kind, field.bytes()?, place)?
+        }
         ProtoKind::List => {
             let mut items = Vec::new();
             let inner = node.node.items.as_ref();
@@ -308,35 +287,36 @@ fn value(owner: NodeRef<'_>, edge: &Edge, field: &Field<'_>, place: Place<'_>) -
     })
 }
 
-/// Decodes a union of `JSONSchemaProps` and a simpler type: `number` (1 or 2) is the field of the schema, the
-/// other number is the simpler type. Such unions occur only in `JSONSchemaProps`: `owner` is always
-/// `JSONSchemaProps`.
-fn schema_or(owner: NodeRef<'_>, bytes: &[u8], number: u32, place: Place<'_>) -> Result<Value> {
-    let mut schema = None;
-    let mut allows = false;
-    let mut list = Vec::new();
+/// Decodes a union of `JSONSchemaProps` and a simpler type. The schema is in field 2 of a union with a boolean, and in
+/// field 1 of all other unions. Such unions occur only in `JSONSchemaProps`: `owner` is always `JSONSchemaProps`.
+fn schema_or(owner: NodeRef<'_>, kind: ProtoKind, bytes: &[u8], place: Place<'_>) -> Result<Value> {
+    let schema = |field: &Field<'_>| -> Result<Value> {
+        let mut members = Map::new();
+        message(field.bytes()?, owner, [0; 2], &mut members, place.deeper()?)?;
+        Ok(Value::Object(members))
+    };
+    let mut found = if kind == ProtoKind::SchemaOrBool { Value::Bool(false) } else { Value::Null };
     for field in Fields::new(bytes) {
         let field = field?;
-        if field.number == number {
-            let mut members = Map::new();
-            message(field.bytes()?, owner, [0; 2], &mut members, place.deeper()?)?;
-            schema = Some(Value::Object(members));
-        } else if let Payload::Varint(value) = field.payload {
-            allows = value != 0;
-        } else if let Payload::Bytes(bytes) = field.payload {
-            let text = std::str::from_utf8(bytes).ok();
-            let mut members = Map::new();
-            match place.deeper().and_then(|place| message(bytes, owner, [0; 2], &mut members, place)) {
-                Ok(()) if !members.is_empty() => list.push(Value::Object(members)),
-                _ => list.extend(text.map(Value::from)),
-            }
+        match (kind, field.number) {
+            (ProtoKind::SchemaOrBool, 1) if found.is_object() => {}
+            (ProtoKind::SchemaOrBool, 1) => found = Value::Bool(field.varint()? != 0),
+            (ProtoKind::SchemaOrBool, 2) | (_, 1) => found = schema(&field)?,
+            (ProtoKind::SchemaOrArray, 2) => push(&mut found, schema(&field)?),
+            (ProtoKind::SchemaOrStrings, 2) => push(&mut found, field.text()?.into()),
+            _ => {}
         }
     }
-    Ok(match schema {
-        Some(schema) => schema,
-        None if !list.is_empty() => Value::Array(list),
-        None => Value::Bool(allows),
-    })
+    Ok(found)
+}
+
+/// Appends an item to an array, or begins an array in the place of null. A schema has precedence.
+fn push(array: &mut Value, item: Value) {
+    match array {
+        Value::Array(items) => items.push(item),
+        Value::Null => *array = Value::Array(vec![item]),
+        _ => {}
+    }
 }
 
 #[cfg(test)]

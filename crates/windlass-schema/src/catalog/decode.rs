@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::bits::{edge_bit, node_bit};
 use super::reader::Reader;
 use crate::graph::{
-    Additional, Edge, EmptyPolicy, Enumeration, GoNames, ListType, NamedNodes, Node, PatchMeta, ProtoField,
-    ProtoKind, RareRules, Rules, Target, Type,
+    Additional, Edge, EmptyPolicy, Enumeration, GoNames, ListType, Message, NamedNodes, Node, PatchMeta,
+    ProtoField, ProtoKind, RareRules, Rules, Target, Type,
 };
 
 /// All definitions; each is decoded on first use.
@@ -21,6 +21,7 @@ struct Row {
     name: u32,
     position: usize,
     node: OnceLock<Node>,
+    message: OnceLock<Message>,
 }
 
 impl TypeTable {
@@ -29,7 +30,12 @@ impl TypeTable {
         for _ in 0..reader.number()? {
             let name = reader.number()?;
             let part = reader.part()?;
-            rows.push(Row { name, position: part.position(), node: OnceLock::new() });
+            rows.push(Row {
+                name,
+                position: part.position(),
+                node: OnceLock::new(),
+                message: OnceLock::new(),
+            });
         }
         Some(Self { reader: reader.clone(), rows })
     }
@@ -48,6 +54,11 @@ impl NamedNodes for TypeTable {
         row.node.get_or_init(|| {
             node(&mut self.reader.at(row.position)).expect("the blob is what `cargo xtask codegen` wrote")
         })
+    }
+
+    fn message(&self, id: u32) -> Option<&Message> {
+        let row = self.rows.get(id as usize)?;
+        Some(row.message.get_or_init(|| Message::compile(self.node(id), self)))
     }
 
     fn name(&self, id: u32) -> &str {

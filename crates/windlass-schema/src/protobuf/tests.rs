@@ -1,3 +1,5 @@
+mod encode;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -104,16 +106,19 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
+/// Returns the bytes and the JSON of a line `hex<TAB>json`.
+fn vector(line: &str) -> (Vec<u8>, &str) {
+    let (hex, json) = line.split_once('\t').expect("hex, tab, JSON");
+    let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal digits");
+    ((0..hex.len()).step_by(2).map(byte).collect(), json)
+}
+
 /// Compares decoded bytes with JSON. Both were written by Go's serialisers, a pair a line (`hex<TAB>json`).
 fn compare(vectors: &str) -> usize {
     let catalog = Catalog::builtin();
     let mut compared = 0;
     for line in vectors.lines() {
-        let (hex, json) = line.split_once('\t').expect("hex, tab, JSON");
-        let bytes: Vec<u8> = (0..hex.len())
-            .step_by(2)
-            .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal digits"))
-            .collect();
+        let (bytes, json) = vector(line);
         let mut expected: Value = serde_json::from_str(json).expect("JSON");
         let mut found = match decode_protobuf(&catalog, &bytes) {
             Err(error) if error.is_unknown_kind() => continue,

@@ -2,6 +2,14 @@
 
 use super::{DecodeError, Result};
 
+/// The wire types of fields that Kubernetes uses.
+#[derive(Clone, Copy)]
+pub(super) enum WireType {
+    Varint = 0,
+    Fixed64 = 1,
+    Bytes = 2,
+}
+
 /// A field of a message.
 pub(super) struct Field<'b> {
     pub(super) number: u32,
@@ -137,6 +145,27 @@ fn varint(rest: &mut &[u8]) -> Result<u64> {
         }
     }
     Err(DecodeError::new("proto: integer overflow"))
+}
+
+/// Returns the number of bytes that a varint takes.
+pub(super) fn varint_size(value: usize) -> usize {
+    let bits = (usize::BITS - (value | 1).leading_zeros()) as usize;
+    bits.div_ceil(7)
+}
+
+/// Appends a varint.
+pub(super) fn push_varint(out: &mut Vec<u8>, mut value: usize) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends the key and the length of a field with `length` bytes.
+pub(super) fn push_head(out: &mut Vec<u8>, number: u32, length: usize) {
+    push_varint(out, (number << 3 | WireType::Bytes as u32) as usize);
+    push_varint(out, length);
 }
 
 fn fixed<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N]> {

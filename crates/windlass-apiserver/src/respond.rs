@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use serde_json::Value;
+use windlass_schema::{Catalog, ProtobufEncoder};
 
 use crate::body::Body;
 use crate::store::write_object;
@@ -63,6 +64,10 @@ pub(crate) fn error(error: &ApiError, headers: &HeaderMap, query: Option<&str>) 
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     let (format, body) = match wire::negotiate(accept, Target::Document) {
         Ok(Negotiated { format: Format::Yaml, .. }) => (Format::Yaml, yaml(&json)),
+        Ok(Negotiated { format: Format::Protobuf, .. }) => match protobuf(&json) {
+            Ok(message) => (Format::Protobuf, message),
+            Err(_) => (Format::Json, line(&json)),
+        },
         // Where negotiation fails, the real server writes for people.
         Ok(wanted) if !wanted.pretty && !wants_pretty(headers, query) => (Format::Json, line(&json)),
         _ => (Format::Json, indent(&json)),
@@ -82,6 +87,15 @@ pub(crate) fn error(error: &ApiError, headers: &HeaderMap, query: Option<&str>) 
 fn yaml(json: &[u8]) -> Vec<u8> {
     let value = serde_json::from_slice(json).unwrap_or_default();
     wire::to_yaml(&value).map_or_else(|_| json.to_vec(), String::into_bytes)
+}
+
+/// Encodes an object of a built-in kind, a `Status`, or the metadata of any object in protobuf.
+///
+/// # Errors
+/// 500 if the kind has no encoding.
+pub(crate) fn protobuf(json: &[u8]) -> Result<Vec<u8>, ApiError> {
+    let mut encoder = ProtobufEncoder::new(Catalog::builtin());
+    encoder.object(json).map(<[u8]>::to_vec).map_err(ApiError::internal)
 }
 
 /// Indents JSON by two spaces. The order of the fields stays.

@@ -11,14 +11,28 @@ pub enum Format {
     Json,
     /// `application/yaml`.
     Yaml,
+    /// `application/vnd.kubernetes.protobuf`.
+    Protobuf,
 }
 
 impl Format {
+    /// All formats, the preferred format of the server first.
+    const ALL: [Self; 3] = [Self::Json, Self::Yaml, Self::Protobuf];
+
     /// Returns the `Content-Type` of a response in this format.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Json => "application/json",
             Self::Yaml => "application/yaml",
+            Self::Protobuf => "application/vnd.kubernetes.protobuf",
+        }
+    }
+
+    /// Returns the `Content-Type` of a watch in this format.
+    pub fn watch_content_type(self) -> &'static str {
+        match self {
+            Self::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
+            other => other.content_type(),
         }
     }
 }
@@ -79,12 +93,10 @@ pub enum Target {
     Action,
     /// The collection of a built-in kind. A request may also watch the collection.
     List,
-    /// A watch: JSON only.
+    /// A watch: JSON or protobuf.
     Watch,
-    /// Any response about a custom resource except a watch. A 406 always lists the same media types.
+    /// Any response about a custom resource: only the metadata has an encoding in protobuf.
     Custom,
-    /// A watch of a custom resource.
-    CustomWatch,
     /// A document of discovery, without other representations.
     Document,
 }
@@ -125,8 +137,6 @@ pub fn expect_one_of(accept: Option<&str>, produced: &[&str]) -> Result<(), ApiE
 
 /// Chooses the representation by the `Accept` header. Returns 406 if the header names no supported media
 /// type.
-///
-/// Responses in protobuf are not supported: clients that prefer protobuf also accept JSON.
 pub fn negotiate(accept: Option<&str>, target: Target) -> Result<Negotiated, ApiError> {
     let Some(header) = accept.filter(|header| !header.trim().is_empty()) else {
         return Ok(Negotiated::default());
@@ -144,19 +154,17 @@ pub fn negotiate(accept: Option<&str>, target: Target) -> Result<Negotiated, Api
 /// 406 for YAML.
 pub fn expect_stream(found: Negotiated) -> Result<(), ApiError> {
     match found.format {
-        Format::Json => Ok(()),
+        Format::Json | Format::Protobuf => Ok(()),
         Format::Yaml => Err(ApiError::not_acceptable(STREAM_MEDIA_TYPES)),
     }
 }
 
 fn meet(clause: &MediaType, target: Target) -> Option<Negotiated> {
-    let format = if clause.includes("application/json") {
-        Format::Json
-    } else if clause.essence == "application/yaml" {
-        Format::Yaml
-    } else {
-        return None;
-    };
+    let mut formats = Format::ALL.into_iter().filter(|format| clause.includes(format.content_type()));
+    formats.find_map(|format| meet_in(format, clause, target))
+}
+
+fn meet_in(format: Format, clause: &MediaType, target: Target) -> Option<Negotiated> {
     if let Some(stream) = clause.parameter("stream")
         && !stream.is_empty()
         && (stream != "watch" || format == Format::Yaml)
@@ -167,9 +175,13 @@ fn meet(clause: &MediaType, target: Target) -> Option<Negotiated> {
         return None;
     }
     let representation = representation(clause)?;
-    let is_offered = match target {
-        Target::Document => representation == Representation::Object,
-        Target::Action => !matches!(representation, Representation::Table(_)),
+    let is_table = matches!(representation, Representation::Table(_));
+    let is_object = representation == Representation::Object;
+    let is_offered = match (target, format) {
+        (_, Format::Protobuf) if is_table => false,
+        (Target::Document, _) => is_object,
+        (Target::Action, _) => !is_table,
+        (Target::Custom, Format::Protobuf) => !is_object,
         _ => true,
     };
     if !is_offered {

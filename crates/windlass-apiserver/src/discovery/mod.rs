@@ -15,7 +15,7 @@ use sha2::{Digest, Sha512};
 pub use self::health::HealthCheck;
 use crate::body::Body;
 use crate::resource::ServedResources;
-use crate::respond::{line, wants_pretty};
+use crate::respond::{line, protobuf, wants_pretty};
 use crate::wire::{ApiError, Format, MediaType, Target, negotiate};
 
 /// The Kubernetes minor version of this server's behaviour.
@@ -121,6 +121,7 @@ fn document(
         Format::Json if pretty => serde_json::to_vec_pretty(document).map_err(ApiError::internal)?,
         Format::Json => line(&serde_json::to_vec(document).map_err(ApiError::internal)?),
         Format::Yaml => serde_saphyr::to_string(document).map_err(ApiError::internal)?.into_bytes(),
+        Format::Protobuf => protobuf(&serde_json::to_vec(document).map_err(ApiError::internal)?)?,
     };
     let mut response = Response::new(Body::full(body));
     let headers = response.headers_mut();

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::get::{not_older, not_older_of};
 use super::options::{self, ListOptions, VersionMatch};
-use super::{Call, reply};
+use super::{Call, protobuf_list, reply};
 use crate::body::Body;
 use crate::resource::InternalForm;
 use crate::respond::write_partial_metadata;
@@ -18,7 +18,7 @@ use crate::wire::{ApiError, Format, Negotiated, Representation, TableVersion, co
 use windlass_kinds::table::{IncludeObject, TableKind};
 
 /// The size of the pieces, in bytes, that a list is sent in.
-const PIECE: usize = 256 << 10;
+pub(super) const PIECE: usize = 256 << 10;
 
 /// The seconds for which the pages of a list can be read, if the history reaches back that far: the interval
 /// at which etcd forgets old states.
@@ -28,7 +28,7 @@ const LIST_LIFETIME: i64 = 5 * 60;
 pub(super) struct Page {
     /// The objects in the version of the request; for metadata alone, in any.
     pub(super) items: Vec<Arc<Stored>>,
-    metadata: Map<String, Value>,
+    pub(super) metadata: Map<String, Value>,
 }
 
 impl Page {
@@ -52,6 +52,9 @@ pub(super) async fn reply(
     negotiated: Negotiated,
 ) -> Result<Response<Body>, ApiError> {
     let form = ItemForm::new(call, negotiated)?;
+    if negotiated.format == Format::Protobuf {
+        return protobuf_list::reply(call, form, page, negotiated).await;
+    }
     let head = form.head(call, page.metadata, page.items.is_empty());
     if page.items.is_empty() {
         return call.json(StatusCode::OK, head.into(), negotiated).await;
@@ -74,7 +77,7 @@ pub(super) async fn reply(
 }
 
 /// How the items of a list are written.
-enum ItemForm {
+pub(super) enum ItemForm {
     Object { is_custom: bool, drops_managed_fields: bool },
     Metadata { version: TableVersion, form: InternalForm, drops_managed_fields: bool },
     Row { kind: TableKind, include: IncludeObject, version: TableVersion, form: InternalForm, now: Timestamp },
@@ -112,14 +115,19 @@ impl ItemForm {
         }
     }
 
+    /// Returns the kind and the API version of the list.
+    pub(super) fn kind<'c>(&self, call: &'c Call<'_>) -> (&'c str, &'c str) {
+        match self {
+            Self::Object { .. } => (&call.resource.list_kind, call.resource.api_version()),
+            Self::Metadata { version, .. } => ("PartialObjectMetadataList", version.api_version()),
+            Self::Row { version, .. } => ("Table", version.api_version()),
+        }
+    }
+
     /// Returns the bytes of the list up to the first item, or all bytes of an empty list.
     fn head(&self, call: &Call<'_>, mut metadata: Map<String, Value>, is_empty: bool) -> Vec<u8> {
-        let resource = &call.resource;
-        let (kind, version, items) = match self {
-            Self::Object { .. } => (resource.list_kind.as_str(), resource.api_version(), "items"),
-            Self::Metadata { version, .. } => ("PartialObjectMetadataList", version.api_version(), "items"),
-            Self::Row { version, .. } => ("Table", version.api_version(), "rows"),
-        };
+        let (kind, version) = self.kind(call);
+        let items = if matches!(self, Self::Row { .. }) { "rows" } else { "items" };
         if !matches!(self, Self::Object { .. }) && metadata.get("continue").is_some_and(|token| token == "") {
             metadata.remove("continue");
         }

@@ -15,8 +15,10 @@ mod selection;
 mod write;
 
 mod create;
+mod event;
 mod get;
 mod list;
+mod protobuf_list;
 mod watch;
 
 mod apply;

@@ -20,9 +20,8 @@ impl Call<'_> {
     /// Returns the representation that the client wants.
     pub(super) fn negotiate(&self) -> Result<Negotiated, ApiError> {
         let target = match (self.route.verb, self.resource.is_custom()) {
-            (Verb::Watch, true) => Target::CustomWatch,
-            (Verb::Watch, false) => Target::Watch,
             (_, true) => Target::Custom,
+            (Verb::Watch, false) => Target::Watch,
             (Verb::List, false) => Target::List,
             (Verb::Create, false) if self.is_action() => Target::Action,
             (_, false) if self.is_without_table() => Target::Action,
@@ -150,16 +149,22 @@ impl Call<'_> {
                 };
                 self.apart(length, write).await?
             }
+            Format::Protobuf => self.apart(json.len(), move || respond::protobuf(&json).map(Bytes::from)).await?,
         };
+        Ok(self.whole(code, bytes, negotiated))
+    }
+
+    /// Returns bytes in the requested format, compressed if large.
+    pub(super) fn whole(&self, code: StatusCode, bytes: Bytes, negotiated: Negotiated) -> Response<Body> {
         let (bytes, compressed) = wire::maybe_gzip(self.header(header::ACCEPT_ENCODING), bytes);
         let mut response = self.respond(code, Body::full(bytes), negotiated);
         if compressed {
             say_gzip(&mut response);
         }
-        Ok(response)
+        response
     }
 
-    /// Returns JSON bytes that come piece by piece, compressed if the client accepts compression.
+    /// Returns bytes that come piece by piece, compressed if the client accepts compression.
     pub(super) fn stream(
         &self,
         pieces: impl Iterator<Item = Bytes> + Send + 'static,

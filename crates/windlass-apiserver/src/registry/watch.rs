@@ -12,6 +12,7 @@ use serde_json::json;
 use tokio::time::{Instant, Sleep};
 
 use super::Call;
+use super::event::{Events, error_event};
 use super::options::{self, ListOptions};
 use super::reply::sent_metadata;
 use crate::body::Body;
@@ -19,7 +20,7 @@ use crate::resource::Resource;
 use crate::respond::{self, object_bytes, write_partial_metadata};
 use crate::state::State;
 use crate::store::{Change, Event, Stored, Tail, Watched};
-use crate::wire::{self, ApiError, Representation};
+use crate::wire::{self, ApiError, Format, Representation};
 use windlass_kinds::table::IncludeObject;
 
 /// The interval of bookmarks.
@@ -54,6 +55,7 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         log: call.state.store.log(&call.resource.storage).watched(),
         namespace: (!call.route.namespace.is_empty()).then(|| call.route.namespace.clone()),
         options,
+        format: negotiated.format,
         representation: negotiated.representation,
         drops_managed_fields: negotiated.drops_managed_fields,
         include: call.include_object()?,
@@ -75,7 +77,8 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         Some((frame, watcher))
     });
     let mut response = Response::new(Body::stream(frames));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let content_type = HeaderValue::from_static(negotiated.format.watch_content_type());
+    response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     respond::warn(response.headers_mut(), &call.warnings);
     Ok(response)
 }
@@ -87,6 +90,7 @@ struct Watcher {
     log: Watched,
     namespace: Option<String>,
     options: ListOptions,
+    format: Format,
     representation: Representation,
     drops_managed_fields: bool,
     /// The part of an object that the rows of a table carry.
@@ -157,16 +161,16 @@ impl Watcher {
             return Some(self.fail(&ApiError::too_old_resource_version(self.cursor, since)));
         }
         if !self.initial.is_empty() {
-            let mut out = Vec::new();
             let batch: Vec<_> = self.initial.drain(..self.initial.len().min(INITIAL_BATCH)).collect();
-            match self.resource.present(&batch).await {
-                Ok(batch) => batch.iter().for_each(|shown| self.write(&mut out, "ADDED", shown)),
-                Err(error) => return Some(self.fail(&error)),
-            }
-            return Some(out.into());
+            let shown = self.resource.present(&batch).await;
+            let added =
+                shown.map(|shown| shown.into_iter().map(|shown| ("ADDED", shown)).collect::<Vec<_>>());
+            let frame = added.and_then(|added| self.several(&added));
+            return Some(self.or_fail(frame));
         }
         if let Some(revision) = self.initial_end.take() {
-            return Some(self.bookmark(revision, true));
+            let bookmark = self.bookmark(revision, true);
+            return Some(self.or_fail(bookmark));
         }
         let log = Arc::clone(self.log.log());
         loop {
@@ -189,7 +193,8 @@ impl Watcher {
                         self.cursor = event.rv;
                     }
                     if !seen.is_empty() {
-                        return Some(self.frame(&seen));
+                        let frame = self.frame(&seen);
+                        return Some(self.or_fail(frame));
                     }
                     continue;
                 }
@@ -217,7 +222,8 @@ impl Watcher {
                     // A watch of a revision that is still to come stays silent: a bookmark would confirm a revision that
                     // this server never had.
                     if self.options.bookmarks && self.cursor <= published {
-                        return Some(self.bookmark(self.cursor, false));
+                        let bookmark = self.bookmark(self.cursor, false);
+                        return Some(self.or_fail(bookmark));
                     }
                 }
             }
@@ -227,7 +233,11 @@ impl Watcher {
     /// Ends the watch with an error.
     fn fail(&mut self, error: &ApiError) -> Bytes {
         self.done = true;
-        error_event(error)
+        error_event(self.format, error)
+    }
+
+    fn or_fail(&mut self, frame: Result<Bytes, ApiError>) -> Bytes {
+        frame.unwrap_or_else(|error| self.fail(&error))
     }
 
     /// Converts a selected object to the version of the watch.
@@ -271,42 +281,46 @@ impl Watcher {
     }
 
     /// Serialises events in order.
-    fn frame(&mut self, seen: &[(&'static str, Arc<Stored>)]) -> Bytes {
+    fn frame(&mut self, seen: &[(&'static str, Arc<Stored>)]) -> Result<Bytes, ApiError> {
         if let ([(change, shown)], Representation::Object, false) =
             (seen, self.representation, self.drops_managed_fields)
         {
             let make = || {
-                let mut out = Vec::with_capacity(shown.json().len() + 40);
-                write_event(&mut out, change, shown.json());
-                out.into()
+                let mut events = Events::with_room(self.format, shown.json().len() + 40);
+                events.push(change, [shown.json(), &[]])?;
+                Ok(events.into_bytes())
             };
-            return self.log.log().frame(change, shown, make);
+            return self.log.log().frame(self.format, change, shown, make);
         }
-        let size: usize = seen.iter().map(|(_, shown)| shown.json().len() + 40).sum();
-        let mut out = Vec::with_capacity(size);
-        for (change, shown) in seen {
-            self.write(&mut out, change, shown);
-        }
-        out.into()
+        self.several(seen)
     }
 
-    fn write(&mut self, out: &mut Vec<u8>, change: &str, shown: &Stored) {
-        if matches!(self.representation, Representation::PartialObjectMetadataList(_)) {
-            // No object is a list: the watch ends at the first event.
-            self.done = true;
-            return;
+    fn several(&mut self, seen: &[(&'static str, Arc<Stored>)]) -> Result<Bytes, ApiError> {
+        let size = seen.iter().map(|(_, shown)| shown.json().len() + 40).sum();
+        let mut events = Events::with_room(self.format, size);
+        for (change, shown) in seen {
+            self.write(&mut events, change, shown)?;
         }
-        begin_event(out, change);
+        Ok(events.into_bytes())
+    }
+
+    fn write(&mut self, events: &mut Events, change: &str, shown: &Stored) -> Result<(), ApiError> {
         match self.representation {
             Representation::Object if self.drops_managed_fields => {
-                shown.without_managed_fields().iter().for_each(|part| out.extend_from_slice(part));
+                events.push(change, shown.without_managed_fields())
             }
-            Representation::Object => out.extend_from_slice(shown.json()),
-            Representation::PartialObjectMetadata(version)
-            | Representation::PartialObjectMetadataList(version) => {
+            Representation::Object => events.push(change, [shown.json(), &[]]),
+            Representation::PartialObjectMetadata(version) => {
                 let metadata = self.resource.internal_form().metadata(shown.metadata());
                 let metadata = sent_metadata(&metadata, self.drops_managed_fields);
-                write_partial_metadata(&metadata, version.api_version(), out);
+                let mut object = Vec::with_capacity(metadata.len() + 128);
+                write_partial_metadata(&metadata, version.api_version(), &mut object);
+                events.push(change, [&object, &[]])
+            }
+            Representation::PartialObjectMetadataList(_) => {
+                // No object is a list: the watch ends at the first event.
+                self.done = true;
+                Ok(())
             }
             Representation::Table(version) => {
                 let value = match self.include {
@@ -323,14 +337,13 @@ impl Watcher {
                     !self.columns_sent,
                 );
                 self.columns_sent = true;
-                out.extend_from_slice(&object_bytes(&table));
+                events.push(change, [&object_bytes(&table), &[]])
             }
         }
-        end_event(out);
     }
 
     /// Returns a bookmark: an object of the kind with only these fields.
-    fn bookmark(&mut self, revision: u64, end_of_initial_state: bool) -> Bytes {
+    fn bookmark(&mut self, revision: u64, end_of_initial_state: bool) -> Result<Bytes, ApiError> {
         let mut metadata = json!({"resourceVersion": revision.to_string()});
         if end_of_initial_state {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
@@ -340,7 +353,7 @@ impl Watcher {
             Representation::PartialObjectMetadata(_) => json!({}),
             Representation::PartialObjectMetadataList(_) => {
                 self.done = true;
-                return Bytes::new();
+                return Ok(Bytes::new());
             }
         };
         let (kind, version) = match self.representation {
@@ -361,30 +374,8 @@ impl Watcher {
             }
             _ => {}
         }
-        let mut out = Vec::new();
-        write_event(&mut out, "BOOKMARK", &object_bytes(&object));
-        out.into()
+        let mut events = Events::with_room(self.format, 0);
+        events.push("BOOKMARK", [&object_bytes(&object), &[]])?;
+        Ok(events.into_bytes())
     }
-}
-
-fn begin_event(out: &mut Vec<u8>, change: &str) {
-    out.extend_from_slice(b"{\"type\":\"");
-    out.extend_from_slice(change.as_bytes());
-    out.extend_from_slice(b"\",\"object\":");
-}
-
-fn end_event(out: &mut Vec<u8>) {
-    out.extend_from_slice(b"}\n");
-}
-
-fn write_event(out: &mut Vec<u8>, change: &str, object: &[u8]) {
-    begin_event(out, change);
-    out.extend_from_slice(object);
-    end_event(out);
-}
-
-fn error_event(error: &ApiError) -> Bytes {
-    let mut out = Vec::new();
-    write_event(&mut out, "ERROR", &error.status().to_json());
-    out.into()
 }

@@ -24,6 +24,9 @@ use crate::body::{Body, ByteStream};
 /// The largest message that a client may send. All messages are ignored.
 const MESSAGE_LIMIT: usize = 64 * 1024;
 
+/// The media type of a watch in protobuf.
+const PROTOBUF_WATCH: &str = "application/vnd.kubernetes.protobuf;stream=watch";
+
 /// The largest message of a log.
 const LOG_MESSAGE: usize = 2048;
 
@@ -44,6 +47,8 @@ pub(super) struct WebSocket {
 enum Format {
     /// A text message for each event of a watch.
     Events,
+    /// A binary message for each event of a watch in protobuf.
+    Messages,
     /// A log is sent in binary messages.
     Bytes,
     /// A log is sent in text messages, in base64.
@@ -71,7 +76,9 @@ impl WebSocket {
         if response.status() != StatusCode::OK || is_encoded || !(is_log || response.body().is_stream()) {
             return response;
         }
-        let chosen = if is_log { self.choose_for_log() } else { self.choose_for_watch() };
+        let is_protobuf = response.headers().get(CONTENT_TYPE).is_some_and(|found| found == PROTOBUF_WATCH);
+        let events = if is_protobuf { Format::Messages } else { Format::Events };
+        let chosen = if is_log { self.choose_for_log() } else { self.choose_for_watch(events) };
         let (protocol, format) = match chosen {
             Ok(chosen) => chosen,
             Err(status) => return empty(status),
@@ -94,10 +101,10 @@ impl WebSocket {
         Response::from_parts(head, Body::empty())
     }
 
-    fn choose_for_watch(&self) -> Result<(Option<String>, Format), StatusCode> {
+    fn choose_for_watch(&self, events: Format) -> Result<(Option<String>, Format), StatusCode> {
         match self.offered.as_slice() {
-            [] => Ok((None, Format::Events)),
-            [only] => Ok((Some(only.clone()), Format::Events)),
+            [] => Ok((None, events)),
+            [only] => Ok((Some(only.clone()), events)),
             _ => Err(StatusCode::BAD_REQUEST),
         }
     }
@@ -154,6 +161,7 @@ async fn send(connection: OnUpgrade, mut body: Body, format: Format) -> Result<(
 fn messages(chunk: &Bytes, format: Format) -> Vec<Result<Message, Error>> {
     match format {
         Format::Events => lines(chunk).map(|event| Ok(Message::Text(Utf8Bytes::try_from(event)?))).collect(),
+        Format::Messages => framed(chunk).into_iter().map(|event| Ok(Message::Binary(event))).collect(),
         Format::Bytes => {
             chunk.chunks(LOG_MESSAGE).map(|part| Ok(Message::Binary(chunk.slice_ref(part)))).collect()
         }
@@ -161,6 +169,19 @@ fn messages(chunk: &Bytes, format: Format) -> Vec<Result<Message, Error>> {
             chunk.chunks(LOG_MESSAGE).map(|part| Ok(Message::Text(STANDARD.encode(part).into()))).collect()
         }
     }
+}
+
+/// Splits a chunk of events with lengths in front. A WebSocket has the lengths itself.
+fn framed(chunk: &Bytes) -> Vec<Bytes> {
+    let mut events = Vec::new();
+    let mut rest = &chunk[..];
+    while let Some((length, after)) = rest.split_first_chunk() {
+        let length = u32::from_be_bytes(*length) as usize;
+        let Some((event, next)) = after.split_at_checked(length) else { break };
+        events.push(chunk.slice_ref(event));
+        rest = next;
+    }
+    events
 }
 
 /// Splits a chunk after each newline. A chunk consists of whole events.

@@ -145,20 +145,6 @@ async fn protobuf_that_is_none() {
 }
 
 #[tokio::test]
-async fn a_client_that_prefers_protobuf_but_takes_json() {
-    let api = Api::start();
-    let ns = api.namespace().await;
-    let maps = format!("/api/v1/namespaces/{ns}/configmaps");
-    api.post(&maps, config_map("a")).await.is(201);
-    let request = api
-        .request(Method::GET, &format!("{maps}/a"))
-        .accept("application/vnd.kubernetes.protobuf,application/json");
-    let got = request.send().await.is(200);
-    let media_type = got.header("content-type").unwrap();
-    assert!(media_type == "application/json" || media_type == PROTOBUF, "{media_type}");
-}
-
-#[tokio::test]
 async fn base64_may_have_line_breaks_and_spare_bits() {
     let api = Api::start();
     let ns = api.namespace().await;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures::StreamExt;
 use http::Method;
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, SEC_WEBSOCKET_PROTOCOL};
 use http_body_util::{BodyExt, StreamBody};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
@@ -137,7 +137,7 @@ impl Api {
         &self,
         path: &str,
     ) -> Result<WebSocketStream<TlsStream<TcpStream>>, tungstenite::Error> {
-        self.websocket_with(path, "").await
+        self.websocket_by(path, &[]).await
     }
 
     /// As [`websocket`](Self::websocket), with a list of subprotocols.
@@ -146,7 +146,25 @@ impl Api {
         path: &str,
         protocols: &str,
     ) -> Result<WebSocketStream<TlsStream<TcpStream>>, tungstenite::Error> {
-        self.transport.tcp().await.websocket(path, protocols, &self.credentials).await
+        let headers = [(SEC_WEBSOCKET_PROTOCOL, protocols)];
+        self.websocket_by(path, if protocols.is_empty() { &[] } else { &headers }).await
+    }
+
+    /// As [`websocket`](Self::websocket), with an `Accept` header.
+    pub(crate) async fn websocket_accepting(
+        &self,
+        path: &str,
+        accept: &str,
+    ) -> Result<WebSocketStream<TlsStream<TcpStream>>, tungstenite::Error> {
+        self.websocket_by(path, &[(ACCEPT, accept)]).await
+    }
+
+    async fn websocket_by(
+        &self,
+        path: &str,
+        headers: &[(HeaderName, &str)],
+    ) -> Result<WebSocketStream<TlsStream<TcpStream>>, tungstenite::Error> {
+        self.transport.tcp().await.websocket(path, headers, &self.credentials).await
     }
 
     /// Returns whether the server's certificate is valid for `host`.

@@ -82,6 +82,7 @@ mod streams;
 mod bodies;
 mod errors;
 mod evictions;
+mod protobuf;
 mod representations;
 
 // The embedded server alone.

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::Stored;
+use windlass_wire::Format;
 
 /// The change of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +80,14 @@ pub struct Log {
     /// The number of watches.
     watches: AtomicUsize,
     /// The last event in the form of a watch: most watches are at the same position, and need the same bytes.
-    frame: Mutex<Option<Frame>>,
+    frames: Mutex<Frames>,
+}
+
+/// The last event in each format.
+#[derive(Default)]
+struct Frames {
+    json: Option<Frame>,
+    protobuf: Option<Frame>,
 }
 
 struct Frame {
@@ -118,7 +126,7 @@ impl Log {
             events: Mutex::new(events),
             changed: Notify::new(),
             watches: AtomicUsize::new(0),
-            frame: Mutex::new(None),
+            frames: Mutex::default(),
         }
     }
 
@@ -175,17 +183,27 @@ impl Log {
     }
 
     /// Returns the bytes of an event. Calls `make` only if no other watch has just needed the same bytes.
-    pub fn frame(&self, change: &'static str, object: &Arc<Stored>, make: impl FnOnce() -> Bytes) -> Bytes {
-        let mut last = self.frame.lock();
-        if let Some(frame) = &*last
+    ///
+    /// # Errors
+    /// The error of `make`.
+    pub fn frame<E>(
+        &self,
+        format: Format,
+        change: &'static str,
+        object: &Arc<Stored>,
+        make: impl FnOnce() -> Result<Bytes, E>,
+    ) -> Result<Bytes, E> {
+        let mut frames = self.frames.lock();
+        let last = if format == Format::Protobuf { &mut frames.protobuf } else { &mut frames.json };
+        if let Some(frame) = last
             && frame.change == change
             && Arc::ptr_eq(&frame.object, object)
         {
-            return frame.bytes.clone();
+            return Ok(frame.bytes.clone());
         }
-        let bytes = make();
+        let bytes = make()?;
         *last = Some(Frame { change, object: Arc::clone(object), bytes: bytes.clone() });
-        bytes
+        Ok(bytes)
     }
 
     /// Forgets all events up to `revision`.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -63,6 +64,8 @@ pub struct Stored {
     head: Head,
     layout: Layout,
     facets: Facets,
+    /// The size of the protobuf message of this object; 0 if no list has needed the size.
+    protobuf_size: AtomicU32,
     /// This object in other versions, or under other schemas.
     representations: Mutex<Vec<(Layout, Arc<Stored>)>>,
 }
@@ -149,6 +152,7 @@ impl Stored {
             head,
             layout,
             facets,
+            protobuf_size: AtomicU32::new(0),
             representations: Mutex::default(),
         }
     }
@@ -183,6 +187,21 @@ impl Stored {
         let Some(cut) = managed_fields_in(self.metadata()) else { return [&self.json[start..], &[]] };
         let offset = self.metadata.start;
         [&self.json[start..offset + cut.start], &self.json[offset + cut.end..]]
+    }
+
+    /// Returns the size of the protobuf message of this object. Calls `measure` only if the size is not known.
+    ///
+    /// # Errors
+    /// The error of `measure`.
+    pub(crate) fn protobuf_size<E>(&self, measure: impl FnOnce() -> Result<usize, E>) -> Result<usize, E> {
+        match self.protobuf_size.load(Ordering::Relaxed) {
+            0 => {
+                let size = measure()?;
+                self.protobuf_size.store(u32::try_from(size).unwrap_or_default(), Ordering::Relaxed);
+                Ok(size)
+            }
+            known => Ok(known as usize),
+        }
     }
 
     /// Parses the bytes.
@@ -245,6 +264,7 @@ impl Stored {
             head: self.head.clone(),
             layout: self.layout.clone(),
             facets: self.facets.clone(),
+            protobuf_size: AtomicU32::new(0),
             representations: Mutex::default(),
         }
     }
@@ -329,6 +349,7 @@ impl Stored {
             head: self.head.clone(),
             layout: layout.clone(),
             facets: self.facets.clone(),
+            protobuf_size: AtomicU32::new(0),
             representations: Mutex::default(),
         }
     }

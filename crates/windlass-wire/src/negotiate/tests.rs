@@ -35,10 +35,23 @@ fn metadata_has_a_form_for_objects_and_one_for_lists() {
 }
 
 #[test]
-fn protobuf_first_falls_back_to_json() {
-    let accept = "application/vnd.kubernetes.protobuf,application/json";
-    assert_eq!(ask(accept, Target::Object).expect("accepted").format, Format::Json);
-    assert_eq!(ask("application/yaml", Target::List).expect("accepted").format, Format::Yaml);
+fn the_first_media_type_with_the_representation_is_chosen() {
+    let format = |accept: &str, target: Target| ask(accept, target).expect("accepted").format;
+    let typed = "application/vnd.kubernetes.protobuf,application/json";
+    assert_eq!(format(typed, Target::Object), Format::Protobuf);
+    assert_eq!(format(typed, Target::Document), Format::Protobuf);
+    assert_eq!(format(typed, Target::Custom), Format::Json, "a custom resource has no protobuf");
+    assert_eq!(format("application/json,application/vnd.kubernetes.protobuf", Target::List), Format::Json);
+    let preferred = "application/json;q=0.8,application/vnd.kubernetes.protobuf";
+    assert_eq!(format(preferred, Target::List), Format::Protobuf);
+    assert_eq!(format("application/vnd.kubernetes.protobuf;stream=watch", Target::Watch), Format::Protobuf);
+    let metadata = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+    let of_metadata = format!("application/vnd.kubernetes.protobuf;{metadata},application/json;{metadata}");
+    assert_eq!(format(&of_metadata, Target::Custom), Format::Protobuf);
+    let table = "application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1,application/json";
+    let negotiated = ask(table, Target::List).expect("accepted");
+    assert_eq!((negotiated.format, negotiated.representation), (Format::Json, Representation::Object));
+    assert_eq!(format("application/yaml", Target::List), Format::Yaml);
     assert_eq!(ask("*/*", Target::List).expect("accepted"), Negotiated::default());
 }
 
@@ -53,6 +66,8 @@ fn what_cannot_be_met_is_406() {
         let error = ask(accept, Target::List).expect_err("refused");
         assert_eq!((error.code(), error.to_string().as_str()), (406, accepted));
     }
+    let custom = ask("application/vnd.kubernetes.protobuf", Target::Custom).expect_err("refused");
+    assert_eq!((custom.code(), custom.to_string().as_str()), (406, accepted));
     assert_eq!(ask("text/html", Target::List).expect_err("refused").to_string(), accepted);
     let error = expect_produced(Some("text/html"), Target::List, &[]).expect_err("refused");
     assert!(

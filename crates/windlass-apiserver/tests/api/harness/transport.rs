@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN, SEC_WEBSOCKET_PROTOCOL};
+use http::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue, ORIGIN};
 use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::pem::PemObject;
@@ -194,19 +194,19 @@ impl Tcp {
         Ok(response.map(|body| body.map_err(BoxError::from).boxed_unsync()))
     }
 
-    /// Asks to go on over WebSocket, with a list of subprotocols. Any reply but 101 is an error.
+    /// Asks to go on over WebSocket, with further headers. Any reply but 101 is an error.
     pub(super) async fn websocket(
         &self,
         path: &str,
-        protocols: &str,
+        more: &[(HeaderName, &str)],
         credentials: &Credentials,
     ) -> Result<WebSocketStream<TlsStream<TcpStream>>, tungstenite::Error> {
         let address = self.address;
         let mut request = format!("wss://{address}{path}").into_client_request()?;
         let headers = request.headers_mut();
         headers.insert(ORIGIN, HeaderValue::try_from(format!("https://{address}"))?);
-        if !protocols.is_empty() {
-            headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::try_from(protocols)?);
+        for (name, value) in more {
+            headers.insert(name, HeaderValue::try_from(*value)?);
         }
         if let Some(authorization) = self.authorization(credentials) {
             headers.insert(AUTHORIZATION, authorization);

@@ -95,6 +95,19 @@ impl Watch {
         }
     }
 
+    /// The next event of a watch in protobuf, with the four bytes of the length.
+    pub(crate) async fn next_message(&mut self) -> Vec<u8> {
+        loop {
+            let length = self.buffer.first_chunk().map(|length| 4 + u32::from_be_bytes(*length) as usize);
+            if let Some(length) = length.filter(|length| *length <= self.buffer.len()) {
+                return self.buffer.split_to(length).to_vec();
+            }
+            let frame = tokio::time::timeout(self.limit, self.body.frame()).await.expect("the watch goes on");
+            let frame = frame.expect("an event, not the end of the watch").expect("an unbroken stream");
+            self.buffer.extend_from_slice(&frame.into_data().unwrap_or_default());
+        }
+    }
+
     /// Takes the whole lines out of the buffer.
     fn split(&mut self) {
         while let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {

@@ -17,6 +17,7 @@ mod keystone;
 mod own_crate;
 mod package;
 mod siege;
+mod protobuf;
 mod smd;
 mod tidy;
 mod tutorials;
@@ -75,6 +76,8 @@ enum Task {
     Neutron(neutron::Args),
     /// Put a release build of the API server under siege: hostile requests, a crowd of clients, random requests, concurrent writers
     Siege(siege::Args),
+    /// Compare replies in protobuf with Go's golden files, and with a typed client of client-go (needs Go)
+    Protobuf(protobuf::Args),
     /// Run the Go tests of structured-merge-diff, or of strategic merge patches, with windlass-schema
     Smd(smd::Args),
     /// Check crate dependencies, unsafe code, module docs, names in ARCHITECTURE.md, code in the book and plain English
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         Task::Keystone(args) => keystone::run(args),
         Task::Neutron(args) => neutron::run(args),
         Task::Siege(args) => siege::run(args),
+        Task::Protobuf(args) => protobuf::run(&args),
         Task::Smd(args) => smd::run(args),
         Task::Tidy(args) => tidy::run(args),
         Task::Tutorials(args) => tutorials::run(args),

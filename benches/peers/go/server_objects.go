@@ -140,16 +140,23 @@ func (r *run) readObjects(usual, plain *client, clients []*client) error {
 	one := func(n int) request {
 		return request{path: fmt.Sprintf("%s/config-%06d", configMaps, n*7919%r.options.objects)}
 	}
+	oneTyped := func(n int) request {
+		ask := one(n)
+		ask.accept = typed
+		return ask
+	}
 	spread := func(worker int) *client { return clients[worker] }
 	const lists, selects, gets = 20, 400, 20_000
 	return first(
 		func() error { return get("list", lists, 1, always(usual), list) },
 		func() error { return get("list_plain", lists, 1, always(plain), list) },
 		func() error { return get("list_typed", lists, 1, always(usual), listTyped) },
+		func() error { return get("list_typed_plain", lists, 1, always(plain), listTyped) },
 		func() error { return get("select", selects, 1, always(usual), pick) },
 		func() error { return get("select_plain", selects, 1, always(plain), pick) },
 		func() error { return get("select_loaded", 2*selects, 16, spread, pick) },
 		func() error { return get("get", gets, workers, spread, one) },
+		func() error { return get("get_typed", gets, workers, spread, oneTyped) },
 		func() error { return get("get_shared", gets, workers, always(usual), one) },
 	)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -30,18 +31,69 @@ func (r *run) loadWatches() error {
 	r.settle(2*time.Second, "memory before the watches")
 	return first(
 		// First, because its memory is measured.
-		func() error { return r.watched("many", 1000, 0) },
-		func() error { return r.watched("watch", 200, 0) },
-		func() error { return r.watched("paced", 200, 100) },
+		func() error { return r.watched("many", 1000, 0, jsonEvents) },
+		func() error { return r.watched("watch", 200, 0, jsonEvents) },
+		func() error { return r.watched("typed_watch", 200, 0, protobufEvents) },
+		func() error { return r.watched("paced", 200, 100, jsonEvents) },
 	)
 }
 
-var (
+// eventFormat is a format of the events of a watch.
+type eventFormat struct {
+	accept string
+	// read returns the next event, which is valid until the next read.
+	read func(*bufio.Reader) ([]byte, error)
+	// modified is at the start of an event of a patch.
+	modified []byte
 	// marker comes before the number of a patch in an event.
-	marker = []byte(`"n":"`)
-	// versionMarker comes before the resource version of an object.
-	versionMarker = []byte(`"resourceVersion":"`)
-)
+	marker []byte
+	// revision returns the resource version of the object of an event, or an empty slice.
+	revision func(event []byte) []byte
+}
+
+var jsonEvents = eventFormat{
+	accept:   jsonType,
+	read:     func(from *bufio.Reader) ([]byte, error) { return from.ReadSlice('\n') },
+	modified: []byte(`{"type":"MODIFIED"`),
+	marker:   []byte(`"n":"`),
+	revision: func(event []byte) []byte {
+		_, rest, _ := bytes.Cut(event, []byte(`"resourceVersion":"`))
+		version, _, _ := bytes.Cut(rest, []byte(`"`))
+		return version
+	},
+}
+
+// protobufEvents are messages with the length in four bytes before each message.
+var protobufEvents = eventFormat{
+	accept: typed,
+	read: func(from *bufio.Reader) ([]byte, error) {
+		length, err := from.Peek(4)
+		if err != nil {
+			return nil, err
+		}
+		size := int(binary.BigEndian.Uint32(length))
+		if _, err := from.Discard(4); err != nil {
+			return nil, err
+		}
+		event, err := from.Peek(size)
+		if err != nil {
+			return nil, err
+		}
+		// Peeked bytes stay in the buffer until the next read.
+		_, err = from.Discard(size)
+		return event, err
+	},
+	modified: []byte("\x0a\x08MODIFIED"),
+	marker:   []byte("\x0a\x01n\x12\x08"),
+	revision: func(event []byte) []byte {
+		// The uid of 36 bytes is field 5 of the metadata, and the resource version is field 6.
+		_, rest, _ := bytes.Cut(event, []byte{5<<3 | 2, 36})
+		if len(rest) < 38 || rest[36] != 6<<3|2 || len(rest) < 38+int(rest[37]) {
+			return nil
+		}
+		return rest[38 : 38+int(rest[37])]
+	},
+}
 
 // deliveries is what the watchers of a run have seen.
 type deliveries struct {
@@ -54,7 +106,7 @@ type deliveries struct {
 }
 
 // watched opens watches of one object, on one client, and patches the object; with a pace, so many times a second.
-func (r *run) watched(name string, watchers, pace int) error {
+func (r *run) watched(name string, watchers, pace int, format eventFormat) error {
 	watching, err := dial(r.config, true)
 	if err != nil {
 		return err
@@ -84,7 +136,7 @@ func (r *run) watched(name string, watchers, pace int) error {
 	streams := make([]*http.Response, watchers)
 	zipped.Store(false)
 	_, opened, err := parallel(name+": open watches", watchers, 16, func(_, n int) (err error) {
-		streams[n], err = watching.open(ctx, request{path: path + at.Metadata.ResourceVersion})
+		streams[n], err = watching.open(ctx, request{path: path + at.Metadata.ResourceVersion, accept: format.accept})
 		return err
 	})
 	if err != nil {
@@ -97,14 +149,14 @@ func (r *run) watched(name string, watchers, pace int) error {
 		ended.Go(func() {
 			expected, revision := 1, at.Metadata.ResourceVersion
 			for {
-				err := events.follow(stream, &expected, &revision, &latencies[n])
+				err := events.follow(stream, format, &expected, &revision, &latencies[n])
 				if ctx.Err() != nil {
 					return
 				}
 				// A server may end a watch that is slow, as every client expects.
 				if err == nil {
 					again.Add(1)
-					stream, err = watching.open(ctx, request{path: path + revision})
+					stream, err = watching.open(ctx, request{path: path + revision, accept: format.accept})
 				}
 				if err != nil {
 					failed <- err
@@ -167,18 +219,20 @@ func (r *run) watched(name string, watchers, pace int) error {
 
 // follow reads the events of a watch until it ends, and notes their latencies. Every patch has to arrive, once and in
 // order: `expected` is the number of the next one, `revision` the resource version of the last one.
-func (d *deliveries) follow(stream *http.Response, expected *int, revision *string, latencies *[]float64) error {
+func (d *deliveries) follow(
+	stream *http.Response, format eventFormat, expected *int, revision *string, latencies *[]float64,
+) error {
 	defer stream.Body.Close()
-	for lines := bufio.NewReaderSize(stream.Body, 16<<10); ; {
-		line, err := lines.ReadSlice('\n')
+	for reader := bufio.NewReaderSize(stream.Body, 16<<10); ; {
+		event, err := format.read(reader)
 		if err != nil {
 			return nil
 		}
-		at := bytes.Index(line, marker)
-		if at < 0 || len(line) < at+len(marker)+8 || !bytes.HasPrefix(line, []byte(`{"type":"MODIFIED"`)) {
-			return fmt.Errorf("a watch delivered %.300s", line)
+		at := bytes.Index(event, format.marker) + len(format.marker)
+		if at < len(format.marker) || len(event) < at+8 || !bytes.HasPrefix(event, format.modified) {
+			return fmt.Errorf("a watch delivered %.300q", event)
 		}
-		number, err := strconv.Atoi(string(line[at+len(marker) : at+len(marker)+8]))
+		number, err := strconv.Atoi(string(event[at : at+8]))
 		if err != nil {
 			return err
 		}
@@ -188,10 +242,8 @@ func (d *deliveries) follow(stream *http.Response, expected *int, revision *stri
 		*expected++
 		now := int64(time.Since(d.began))
 		*latencies = append(*latencies, float64(now-d.sent[number].Load())/1e9)
-		if _, rest, found := bytes.Cut(line, versionMarker); found {
-			if end := bytes.IndexByte(rest, '"'); end > 0 && string(rest[:end]) != *revision {
-				*revision = string(rest[:end])
-			}
+		if version := format.revision(event); len(version) > 0 && string(version) != *revision {
+			*revision = string(version)
 		}
 		d.last.Store(now)
 		d.seen.Add(1)

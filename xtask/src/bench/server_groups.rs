@@ -88,6 +88,14 @@ pub(crate) const SERVER_GROUPS: &[Group] = &[
                 "list_typed_zipped",
                 processor("server-objects.list-typed.processor", "list_typed_cpu", Report),
             ),
+            gzip(
+                "list_typed_plain_zipped",
+                milliseconds("server-objects.list-typed-plain", "list_typed_plain_median", Report),
+            ),
+            gzip(
+                "list_typed_plain_zipped",
+                processor("server-objects.list-typed-plain.processor", "list_typed_plain_cpu", Report),
+            ),
             gzip("select_zipped", milliseconds("server-objects.select", "select_median", Times(2.0))),
             gzip("select_zipped", processor("server-objects.select.processor", "select_cpu", Times(10.0))),
             gzip(
@@ -105,6 +113,11 @@ pub(crate) const SERVER_GROUPS: &[Group] = &[
             ),
             gzip("get_zipped", rate("server-objects.get", "get_rate", Times(8.0))),
             gzip("get_zipped", processor("server-objects.get.processor", "get_cpu", Times(15.0))),
+            gzip("get_typed_zipped", rate("server-objects.get-typed", "get_typed_rate", Report)),
+            gzip(
+                "get_typed_zipped",
+                processor("server-objects.get-typed.processor", "get_typed_cpu", Report),
+            ),
             gzip("get_shared_zipped", rate("server-objects.get-one-connection", "get_shared_rate", Report)),
             gzip(
                 "get_shared_zipped",
@@ -138,6 +151,12 @@ pub(crate) const SERVER_GROUPS: &[Group] = &[
             gzip("watch_zipped", processor("server-watch.200.processor", "watch_cpu", Times(8.0))),
             gzip("watch_zipped", milliseconds("server-watch.200.median", "watch_median", Report)),
             gzip("watch_zipped", milliseconds("server-watch.200.p99", "watch_p99", Times(2.0))),
+            gzip("typed_watch_zipped", rate("server-watch.200-typed", "typed_watch_rate", Report)),
+            gzip(
+                "typed_watch_zipped",
+                processor("server-watch.200-typed.processor", "typed_watch_cpu", Report),
+            ),
+            gzip("typed_watch_zipped", milliseconds("server-watch.200-typed.p99", "typed_watch_p99", Report)),
             gzip("paced_zipped", processor("server-watch.200-paced.processor", "paced_cpu", Report)),
             gzip("paced_zipped", milliseconds("server-watch.200-paced.median", "paced_median", Report)),
             gzip("paced_zipped", milliseconds("server-watch.200-paced.p99", "paced_p99", Report)),

@@ -4,21 +4,20 @@ use k8s_openapi::api::core::v1::Pod;
 use kube_core::{Resource, ResourceExt};
 use windlass_runtime::{Context, Error, Object, Result};
 
-/// Creates a pod of `owner`. Records an Event, unless the pod cannot be created because its namespace is terminating.
-pub(crate) async fn create<K>(cx: &Context<K>, owner: &K, pod: Pod) -> Result<Pod>
+/// Creates a pod of `owner` and records an Event. Returns `None` if the namespace is terminating: no pod can be created there.
+pub(crate) async fn create<K>(cx: &Context<K>, owner: &K, pod: Pod) -> Result<Option<Pod>>
 where
     K: Object + Resource<DynamicType = ()>,
 {
     match cx.create(pod).await {
         Ok(pod) => {
             cx.recorder().normal(owner, "SuccessfulCreate", format!("Created pod: {}", pod.name_any()));
-            Ok(pod)
+            Ok(Some(pod))
         }
+        Err(error) if error.is_namespace_terminating() => Ok(None),
         Err(error) => {
-            if !error.is_namespace_terminating() {
-                let message = format!("Error creating: {}", message_of(&error));
-                cx.recorder().warning(owner, "FailedCreate", message);
-            }
+            let message = format!("Error creating: {}", message_of(&error));
+            cx.recorder().warning(owner, "FailedCreate", message);
             Err(error)
         }
     }

@@ -96,8 +96,8 @@ pub(crate) fn from_template<K: Resource<DynamicType = ()>>(template: &PodTemplat
 }
 
 /// Returns the rank for deletion. First come pods that are not scheduled, not running or not ready; then pods
-/// with a low deletion cost; then the youngest pods.
-pub(crate) fn deletion_rank(pod: &Pod) -> impl Ord + use<> {
+/// with a low deletion cost; then pods on nodes with many related pods, `on_node`; then the youngest pods.
+pub(crate) fn deletion_rank(pod: &Pod, on_node: usize) -> impl Ord + use<> {
     let placed = pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
     let phase = match phase(pod) {
         "Running" => 2,
@@ -111,5 +111,6 @@ pub(crate) fn deletion_rank(pod: &Pod) -> impl Ord + use<> {
     let restarts = statuses.map(|status| status.restart_count).max();
     let age = (Reverse(ready_since(pod)), Reverse(restarts));
     let created = pod.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    let cost = (cost, Reverse(on_node));
     (placed, phase, is_ready(pod), cost, age, Reverse(created), pod.metadata.name.clone())
 }

@@ -134,8 +134,9 @@ async fn carry_out(set: &DaemonSet, plan: &Plan, hash: &str, cx: &Context<Daemon
     }
     let mut outcome = Ok(());
     for node in &plan.create {
-        outcome = pod_control::create(cx, set, template::pod(set, hash, node)).await.map(drop);
-        if outcome.is_err() {
+        let created = pod_control::create(cx, set, template::pod(set, hash, node)).await;
+        if !matches!(created, Ok(Some(_))) {
+            outcome = created.map(drop);
             break;
         }
     }

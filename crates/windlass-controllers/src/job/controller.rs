@@ -106,12 +106,13 @@ async fn carry_out(job: &Job, plan: &Plan, cx: &Context<Job>) -> Result<()> {
     let (mut before, mut after) = (plan.before.clone(), plan.after.clone());
     let mut failure = None;
     for (made, new) in plan.create.iter().enumerate() {
-        if let Err(error) = pod_control::create(cx, job, new.clone()).await {
+        let created = pod_control::create(cx, job, new.clone()).await;
+        if !matches!(created, Ok(Some(_))) {
             let missing = i32::try_from(plan.create.len() - made).unwrap_or(i32::MAX);
             for status in [&mut before, &mut after] {
                 status.active = status.active.map(|active| active - missing).filter(|active| *active > 0);
             }
-            failure = Some(error);
+            failure = created.err();
             break;
         }
     }

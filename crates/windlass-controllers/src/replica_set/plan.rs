@@ -1,5 +1,6 @@
 //! The pods to create and delete for a ReplicaSet, and the next status.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetStatus};
@@ -22,8 +23,9 @@ pub(super) struct Plan {
 /// The largest number of pods that a reconcile creates or deletes, as in Kubernetes.
 const BURST: usize = 500;
 
-/// Plans the next step for the pods that the ReplicaSet controls.
-pub(super) fn plan(set: &ReplicaSet, pods: &[Arc<Pod>], now: Timestamp) -> Plan {
+/// Plans the next step for the pods that the ReplicaSet controls. `related` are the pods of all ReplicaSets with the same
+/// controller, for a smaller set: of two pods, the pod with more related pods on the node goes first.
+pub(super) fn plan(set: &ReplicaSet, pods: &[Arc<Pod>], related: &[Arc<Pod>], now: Timestamp) -> Plan {
     let spec = set.spec.clone().unwrap_or_default();
     let mut active: Vec<Arc<Pod>> = pods.iter().filter(|pod| pods::is_active(pod)).cloned().collect();
     let (mut status, wake_at) = status_of(set, &active, now);
@@ -34,11 +36,27 @@ pub(super) fn plan(set: &ReplicaSet, pods: &[Arc<Pod>], now: Timestamp) -> Plan 
     } else {
         usize::try_from(spec.replicas.unwrap_or(1)).unwrap_or(0)
     };
-    active.sort_by_cached_key(|pod| pods::deletion_rank(pod));
     let surplus = active.len().saturating_sub(wanted).min(BURST);
+    if surplus > 0 {
+        let on_node = count_by_node(related);
+        let rank = |pod: &Pod| pods::deletion_rank(pod, on_node.get(node_of(pod)).copied().unwrap_or(0));
+        active.sort_by_cached_key(|pod| rank(pod));
+    }
     let create = wanted.saturating_sub(active.len()).min(BURST);
     active.truncate(surplus);
     Plan { create, delete: active, status, wake_at }
+}
+
+fn node_of(pod: &Pod) -> &str {
+    pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default()
+}
+
+fn count_by_node(pods: &[Arc<Pod>]) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for pod in pods.iter().filter(|pod| pods::is_active(pod)) {
+        *counts.entry(node_of(pod)).or_default() += 1;
+    }
+    counts
 }
 
 fn status_of(set: &ReplicaSet, active: &[Arc<Pod>], now: Timestamp) -> (ReplicaSetStatus, Option<Timestamp>) {
@@ -75,98 +93,4 @@ fn nonzero(n: usize) -> Option<i32> {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    fn set(replicas: i32) -> ReplicaSet {
-        serde_json::from_value(json!({
-            "metadata": {"name": "s", "generation": 4},
-            "spec": {"replicas": replicas, "selector": {}, "template": {"metadata": {"labels": {"app": "a"}}}},
-        }))
-        .unwrap()
-    }
-
-    fn pod(name: &str, change: Value) -> Arc<Pod> {
-        let mut pod = json!({
-            "metadata": {"name": name, "labels": {"app": "a"}, "creationTimestamp": "2026-01-01T00:00:00Z"},
-            "spec": {"containers": [], "nodeName": "n"},
-            "status": {"phase": "Running", "conditions": [
-                {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]},
-        });
-        merge(&mut pod, change);
-        Arc::new(serde_json::from_value(pod).unwrap())
-    }
-
-    fn merge(into: &mut Value, change: Value) {
-        match (into, change) {
-            (Value::Object(into), Value::Object(change)) => {
-                for (key, value) in change {
-                    merge(into.entry(key).or_insert(Value::Null), value);
-                }
-            }
-            (into, change) => *into = change,
-        }
-    }
-
-    fn now() -> Timestamp {
-        "2026-01-01T00:00:30Z".parse().unwrap()
-    }
-
-    fn deleted(plan: &Plan) -> Vec<&str> {
-        plan.delete.iter().map(|pod| pod.metadata.name.as_deref().unwrap()).collect()
-    }
-
-    #[test]
-    fn it_makes_what_is_missing() {
-        let plan = plan(&set(3), &[pod("a", json!({}))], now());
-        assert_eq!((plan.create, plan.delete.len()), (2, 0));
-        assert_eq!((plan.status.replicas, plan.status.ready_replicas), (1, Some(1)));
-        assert_eq!(plan.status.observed_generation, Some(4));
-    }
-
-    #[test]
-    fn pods_that_ended_or_leave_do_not_count() {
-        let ended = pod("a", json!({"status": {"phase": "Failed"}}));
-        let leaving = pod("b", json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}));
-        assert_eq!(plan(&set(1), &[ended, leaving], now()).create, 1);
-    }
-
-    #[test]
-    fn the_least_useful_pods_go_first() {
-        let pods = [
-            pod("old", json!({})),
-            pod("young", json!({"metadata": {"creationTimestamp": "2026-01-01T00:00:09Z"}})),
-            pod(
-                "dear",
-                json!({"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "5"}}}),
-            ),
-            pod("unready", json!({"status": {"conditions": []}})),
-            pod("pending", json!({"status": {"phase": "Pending", "conditions": []}})),
-            pod(
-                "unplaced",
-                json!({"spec": {"nodeName": null}, "status": {"phase": "Pending", "conditions": []}}),
-            ),
-        ];
-        let plan = plan(&set(0), &pods, now());
-        assert_eq!(deleted(&plan), ["unplaced", "pending", "unready", "young", "old", "dear"]);
-    }
-
-    #[test]
-    fn a_ready_pod_is_available_after_min_ready_seconds() {
-        let mut set = set(1);
-        set.spec.as_mut().unwrap().min_ready_seconds = Some(60);
-        let plan = plan(&set, &[pod("a", json!({}))], now());
-        assert_eq!((plan.status.ready_replicas, plan.status.available_replicas), (Some(1), None));
-        assert_eq!(plan.wake_at, Some("2026-01-01T00:01:00Z".parse().unwrap()));
-    }
-
-    #[test]
-    fn a_set_on_its_way_out_touches_no_pod() {
-        let mut set = set(3);
-        set.metadata.deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now()));
-        let plan = plan(&set, &[pod("a", json!({}))], now());
-        assert_eq!((plan.create, plan.delete.len()), (0, 0));
-    }
-}
+mod tests;

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
 use serde_json::{Value, json};
 
 use super::*;
@@ -92,4 +94,213 @@ fn a_pod_that_ended_is_told_of_and_deleted() {
     let plan = next(&set(json!({})), &[node("a", json!([]))], &[Arc::new(failed)]);
     assert_eq!(deleted(&plan), ["p"]);
     assert_eq!(plan.events[0].reason, "FailedDaemonPod");
+}
+
+/// An event in the life of a DaemonSet: a pod or a node changes, the template changes, or the controller runs.
+#[derive(Clone, Copy, Debug)]
+enum Happens {
+    Ready(usize),
+    Unready(usize),
+    Failed(usize),
+    /// The kubelet removes a pod that is terminating.
+    Gone(usize),
+    Cordoned(usize),
+    NewTemplate,
+    Reconcile,
+}
+
+fn happens() -> impl Strategy<Value = Happens> {
+    prop_oneof![
+        6 => (0..8_usize).prop_map(Happens::Ready),
+        1 => (0..8_usize).prop_map(Happens::Unready),
+        1 => (0..8_usize).prop_map(Happens::Failed),
+        3 => (0..8_usize).prop_map(Happens::Gone),
+        1 => (0..5_usize).prop_map(Happens::Cordoned),
+        1 => Just(Happens::NewTemplate),
+        6 => Just(Happens::Reconcile),
+    ]
+}
+
+/// A DaemonSet, the nodes, and the pods. The pods of the cluster are seen at once, and their statuses lag.
+struct World {
+    set: DaemonSet,
+    nodes: Vec<Arc<Node>>,
+    pods: Vec<Arc<Pod>>,
+    template: usize,
+    created: usize,
+    /// How many pods have been created and deleted.
+    changes: usize,
+    bounds: Bounds,
+}
+
+/// `maxSurge` and `maxUnavailable`.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    surge: usize,
+    unavailable: usize,
+}
+
+impl World {
+    fn new(nodes: usize, bounds: Bounds) -> Self {
+        let rolling = json!({"maxSurge": bounds.surge, "maxUnavailable": bounds.unavailable});
+        let strategy = json!({"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": rolling}});
+        let nodes = (0..nodes).map(|index| node(&format!("n{index}"), json!([]))).collect();
+        Self { set: set(strategy), nodes, pods: Vec::new(), template: 0, created: 0, changes: 0, bounds }
+    }
+
+    fn hash(&self) -> String {
+        format!("t{}", self.template)
+    }
+
+    fn change(&mut self, index: usize, change: impl FnOnce(&mut Pod)) {
+        if let Some(place) = self.pods.get_mut(index) {
+            let mut pod = Pod::clone(place);
+            change(&mut pod);
+            *place = Arc::new(pod);
+        }
+    }
+
+    fn set_ready(&mut self, index: usize, ready: bool) {
+        let fresh = pod("p", "n", "h", ready).status.clone();
+        self.change(index, |pod| {
+            if pods::is_active(pod) {
+                pod.status = fresh;
+            }
+        });
+    }
+
+    fn happen(&mut self, event: Happens) -> Result<(), TestCaseError> {
+        match event {
+            Happens::Ready(index) => self.set_ready(index, true),
+            Happens::Unready(index) => self.set_ready(index, false),
+            Happens::Failed(index) => self.change(index, |pod| {
+                pod.status.as_mut().unwrap().phase = Some("Failed".to_owned());
+                pod.status.as_mut().unwrap().conditions = None;
+            }),
+            Happens::Gone(index) => {
+                if self.pods.get(index).is_some_and(|pod| pods::is_terminating(pod)) {
+                    self.pods.remove(index);
+                }
+            }
+            Happens::Cordoned(index) => {
+                if let Some(place) = self.nodes.get_mut(index) {
+                    let was_tainted = place.spec.as_ref().is_some_and(|spec| spec.taints.is_some());
+                    let taints =
+                        if was_tainted { json!(null) } else { json!([{"key": "k", "effect": "NoSchedule"}]) };
+                    *place = node(&place.name_any(), taints);
+                }
+            }
+            Happens::NewTemplate => self.template += 1,
+            Happens::Reconcile => return self.reconcile(),
+        }
+        Ok(())
+    }
+
+    fn alive_on(&self, node: &str) -> Vec<&Arc<Pod>> {
+        let is_there = |pod: &&Arc<Pod>| template::node_of(pod) == Some(node) && pods::is_active(pod);
+        self.pods.iter().filter(is_there).collect()
+    }
+
+    /// Returns how many nodes that a pod belongs on have an available pod. Of two old pods on a node, the controller keeps the older
+    /// pod, also if only the younger pod is available: such nodes do not count.
+    fn available(&self) -> usize {
+        let has_pod = |node: &&Arc<Node>| {
+            let alive = self.alive_on(&node.name_any());
+            let old = alive.iter().filter(|pod| !self.is_new(pod)).count();
+            placement(&self.set, node).run && old <= 1 && alive.iter().any(|pod| pods::is_ready(pod))
+        };
+        self.nodes.iter().filter(has_pod).count()
+    }
+
+    fn is_new(&self, pod: &Pod) -> bool {
+        pods::label(pod, "controller-revision-hash") == Some(&self.hash())
+    }
+
+    /// Returns how many nodes have a new pod that is not ready beside an old pod that is ready.
+    fn surging(&self) -> usize {
+        let surges = |node: &&Arc<Node>| {
+            let alive = self.alive_on(&node.name_any());
+            let starts = alive.iter().any(|pod| self.is_new(pod) && !pods::is_ready(pod));
+            starts && alive.iter().any(|pod| !self.is_new(pod) && pods::is_ready(pod))
+        };
+        self.nodes.iter().filter(surges).count()
+    }
+
+    fn reconcile(&mut self) -> Result<(), TestCaseError> {
+        let (before, surging) = (self.available(), self.surging());
+        let hash = self.hash();
+        let now = "2026-01-01T00:00:30Z".parse().unwrap();
+        let input = Input { set: &self.set, nodes: &self.nodes, pods: &self.pods, hash: &hash, now };
+        let plan = plan(input, &mut Failures::default());
+        self.changes += plan.create.len() + plan.delete.len();
+        for gone in &plan.delete {
+            prop_assert!(!pods::is_terminating(gone), "{} is deleted twice", gone.name_any());
+            let index = self.pods.iter().position(|pod| pod.name_any() == gone.name_any()).unwrap();
+            let now = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now);
+            self.change(index, |pod| pod.metadata.deletion_timestamp = Some(now));
+        }
+        for node in &plan.create {
+            self.created += 1;
+            let mut new = Pod::clone(&pod(&format!("p{}", self.created), node, &hash, false));
+            new.status.as_mut().unwrap().phase = Some("Pending".to_owned());
+            self.pods.push(Arc::new(new));
+        }
+        let desired = self.nodes.iter().filter(|node| placement(&self.set, node).run).count();
+        let unavailable = if self.bounds.surge == 0 { self.bounds.unavailable.max(1) } else { 0 };
+        let after = self.available();
+        let least = desired.saturating_sub(unavailable);
+        prop_assert!(
+            after >= before.min(least),
+            "{after} of {desired} nodes have an available pod, and {before} had"
+        );
+        prop_assert!(self.surging() <= surging.max(self.bounds.surge), "{} nodes surge", self.surging());
+        for node in &self.nodes {
+            let alive = self.alive_on(&node.name_any()).len();
+            let most = if self.bounds.surge == 0 { 1 } else { 2 };
+            prop_assert!(alive <= most, "{} has {alive} pods", node.name_any());
+        }
+        Ok(())
+    }
+
+    /// Lets the kubelet finish the work after each reconcile, until nothing changes.
+    fn settle(&mut self) -> Result<(), TestCaseError> {
+        let mut idle = 0;
+        for _ in 0..60 {
+            let before = self.changes;
+            self.reconcile()?;
+            // A pod may become ready after the first idle reconcile.
+            idle = if self.changes == before { idle + 1 } else { 0 };
+            if idle == 2 {
+                break;
+            }
+            self.pods.retain(|pod| !pods::is_terminating(pod));
+            (0..self.pods.len()).for_each(|index| self.set_ready(index, true));
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_status_that_lags_never_breaks_the_bounds(
+        nodes in 1..5_usize,
+        surge in 0..3_usize,
+        unavailable in 0..3_usize,
+        events in prop::collection::vec(happens(), 0..80),
+    ) {
+        let unavailable = if surge == 0 { unavailable } else { 0 };
+        let mut world = World::new(nodes, Bounds { surge, unavailable });
+        for event in events {
+            world.happen(event)?;
+        }
+        world.settle()?;
+        let hash = world.hash();
+        for node in &world.nodes {
+            let alive = world.alive_on(&node.name_any());
+            if placement(&world.set, node).run {
+                prop_assert_eq!(alive.len(), 1);
+                prop_assert_eq!(pods::label(alive[0], "controller-revision-hash"), Some(hash.as_str()));
+            }
+        }
+    }
 }

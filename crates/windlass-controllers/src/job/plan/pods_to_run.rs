@@ -95,7 +95,7 @@ impl View<'_> {
     /// Returns the pods to remove: pods of a taken or unknown index, and further pods up to `at_least`.
     fn surplus(&self, at_least: usize) -> Vec<Arc<Pod>> {
         let mut left = self.active.clone();
-        left.sort_by_cached_key(|pod| pods::deletion_rank(pod));
+        left.sort_by_cached_key(|pod| pods::deletion_rank(pod, 0));
         let mut surplus = Vec::new();
         if self.is_indexed() {
             // The last of several pods of an index, by rank, is kept.

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
 use serde_json::{Value, json};
 
 use super::*;
@@ -171,4 +173,241 @@ fn claims_are_made_before_their_pod_and_block_it_while_they_are_terminating() {
 fn a_set_that_is_being_deleted_touches_nothing() {
     let set = set(leaving());
     assert!(plan_for(&set, &[], &[]).tasks.is_empty());
+}
+
+/// An event in the life of a set: a pod changes, the set changes, or the controller runs.
+#[derive(Clone, Copy, Debug)]
+enum Happens {
+    Ready(i32),
+    Unready(i32),
+    Failed(i32),
+    /// The kubelet removes a pod that is terminating.
+    Gone(i32),
+    Scaled(i32),
+    Partition(i32),
+    NewTemplate,
+    Reconcile,
+}
+
+fn happens() -> impl Strategy<Value = Happens> {
+    prop_oneof![
+        6 => (0..6_i32).prop_map(Happens::Ready),
+        1 => (0..6_i32).prop_map(Happens::Unready),
+        1 => (0..6_i32).prop_map(Happens::Failed),
+        3 => (0..6_i32).prop_map(Happens::Gone),
+        1 => (0..6_i32).prop_map(Happens::Scaled),
+        1 => (0..6_i32).prop_map(Happens::Partition),
+        1 => Just(Happens::NewTemplate),
+        6 => Just(Happens::Reconcile),
+    ]
+}
+
+/// A set and the pods of the set. The pods are seen at once, and their statuses lag.
+struct World {
+    set: StatefulSet,
+    pods: BTreeMap<i32, Arc<Pod>>,
+    current: String,
+    template: usize,
+    /// How many pods have been created and deleted.
+    changes: usize,
+}
+
+impl World {
+    fn new(replicas: i32, policy: &str) -> Self {
+        let set = set(json!({"spec": {"replicas": replicas, "podManagementPolicy": policy}}));
+        Self { set, pods: BTreeMap::new(), current: "t0".to_owned(), template: 0, changes: 0 }
+    }
+
+    fn spec(&mut self) -> &mut StatefulSetSpec {
+        self.set.spec.as_mut().unwrap()
+    }
+
+    fn is_ordered(&self) -> bool {
+        self.set.spec.as_ref().unwrap().pod_management_policy.as_deref() != Some("Parallel")
+    }
+
+    fn replicas(&self) -> i32 {
+        self.set.spec.as_ref().unwrap().replicas.unwrap()
+    }
+
+    fn partition(&self) -> i32 {
+        let strategy = self.set.spec.as_ref().unwrap().update_strategy.as_ref().unwrap();
+        strategy.rolling_update.as_ref().unwrap().partition.unwrap()
+    }
+
+    fn update(&self) -> String {
+        format!("t{}", self.template)
+    }
+
+    fn change(&mut self, ordinal: i32, change: Value) {
+        let Some(place) = self.pods.get_mut(&ordinal).filter(|pod| pods::is_active(pod)) else { return };
+        let mut next = serde_json::to_value(&**place).unwrap();
+        json_patch(&mut next, change);
+        *place = Arc::new(serde_json::from_value(next).unwrap());
+    }
+
+    fn is_available(&self, ordinal: i32) -> bool {
+        let pod = self.pods.get(&ordinal);
+        pod.is_some_and(|pod| {
+            !pods::is_terminating(pod) && pods::phase(pod) == "Running" && pods::is_ready(pod)
+        })
+    }
+
+    fn happen(&mut self, event: Happens) -> Result<(), TestCaseError> {
+        let status = |phase: &str, ready: &str| {
+            json!({"status": {"phase": phase, "conditions": [
+                {"type": "Ready", "status": ready, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})
+        };
+        match event {
+            Happens::Ready(ordinal) => self.change(ordinal, status("Running", "True")),
+            Happens::Unready(ordinal) => self.change(ordinal, status("Running", "False")),
+            Happens::Failed(ordinal) => self.change(ordinal, status("Failed", "False")),
+            Happens::Gone(ordinal) => {
+                if self.pods.get(&ordinal).is_some_and(|pod| pods::is_terminating(pod)) {
+                    self.pods.remove(&ordinal);
+                }
+            }
+            Happens::Scaled(replicas) => self.spec().replicas = Some(replicas),
+            Happens::Partition(partition) => {
+                let strategy = self.spec().update_strategy.as_mut().unwrap();
+                strategy.rolling_update.as_mut().unwrap().partition = Some(partition);
+            }
+            Happens::NewTemplate => self.template += 1,
+            Happens::Reconcile => return self.reconcile(),
+        }
+        Ok(())
+    }
+
+    fn reconcile(&mut self) -> Result<(), TestCaseError> {
+        let template = self.set.spec.clone().unwrap().template;
+        let version = |name: &str| Version { name: name.to_owned(), template: template.clone() };
+        let pods: Vec<Arc<Pod>> = self.pods.values().cloned().collect();
+        let (current, update) = (version(&self.current), version(&self.update()));
+        let plan = plan(Input {
+            set: &self.set,
+            pods: &pods,
+            claims: &BTreeMap::new(),
+            current: &current,
+            update: &update,
+            collisions: 0,
+            now: "2026-01-01T00:00:30Z".parse().unwrap(),
+        });
+        let created = plan.tasks.iter().filter_map(|task| match task {
+            Task::Create(pod) => Some(pod),
+            _ => None,
+        });
+        let deleted = plan.tasks.iter().filter_map(|task| match task {
+            Task::Delete(pod) => Some(pod),
+            _ => None,
+        });
+        let (created, deleted): (Vec<_>, Vec<_>) = (created.collect(), deleted.collect());
+        self.changes += created.len() + deleted.len();
+        if self.is_ordered() {
+            prop_assert!(created.len() + deleted.len() <= 1, "{} changes at once", plan.tasks.len());
+        }
+        for pod in created {
+            let ordinal = identity::ordinal(pod).unwrap();
+            prop_assert!(
+                ordinal < self.replicas() && !self.pods.contains_key(&ordinal),
+                "{ordinal} is created"
+            );
+            if self.is_ordered() {
+                prop_assert!(
+                    (0..ordinal).all(|lower| self.is_available(lower)),
+                    "{ordinal} is created too early"
+                );
+            }
+            let revision = if ordinal < self.partition() { &self.current } else { &update.name };
+            prop_assert_eq!(pods::label(pod, POD_REVISION), Some(revision.as_str()));
+        }
+        for pod in deleted {
+            self.check_deletion(pod, &update.name)?;
+        }
+        for task in plan.tasks {
+            match task {
+                Task::Create(pod) => {
+                    let ordinal = identity::ordinal(&pod).unwrap();
+                    let mut pod = serde_json::to_value(&*pod).unwrap();
+                    json_patch(&mut pod, json!({"status": {"phase": "Pending"}}));
+                    self.pods.insert(ordinal, Arc::new(serde_json::from_value(pod).unwrap()));
+                }
+                Task::Delete(pod) => {
+                    let mut leaves = Pod::clone(&pod);
+                    leaves.metadata.deletion_timestamp =
+                        Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(
+                            "2026-01-01T00:00:00Z".parse().unwrap(),
+                        ));
+                    self.pods.insert(identity::ordinal(&pod).unwrap(), Arc::new(leaves));
+                }
+                _ => {}
+            }
+        }
+        self.current = plan.status.current_revision.unwrap();
+        Ok(())
+    }
+
+    /// Checks that a pod may be deleted: the pod has ended, is beyond the replicas, or has an old template.
+    fn check_deletion(&self, pod: &Pod, update: &str) -> Result<(), TestCaseError> {
+        let ordinal = identity::ordinal(pod).unwrap();
+        prop_assert!(!pods::is_terminating(pod), "{ordinal} is deleted twice");
+        if pods::has_finished(pod) {
+            return Ok(());
+        }
+        if ordinal >= self.replicas() {
+            if self.is_ordered() {
+                let highest = self.pods.keys().max().copied();
+                prop_assert_eq!(Some(ordinal), highest, "the highest pod goes first");
+                let all_run = (0..self.replicas()).all(|lower| self.is_available(lower));
+                prop_assert!(all_run, "{} goes while a wanted pod does not run", ordinal);
+            }
+            return Ok(());
+        }
+        prop_assert!(pods::label(pod, POD_REVISION) != Some(update), "{ordinal} has the new template");
+        prop_assert!(ordinal >= self.partition(), "{ordinal} is below the partition");
+        let higher_run = (ordinal + 1..self.replicas()).all(|higher| self.is_available(higher));
+        prop_assert!(higher_run, "{ordinal} is updated while a higher pod does not run");
+        Ok(())
+    }
+
+    /// Lets the kubelet finish the work after each reconcile, until nothing changes.
+    fn settle(&mut self) -> Result<(), TestCaseError> {
+        let mut idle = 0;
+        for _ in 0..60 {
+            let before = self.changes;
+            self.reconcile()?;
+            // A pod may become ready after the first idle reconcile.
+            idle = if self.changes == before { idle + 1 } else { 0 };
+            if idle == 2 {
+                break;
+            }
+            self.pods.retain(|_, pod| !pods::is_terminating(pod));
+            for ordinal in 0..6 {
+                self.happen(Happens::Ready(ordinal))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_status_that_lags_never_breaks_the_order(
+        replicas in 0..6_i32,
+        is_parallel in any::<bool>(),
+        events in prop::collection::vec(happens(), 0..80),
+    ) {
+        let policy = if is_parallel { "Parallel" } else { "OrderedReady" };
+        let mut world = World::new(replicas, policy);
+        for event in events {
+            world.happen(event)?;
+        }
+        world.settle()?;
+        let ordinals: Vec<i32> = world.pods.keys().copied().collect();
+        let wanted: Vec<i32> = (0..world.replicas()).collect();
+        prop_assert_eq!(ordinals, wanted);
+        for (ordinal, pod) in &world.pods {
+            let is_new = pods::label(pod, POD_REVISION) == Some(world.update().as_str());
+            prop_assert!(is_new || *ordinal < world.partition(), "{} has an old template", ordinal);
+        }
+    }
 }

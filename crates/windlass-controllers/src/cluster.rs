@@ -10,8 +10,9 @@ use crate::kubelet::{PodMode, RunPods, RunningPods};
 use crate::service_account_token::SignToken;
 use crate::{
     certificates, claim_protection, cron_job, daemon_set, deployment, disruption, endpoints,
-    garbage_collector, job, kubelet, namespace, node_lifecycle, pod_gc, replica_set, resource_quota, root_ca,
-    scheduler, service_account, service_account_token, stateful_set, volume_protection,
+    garbage_collector, job, kubelet, namespace, node_lifecycle,
+    pod_gc, replica_set, resource_quota, root_ca, scheduler, service_account, service_account_token,
+    stateful_set, volume_protection,
 };
 
 /// The controllers of kube-controller-manager, kube-scheduler and a kubelet that a development cluster needs.
@@ -29,13 +30,22 @@ pub struct Controllers {
     sign_token: Option<SignToken>,
     authority: Option<SigningAuthority>,
     nodes: bool,
+    strict: bool,
     run: Option<RunPods>,
 }
 
 impl Controllers {
     /// Creates the controllers. `client` needs the rights of an administrator.
     pub fn new(client: Client) -> Self {
-        Self { client, root_ca: None, sign_token: None, authority: None, nodes: true, run: None }
+        Self {
+            client,
+            root_ca: None,
+            sign_token: None,
+            authority: None,
+            nodes: true,
+            strict: true,
+            run: None,
+        }
     }
 
     /// Sets the certificate (PEM) for the ConfigMap `kube-root-ca.crt` of each namespace. By default, there
@@ -79,6 +89,15 @@ impl Controllers {
         self
     }
 
+    /// Sets whether simulated pods wait as on a real node: for missing ConfigMaps and Secrets, and for the delays of probes.
+    /// The default is true. With `false`, every simulated pod starts and becomes ready at once.
+    ///
+    /// The annotation `kubelet.windlass.dev/strict: "false"` does the same for a pod or a namespace.
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
     /// Runs the programs of the pods that `mode` says. Without this, all pods are simulated.
     ///
     /// Keep a clone of `pods` to reach into the pods. `host_ports` are ports on the loopback address of this
@@ -100,7 +119,7 @@ impl Controllers {
                 manager = manager.runnable(Runnable::new("kube-dns", kubelet::create_dns_service));
             }
             nodes.push(scheduler::controller().field_manager(KUBE_SCHEDULER));
-            let kubelet = kubelet::controllers(self.run).into_iter();
+            let kubelet = kubelet::controllers(self.run, self.strict).into_iter();
             nodes.extend(kubelet.map(|controller| controller.field_manager(KUBELET)));
         }
         let authority = self.root_ca.clone();

@@ -46,6 +46,8 @@ pub struct ControlPlane {
     threads: Option<Threads>,
     /// Without a runner, all pods are simulated.
     runner: Option<PodRunner>,
+    /// True if simulated pods wait for missing objects and for probes.
+    strict: bool,
     startup_time: Duration,
 }
 
@@ -90,8 +92,15 @@ impl ControlPlane {
             controllers: None,
             threads: None,
             runner: None,
+            strict: true,
             startup_time: begun.elapsed(),
         })
+    }
+
+    /// Sets whether simulated pods wait for missing ConfigMaps and Secrets, and for the delays of probes. The default is true. Call the
+    /// method before [`start_controllers`](Self::start_controllers).
+    pub fn set_strict(&mut self, strict: bool) {
+        self.strict = strict;
     }
 
     /// Starts the controllers of a cluster in the background, and one node. The node simulates pods or, with
@@ -126,6 +135,7 @@ impl ControlPlane {
         let server = self.server.clone();
         let authority = self.listening.authority();
         let mut controllers = Controllers::new(self.client())
+            .strict(self.strict)
             .root_ca(authority.certificate_pem())
             .sign_legacy_tokens(move |account, secret| {
                 let ObjectMeta { namespace, name, uid, .. } = &account.metadata;

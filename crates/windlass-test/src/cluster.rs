@@ -1,5 +1,7 @@
 //! A control plane that belongs to one test.
 
+mod builder;
+
 use std::panic::Location;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,6 +23,8 @@ use crate::rights::{Account, Login, RestrictedAccount, RestrictedManager};
 use crate::running::RunningManager;
 use crate::wait::Wait;
 use crate::{TestClock, eventually, install, operator_log};
+
+pub use self::builder::TestClusterBuilder;
 
 /// The default limit of a wait.
 const WAIT_LIMIT: Duration = Duration::from_secs(30);
@@ -95,9 +99,20 @@ impl TestCluster {
     /// Starts the API server and the built-in controllers: owned objects are garbage-collected, namespaces are finalized,
     /// and pods run on a simulated node.
     ///
-    /// Returns when the node is ready and the namespace `default` has a service account.
+    /// Pods wait for missing ConfigMaps and Secrets, and for the delays of probes: see [`TestClusterBuilder::strict`]. Returns when the
+    /// node is ready and the namespace `default` has a service account.
     pub async fn with_controllers() -> Self {
-        Self::new().with_manager(|controllers| controllers).await
+        Self::builder().start().await
+    }
+
+    /// Returns the options of a cluster with controllers.
+    pub fn builder() -> TestClusterBuilder {
+        TestClusterBuilder::default()
+    }
+
+    /// Starts a cluster with the controllers that `options` says.
+    pub(crate) async fn with_options(options: TestClusterBuilder) -> Self {
+        Self::new().with_manager(options, |manager| manager).await
     }
 
     /// Starts the server and the controllers for reproducible runs: two runs with one seed, and with paused
@@ -105,7 +120,7 @@ impl TestCluster {
     pub(crate) async fn seeded(clock: TestClock, seed: u64) -> Self {
         let env = clock.env(seed);
         Self::of(Server::builder().clock(clock).seed(seed))
-            .with_manager(|controllers| controllers.env(env))
+            .with_manager(TestClusterBuilder::default(), |manager| manager.env(env))
             .await
     }
 
@@ -141,8 +156,12 @@ impl TestCluster {
         })
     }
 
-    async fn with_manager(mut self, configure: impl FnOnce(Manager) -> Manager) -> Self {
-        let mut controllers = Controllers::new(self.client());
+    async fn with_manager(
+        mut self,
+        options: TestClusterBuilder,
+        configure: impl FnOnce(Manager) -> Manager,
+    ) -> Self {
+        let mut controllers = options.configure(Controllers::new(self.client()));
         if let Some(server) = self.server.clone() {
             controllers = controllers.sign_legacy_tokens(move |account, secret| {
                 let ObjectMeta { namespace, name, uid, .. } = &account.metadata;

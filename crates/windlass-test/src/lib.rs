@@ -58,7 +58,7 @@ mod running;
 mod reconcile_errors;
 
 pub use self::clock::TestClock;
-pub use self::cluster::TestCluster;
+pub use self::cluster::{TestCluster, TestClusterBuilder};
 pub use self::dev_program::DevProgram;
 pub use self::eventually::eventually;
 pub use self::faults::{Fault, FaultRule, Faults};

@@ -18,6 +18,8 @@ use crate::webhooks::WebhookArgs;
 pub(crate) struct Options {
     /// The port of the control plane.
     pub(crate) port: u16,
+    /// True if simulated pods wait for missing objects and for probes.
+    pub(crate) strict: bool,
     /// True if samples are applied.
     pub(crate) samples: bool,
     /// Where the API server reaches the webhooks.
@@ -42,6 +44,7 @@ pub(crate) async fn run(
         return Session::new(workspace, cluster, options).run(shutdown, out).await;
     }
     let mut plane = ControlPlane::start(options.port).await?;
+    plane.set_strict(options.strict);
     let kubeconfig = workspace.root.join(LOCAL_KUBECONFIG);
     warn_of_replaced(&kubeconfig, LOCAL_KUBECONFIG.as_ref(), out);
     plane.write_kubeconfig(&kubeconfig)?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::{io, thread};
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use tokio::sync::oneshot;
 use windlass_dev::{ControlPlane, shell_word};
 
@@ -48,12 +48,14 @@ and a windlass that was built with the feature `cri`.
 
 Annotations of a simulated pod set what it does:
   kubelet.windlass.dev/start-after: 2s      time until its image is there
-  kubelet.windlass.dev/ready-after: 1s      time from its start until it is ready
+  kubelet.windlass.dev/ready-after: 1s      time from its start until it is ready, in the place of its probes
+  kubelet.windlass.dev/ready: \"false\"      it is not ready, until the annotation changes
   kubelet.windlass.dev/run-for: 5s          time from its start until it ends by itself, or forever; without it, as long as a plain
                                             command says (sleep 5), else 1s if its restartPolicy is OnFailure or Never, else forever
   kubelet.windlass.dev/exit-code: \"1\"       its exit code
   kubelet.windlass.dev/stop-after: 3s       time from its deletion until it stops
   kubelet.windlass.dev/image-pull: fail     its image cannot be pulled
+  kubelet.windlass.dev/strict: \"false\"     as --strict=false, for the pod or the namespace
   kubelet.windlass.dev/log: \"text\"          what `kubectl logs` prints
 Append .CONTAINER to a key for one container only.
 
@@ -78,6 +80,19 @@ pub(crate) struct Cluster {
     #[arg(long)]
     until_stdin_closes: bool,
 
+    /// Let simulated pods wait for missing ConfigMaps and Secrets, and for the delays of probes. --strict=false lets every simulated
+    /// pod run at once.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        default_value_t = true,
+        default_missing_value = "true",
+        num_args = 0..=1,
+        require_equals = true,
+        action = ArgAction::Set
+    )]
+    strict: bool,
+
     #[command(flatten)]
     node: NodeArgs,
 }
@@ -92,6 +107,7 @@ impl Cluster {
             Some(node) => ControlPlane::start_with_pods(self.port, node.runner.clone()).await?,
             None => ControlPlane::start(self.port).await?,
         };
+        plane.set_strict(self.strict);
         warn_of_replaced(&self.kubeconfig, &self.kubeconfig, out);
         plane.write_kubeconfig(&self.kubeconfig)?;
         out.line(format_args!("ready in {} ms at {}", plane.startup_time().as_millis(), plane.url()));

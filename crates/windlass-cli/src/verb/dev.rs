@@ -1,6 +1,6 @@
 //! `windlass dev`
 
-use clap::Args;
+use clap::{ArgAction, Args};
 
 use crate::dev;
 use crate::error::Result;
@@ -30,6 +30,20 @@ pub(crate) struct Dev {
     #[arg(long, default_value_t = 0, conflicts_with_all = ["kubeconfig", "context"])]
     port: u16,
 
+    /// Let simulated pods wait for missing ConfigMaps and Secrets, and for the delays of probes. --strict=false lets every simulated
+    /// pod run at once.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        default_value_t = true,
+        default_missing_value = "true",
+        num_args = 0..=1,
+        require_equals = true,
+        action = ArgAction::Set,
+        conflicts_with_all = ["kubeconfig", "context"]
+    )]
+    strict: bool,
+
     /// Apply no samples.
     #[arg(long)]
     no_samples: bool,
@@ -49,9 +63,9 @@ impl Dev {
     pub(crate) async fn run(self, out: &mut Output) -> Result<()> {
         let shutdown = ShutdownSignal::listen()?;
         let workspace = Workspace::current()?;
-        let Self { port, no_samples, cluster, webhooks, flags } = self;
+        let Self { port, strict, no_samples, cluster, webhooks, flags } = self;
         let is_embedded = !cluster.is_named();
-        let options = dev::Options { port, samples: !no_samples, webhooks, flags, is_embedded };
+        let options = dev::Options { port, strict, samples: !no_samples, webhooks, flags, is_embedded };
         dev::run(&workspace, &cluster, options, &shutdown, out).await
     }
 }

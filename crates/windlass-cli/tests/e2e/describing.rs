@@ -8,12 +8,12 @@ fn describe_shows_an_object_and_its_events() {
     with_kubectl(|kubectl| {
         kubectl.ok(&["run", "web", "--image=nginx"]);
         kubectl.ok(&["wait", "--for=condition=Ready", "pod/web", "--timeout=30s"]);
-        let text = kubectl.until(&["describe", "pod", "web"], |text| text.contains("Started container web"));
+        let text = kubectl.until(&["describe", "pod", "web"], |text| text.contains("Container started"));
         for part in [
             "Successfully assigned default/web to windlass",
             "Status: Running",
             "Node: windlass/",
-            "Created container: web",
+            "Container created",
         ] {
             assert!(words(&text).contains(part), "{part:?} is missing:\n{text}");
         }

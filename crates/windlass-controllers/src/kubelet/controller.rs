@@ -3,19 +3,22 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, PodStatus, Secret, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, PodSpec, PodStatus, Secret, Service};
 use kube_client::api::{Api, DeleteParams, Preconditions};
-use kube_core::{PartialObjectMeta, Resource, ResourceExt};
+use kube_core::{PartialObjectMeta, ResourceExt};
 use windlass_runtime::source::EventStream;
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, ObjectKeyExt, Reconciler, Result};
 
 use super::addresses::AddressPool;
 use super::choice::{Choice, PodMode, Simulation};
-use super::lifecycle::{PodAddresses, PodMemory, advance, reject};
+use super::lifecycle::{PodAddresses, PodMemory, Sources, Step, Surroundings, advance, reject};
 use super::node::{HOST_IP, NODE_NAME};
 use super::real::{RealNode, Worker};
+use super::resolve::{Objects, References, add_own_objects};
 use super::running_pods::RunningPods;
+use super::script::STRICT;
 use super::services::{self, ServiceProxy};
+use super::waiting_pods::WaitingPods;
 use crate::component::{self, KUBELET};
 use crate::host_ports::{self, conflict, host_ports};
 use crate::wake;
@@ -38,31 +41,56 @@ struct Kubelet {
     real: Option<Arc<RealNode>>,
     /// The state of each simulated pod beside the object, with the pod's uid.
     memories: Mutex<BTreeMap<ObjectKey, (String, PodMemory)>>,
+    /// True if simulated pods wait for missing objects and for probes.
+    is_strict: bool,
+    waiting: Arc<WaitingPods>,
 }
 
-/// Returns the controllers of a node: without `run`, all pods are simulated.
-pub(crate) fn controllers(run: Option<RunPods>) -> Vec<Controller> {
-    let Some(RunPods { pods, mode, host_ports }) = run else { return vec![controller(Kubelet::default())] };
+/// Returns the controllers of a node: without `run`, all pods are simulated. With `is_strict`, simulated pods wait for missing
+/// objects and for probes.
+pub(crate) fn controllers(run: Option<RunPods>, is_strict: bool) -> Vec<Controller> {
+    let Some(RunPods { pods, mode, host_ports }) = run else {
+        return vec![controller(Kubelet { is_strict, ..Kubelet::default() })];
+    };
     let (wake, woken) = EventStream::channel(|key: &ObjectKey, _| Ok(vec![key.clone()]));
     let proxy = ServiceProxy::new(pods.clone(), host_ports);
     let worker = Worker::new(pods, Arc::clone(&proxy), wake, mode == PodMode::All);
     let node = Arc::new(RealNode::new(worker, Choice::new(mode)));
-    let (maps, secrets) = (Arc::clone(&node), Arc::clone(&node));
-    let kubelet = Kubelet { real: Some(node), ..Kubelet::default() };
-    let kubelet = controller(kubelet)
-        .source(woken)
-        .reads::<Service>()
-        .watches::<PartialObjectMeta<ConfigMap>>(move |map, _| {
-            Ok(maps.object_changed(&ObjectKey::of(map), false))
-        })
-        .watches::<PartialObjectMeta<Secret>>(move |secret, _| {
-            Ok(secrets.object_changed(&ObjectKey::of(secret), true))
-        });
-    vec![kubelet, services::controller(proxy)]
+    let kubelet = Kubelet { real: Some(node), is_strict, ..Kubelet::default() };
+    vec![controller(kubelet).source(woken).reads::<Service>(), services::controller(proxy)]
 }
 
 fn controller(kubelet: Kubelet) -> Controller {
-    Controller::of::<Pod>(kubelet).named("kubelet").max_concurrent_reconciles(WORKERS)
+    let (of_map, of_secret) = (kubelet.dependents(), kubelet.dependents());
+    let is_strict = kubelet.is_strict;
+    let reads_objects = is_strict || kubelet.real.is_some();
+    let mut controller = Controller::of::<Pod>(kubelet).named("kubelet").max_concurrent_reconciles(WORKERS);
+    if is_strict {
+        controller = controller.reads::<PartialObjectMeta<Namespace>>();
+    }
+    if reads_objects {
+        controller = controller
+            .watches::<PartialObjectMeta<ConfigMap>>(move |map, _| Ok(of_map.of(&ObjectKey::of(map), false)))
+            .watches::<PartialObjectMeta<Secret>>(move |secret, _| {
+                Ok(of_secret.of(&ObjectKey::of(secret), true))
+            });
+    }
+    controller
+}
+
+/// The pods that depend on ConfigMaps and Secrets.
+struct Dependents {
+    waiting: Arc<WaitingPods>,
+    real: Option<Arc<RealNode>>,
+}
+
+impl Dependents {
+    /// Returns the pods that continue when an object changes.
+    fn of(&self, object: &ObjectKey, is_secret: bool) -> Vec<ObjectKey> {
+        let mut pods = self.waiting.of(object, is_secret);
+        pods.extend(self.real.iter().flat_map(|real| real.object_changed(object, is_secret)));
+        pods
+    }
 }
 
 impl Reconciler<Pod> for Kubelet {
@@ -90,14 +118,12 @@ impl Reconciler<Pod> for Kubelet {
         let step = if is_new(&pod) && finds_ports_taken(&pod, &cx)? {
             reject(&pod, "NodePorts", &format!("Predicate NodePorts failed: {}", host_ports::TAKEN))
         } else {
-            advance(&pod, &addresses, &mut memory, cx.now())
+            self.simulate(&key, &pod, &addresses, &mut memory, &cx).await?
         };
         if differs(pod.status.as_ref(), &step.status)? && !write_status(&cx, &pod, step.status).await? {
             return Ok(Action::done());
         }
-        for event in &step.events {
-            cx.recorder().event(event.kind, pod.object_ref(&()), event.reason, event.message.as_str());
-        }
+        step.events.iter().for_each(|event| event.record(&pod, &cx));
         let held = pod.metadata.deletion_grace_period_seconds == Some(0);
         if step.remove && !held {
             remove(&cx, &pod).await?;
@@ -129,6 +155,44 @@ impl Kubelet {
             }
             None => None,
         }
+    }
+
+    fn dependents(&self) -> Dependents {
+        Dependents { waiting: Arc::clone(&self.waiting), real: self.real.clone() }
+    }
+
+    /// Computes the next step of a simulated pod. Objects are read only if the step needs objects.
+    async fn simulate(
+        &self,
+        key: &ObjectKey,
+        pod: &Pod,
+        addresses: &PodAddresses,
+        memory: &mut PodMemory,
+        cx: &Context<Pod>,
+    ) -> Result<Step> {
+        let spec = pod.spec.clone().unwrap_or_default();
+        let required = References::required_by(&spec);
+        let needs_care = !required.is_empty() || has_probes(&spec);
+        let has_probes = needs_care && self.is_strict && is_strict(pod, cx)?;
+        let is_unread = has_probes && !required.is_empty();
+        let sources = if is_unread { Sources::Unread } else { Sources::Unneeded };
+        let around = Surroundings { addresses, sources, has_probes };
+        let before = is_unread.then(|| memory.clone());
+        let step = advance(pod, around, memory, cx.now());
+        let Some(before) = before.filter(|_| step.needs_objects) else {
+            self.waiting.remove(key);
+            return Ok(step);
+        };
+        self.waiting.add(key, required.clone());
+        let mut objects = read(required, &pod.namespace().unwrap_or_default(), cx).await?;
+        add_own_objects(&spec, &mut objects);
+        *memory = before;
+        let around = Surroundings { sources: Sources::Read(&objects), ..around };
+        let step = advance(pod, around, memory, cx.now());
+        if !step.is_blocked {
+            self.waiting.remove(key);
+        }
+        Ok(step)
     }
 
     /// Decides whether the programs of a pod run, and forgets an earlier pod with the same name.
@@ -173,6 +237,7 @@ impl Kubelet {
     }
 
     fn forget(&self, key: &ObjectKey) {
+        self.waiting.remove(key);
         let gone = self.memories().remove(key);
         self.release(gone);
         if let Some(uid) = self.real.as_ref().and_then(|real| real.forget(key, None)) {
@@ -196,6 +261,40 @@ impl Kubelet {
         }
         addresses.assign(uid).map(|address| address.to_string())
     }
+}
+
+/// Returns whether the annotations of a pod and the pod's namespace allow the pod to wait for missing objects and for probes.
+fn is_strict(pod: &Pod, cx: &Context<Pod>) -> Result<bool> {
+    let is_lenient = |annotations: &BTreeMap<String, String>| {
+        annotations.get(STRICT).is_some_and(|value| value == "false")
+    };
+    let key = ObjectKey::cluster(&pod.namespace().unwrap_or_default());
+    let namespace = cx.lister::<PartialObjectMeta<Namespace>>()?.get(&key)?;
+    let is_lenient_namespace = namespace.is_some_and(|namespace| is_lenient(namespace.annotations()));
+    Ok(!is_lenient(pod.annotations()) && !is_lenient_namespace)
+}
+
+fn has_probes(spec: &PodSpec) -> bool {
+    let mut containers = spec.init_containers.iter().flatten().chain(&spec.containers);
+    containers.any(|container| container.startup_probe.is_some() || container.readiness_probe.is_some())
+}
+
+/// Reads the objects of a namespace that exist.
+async fn read(references: References, namespace: &str, cx: &Context<Pod>) -> Result<Objects> {
+    let mut objects = Objects::default();
+    let maps: Api<ConfigMap> = Api::namespaced(cx.client().clone(), namespace);
+    for name in references.config_maps.into_iter().filter(|name| !name.is_empty()) {
+        if let Some(map) = maps.get_opt(&name).await.map_err(Error::from)? {
+            objects.config_maps.insert(name, map);
+        }
+    }
+    let secrets: Api<Secret> = Api::namespaced(cx.client().clone(), namespace);
+    for name in references.secrets.into_iter().filter(|name| !name.is_empty()) {
+        if let Some(secret) = secrets.get_opt(&name).await.map_err(Error::from)? {
+            objects.secrets.insert(name, secret);
+        }
+    }
+    Ok(objects)
 }
 
 /// Returns whether the pod is not admitted yet.

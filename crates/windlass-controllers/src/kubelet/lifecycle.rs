@@ -1,31 +1,35 @@
 //! The state machine of a simulated pod: takes the object, the annotations and the time, and returns the next status.
 
+mod containers;
+mod end;
+mod mount;
+
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{
     Container as ContainerSpec, ContainerStatus, HostIP, Pod, PodCondition, PodIP, PodSpec, PodStatus,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use k8s_openapi::jiff::{SignedDuration, Timestamp};
-
+use k8s_openapi::jiff::Timestamp;
+use kube_core::ResourceExt;
 use windlass_runtime::events::EventType;
 
 use super::choice::Simulation;
-use super::container::{
-    Container, ContainerChange, ExactTimes, RestartPolicy, earlier, not_before, waiting_for,
-};
+use super::container::{ContainerMemory, RestartPolicy, waiting_for};
+use super::pod_event::PodEvent;
 use super::readiness;
+use super::resolve::{MountError, Objects};
 use super::script::ContainerScript;
-
-/// The run time of a container whose restart policy is not `Always`.
-const TASK: Duration = Duration::from_secs(1);
 
 /// The state of a pod beside the object. Without the state, only times are less precise.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PodMemory {
-    times: BTreeMap<String, ExactTimes>,
+    containers: BTreeMap<String, ContainerMemory>,
     stopping_since: Option<Timestamp>,
+    /// True if the volumes are mounted, or have been found not to matter.
+    is_mounted: bool,
+    /// The last Event about a volume.
+    mount_error: Option<MountError>,
     /// Why no program runs.
     simulation: Simulation,
 }
@@ -35,14 +39,6 @@ impl PodMemory {
     pub(super) fn of(simulation: Simulation) -> Self {
         Self { simulation, ..Self::default() }
     }
-}
-
-/// An Event to record about the pod.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PodEvent {
-    pub kind: EventType,
-    pub reason: &'static str,
-    pub message: String,
 }
 
 /// The result of a step.
@@ -55,6 +51,10 @@ pub(super) struct Step {
     pub wake_at: Option<Timestamp>,
     /// All containers have stopped and the object can be deleted.
     pub remove: bool,
+    /// The pod needs objects that have not been read: see [`Sources::Unread`].
+    pub needs_objects: bool,
+    /// An object that the pod needs is missing. The pod continues when the object changes.
+    pub is_blocked: bool,
 }
 
 /// The addresses that the node gives to a pod.
@@ -65,16 +65,44 @@ pub(super) struct PodAddresses {
     pub pod_ip: Option<String>,
 }
 
+/// The objects that a pod refers to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Sources<'a> {
+    /// The pod runs without any object.
+    Unneeded,
+    /// No object has been read. A step that needs an object ends early, with `needs_objects`.
+    Unread,
+    Read(&'a Objects),
+}
+
+/// The node of a pod, as far as the node matters for a step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Surroundings<'a> {
+    pub addresses: &'a PodAddresses,
+    pub sources: Sources<'a>,
+    /// True if probes delay the pod.
+    pub has_probes: bool,
+}
+
+/// Returns `NAME_NAMESPACE(UID)`, the pod in messages of the kubelet.
+pub(super) fn pod_title(pod: &Pod) -> String {
+    let (namespace, uid) = (pod.namespace().unwrap_or_default(), pod.uid().unwrap_or_default());
+    format!("{}_{namespace}({uid})", pod.name_any())
+}
+
 /// Computes the next step of a pod.
-pub(super) fn advance(pod: &Pod, addresses: &PodAddresses, memory: &mut PodMemory, now: Timestamp) -> Step {
+pub(super) fn advance(pod: &Pod, around: Surroundings<'_>, memory: &mut PodMemory, now: Timestamp) -> Step {
     let status = pod.status.clone().unwrap_or_default();
     let lifecycle = PodLifecycle {
         pod,
         spec: pod.spec.clone().unwrap_or_default(),
+        around,
         status,
         memory,
         now,
         events: Vec::new(),
+        needs_objects: false,
+        is_blocked: false,
     };
     if pod.metadata.deletion_timestamp.is_some() {
         return lifecycle.terminate();
@@ -83,9 +111,9 @@ pub(super) fn advance(pod: &Pod, addresses: &PodAddresses, memory: &mut PodMemor
         return lifecycle.finish(None);
     }
     if lifecycle.status.start_time.is_none() {
-        return lifecycle.admit(addresses);
+        return lifecycle.admit();
     }
-    lifecycle.run(addresses)
+    lifecycle.run()
 }
 
 /// Rejects a pod that the node cannot take: the pod fails.
@@ -97,26 +125,44 @@ pub(super) fn reject(pod: &Pod, reason: &'static str, message: &str) -> Step {
         qos_class: pod.status.as_ref().and_then(|status| status.qos_class.clone()),
         ..PodStatus::default()
     };
-    let event = PodEvent { kind: EventType::Warning, reason, message: message.to_owned() };
-    Step { status, events: vec![event], wake_at: None, remove: false }
+    let event = PodEvent::new(EventType::Warning, reason, message.to_owned());
+    Step {
+        status,
+        events: vec![event],
+        wake_at: None,
+        remove: false,
+        needs_objects: false,
+        is_blocked: false,
+    }
 }
 
 struct PodLifecycle<'a> {
     pod: &'a Pod,
     spec: PodSpec,
+    around: Surroundings<'a>,
     status: PodStatus,
     memory: &'a mut PodMemory,
     now: Timestamp,
     events: Vec<PodEvent>,
+    needs_objects: bool,
+    is_blocked: bool,
 }
 
 impl PodLifecycle<'_> {
     fn finish(self, wake_at: Option<Timestamp>) -> Step {
-        Step { status: self.status, events: self.events, wake_at, remove: false }
+        Step {
+            status: self.status,
+            events: self.events,
+            wake_at,
+            remove: false,
+            needs_objects: self.needs_objects,
+            is_blocked: self.is_blocked,
+        }
     }
 
     /// Admits the pod: all containers are waiting.
-    fn admit(mut self, addresses: &PodAddresses) -> Step {
+    fn admit(mut self) -> Step {
+        let addresses = self.around.addresses;
         self.status.phase = Some("Pending".to_owned());
         self.status.start_time = Some(Time(self.now));
         self.status.host_ip = Some(addresses.host_ip.clone());
@@ -132,8 +178,17 @@ impl PodLifecycle<'_> {
         self.finish(wake_at)
     }
 
-    /// Assigns the address, checks the deadline, and runs the containers.
-    fn run(mut self, addresses: &PodAddresses) -> Step {
+    /// Checks the deadline, mounts the volumes, assigns the address, and runs the containers.
+    fn run(mut self) -> Step {
+        let deadline = self.deadline();
+        if deadline.is_some_and(|deadline| deadline <= self.now) {
+            return self.fail_for_deadline();
+        }
+        if !self.mount() {
+            self.update_conditions();
+            return self.finish(deadline);
+        }
+        let addresses = self.around.addresses;
         let address = if self.spec.host_network == Some(true) {
             Some(addresses.host_ip.clone())
         } else {
@@ -145,217 +200,7 @@ impl PodLifecycle<'_> {
             self.status.pod_ips = Some(vec![PodIP { ip: ip.clone() }]);
             self.status.pod_ip = Some(ip);
         }
-        let deadline = self.deadline();
-        if deadline.is_some_and(|deadline| deadline <= self.now) {
-            return self.fail_for_deadline();
-        }
         self.run_containers(deadline)
-    }
-
-    fn run_containers(mut self, mut wake_at: Option<Timestamp>) -> Step {
-        let (initialised, due) = self.run_init_containers();
-        wake_at = earlier(wake_at, due);
-        if initialised {
-            wake_at = earlier(wake_at, self.run_main_containers());
-        }
-        wake_at = earlier(wake_at, self.run_ephemeral_containers());
-        let phase = self.phase(initialised);
-        if matches!(phase, "Succeeded" | "Failed") {
-            self.stop_sidecars();
-            wake_at = None;
-        }
-        self.status.phase = Some(phase.to_owned());
-        self.update_conditions();
-        self.finish(wake_at)
-    }
-
-    /// Runs the init containers in order. Returns whether all have completed, and when the next transition is due.
-    fn run_init_containers(&mut self) -> (bool, Option<Timestamp>) {
-        let specs = self.spec.init_containers.clone().unwrap_or_default();
-        let mut statuses = self.status.init_container_statuses.take().unwrap_or_default();
-        let mut wake_at = None;
-        let mut through = true;
-        for (spec, status) in specs.iter().zip(&mut statuses) {
-            let sidecar = spec.restart_policy.as_deref() == Some("Always");
-            let mut script = self.script(&spec.name).with_command(spec);
-            if !sidecar && !script.endless {
-                script.run_for = script.run_for.or(Some(Duration::ZERO));
-            }
-            // An init container is restarted only after a failure.
-            let restart = match RestartPolicy::of(self.spec.restart_policy.as_deref()) {
-                _ if sidecar => RestartPolicy::Always,
-                RestartPolicy::Never => RestartPolicy::Never,
-                RestartPolicy::Always | RestartPolicy::OnFailure => RestartPolicy::OnFailure,
-            };
-            wake_at = earlier(wake_at, self.advance_container(&script, restart, status));
-            let exit = exit_code(status);
-            if !sidecar {
-                status.ready = exit == Some(0);
-                status.started = Some(false);
-            }
-            if exit != Some(0) && !(sidecar && status.started == Some(true)) {
-                through = false;
-                break;
-            }
-        }
-        if !specs.is_empty() {
-            self.status.init_container_statuses = Some(statuses);
-        }
-        (through, wake_at)
-    }
-
-    fn run_main_containers(&mut self) -> Option<Timestamp> {
-        let restart = RestartPolicy::of(self.spec.restart_policy.as_deref());
-        let specs = self.spec.containers.clone();
-        let mut statuses = self.status.container_statuses.take().unwrap_or_default();
-        let mut wake_at = None;
-        for status in &mut statuses {
-            let spec = specs.iter().find(|container| container.name == status.name);
-            let mut script = self.script(&status.name);
-            if let Some(spec) = spec {
-                script = script.with_command(spec);
-            }
-            if restart != RestartPolicy::Always && !script.endless {
-                script.run_for = script.run_for.or(Some(TASK));
-            }
-            wake_at = earlier(wake_at, self.advance_container(&script, restart, status));
-            // A resize takes effect at once.
-            if status.state.as_ref().is_some_and(|state| state.running.is_some()) {
-                status.resources = spec.map(|container| container.resources.clone().unwrap_or_default());
-            }
-        }
-        self.status.container_statuses = Some(statuses);
-        wake_at
-    }
-
-    fn run_ephemeral_containers(&mut self) -> Option<Timestamp> {
-        let specs = self.spec.ephemeral_containers.clone().unwrap_or_default();
-        let mut statuses = self.status.ephemeral_container_statuses.take().unwrap_or_default();
-        let mut wake_at = None;
-        for spec in &specs {
-            if !statuses.iter().any(|status| status.name == spec.name) {
-                let image = spec.image.clone().unwrap_or_default();
-                statuses.push(waiting(spec.name.clone(), image, "ContainerCreating"));
-            }
-        }
-        for status in &mut statuses {
-            let script = self.script(&status.name);
-            wake_at = earlier(wake_at, self.advance_container(&script, RestartPolicy::Never, status));
-            status.ready = false;
-        }
-        self.status.ephemeral_container_statuses = (!statuses.is_empty()).then_some(statuses);
-        wake_at
-    }
-
-    /// Applies all transitions of a container that are due now.
-    fn advance_container(
-        &mut self,
-        script: &ContainerScript,
-        restart: RestartPolicy,
-        status: &mut ContainerStatus,
-    ) -> Option<Timestamp> {
-        let times = self.memory.times.entry(status.name.clone()).or_default();
-        let mut container = Container { script, restart, status, times };
-        // Bounded: a container that ends and restarts at once has a transition due at all times.
-        for _ in 0..4 {
-            match container.advance(self.now) {
-                Ok(change) => {
-                    let simulation = self.memory.simulation;
-                    self.events.extend(pod_events(&change, container.status, script, simulation));
-                }
-                Err(wake_at) => return wake_at,
-            }
-        }
-        Some(self.now)
-    }
-
-    /// Returns when `activeDeadlineSeconds` ends.
-    fn deadline(&self) -> Option<Timestamp> {
-        let limit = SignedDuration::from_secs(self.spec.active_deadline_seconds?);
-        self.status.start_time.as_ref()?.0.checked_add(limit).ok()
-    }
-
-    fn fail_for_deadline(mut self) -> Step {
-        self.stop_all(137);
-        self.status.phase = Some("Failed".to_owned());
-        self.status.reason = Some("DeadlineExceeded".to_owned());
-        self.status.message =
-            Some("Pod was active on the node longer than the specified deadline".to_owned());
-        self.update_conditions();
-        self.finish(None)
-    }
-
-    /// Terminates the pod: stops the containers within the grace period, then allows the object to be deleted.
-    fn terminate(mut self) -> Step {
-        let first_look = self.memory.stopping_since.is_none();
-        let since = *self.memory.stopping_since.get_or_insert(self.now);
-        let running = self.running();
-        if first_look {
-            self.events.extend(running.iter().map(|name| PodEvent {
-                kind: EventType::Normal,
-                reason: "Killing",
-                message: format!("Stopping container {name}"),
-            }));
-        }
-        let needs = running.iter().map(|name| self.script(name).stop_after).max().unwrap_or_default();
-        let killed_at = self.pod.metadata.deletion_timestamp.as_ref().map_or(self.now, |time| time.0);
-        let due = match not_before(since, needs, self.now) {
-            Ok(()) => None,
-            Err(stopped) => earlier(stopped, Some(killed_at)).filter(|due| *due > self.now),
-        };
-        if due.is_some() {
-            return self.finish(due);
-        }
-        let in_time = since.checked_add(SignedDuration::try_from(needs).unwrap_or(SignedDuration::MAX));
-        let in_time = in_time.is_ok_and(|stopped| stopped <= self.now);
-        self.stop_all(if in_time { 0 } else { 137 });
-        if !matches!(self.status.phase.as_deref(), Some("Succeeded" | "Failed")) {
-            let clean = self.main_statuses().iter().all(|status| exit_code(status) == Some(0));
-            self.status.phase = Some(if clean { "Succeeded" } else { "Failed" }.to_owned());
-        }
-        self.update_conditions();
-        Step { status: self.status, events: self.events, wake_at: None, remove: true }
-    }
-
-    fn stop_all(&mut self, exit_code: i32) {
-        let mut lists = [
-            self.status.init_container_statuses.take(),
-            self.status.container_statuses.take(),
-            self.status.ephemeral_container_statuses.take(),
-        ];
-        for status in lists.iter_mut().flatten().flatten() {
-            let script = self.script(&status.name);
-            let times = self.memory.times.entry(status.name.clone()).or_default();
-            Container { script: &script, restart: RestartPolicy::Never, status, times }
-                .stop(exit_code, self.now);
-        }
-        let [inits, mains, ephemerals] = lists;
-        self.status.init_container_statuses = inits;
-        self.status.container_statuses = mains;
-        self.status.ephemeral_container_statuses = ephemerals;
-    }
-
-    /// Stops the init containers that still run: sidecars end with the main containers.
-    fn stop_sidecars(&mut self) {
-        let mut statuses = self.status.init_container_statuses.take();
-        let is_running = |status: &&mut ContainerStatus| {
-            status.state.as_ref().is_some_and(|state| state.running.is_some())
-        };
-        for status in statuses.iter_mut().flatten().filter(is_running) {
-            let script = self.script(&status.name);
-            let times = self.memory.times.entry(status.name.clone()).or_default();
-            Container { script: &script, restart: RestartPolicy::Never, status, times }.stop(0, self.now);
-        }
-        self.status.init_container_statuses = statuses;
-    }
-
-    fn running(&self) -> Vec<String> {
-        let inits = self.status.init_container_statuses.iter().flatten();
-        inits
-            .chain(self.main_statuses())
-            .filter(|status| status.state.as_ref().is_some_and(|state| state.running.is_some()))
-            .map(|status| status.name.clone())
-            .collect()
     }
 
     fn main_statuses(&self) -> &[ContainerStatus] {
@@ -420,36 +265,6 @@ fn waiting(name: String, image: String, reason: &str) -> ContainerStatus {
 /// Returns the exit code of a terminated container.
 pub(super) fn exit_code(status: &ContainerStatus) -> Option<i32> {
     Some(status.state.as_ref()?.terminated.as_ref()?.exit_code)
-}
-
-fn pod_events(
-    change: &ContainerChange,
-    status: &ContainerStatus,
-    script: &ContainerScript,
-    simulation: Simulation,
-) -> Vec<PodEvent> {
-    let event = |kind, reason, message| PodEvent { kind, reason, message };
-    let (name, image) = (&status.name, &status.image);
-    let pulled = if script.is_known {
-        ("Pulled", format!("Container image {image:?} already present on machine"))
-    } else {
-        ("Simulated", simulation.message(image))
-    };
-    match change {
-        ContainerChange::Started => vec![
-            event(EventType::Normal, pulled.0, pulled.1),
-            event(EventType::Normal, "Created", format!("Created container: {name}")),
-            event(EventType::Normal, "Started", format!("Started container {name}")),
-        ],
-        ContainerChange::PullFailed => vec![
-            event(EventType::Warning, "Failed", format!("Failed to pull image {image:?}")),
-            event(EventType::Warning, "Failed", "Error: ErrImagePull".to_owned()),
-        ],
-        ContainerChange::BackedOff => {
-            vec![event(EventType::Warning, "BackOff", format!("Back-off restarting failed container {name}"))]
-        }
-        ContainerChange::Ended | ContainerChange::Restarting => Vec::new(),
-    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod dns;
 mod files;
 mod lifecycle;
 mod node;
+mod pod_event;
 mod readiness;
 mod real;
 mod resolve;
@@ -19,6 +20,7 @@ mod running_pods;
 pub mod script;
 mod services;
 pub mod streams;
+mod waiting_pods;
 
 pub use self::choice::PodMode;
 pub(crate) use self::controller::{RunPods, controllers};

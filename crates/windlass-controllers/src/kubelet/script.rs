@@ -1,8 +1,8 @@
 //! Annotations that control a simulated pod.
 //!
-//! By default, containers start at once, become ready, run until the pod is deleted, and then stop at once. The containers of a
-//! pod whose `restartPolicy` is not `Always` end by themselves after a second, with exit code 0, so that Jobs come to their end. Init
-//! containers end at once with exit code 0.
+//! By default, containers start as soon as the ConfigMaps and Secrets of the pod exist, become ready as soon as the probes have had time to
+//! succeed, run until the pod is deleted, and then stop at once. The containers of a pod whose `restartPolicy` is not `Always` end by
+//! themselves after a second, with exit code 0, so that Jobs come to their end. Init containers end at once with exit code 0.
 //!
 //! A command whose effect is plain goes before these defaults: `sleep 30` runs for 30 s, `sh -c "echo no; exit 1"` fails at once. See
 //! `kubelet/command.rs` for the commands that are read. Annotations go before the command.
@@ -10,12 +10,14 @@
 //! | annotation | meaning |
 //! |---|---|
 //! | `kubelet.windlass.dev/start-after: 2s` | time until the image is pulled |
-//! | `kubelet.windlass.dev/ready-after: 1s` | time from the start until the container is ready |
+//! | `kubelet.windlass.dev/ready-after: 1s` | time from the start until the container is ready, in the place of probes |
+//! | `kubelet.windlass.dev/ready: "false"` | the container is not ready, until the annotation changes; also while the container runs |
 //! | `kubelet.windlass.dev/run-for: 5s` | time from the start until the container ends; `forever`: not until the pod is deleted |
 //! | `kubelet.windlass.dev/exit-code: "1"` | the exit code |
 //! | `kubelet.windlass.dev/message: no luck` | the termination message |
 //! | `kubelet.windlass.dev/stop-after: 3s` | time from the deletion until the container stops, at most the grace period |
 //! | `kubelet.windlass.dev/image-pull: fail` | the image cannot be pulled |
+//! | `kubelet.windlass.dev/strict: "false"` | the pod starts without missing ConfigMaps and Secrets, and becomes ready without the delays of probes; of a namespace, too |
 //! | `kubelet.windlass.dev/exec: echo hello` | the script that answers `exec` and `attach`; see [`streams`](super::streams) |
 //! | `kubelet.windlass.dev/port.80: 127.0.0.1:8080` | the address that stands for a port of the pod, for `port-forward`, proxies and webhooks |
 //!
@@ -25,10 +27,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Container;
+use k8s_openapi::api::core::v1::{Container, Probe};
 
 use super::command::foresee;
 
+/// The annotation of a pod or a namespace whose value `false` gives pods that wait for nothing.
+pub(super) const STRICT: &str = "kubelet.windlass.dev/strict";
 /// The prefix of the annotations.
 pub(super) const PREFIX: &str = "kubelet.windlass.dev/";
 /// The annotations that replace a part of a container's program.
@@ -37,7 +41,7 @@ const PARTS: [&str; 7] =
 
 /// Returns whether annotations control the pod, so that no program needs to run.
 pub(super) fn is_scripted(annotations: &BTreeMap<String, String>) -> bool {
-    let parts = PARTS.iter().chain(&["image-pull"]);
+    let parts = PARTS.iter().chain(&["image-pull", "ready"]);
     let is_part = |key: &str| parts.clone().any(|part| key.split('.').next() == Some(part));
     annotations.keys().filter_map(|key| key.strip_prefix(PREFIX)).any(is_part)
 }
@@ -47,8 +51,10 @@ pub(super) fn is_scripted(annotations: &BTreeMap<String, String>) -> bool {
 pub(super) struct ContainerScript {
     /// `start-after`: time until the image is pulled. Default: 0.
     pub start_after: Duration,
-    /// `ready-after`: time from the start until the container is ready. Default: 0.
-    pub ready_after: Duration,
+    /// `ready-after`: time from the start until the container is ready. Default: the time of the probes, else 0.
+    pub ready_after: Option<Duration>,
+    /// Time from the start until the startup probe succeeds. Default: 0.
+    pub started_after: Duration,
     /// `run-for`: time from the start until the container ends. Default: the time of the command, else forever, 1 s without
     /// restarts, and 0 for an init container.
     pub run_for: Option<Duration>,
@@ -62,6 +68,8 @@ pub(super) struct ContainerScript {
     pub stop_after: Duration,
     /// `image-pull: fail`: the image cannot be pulled.
     pub image_missing: bool,
+    /// `ready: "false"`: the readiness probe fails.
+    pub is_unready: bool,
     /// True if an annotation or the command controls the container. If not, the program of the image is
     /// missing.
     pub is_known: bool,
@@ -78,15 +86,39 @@ impl ContainerScript {
         let time = |key: &str| find(key).and_then(parse_duration);
         Self {
             start_after: time("start-after").unwrap_or_default(),
-            ready_after: time("ready-after").unwrap_or_default(),
+            ready_after: time("ready-after"),
+            started_after: Duration::ZERO,
             run_for: time("run-for"),
             endless: find("run-for") == Some("forever"),
             exit_code: find("exit-code").and_then(|code| code.parse().ok()),
             message: find("message").map(str::to_owned),
             stop_after: time("stop-after").unwrap_or_default(),
             image_missing: find("image-pull") == Some("fail"),
+            is_unready: find("ready") == Some("false"),
             is_known: PARTS.iter().any(|part| find(part).is_some()),
         }
+    }
+
+    /// Fills the gaps of the annotations from the probes of the container. Every check succeeds.
+    pub(super) fn with_probes(mut self, container: &Container) -> Self {
+        if self.ready_after.is_some() {
+            return self;
+        }
+        let seconds = |value: Option<i32>| u64::try_from(value.unwrap_or(0)).unwrap_or(0);
+        let delay = |probe: &Probe| Duration::from_secs(seconds(probe.initial_delay_seconds));
+        self.started_after = container.startup_probe.as_ref().map_or(Duration::ZERO, delay);
+        let ready_after = container.readiness_probe.as_ref().map(|probe| {
+            let period = Duration::from_secs(seconds(probe.period_seconds.or(Some(10))));
+            let more_checks = u32::try_from(probe.success_threshold.unwrap_or(1) - 1).unwrap_or(0);
+            self.started_after.max(delay(probe)).saturating_add(period.saturating_mul(more_checks))
+        });
+        self.ready_after = ready_after;
+        self
+    }
+
+    /// Returns the time from the start until the container is ready.
+    pub(super) fn ready_after(&self) -> Duration {
+        self.ready_after.unwrap_or(self.started_after)
     }
 
     /// Fills the gaps of the annotations from the command of the container.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod garbage;
+mod missing_objects;
 mod namespaces;
 mod nodes;
 mod pods;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgAction, Args};
 #[cfg(not(feature = "dev"))]
 use windlass_runtime::Error;
 use windlass_runtime::{Manager, Result};
@@ -19,6 +19,17 @@ pub(super) struct DevArgs {
     /// File to write the kubeconfig of the control plane to
     #[arg(long, value_name = "FILE", default_value = ".windlass/kubeconfig")]
     write_kubeconfig: PathBuf,
+    /// Let simulated pods wait for missing ConfigMaps and Secrets, and for the delays of probes
+    #[arg(
+        long,
+        value_name = "BOOL",
+        default_value_t = true,
+        default_missing_value = "true",
+        num_args = 0..=1,
+        require_equals = true,
+        action = ArgAction::Set
+    )]
+    strict: bool,
     /// YAML file of objects to apply instead of the operator's samples; can be repeated
     #[arg(long, value_name = "FILE")]
     apply: Vec<PathBuf>,
@@ -57,6 +68,7 @@ mod session {
     impl DevSession {
         pub(super) async fn start(args: DevArgs, operator: Declared) -> Result<Self> {
             let mut plane = ControlPlane::start(args.port).await?;
+            plane.set_strict(args.strict);
             plane.write_kubeconfig(&args.write_kubeconfig)?;
             let path = shell_word(&args.write_kubeconfig);
             say(format_args!(

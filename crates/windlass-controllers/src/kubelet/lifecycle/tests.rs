@@ -1,8 +1,10 @@
 use std::time::Duration;
 
+use k8s_openapi::jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::kubelet::resolve::{References, add_own_objects};
 
 /// A pod with simulated time.
 struct SimulatedPod {
@@ -11,7 +13,13 @@ struct SimulatedPod {
     now: Timestamp,
     wake_at: Option<Timestamp>,
     events: Vec<String>,
+    messages: Vec<String>,
     removed: bool,
+    is_blocked: bool,
+    /// The objects of the cluster. `None`: the pod is not strict.
+    objects: Option<Objects>,
+    /// How often the objects have been read.
+    reads: usize,
 }
 
 impl SimulatedPod {
@@ -31,17 +39,36 @@ impl SimulatedPod {
             now,
             wake_at: Some(now),
             events: Vec::new(),
+            messages: Vec::new(),
             removed: false,
+            is_blocked: false,
+            objects: Some(Objects::default()),
+            reads: 0,
         }
     }
 
     /// Performs a step. The status is serialized and parsed, as on the way through the server.
     fn step(&mut self) {
         let addresses = PodAddresses { host_ip: "10.0.0.2".into(), pod_ip: Some("10.244.0.2".into()) };
-        let step = advance(&self.pod, &addresses, &mut self.memory, self.now);
+        let references = References::required_by(self.pod.spec.as_ref().unwrap());
+        let is_strict = self.objects.is_some();
+        let sources = if is_strict && !references.is_empty() { Sources::Unread } else { Sources::Unneeded };
+        let around = Surroundings { addresses: &addresses, sources, has_probes: is_strict };
+        let before = self.memory.clone();
+        let mut step = advance(&self.pod, around, &mut self.memory, self.now);
+        if step.needs_objects {
+            self.reads += 1;
+            self.memory = before;
+            let mut objects = self.objects.clone().unwrap();
+            add_own_objects(self.pod.spec.as_ref().unwrap(), &mut objects);
+            let sources = Sources::Read(&objects);
+            step = advance(&self.pod, Surroundings { sources, ..around }, &mut self.memory, self.now);
+        }
+        self.is_blocked = step.is_blocked;
         let status = serde_json::to_value(&step.status).unwrap();
         self.pod.status = Some(serde_json::from_value(status).unwrap());
         self.events.extend(step.events.iter().map(|event| event.reason.to_owned()));
+        self.messages.extend(step.events.into_iter().map(|event| event.message));
         self.wake_at = step.wake_at;
         self.removed = step.remove;
     }
@@ -144,6 +171,21 @@ fn it_starts_and_becomes_ready_when_its_script_says() {
 }
 
 #[test]
+fn an_annotation_makes_a_pod_that_runs_unready_for_a_while() {
+    let mut world = SimulatedPod::new(&[], one());
+    assert!(world.run_for(1.0).main().ready);
+    let key = format!("{}ready", crate::kubelet::script::PREFIX);
+    world.pod.annotations_mut().insert(key.clone(), "false".to_owned());
+    world.step();
+    assert_eq!((world.main().ready, world.condition("Ready").as_str()), (false, "False ContainersNotReady"));
+    world.step();
+    assert_eq!(world.events[3..], ["Unhealthy"], "the failure is reported once");
+    world.pod.annotations_mut().remove(&key);
+    world.step();
+    assert!(world.main().ready);
+}
+
+#[test]
 fn a_job_like_pod_succeeds_or_fails_by_its_exit_code() {
     let mut good = SimulatedPod::new(&[("run-for", "200ms")], one_with("Never"));
     assert_eq!(good.run_for(1.0).phase(), "Succeeded");
@@ -215,6 +257,8 @@ fn a_crash_loop_backs_off_ten_seconds_then_twenty() {
     assert_eq!((world.main().restart_count, world.waits_for()), (2, Some("CrashLoopBackOff")));
     assert!(world.main().last_state.as_ref().unwrap().terminated.is_some());
     assert!(world.events.contains(&"BackOff".to_owned()));
+    let message = world.main().state.clone().unwrap().waiting.unwrap().message.unwrap();
+    assert_eq!(message, "back-off 20s restarting failed container=c pod=p_default(u)");
 }
 
 #[test]
@@ -225,11 +269,184 @@ fn a_container_that_ends_at_once_never_spins() {
 }
 
 #[test]
-fn an_image_that_never_arrives_is_said_once() {
+fn an_image_that_never_arrives_is_pulled_again_with_back_off() {
     let mut world = SimulatedPod::new(&[("image-pull", "fail")], one());
-    world.run_for(60.0);
-    assert_eq!((world.phase(), world.waits_for()), ("Pending", Some("ImagePullBackOff")));
-    assert_eq!(world.events, ["Failed", "Failed"]);
+    world.run_for(1.0);
+    assert_eq!((world.phase(), world.waits_for()), ("Pending", Some("ErrImagePull")));
+    assert_eq!(world.events, ["Pulling", "Failed", "Failed"]);
+    world.run_for(2.0);
+    assert_eq!(world.waits_for(), Some("ImagePullBackOff"));
+    assert_eq!(world.events[3..], ["BackOff", "Failed"]);
+    assert_eq!(world.messages[0], "Pulling image \"nginx\"");
+    assert!(world.messages[1].starts_with("Failed to pull image \"nginx\": "), "{}", world.messages[1]);
+    assert_eq!(
+        world.messages[2..],
+        ["Error: ErrImagePull", "Back-off pulling image \"nginx\"", "Error: ImagePullBackOff"]
+    );
+    let pulls = |world: &SimulatedPod| world.events.iter().filter(|reason| *reason == "Pulling").count();
+    // The pulls come after 10 s and 20 s more.
+    assert_eq!(pulls(world.run_for(6.9)), 1);
+    assert_eq!(pulls(world.run_for(0.2)), 2);
+    assert_eq!(pulls(world.run_for(19.8)), 2);
+    assert_eq!(pulls(world.run_for(0.2)), 3);
+    world.pod.metadata.annotations = None;
+    assert_eq!(world.run_for(41.0).phase(), "Running");
+}
+
+/// A pod with a volume and a variable of this kind.
+fn referring(volume: Value, source: Value) -> Value {
+    let mut volume = volume;
+    volume["name"] = json!("files");
+    json!({
+        "volumes": [volume],
+        "containers": [{"name": "c", "image": "nginx", "env": [{"name": "X", "valueFrom": source}]}],
+    })
+}
+
+fn secret(data: Value) -> k8s_openapi::api::core::v1::Secret {
+    serde_json::from_value(json!({"data": data})).unwrap()
+}
+
+#[test]
+fn a_missing_object_keeps_a_pod_waiting_until_the_object_exists() {
+    let spec = referring(
+        json!({"secret": {"secretName": "files"}}),
+        json!({"secretKeyRef": {"name": "keys", "key": "k"}}),
+    );
+    let mut world = SimulatedPod::new(&[], spec);
+    world.run_for(1.0);
+    assert_eq!(
+        (world.phase(), world.waits_for(), world.is_blocked),
+        ("Pending", Some("ContainerCreating"), true)
+    );
+    assert_eq!(world.events, ["FailedMount"]);
+    assert_eq!(
+        world.messages,
+        ["MountVolume.SetUp failed for volume \"files\" : secret \"files\" not found"]
+    );
+    assert_eq!((world.status().pod_ip.as_deref(), world.wake_at), (None, None));
+    assert_eq!(world.condition("PodReadyToStartContainers"), "False");
+    // Nothing is said twice.
+    world.step();
+    assert_eq!(world.events.len(), 1);
+
+    world.objects.as_mut().unwrap().secrets.insert("files".into(), secret(json!({})));
+    world.step();
+    assert_eq!((world.phase(), world.waits_for()), ("Pending", Some("CreateContainerConfigError")));
+    assert_eq!(world.events[1..], ["Simulated", "Failed"]);
+    assert_eq!(world.messages[2], "Error: secret \"keys\" not found");
+    let message = |world: &SimulatedPod| {
+        world.main().state.clone().unwrap().waiting.unwrap().message.unwrap_or_default()
+    };
+    assert_eq!(message(&world), "secret \"keys\" not found");
+
+    world.objects.as_mut().unwrap().secrets.insert("keys".into(), secret(json!({})));
+    world.step();
+    assert_eq!(message(&world), "couldn't find key k in Secret default/keys");
+    world.objects.as_mut().unwrap().secrets.insert("keys".into(), secret(json!({"k": "dg=="})));
+    world.step();
+    assert_eq!((world.phase(), world.main().ready, world.is_blocked), ("Running", true, false));
+    // A pod that runs needs no object.
+    let reads = world.reads;
+    world.objects.as_mut().unwrap().secrets.clear();
+    world.step();
+    assert_eq!((world.phase(), world.reads), ("Running", reads));
+}
+
+#[test]
+fn a_container_that_restarts_needs_the_objects_again() {
+    let spec = referring(json!({"emptyDir": {}}), json!({"secretKeyRef": {"name": "keys", "key": "k"}}));
+    let mut world = SimulatedPod::new(&[("run-for", "5s")], spec);
+    world.objects.as_mut().unwrap().secrets.insert("keys".into(), secret(json!({"k": "dg=="})));
+    assert_eq!(world.run_for(1.0).phase(), "Running");
+    world.objects.as_mut().unwrap().secrets.clear();
+    world.run_for(5.0);
+    assert_eq!((world.waits_for(), world.main().restart_count), (Some("CreateContainerConfigError"), 0));
+    world.objects.as_mut().unwrap().secrets.insert("keys".into(), secret(json!({"k": "dg=="})));
+    world.step();
+    assert_eq!((world.waits_for(), world.main().restart_count), (None, 1));
+}
+
+#[test]
+fn a_pod_runs_without_objects_that_are_optional_or_its_own() {
+    let mut spec = referring(
+        json!({"configMap": {"name": "none", "optional": true}}),
+        json!({"configMapKeyRef": {"name": "none", "key": "k", "optional": true}}),
+    );
+    spec["volumes"].as_array_mut().unwrap().push(json!({"name": "token", "projected": {"sources": [
+        {"serviceAccountToken": {"path": "token"}},
+        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+        {"downwardAPI": {"items": [{"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}]}},
+    ]}}));
+    let mut world = SimulatedPod::new(&[], spec.clone());
+    world.run_for(0.0);
+    assert_eq!((world.phase(), world.reads), ("Running", 0));
+    let needs = referring(
+        json!({"secret": {"secretName": "none"}}),
+        json!({"secretKeyRef": {"name": "none", "key": "k"}}),
+    );
+    let mut kind = SimulatedPod::new(&[], needs);
+    kind.objects = None;
+    kind.run_for(0.0);
+    assert_eq!((kind.phase(), kind.reads), ("Running", 0));
+}
+
+#[test]
+fn a_missing_secret_of_a_registry_is_a_warning() {
+    let spec = json!({
+        "imagePullSecrets": [{"name": "pull"}],
+        "containers": [{"name": "c", "image": "nginx"}],
+    });
+    let mut world = SimulatedPod::new(&[], spec);
+    assert_eq!(world.run_for(0.0).phase(), "Running");
+    assert_eq!(world.events[0], "FailedToRetrieveImagePullSecret");
+    assert!(world.messages[0].contains("(pull)"), "{}", world.messages[0]);
+}
+
+#[test]
+fn a_pod_that_waits_for_objects_can_be_deleted_and_can_pass_its_deadline() {
+    let mut spec = referring(
+        json!({"secret": {"secretName": "none"}}),
+        json!({"fieldRef": {"fieldPath": "metadata.name"}}),
+    );
+    let mut deleted = SimulatedPod::new(&[], spec.clone());
+    deleted.run_for(1.0).delete(30).run_for(0.0);
+    assert!(deleted.removed);
+    spec["activeDeadlineSeconds"] = json!(5);
+    let mut late = SimulatedPod::new(&[], spec);
+    assert_eq!(late.run_for(4.0).phase(), "Pending");
+    assert_eq!(late.run_for(2.0).phase(), "Failed");
+}
+
+#[test]
+fn probes_delay_the_start_and_the_readiness() {
+    let probed = |probes: Value| {
+        let mut container = json!({"name": "c", "image": "nginx"});
+        for (name, probe) in probes.as_object().unwrap() {
+            container[name] = probe.clone();
+        }
+        json!({"containers": [container]})
+    };
+    let readiness = json!({"initialDelaySeconds": 5, "periodSeconds": 2, "successThreshold": 3});
+    let mut world = SimulatedPod::new(&[], probed(json!({"readinessProbe": readiness})));
+    world.run_for(8.9);
+    assert_eq!((world.phase(), world.main().ready), ("Running", false));
+    assert_eq!(world.main().started, Some(true));
+    assert!(world.run_for(0.2).main().ready);
+
+    let both =
+        json!({"startupProbe": {"initialDelaySeconds": 10}, "readinessProbe": {"initialDelaySeconds": 3}});
+    let mut slow = SimulatedPod::new(&[], probed(both.clone()));
+    slow.run_for(9.9);
+    assert_eq!((slow.main().started, slow.main().ready), (Some(false), false));
+    slow.run_for(0.2);
+    assert_eq!((slow.main().started, slow.main().ready), (Some(true), true));
+
+    let mut told = SimulatedPod::new(&[("ready-after", "1s")], probed(both.clone()));
+    assert!(told.run_for(1.1).main().ready);
+    let mut kind = SimulatedPod::new(&[], probed(both));
+    kind.objects = None;
+    assert!(kind.run_for(0.0).main().ready);
 }
 
 #[test]

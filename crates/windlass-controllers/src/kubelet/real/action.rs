@@ -7,7 +7,8 @@ use k8s_openapi::jiff::Timestamp;
 use windlass_node::{ContainerId, Exit, Image, PullError};
 
 use super::probe::ProbeKind;
-use crate::kubelet::lifecycle::PodEvent;
+use crate::kubelet::pod_event::PodEvent;
+use crate::kubelet::resolve::MountError;
 
 /// An operation that the state machine asks for. Each action ends in an [`Observation`], unless the documentation of the action says otherwise.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,13 +118,6 @@ pub(crate) struct FoundImage {
 pub(crate) struct StartError {
     /// The reason of the waiting state: `CreateContainerConfigError`, `CreateContainerError` or `RunContainerError`.
     pub reason: &'static str,
-    pub message: String,
-}
-
-/// Why a volume has no files.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MountError {
-    pub volume: String,
     pub message: String,
 }
 

@@ -10,7 +10,7 @@ use windlass_runtime::events::EventType;
 use super::action::{Action, FoundImage, StartError};
 use super::running::Running;
 use crate::kubelet::container::{RestartPolicy, earlier};
-use crate::kubelet::lifecycle::PodEvent;
+use crate::kubelet::pod_event::{self, PodEvent};
 
 /// The first and the longest pause before an image is pulled again, or a container is restarted.
 const BACK_OFF: Duration = Duration::from_secs(10);
@@ -35,7 +35,7 @@ pub(crate) struct Output {
 
 impl Output {
     pub(crate) fn event(&mut self, kind: EventType, reason: &'static str, message: String) {
-        self.events.push(PodEvent { kind, reason, message });
+        self.events.push(PodEvent::new(kind, reason, message));
     }
 
     pub(crate) fn wake(&mut self, at: Timestamp) {
@@ -218,8 +218,7 @@ impl ContainerMemory {
         let use_present = policy != "Always" || !found.may_pull;
         match found.image {
             Some(present) if use_present => {
-                let text = format!("Container image {image:?} already present on machine");
-                out.event(EventType::Normal, "Pulled", text);
+                out.event(EventType::Normal, "Pulled", pod_event::pulled(&image));
                 self.start(around, present, out);
             }
             None if policy == "Never" => {
@@ -316,8 +315,8 @@ impl ContainerMemory {
             Ok(id) => id,
             Err(error) => return self.start_failed(around, error, out),
         };
-        out.event(EventType::Normal, "Created", format!("Created container: {name}"));
-        out.event(EventType::Normal, "Started", format!("Started container {name}"));
+        out.event(EventType::Normal, "Created", "Container created".to_owned());
+        out.event(EventType::Normal, "Started", "Container started".to_owned());
         let running = Running::new(id, around);
         if !running.is_post_started() {
             out.actions.push(Action::PostStart { container: name.clone(), id: running.id.clone() });
@@ -330,7 +329,7 @@ impl ContainerMemory {
         let now = around.now;
         let runs = error.reason == "RunContainerError";
         if runs {
-            out.event(EventType::Normal, "Created", format!("Created container: {}", around.spec.name));
+            out.event(EventType::Normal, "Created", "Container created".to_owned());
         }
         out.event(EventType::Warning, "Failed", format!("Error: {}", error.message));
         if !runs {

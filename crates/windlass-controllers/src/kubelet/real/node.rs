@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::core::v1::{Pod, Service};
-use kube_core::Resource;
 use windlass_runtime::{Context, ObjectKey, Result};
 
 use super::action::{Observation, RealStep};
@@ -100,9 +99,7 @@ impl RealNode {
             });
             actions.into_iter().for_each(|action| self.worker.spawn(Arc::clone(&job), action));
         }
-        for event in &step.events {
-            cx.recorder().event(event.kind, pod.object_ref(&()), event.reason, event.message.as_str());
-        }
+        step.events.iter().for_each(|event| event.record(pod, cx));
         Ok(Some(step))
     }
 

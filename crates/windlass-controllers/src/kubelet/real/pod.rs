@@ -11,7 +11,7 @@ use kube_core::ResourceExt;
 use windlass_node::ContainerId;
 use windlass_runtime::events::EventType;
 
-use super::action::{Action, MountError, Observation, RealStep};
+use super::action::{Action, Observation, RealStep};
 use super::container::{ContainerMemory, Ended, Output, State, Surroundings};
 use super::memory::{Part, RealMemory};
 use super::roles::{as_container, init_restart, is_sidecar, is_terminal, main_restart};
@@ -19,6 +19,7 @@ use super::running::Running;
 use super::status;
 use crate::kubelet::container::{RestartPolicy, earlier};
 use crate::kubelet::lifecycle::PodAddresses;
+use crate::kubelet::resolve::MountError;
 
 /// The first and the longest pause before volumes are mounted again.
 const MOUNT_AGAIN: Duration = Duration::from_millis(500);
@@ -180,8 +181,7 @@ impl PodMachine<'_> {
     }
 
     fn volumes_failed(&mut self, error: &MountError) {
-        let text = format!("MountVolume.SetUp failed for volume {:?} : {}", error.volume, error.message);
-        self.out.event(EventType::Warning, "FailedMount", text);
+        self.out.event(EventType::Warning, "FailedMount", error.to_string());
         if self.memory.volumes == Part::Ready {
             // The files of the last write stay.
             self.memory.is_refreshing = false;
@@ -216,7 +216,11 @@ impl PodMachine<'_> {
             now: self.now,
         };
         let memory = self.memory.containers.entry(name.to_owned()).or_default();
+        let earlier = self.out.events.len();
         apply(memory, around, &mut self.out);
+        for event in &mut self.out.events[earlier..] {
+            event.container = Some(name.to_owned());
+        }
     }
 
     /// Calls `apply` with the running container of this ID. Does nothing if the container has ended.

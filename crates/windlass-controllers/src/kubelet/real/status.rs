@@ -10,7 +10,7 @@ use k8s_openapi::jiff::Timestamp;
 use super::container::{ContainerMemory, Ended, State, image_of};
 use super::memory::{Part, RealMemory};
 use super::roles::{init_restart, is_sidecar, is_terminal, main_restart};
-use crate::kubelet::container::{RestartPolicy, waiting_for};
+use crate::kubelet::container::{RestartPolicy, go_seconds, waiting_for};
 use crate::kubelet::lifecycle::PodAddresses;
 use crate::kubelet::readiness;
 
@@ -230,13 +230,5 @@ impl Renderer<'_> {
             let condition = PodCondition { observed_generation: generation, ..condition };
             crate::conditions::set(conditions, condition, &Time(self.now));
         }
-    }
-}
-
-/// Writes seconds as Go does: `10s`, `1m20s`, `5m0s`.
-fn go_seconds(seconds: u64) -> String {
-    match (seconds / 60, seconds % 60) {
-        (0, seconds) => format!("{seconds}s"),
-        (minutes, seconds) => format!("{minutes}m{seconds}s"),
     }
 }

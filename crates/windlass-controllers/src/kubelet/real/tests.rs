@@ -8,11 +8,12 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use windlass_node::{ContainerId, Exit, Image, PullError};
 
-use super::action::{Action, FoundImage, MountError, Observation, StartError};
+use super::action::{Action, FoundImage, Observation, StartError};
 use super::memory::RealMemory;
 use super::pod::advance;
 use super::probe::ProbeKind;
 use crate::kubelet::lifecycle::PodAddresses;
+use crate::kubelet::resolve::MountError;
 
 /// A pod, a clock, and the answers of a runtime.
 struct Stage {
@@ -238,9 +239,9 @@ fn a_pod_starts_in_the_order_of_a_kubelet_and_says_so() {
     assert_eq!(
         stage.events,
         [
-            "Pulled: Container image \"app:v1\" already present on machine",
-            "Created: Created container: c",
-            "Started: Started container c",
+            "Pulled: Container image \"app:v1\" already present on machine and can be accessed by the pod",
+            "Created: Container created",
+            "Started: Container started",
         ]
     );
     assert_eq!((stage.phase().as_str(), stage.is_ready()), ("Running", true));
@@ -517,7 +518,7 @@ fn a_program_that_cannot_be_started_is_a_crash() {
     assert_eq!((last.reason.as_deref(), last.exit_code), (Some("StartError"), 128));
     let last: Vec<&str> = stage.events.iter().rev().take(4).rev().map(String::as_str).collect();
     let [_, created, failed, back_off] = last[..] else { panic!("{:?}", stage.events) };
-    assert_eq!(created, "Created: Created container: c");
+    assert_eq!(created, "Created: Container created");
     assert_eq!(failed, "Failed: Error: exec: \"x\": executable file not found in $PATH");
     assert_eq!(back_off, "BackOff: Back-off restarting failed container c in pod p_ns(u)");
 }

@@ -20,7 +20,7 @@ use windlass_runtime::env::Env;
 use windlass_runtime::source::EventSender;
 use windlass_runtime::{Error, ObjectKey};
 
-use super::action::{Action, FoundImage, MountError, Observation, StartError};
+use super::action::{Action, FoundImage, Observation, StartError};
 use super::check::Target;
 use super::message::termination_message;
 use super::probe::ProbeKind;
@@ -28,7 +28,9 @@ use super::roles::find_container;
 use super::token::Tokens;
 use crate::kubelet::files;
 use crate::kubelet::lifecycle::PodAddresses;
-use crate::kubelet::resolve::{Objects, References, Scope, VolumeContent, content, credentials, file_group};
+use crate::kubelet::resolve::{
+    MountError, Objects, References, Scope, VolumeContent, content, credentials, file_group,
+};
 use crate::kubelet::running_pods::RunningPods;
 use crate::kubelet::services::ServiceProxy;
 

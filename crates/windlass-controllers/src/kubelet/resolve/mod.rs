@@ -6,6 +6,7 @@ mod credentials;
 mod environment;
 mod expansion;
 mod field;
+mod missing;
 mod objects;
 mod security;
 mod service_links;
@@ -14,9 +15,10 @@ mod volume;
 pub(super) use self::credentials::credentials;
 pub(super) use self::environment::{Scope, environment};
 pub(super) use self::expansion::expand;
+pub(super) use self::missing::{add_own_objects, missing_pull_secrets, unconfigurable, unmountable};
 pub(super) use self::objects::{Objects, References, TokenRequest};
 pub(super) use self::security::{file_group, limits, user};
-pub(super) use self::volume::{VolumeContent, content};
+pub(super) use self::volume::{MountError, VolumeContent, content};
 
 #[cfg(test)]
 mod tests;

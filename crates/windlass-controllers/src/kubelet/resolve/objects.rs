@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Container, PodSpec, Secret, Service, Volume, VolumeProjection};
 
+use super::missing::ROOT_CA;
+
 /// The names of the objects that a pod refers to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::kubelet) struct References {
@@ -31,47 +33,107 @@ pub(in crate::kubelet) struct Objects {
     pub tokens: BTreeMap<TokenRequest, String>,
 }
 
+/// A reference of a pod to an object.
+struct Reference<'a> {
+    name: &'a str,
+    is_secret: bool,
+    is_optional: bool,
+}
+
+impl<'a> Reference<'a> {
+    fn config_map(name: &'a str, optional: Option<bool>) -> Self {
+        Self { name, is_secret: false, is_optional: optional == Some(true) }
+    }
+
+    fn secret(name: &'a str, optional: Option<bool>) -> Self {
+        Self { name, is_secret: true, is_optional: optional == Some(true) }
+    }
+}
+
 impl References {
     /// Returns the objects that the volumes of a pod need.
     pub(in crate::kubelet) fn of_volumes(spec: &PodSpec) -> Self {
-        let mut all = Self::default();
-        for volume in spec.volumes.iter().flatten() {
-            all.config_maps.extend(volume.config_map.as_ref().map(|source| source.name.clone()));
-            all.secrets.extend(volume.secret.as_ref().and_then(|source| source.secret_name.clone()));
-            for projection in projections(volume) {
-                all.config_maps.extend(projection.config_map.as_ref().map(|source| source.name.clone()));
-                all.secrets.extend(projection.secret.as_ref().map(|source| source.name.clone()));
-            }
-        }
-        all
+        in_volumes(spec).collect()
     }
 
     /// Returns the objects that the environment of a container needs.
     pub(in crate::kubelet) fn of_environment(container: &Container) -> Self {
-        let mut all = Self::default();
-        for source in container.env_from.iter().flatten() {
-            all.config_maps.extend(source.config_map_ref.as_ref().map(|source| source.name.clone()));
-            all.secrets.extend(source.secret_ref.as_ref().map(|source| source.name.clone()));
-        }
-        let values = container.env.iter().flatten().filter_map(|variable| variable.value_from.as_ref());
-        for source in values {
-            all.config_maps.extend(source.config_map_key_ref.as_ref().map(|source| source.name.clone()));
-            all.secrets.extend(source.secret_key_ref.as_ref().map(|source| source.name.clone()));
-        }
-        all
+        in_environment(container).collect()
     }
 
     /// Returns all objects that a pod refers to, with the Secrets of registries.
     pub(in crate::kubelet) fn of_pod(spec: &PodSpec) -> Self {
-        let mut all = Self::of_volumes(spec);
-        for container in spec.init_containers.iter().flatten().chain(&spec.containers) {
-            let own = Self::of_environment(container);
-            all.config_maps.extend(own.config_maps);
-            all.secrets.extend(own.secrets);
+        in_pod(spec).collect()
+    }
+
+    /// Returns the objects of a pod that a simulated node looks for. Optional objects are left out.
+    pub(in crate::kubelet) fn required_by(spec: &PodSpec) -> Self {
+        in_pod(spec).filter(is_required).collect()
+    }
+
+    /// Returns whether the environment of a container needs an object that is not optional.
+    pub(in crate::kubelet) fn are_required_by(container: &Container) -> bool {
+        in_environment(container).any(|reference| is_required(&reference))
+    }
+
+    pub(in crate::kubelet) fn is_empty(&self) -> bool {
+        self.config_maps.is_empty() && self.secrets.is_empty()
+    }
+}
+
+impl<'a> FromIterator<Reference<'a>> for References {
+    fn from_iter<I: IntoIterator<Item = Reference<'a>>>(references: I) -> Self {
+        let mut all = Self::default();
+        for reference in references {
+            let names = if reference.is_secret { &mut all.secrets } else { &mut all.config_maps };
+            names.insert(reference.name.to_owned());
         }
-        all.secrets.extend(spec.image_pull_secrets.iter().flatten().map(|secret| secret.name.clone()));
         all
     }
+}
+
+fn is_required(reference: &Reference<'_>) -> bool {
+    !reference.is_optional && (reference.is_secret || reference.name != ROOT_CA)
+}
+
+fn in_pod(spec: &PodSpec) -> impl Iterator<Item = Reference<'_>> {
+    let containers = spec.init_containers.iter().flatten().chain(&spec.containers);
+    let registries = spec.image_pull_secrets.iter().flatten();
+    in_volumes(spec)
+        .chain(containers.flat_map(in_environment))
+        .chain(registries.map(|secret| Reference::secret(&secret.name, None)))
+}
+
+fn in_volumes(spec: &PodSpec) -> impl Iterator<Item = Reference<'_>> {
+    spec.volumes.iter().flatten().flat_map(|volume| {
+        let map = volume.config_map.iter().map(|map| Reference::config_map(&map.name, map.optional));
+        let secret = volume.secret.iter().map(|secret| {
+            Reference::secret(secret.secret_name.as_deref().unwrap_or_default(), secret.optional)
+        });
+        let projected = projections(volume).flat_map(|projection| {
+            let map = projection.config_map.iter().map(|map| Reference::config_map(&map.name, map.optional));
+            let secret =
+                projection.secret.iter().map(|secret| Reference::secret(&secret.name, secret.optional));
+            map.chain(secret)
+        });
+        map.chain(secret).chain(projected)
+    })
+}
+
+fn in_environment(container: &Container) -> impl Iterator<Item = Reference<'_>> {
+    let sources = container.env_from.iter().flatten().flat_map(|source| {
+        let map = source.config_map_ref.iter().map(|map| Reference::config_map(&map.name, map.optional));
+        let secret = source.secret_ref.iter().map(|secret| Reference::secret(&secret.name, secret.optional));
+        map.chain(secret)
+    });
+    let values = container.env.iter().flatten().filter_map(|variable| variable.value_from.as_ref());
+    let values = values.flat_map(|source| {
+        let map = source.config_map_key_ref.iter().map(|map| Reference::config_map(&map.name, map.optional));
+        let secret =
+            source.secret_key_ref.iter().map(|secret| Reference::secret(&secret.name, secret.optional));
+        map.chain(secret)
+    });
+    sources.chain(values)
 }
 
 impl TokenRequest {

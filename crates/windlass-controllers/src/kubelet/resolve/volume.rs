@@ -1,6 +1,7 @@
 //! The files of a pod's volumes.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use k8s_openapi::api::core::v1::{
     Container, DownwardAPIVolumeFile, KeyToPath, ProjectedVolumeSource, Volume, VolumeProjection,
@@ -18,6 +19,19 @@ pub(in crate::kubelet) enum VolumeContent {
     Empty,
     /// Files that follow the objects of the cluster.
     Files(Payload),
+}
+
+/// Why a volume has no files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::kubelet) struct MountError {
+    pub volume: String,
+    pub message: String,
+}
+
+impl fmt::Display for MountError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MountVolume.SetUp failed for volume {:?} : {}", self.volume, self.message)
+    }
 }
 
 /// The default mode of a file.

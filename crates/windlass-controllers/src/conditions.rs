@@ -1,6 +1,7 @@
 //! Conditions of the built-in kinds.
 
 use k8s_openapi::api::apps::v1::ReplicaSetCondition;
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscalerCondition;
 use k8s_openapi::api::core::v1::{NamespaceCondition, NodeCondition, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -28,7 +29,13 @@ macro_rules! condition {
         }
     )+};
 }
-condition!(NamespaceCondition, NodeCondition, PodCondition, ReplicaSetCondition);
+condition!(
+    HorizontalPodAutoscalerCondition,
+    NamespaceCondition,
+    NodeCondition,
+    PodCondition,
+    ReplicaSetCondition
+);
 
 /// Replaces the condition of the type of `next`, or appends it.
 ///

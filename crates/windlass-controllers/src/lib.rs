@@ -22,6 +22,7 @@ mod deployment;
 mod disruption;
 mod endpoints;
 mod garbage_collector;
+mod horizontal_pod_autoscaler;
 mod namespace;
 mod node_lifecycle;
 mod pod_gc;

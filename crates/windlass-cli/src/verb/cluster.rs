@@ -37,7 +37,7 @@ Examples:
   windlass cluster --until-stdin-closes       # started by a test suite, which holds the other end of the pipe
 
 Controllers run for the workloads (Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers), endpoints,
-disruption budgets, quotas, namespaces, service accounts, nodes, scheduling and garbage collection. Autoscalers are stored without effect.
+disruption budgets, autoscalers, quotas, namespaces, service accounts, nodes, scheduling and garbage collection.
 
 The programs of a pod run if its images are in the local store (windlass image) or in a registry on a loopback address: the containerID
 is process://... All other pods are simulated: no image is pulled and no process runs, and the Event Simulated says why.

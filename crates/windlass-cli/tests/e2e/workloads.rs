@@ -134,16 +134,26 @@ fn a_job_is_made_from_a_cron_job_and_a_service_from_a_deployment() {
 }
 
 #[test]
-fn an_autoscaler_is_stored_with_a_warning() {
+fn an_autoscaler_scales_by_the_metrics_in_annotations() {
     with_kubectl(|kubectl| {
         kubectl.ok(&["create", "deployment", "web", "--image=nginx"]);
+        kubectl.ok(&["set", "resources", "deployment", "web", "--requests=cpu=1"]);
+        kubectl.ok(&["annotate", "deployment", "web", "metrics.windlass.dev/cpu=1600m"]);
+        kubectl.ok(&["rollout", "status", "deployment", "web", "--timeout=60s"]);
         let output =
             kubectl.run(&["autoscale", "deployment", "web", "--min=1", "--max=3", "--cpu-percent=80"], "");
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}");
-        assert!(said.contains("nothing is scaled, because there is no autoscaling controller"), "{said}");
+        assert!(output.status.success() && !said.contains("not enforced"), "{said}");
+        kubectl.until(&["get", "deployment", "web", "-o", "jsonpath={.status.readyReplicas}"], |ready| {
+            ready == "2" || ready == "3"
+        });
         let row = kubectl.ok(&["get", "hpa", "web"]);
-        assert!(row.contains("Deployment/web") && row.contains("<unknown>/80%"), "{row}");
+        assert!(row.contains("Deployment/web") && row.contains("160%/80%"), "{row}");
+        kubectl.until(&["get", "events", "--field-selector", "reason=SuccessfulRescale"], |events| {
+            events.contains(
+                "New size: 2; reason: cpu resource utilization (percentage of request) above target",
+            )
+        });
     });
 }
 

@@ -1,6 +1,7 @@
 //! The controllers, observed through clients.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod autoscalers;
 mod garbage;
 mod missing_objects;
 mod namespaces;

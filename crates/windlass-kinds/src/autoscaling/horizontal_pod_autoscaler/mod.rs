@@ -21,7 +21,6 @@ pub(crate) static KIND: Kind = Kind {
 
 const CONFIG: KindConfig = KindConfig {
     encoding_annotations: &version1::ANNOTATIONS,
-    unsupported: Some("nothing is scaled, because there is no autoscaling controller"),
     ..KindConfig::DATA
 };
 

@@ -1,0 +1,105 @@
+//! The size of an autoscaler's target.
+
+use k8s_openapi::api::autoscaling::v1::Scale;
+use k8s_openapi::api::autoscaling::v2::CrossVersionObjectReference;
+use kube_client::Client;
+use kube_client::api::{Api, DynamicObject};
+use kube_client::discovery;
+use kube_core::{ApiResource, GroupVersionKind};
+use windlass_runtime::{Error, Result};
+
+use super::metrics::Annotations;
+use super::plan::Size;
+use crate::component::{self, KUBE_CONTROLLER_MANAGER};
+use crate::pod_control::message_of;
+
+/// A workload with the subresource `scale`.
+pub(super) struct Target {
+    api: Api<DynamicObject>,
+    name: String,
+    scale: Scale,
+}
+
+/// Returns the resource of a kind.
+///
+/// # Errors
+/// The server has no such kind: the words of kube-controller-manager.
+async fn resource_of(
+    client: &Client,
+    reference: &CrossVersionObjectReference,
+) -> std::result::Result<ApiResource, String> {
+    let api_version = reference.api_version.as_deref().unwrap_or("v1");
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let kind = GroupVersionKind::gvk(group, version, &reference.kind);
+    let is_known = matches!(
+        (api_version, reference.kind.as_str()),
+        ("apps/v1", "Deployment" | "ReplicaSet" | "StatefulSet")
+            | ("v1", "ReplicationController" | "Pod" | "Service")
+    );
+    if is_known {
+        return Ok(ApiResource::from_gvk(&kind));
+    }
+    let missing = |_| format!("no matches for kind {:?} in group {group:?}", reference.kind);
+    discovery::pinned_kind(client, &kind).await.map(|(resource, _)| resource).map_err(missing)
+}
+
+impl Target {
+    /// Reads the target of an autoscaler.
+    ///
+    /// # Errors
+    /// The target does not exist or cannot be scaled.
+    pub(super) async fn read(
+        client: &Client,
+        namespace: &str,
+        reference: &CrossVersionObjectReference,
+    ) -> std::result::Result<Self, String> {
+        let resource = resource_of(client, reference).await?;
+        let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
+        let scale = api.get_scale(&reference.name).await.map_err(|error| message_of(&Error::from(error)))?;
+        Ok(Self { api, name: reference.name.clone(), scale })
+    }
+
+    pub(super) fn size(&self) -> Size {
+        let status = self.scale.status.as_ref();
+        Size {
+            wanted: self.scale.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(0),
+            running: status.map_or(0, |status| status.replicas),
+            selector: status.and_then(|status| status.selector.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// Writes another size. Fails if the target has changed since the target was read.
+    pub(super) async fn resize(&self, replicas: i32) -> Result<()> {
+        let mut scale = self.scale.clone();
+        scale.spec.get_or_insert_default().replicas = Some(replicas);
+        let written =
+            self.api.replace_scale(&self.name, &component::post(KUBE_CONTROLLER_MANAGER), &scale).await;
+        written.map(drop).map_err(Error::from)
+    }
+
+    pub(super) async fn annotations(&self) -> Result<Annotations> {
+        let found = self.api.get_metadata_opt(&self.name).await.map_err(Error::from)?;
+        Ok(found.and_then(|found| found.metadata.annotations).unwrap_or_default())
+    }
+}
+
+/// Reads the annotations of an object that a metric describes.
+///
+/// # Errors
+/// The object does not exist.
+pub(super) async fn annotations_of(
+    client: &Client,
+    namespace: &str,
+    object: &CrossVersionObjectReference,
+) -> std::result::Result<Annotations, String> {
+    let resource = resource_of(client, object).await?;
+    let is_namespace = resource.kind == "Namespace" && resource.group.is_empty();
+    let api: Api<DynamicObject> = if is_namespace {
+        Api::all_with(client.clone(), &resource)
+    } else {
+        Api::namespaced_with(client.clone(), namespace, &resource)
+    };
+    let name = if is_namespace { namespace } else { &object.name };
+    let found = api.get_metadata(name).await.map_err(|error| message_of(&Error::from(error)))?;
+    Ok(found.metadata.annotations.unwrap_or_default())
+}

@@ -10,9 +10,9 @@ use crate::kubelet::{PodMode, RunPods, RunningPods};
 use crate::service_account_token::SignToken;
 use crate::{
     certificates, claim_protection, cron_job, daemon_set, deployment, disruption, endpoints,
-    garbage_collector, horizontal_pod_autoscaler, job, kubelet, namespace, node_lifecycle, pod_gc,
-    replica_set, resource_quota, root_ca, scheduler, service_account, service_account_token, stateful_set,
-    volume_protection,
+    ephemeral_volume, garbage_collector, horizontal_pod_autoscaler, job, kubelet, namespace, node_lifecycle,
+    pod_gc, replica_set, resource_quota, root_ca, scheduler, service_account, service_account_token,
+    stateful_set, volume_protection,
 };
 
 /// The controllers of kube-controller-manager, kube-scheduler and a kubelet that a development cluster needs.
@@ -136,6 +136,7 @@ impl Controllers {
             endpoints::endpoint_slice_controller(),
             endpoints::endpoints_controller(),
             endpoints::endpoint_slice_mirroring_controller(),
+            ephemeral_volume::controller(),
             horizontal_pod_autoscaler::controller(),
             job::controller(),
             job::ttl_controller(),

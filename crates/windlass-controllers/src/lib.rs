@@ -21,6 +21,7 @@ mod daemon_set;
 mod deployment;
 mod disruption;
 mod endpoints;
+mod ephemeral_volume;
 mod garbage_collector;
 mod horizontal_pod_autoscaler;
 mod namespace;

@@ -99,3 +99,28 @@ async fn an_annotation_of_the_pod_or_the_namespace_or_an_option_gives_pods_that_
     create::<Pod>(&cluster.client(), needy("web")).await;
     becomes::<Pod>(&cluster.client(), "web", |pod| phase(pod) == "Running").await;
 }
+
+#[tokio::test]
+async fn an_ephemeral_volume_gets_a_claim_of_the_pod() {
+    use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {
+        "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
+    let pod = json!({
+        "metadata": {"name": "web"},
+        "spec": {
+            "volumes": [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}],
+            "containers": [{"name": "c", "image": "busybox"}],
+        },
+    });
+    let pod = create::<Pod>(&client, pod).await;
+    let claims: Api<PersistentVolumeClaim> = api(&client);
+    let claim = eventually(WAIT_LIMIT, || async {
+        claims.get("web-scratch").await.map_err(|error| error.to_string())
+    })
+    .await;
+    let owner = &claim.metadata.owner_references.unwrap()[0];
+    assert_eq!((owner.kind.as_str(), Some(&owner.uid)), ("Pod", pod.metadata.uid.as_ref()));
+    assert_eq!(claim.metadata.labels.unwrap()["a"], "b");
+}

@@ -51,6 +51,7 @@ const ENFORCED: &[(&str, &[&str])] = &[
             "subjectaccessreviews",
         ],
     ),
+    ("autoscaling", &["horizontalpodautoscalers"]),
     ("batch", &["cronjobs", "jobs"]),
     // The controllers approve and sign them.
     ("certificates.k8s.io", &["certificatesigningrequests"]),

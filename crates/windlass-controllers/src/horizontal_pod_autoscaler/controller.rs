@@ -98,7 +98,7 @@ impl Autoscalers {
     ) -> Result<()> {
         let namespace = autoscaler.namespace().unwrap_or_default();
         let spec = &autoscaler.spec;
-        let target = match Target::read(cx.client(), &namespace, &spec.scale_target_ref).await {
+        let mut target = match Target::read(cx.client(), &namespace, &spec.scale_target_ref).await {
             Ok(target) => target,
             Err(why) => {
                 return report(autoscaler, Plan::without_target(autoscaler, &why, cx.now()), cx).await;
@@ -132,7 +132,7 @@ impl Autoscalers {
         };
         let mut plan = plan(input, &mut known.history);
         if let Some(rescale) = plan.rescale.take() {
-            self.resize(autoscaler, &target, &rescale, &mut plan, known, cx).await;
+            self.resize(autoscaler, &mut target, &rescale, &mut plan, known, cx).await;
         }
         report(autoscaler, plan, cx).await
     }
@@ -140,7 +140,7 @@ impl Autoscalers {
     async fn resize(
         &self,
         autoscaler: &HorizontalPodAutoscaler,
-        target: &Target,
+        target: &mut Target,
         rescale: &Rescale,
         plan: &mut Plan,
         known: &mut Known,

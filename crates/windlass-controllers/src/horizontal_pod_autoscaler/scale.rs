@@ -13,6 +13,9 @@ use super::plan::Size;
 use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 use crate::pod_control::message_of;
 
+/// How often a change is tried again after a conflict.
+const RETRIES: usize = 5;
+
 /// A workload with the subresource `scale`.
 pub(super) struct Target {
     api: Api<DynamicObject>,
@@ -68,8 +71,20 @@ impl Target {
         }
     }
 
-    /// Writes another size. Fails if the target has changed since the target was read.
-    pub(super) async fn resize(&self, replicas: i32) -> Result<()> {
+    /// Writes another size. If the target has changed since the target was read, reads the target again, at most five times.
+    pub(super) async fn resize(&mut self, replicas: i32) -> Result<()> {
+        for _ in 0..RETRIES {
+            match self.write(replicas).await {
+                Err(error) if error.is_conflict() => {
+                    self.scale = self.api.get_scale(&self.name).await.map_err(Error::from)?;
+                }
+                outcome => return outcome,
+            }
+        }
+        self.write(replicas).await
+    }
+
+    async fn write(&self, replicas: i32) -> Result<()> {
         let mut scale = self.scale.clone();
         scale.spec.get_or_insert_default().replicas = Some(replicas);
         let written =

@@ -1,6 +1,7 @@
 //! Objects of the everyday kinds, created and applied.
 
-use crate::kubectl::with_kubectl;
+use crate::kubectl::{Kubectl, missing, on_path, with_kubectl};
+use crate::process::Windlass;
 
 #[test]
 fn create_makes_the_everyday_kinds() {
@@ -86,6 +87,37 @@ fn pods_do_what_their_annotations_say() {
             pods.contains("ImagePullBackOff") && pods.contains("Completed") && pods.contains("Error")
         });
     });
+}
+
+const NEEDY: &str = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"needy"},"spec":{"containers":[
+    {"name":"c","image":"nginx","envFrom":[{"secretRef":{"name":"keys"}}]}]}}"#;
+
+#[test]
+fn a_pod_waits_for_its_secret_and_crashes_when_an_annotation_says_so() {
+    with_kubectl(|kubectl| {
+        kubectl.apply(NEEDY);
+        kubectl.until(&["get", "pods"], |pods| pods.contains("CreateContainerConfigError"));
+        kubectl
+            .until(&["describe", "pod", "needy"], |text| text.contains(r#"Error: secret "keys" not found"#));
+        kubectl.ok(&["create", "secret", "generic", "keys", "--from-literal=a=1"]);
+        kubectl.ok(&["wait", "--for=condition=Ready", "pod/needy", "--timeout=30s"]);
+        kubectl.ok(&[
+            "annotate",
+            "pod",
+            "needy",
+            "kubelet.windlass.dev/run-for=0s",
+            "kubelet.windlass.dev/exit-code=1",
+        ]);
+        kubectl.until(&["get", "pods"], |pods| pods.contains("CrashLoopBackOff"));
+    });
+}
+
+#[test]
+fn a_cluster_that_is_not_strict_runs_every_pod() {
+    let Some(program) = on_path() else { return missing() };
+    let kubectl = Kubectl::new(program, Windlass::cluster(&["--strict=false"]));
+    kubectl.apply(NEEDY);
+    kubectl.ok(&["wait", "--for=condition=Ready", "pod/needy", "--timeout=30s"]);
 }
 
 #[test]

@@ -163,7 +163,8 @@ impl Container<'_> {
     }
 
     fn start(&mut self, now: Timestamp) -> ContainerChange {
-        if self.status.last_state.is_some() {
+        // The server writes an empty last state for a container that has never ended.
+        if self.status.last_state.as_ref().is_some_and(|last| last.terminated.is_some()) {
             self.status.restart_count += 1;
         }
         self.memory.pull_failures = 0;

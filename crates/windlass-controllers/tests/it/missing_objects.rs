@@ -61,7 +61,8 @@ async fn a_pod_starts_as_soon_as_its_objects_exist() {
     recorded(&client, "Failed", "Error: configmap \"settings\" not found").await;
 
     create::<ConfigMap>(&client, json!({"metadata": {"name": "settings"}})).await;
-    becomes::<Pod>(&client, "web", |pod| phase(pod) == "Running").await;
+    let pod = becomes::<Pod>(&client, "web", |pod| phase(pod) == "Running").await;
+    assert_eq!(pod.status.unwrap().container_statuses.unwrap()[0].restart_count, 0);
 }
 
 #[tokio::test]

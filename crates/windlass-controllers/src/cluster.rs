@@ -11,7 +11,7 @@ use crate::service_account_token::SignToken;
 use crate::{
     certificates, claim_protection, cron_job, daemon_set, deployment, disruption, endpoints,
     ephemeral_volume, garbage_collector, horizontal_pod_autoscaler, job, kubelet, namespace, node_lifecycle,
-    pod_gc, replica_set, resource_quota, root_ca, scheduler, service_account, service_account_token,
+    persistent_volume, pod_gc, replica_set, resource_quota, root_ca, scheduler, service_account, service_account_token,
     stateful_set, volume_protection,
 };
 
@@ -113,12 +113,14 @@ impl Controllers {
         let mut nodes = Vec::new();
         if self.nodes {
             let version = self.run.as_ref().map(|run| run.pods.runtime().version());
-            manager =
-                manager.runnable(Runnable::new("node", move |cx| kubelet::keep_node(cx, version.clone())));
+            let register = move |cx| kubelet::keep_node(cx, version.clone());
+            manager = manager
+                .runnable(Runnable::new("node", register))
+                .runnable(Runnable::new("storage-class", persistent_volume::keep_default_class));
             if self.run.is_some() {
                 manager = manager.runnable(Runnable::new("kube-dns", kubelet::create_dns_service));
             }
-            nodes.push(scheduler::controller().field_manager(KUBE_SCHEDULER));
+            nodes.push(scheduler::controller(self.strict).field_manager(KUBE_SCHEDULER));
             let kubelet = kubelet::controllers(self.run, self.strict).into_iter();
             nodes.extend(kubelet.map(|controller| controller.field_manager(KUBELET)));
         }
@@ -144,6 +146,8 @@ impl Controllers {
             service_account::controller(),
             resource_quota::controller(),
             node_lifecycle::controller(),
+            persistent_volume::claims(),
+            persistent_volume::volumes(),
             pod_gc::controller(),
             replica_set::replica_sets(),
             replica_set::replication_controllers(),

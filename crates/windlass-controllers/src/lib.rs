@@ -7,7 +7,7 @@
 //! [`RunningPods`], programs of pods run on this machine.
 //!
 //! All controllers are written with `windlass-runtime`. The decisions are state machines without I/O, with
-//! tests: `garbage_collector::graph`, `kubelet::lifecycle`, `scheduler::fit`, `deployment::plan` and others.
+//! tests: `garbage_collector::graph`, `kubelet::lifecycle`, `scheduler::decision`, `deployment::plan` and others.
 #![forbid(unsafe_code)]
 
 // From the surface down: a module uses only modules further down.
@@ -38,6 +38,8 @@ mod volume_protection;
 
 mod job;
 mod kubelet;
+mod persistent_volume;
+
 mod node_fit;
 mod per_namespace;
 mod percent;
@@ -46,6 +48,7 @@ mod revisions;
 
 mod host_ports;
 mod pod_control;
+mod pod_disruption;
 mod pods;
 mod wake;
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Node, NodeSelectorRequirement, NodeSelectorTerm, Pod, Taint, Toleration};
+use k8s_openapi::api::core::v1::{
+    NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, Taint, Toleration,
+};
 
 /// Returns whether a pod may run on a node that is cordoned.
 pub(crate) fn tolerates_cordon(tolerations: &[Toleration]) -> bool {
@@ -22,7 +24,8 @@ pub(crate) fn untolerated_taint<'a>(taints: &'a [Taint], tolerations: &[Tolerati
         .find(|taint| !tolerations.iter().any(|toleration| tolerates(toleration, taint)))
 }
 
-fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+/// Returns whether a toleration covers a taint.
+pub(crate) fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let any = |text: &Option<String>| text.as_deref().unwrap_or_default().is_empty();
     let effect = any(&toleration.effect) || toleration.effect.as_deref() == Some(&taint.effect);
     let exists = toleration.operator.as_deref() == Some("Exists");
@@ -32,22 +35,47 @@ fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     effect && key && value
 }
 
-/// Returns whether the node has the labels and the name that the pod asks for.
-pub(crate) fn matches_affinity(pod: &Pod, node: &Node) -> bool {
+/// Returns whether a node with this name and these labels is one that the pod asks for.
+pub(crate) fn matches_affinity(pod: &Pod, name: &str, labels: &BTreeMap<String, String>) -> bool {
     let Some(spec) = &pod.spec else { return true };
-    let labels = node.metadata.labels.clone().unwrap_or_default();
     let selected =
         spec.node_selector.iter().flatten().all(|(key, value)| labels.get(key).is_some_and(|v| v == value));
-    let required = spec
-        .affinity
-        .as_ref()
-        .and_then(|affinity| affinity.node_affinity.as_ref())
+    let required = node_affinity(pod)
         .and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
-    let name = node.metadata.name.as_deref().unwrap_or_default();
-    selected
-        && required.is_none_or(|selector| {
-            selector.node_selector_terms.iter().any(|term| matches_term(term, &labels, name))
-        })
+    selected && required.is_none_or(|selector| matches_selector(selector, name, labels))
+}
+
+/// Returns whether a node matches a term of a selector.
+pub(crate) fn matches_selector(
+    selector: &NodeSelector,
+    name: &str,
+    labels: &BTreeMap<String, String>,
+) -> bool {
+    selector.node_selector_terms.iter().any(|term| matches_term(term, labels, name))
+}
+
+/// Returns the sum of the weights of the preferred terms that a node matches.
+pub(crate) fn preference(pod: &Pod, name: &str, labels: &BTreeMap<String, String>) -> i64 {
+    let preferred = node_affinity(pod)
+        .into_iter()
+        .flat_map(|affinity| affinity.preferred_during_scheduling_ignored_during_execution.iter().flatten());
+    preferred
+        .filter(|term| matches_term(&term.preference, labels, name))
+        .map(|term| i64::from(term.weight))
+        .sum()
+}
+
+fn node_affinity(pod: &Pod) -> Option<&NodeAffinity> {
+    pod.spec.as_ref()?.affinity.as_ref()?.node_affinity.as_ref()
+}
+
+/// Returns the number of taints that ask for other pods if possible.
+pub(crate) fn avoiding_taints(taints: &[Taint], tolerations: &[Toleration]) -> usize {
+    taints
+        .iter()
+        .filter(|taint| taint.effect == "PreferNoSchedule")
+        .filter(|taint| !tolerations.iter().any(|toleration| tolerates(toleration, taint)))
+        .count()
 }
 
 fn matches_term(term: &NodeSelectorTerm, labels: &BTreeMap<String, String>, name: &str) -> bool {

@@ -17,6 +17,8 @@ const ENFORCED: &[(&str, &[&str])] = &[
             "namespaces",
             "nodes",
             "pods",
+            "persistentvolumeclaims",
+            "persistentvolumes",
             "podtemplates",
             "resourcequotas",
             "replicationcontrollers",
@@ -63,6 +65,7 @@ const ENFORCED: &[(&str, &[&str])] = &[
     ("policy", &["poddisruptionbudgets"]),
     ("rbac.authorization.k8s.io", &["clusterrolebindings", "clusterroles", "rolebindings", "roles"]),
     ("scheduling.k8s.io", &["priorityclasses"]),
+    ("storage.k8s.io", &["storageclasses"]),
 ];
 
 #[test]

@@ -25,7 +25,8 @@ pub(super) fn placement(set: &DaemonSet, node: &Node) -> Placement {
     }
     template::tolerate(&mut spec);
     let tolerations = spec.tolerations.clone().unwrap_or_default();
-    if !matches_affinity(&Pod { spec: Some(spec), ..Pod::default() }, node) {
+    let labels = node.metadata.labels.clone().unwrap_or_default();
+    if !matches_affinity(&Pod { spec: Some(spec), ..Pod::default() }, name, &labels) {
         return NOWHERE;
     }
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();

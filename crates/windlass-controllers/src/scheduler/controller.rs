@@ -1,119 +1,236 @@
-//! Binds pods to nodes, and reports pods that fit on no node.
+//! Binds pods to nodes, preempts pods, and reports pods that fit on no node.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Binding, Node, ObjectReference, Pod, PodCondition};
+use k8s_openapi::api::core::v1::{
+    Binding, Namespace, ObjectReference, PersistentVolumeClaim, Pod, PodCondition,
+};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube_client::api::Api;
-use kube_core::{ObjectMeta, Resource, ResourceExt};
-use windlass_runtime::{Action, Context, Controller, Error, HandlerContext, ObjectKey, Reconciler, Result};
+use k8s_openapi::jiff::SignedDuration;
+use kube_client::api::{Api, Patch};
+use kube_core::{ObjectMeta, PartialObjectMeta, ResourceExt};
+use serde_json::json;
+use tokio::time::Instant;
+use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Reconciler, Result};
 
-use super::fit::{Candidate, choose, requests};
-use super::requested::RequestedResources;
+use super::cluster::{PREEMPTED, PodFacts};
+use super::decision::{Decision, Room, Wait, decide};
+use super::events::watch;
+use super::filters::Request;
+use super::state::{NAME, Reservation, SharedState, needs_node};
+use super::volumes::PodVolumes;
+use super::waiting::Change;
 use crate::component::{self, KUBE_SCHEDULER};
-use crate::conditions;
+use crate::persistent_volume::SELECTED_NODE;
+use crate::pod_disruption::{Disruption, disrupt};
+use crate::{conditions, pods};
 
-/// The name of the default scheduler. Pods that name another scheduler are ignored.
-const NAME: &str = "default-scheduler";
-/// When an unschedulable pod is tried again if no node changes before.
-const RETRY_INTERVAL: Duration = Duration::from_secs(5);
+/// How many pods are bound concurrently.
+const WORKERS: usize = 4;
+/// The time after which a waiting pod is tried again without a change, as in kube-scheduler.
+const RETRY_INTERVAL: Duration = Duration::from_mins(5);
+/// How long a node is reserved for a pod whose claims are not bound, as in kube-scheduler.
+const BIND_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
+/// The annotation with the value `false` on a pod or namespace whose pods ignore claims, pod affinity and topology spread.
+const STRICT: &str = "kubelet.windlass.dev/strict";
 
-#[derive(Default)]
 struct Scheduler {
-    requested: Mutex<RequestedResources>,
+    state: Arc<SharedState>,
+    /// False: all pods ignore claims, pod affinity and topology spread.
+    is_strict: bool,
 }
 
-/// Returns the controller.
-pub(crate) fn controller() -> Controller {
-    Controller::of::<Pod>(Scheduler::default()).named(NAME).watches::<Node>(|_, cx| pending_pods(cx))
-}
-
-/// Returns all pods without a node: a change of any node may make them schedulable.
-fn pending_pods(cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
-    let pods = cx.lister::<Pod>()?.all()?;
-    Ok(pods.iter().filter(|pod| needs_node(pod)).map(key_of).collect())
-}
-
-fn key_of(object: &impl Resource) -> ObjectKey {
-    ObjectKey::new(object.meta().namespace.as_deref(), &object.name_any())
-}
-
-fn needs_node(pod: &Pod) -> bool {
-    let Some(spec) = &pod.spec else { return false };
-    spec.node_name.is_none()
-        && pod.metadata.deletion_timestamp.is_none()
-        && spec.scheduler_name.as_deref().is_none_or(|name| name == NAME)
+/// Returns the controller. Without `is_strict`, pods ignore claims, pod affinity and topology spread.
+pub(crate) fn controller(is_strict: bool) -> Controller {
+    let state = Arc::new(SharedState::default());
+    let scheduler = Scheduler { state: Arc::clone(&state), is_strict };
+    let controller = Controller::keyed::<Pod>(NAME, scheduler).max_concurrent_reconciles(WORKERS);
+    state.connect(controller.handle());
+    watch(controller, &state)
 }
 
 impl Reconciler<Pod> for Scheduler {
     type Error = Error;
 
     async fn reconcile(&self, key: ObjectKey, cx: Context<Pod>) -> Result<Action> {
-        let pod = cx.get(&key)?;
-        self.update_requested(&key, pod.as_deref());
-        let Some(pod) = pod.filter(|pod| needs_node(pod)) else { return Ok(Action::done()) };
-        let gated = pod.spec.iter().flat_map(|spec| spec.scheduling_gates.iter().flatten()).next().is_some();
-        if gated {
+        let Some(pod) = cx.get(&key)?.filter(|pod| needs_node(pod)) else { return Ok(Action::done()) };
+        if has_gates(&pod) {
             let message = "Scheduling is blocked due to non-empty scheduling gates";
-            set_unschedulable(&cx, &pod, "SchedulingGated", message).await?;
+            set_unschedulable(&cx, &pod, "SchedulingGated", message, &Room::Awaited).await?;
             return Ok(Action::done());
         }
-        match self.find_node(&pod, &cx)? {
-            Ok(node) => {
-                bind(&cx, &pod, &node).await?;
-                self.requested().add(&key, &node, requests(&pod));
-                let message = format!("Successfully assigned {key} to {node}");
-                cx.recorder().normal(&*pod, "Scheduled", message);
-                Ok(Action::done())
-            }
-            Err(message) => {
-                if set_unschedulable(&cx, &pod, "Unschedulable", &message).await? {
-                    cx.recorder().warning(&*pod, "FailedScheduling", message);
-                }
-                Ok(Action::requeue_after(RETRY_INTERVAL))
-            }
+        let reserved = self.state.lock().reserved.get(&key).cloned();
+        if let Some(reservation) = reserved {
+            return self.await_volumes(&key, &pod, reservation, &cx).await;
         }
+        if self.state.lock().cluster.pod(&key).is_some() {
+            // The pod is bound, and the event is on the way.
+            return Ok(Action::done());
+        }
+        self.schedule(&key, &pod, &cx).await
     }
+}
+
+fn has_gates(pod: &Pod) -> bool {
+    pod.spec.as_ref().and_then(|spec| spec.scheduling_gates.as_ref()).is_some_and(|gates| !gates.is_empty())
 }
 
 impl Scheduler {
-    fn requested(&self) -> MutexGuard<'_, RequestedResources> {
-        self.requested.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Updates the requested resources after a pod was scheduled, has ended, or is gone.
-    fn update_requested(&self, key: &ObjectKey, pod: Option<&Pod>) {
-        let ended = |pod: &&Pod| {
-            let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-            matches!(phase, Some("Succeeded" | "Failed"))
+    async fn schedule(&self, key: &ObjectKey, pod: &Pod, cx: &Context<Pod>) -> Result<Action> {
+        let is_strict = self.is_strict && is_strict(pod, cx)?;
+        let (volumes, obstacle) = match PodVolumes::of(pod, cx)? {
+            _ if !is_strict => (PodVolumes::default(), None),
+            Ok(volumes) => (volumes, None),
+            Err(obstacle) => (PodVolumes::default(), Some(obstacle)),
         };
-        let placed = pod
-            .filter(|pod| !ended(pod))
-            .and_then(|pod| Some((pod, pod.spec.as_ref()?.node_name.as_deref()?)));
-        match placed {
-            Some((pod, node)) => self.requested().add(key, node, requests(pod)),
-            None => self.requested().remove(key),
+        let facts = PodFacts::of(pod);
+        let budgets = || -> Result<Vec<Arc<PodDisruptionBudget>>> {
+            Ok(cx.lister::<PodDisruptionBudget>()?.all()?.into_iter().collect())
+        };
+        let request = Request { key, pod, facts: &facts, volumes: &volumes, is_strict };
+        let decision = self.decide(request, obstacle, budgets, cx)?;
+        match decision {
+            Decision::Bind(node) if volumes.are_bound() => self.bind(key, pod, &node, cx).await,
+            Decision::Bind(node) => {
+                self.select_node(&volumes, &node, cx).await.inspect_err(|_| self.state.unplace(key))?;
+                Ok(Action::requeue_after(BIND_TIMEOUT.unsigned_abs()))
+            }
+            Decision::Wait(wait) => self.wait(key, pod, &facts, wait, cx).await,
         }
     }
 
-    fn find_node(&self, pod: &Pod, cx: &Context<Pod>) -> Result<Result<String, String>> {
-        let nodes = cx.lister::<Node>()?.all()?;
-        let ready = |node: &Node| {
-            let status = node.status.as_ref();
-            conditions::is_true(status.and_then(|status| status.conditions.as_ref()), "Ready")
+    /// Decides about a pod, and records the decision before another pod is decided about.
+    fn decide(
+        &self,
+        request: Request<'_>,
+        obstacle: Option<String>,
+        budgets: impl FnOnce() -> Result<Vec<Arc<PodDisruptionBudget>>>,
+        cx: &Context<Pod>,
+    ) -> Result<Decision> {
+        let Request { key, pod, facts, volumes, .. } = request;
+        let mut state = self.state.lock();
+        let decision = decide(request, &state.cluster, obstacle, budgets)?;
+        match &decision {
+            Decision::Bind(node) => {
+                state.waiting.pause(key);
+                state.cluster.place(key, node, facts.clone());
+                if !volumes.are_bound() {
+                    state.reserved.insert(key.clone(), Reservation { node: node.clone(), since: cx.now() });
+                }
+            }
+            Decision::Wait(wait) => {
+                let labels = pod.metadata.labels.clone();
+                let seen = (pod.metadata.generation, labels);
+                state.waiting.insert(key, facts.priority, seen, wait.checks.clone(), Instant::now());
+                match &wait.room {
+                    Room::None => state.cluster.nominate(key, None),
+                    Room::Awaited => {}
+                    Room::Victims { node, .. } => {
+                        state.cluster.nominate(key, Some((node.clone(), facts.clone())));
+                    }
+                }
+            }
+        }
+        Ok(decision)
+    }
+
+    /// Writes the node into the pod. The pod leaves the node in the state if the server refuses.
+    async fn bind(&self, key: &ObjectKey, pod: &Pod, node: &str, cx: &Context<Pod>) -> Result<Action> {
+        match bind(cx, pod, node).await {
+            Ok(true) => {
+                self.state.wake(Change::PodPlaced);
+                let message = format!("Successfully assigned {key} to {node}");
+                cx.recorder().about(pod).action("Binding").normal("Scheduled", message);
+                Ok(Action::done())
+            }
+            Ok(false) => {
+                self.state.unplace(key);
+                Ok(Action::done())
+            }
+            Err(error) => {
+                self.state.unplace(key);
+                Err(error)
+            }
+        }
+    }
+
+    /// Asks for volumes that can be used on the node.
+    async fn select_node(&self, volumes: &PodVolumes, node: &str, cx: &Context<Pod>) -> Result<()> {
+        for claim in volumes.delayed() {
+            let patch = Patch::Merge(json!({"metadata": {"annotations": {SELECTED_NODE: node}}}));
+            let key = ObjectKey::new(claim.metadata.namespace.as_deref(), &claim.name_any());
+            cx.patch::<PersistentVolumeClaim, _>(&key, &patch).await?;
+        }
+        Ok(())
+    }
+
+    /// Binds a pod whose claims are bound. Chooses another node if the volumes cannot be used on the node.
+    async fn await_volumes(
+        &self,
+        key: &ObjectKey,
+        pod: &Pod,
+        reservation: Reservation,
+        cx: &Context<Pod>,
+    ) -> Result<Action> {
+        let Reservation { node, since } = reservation;
+        let volumes = PodVolumes::of(pod, cx)?.ok();
+        let fits = {
+            let state = self.state.lock();
+            let node = state.cluster.node(&node).map(|node| node.facts);
+            let rejection = |volumes: &PodVolumes| node.is_none_or(|node| volumes.rejection(node).is_some());
+            volumes.as_ref().is_some_and(|volumes| !rejection(volumes))
         };
-        let requested = self.requested();
-        let candidates: Vec<Candidate<'_>> = nodes
-            .iter()
-            .filter(|node| ready(node))
-            .map(|node| Candidate { node, requested: requested.on_node(&node.name_any()) })
-            .collect();
-        Ok(choose(pod, &candidates))
+        match volumes.filter(|_| fits) {
+            Some(volumes) if volumes.are_bound() => {
+                self.state.lock().reserved.remove(key);
+                self.bind(key, pod, &node, cx).await
+            }
+            Some(volumes) if volumes.wait_for(&node) && cx.now().duration_since(since) < BIND_TIMEOUT => {
+                Ok(Action::requeue_after(BIND_TIMEOUT.unsigned_abs()))
+            }
+            _ => {
+                self.state.unplace(key);
+                self.schedule(key, pod, cx).await
+            }
+        }
+    }
+
+    /// Reports that a pod fits on no node, and makes room for the pod.
+    async fn wait(
+        &self,
+        key: &ObjectKey,
+        pod: &Pod,
+        facts: &PodFacts,
+        wait: Wait,
+        cx: &Context<Pod>,
+    ) -> Result<Action> {
+        let Wait { message, room, .. } = wait;
+        if set_unschedulable(cx, pod, "Unschedulable", &message, &room).await? {
+            cx.recorder().about(pod).action("Scheduling").warning("FailedScheduling", message);
+        }
+        if let Room::Victims { node, pods } = room {
+            self.state.end_lower_nominations(&node, facts.priority);
+            for victim in pods.iter().filter(|victim| *victim != key) {
+                preempt(cx, pod, victim, &node).await?;
+            }
+        }
+        Ok(Action::requeue_after(RETRY_INTERVAL))
     }
 }
 
-async fn bind(cx: &Context<Pod>, pod: &Pod, node: &str) -> Result<()> {
+/// Returns whether the annotations of the pod and of the pod's namespace allow the pod to wait.
+fn is_strict(pod: &Pod, cx: &Context<Pod>) -> Result<bool> {
+    let is_lenient = |value: Option<&String>| value.is_some_and(|value| value == "false");
+    let key = ObjectKey::cluster(&pod.namespace().unwrap_or_default());
+    let namespace = cx.lister::<PartialObjectMeta<Namespace>>()?.get(&key)?;
+    let of_namespace = namespace.as_ref().and_then(|namespace| namespace.annotations().get(STRICT));
+    Ok(!is_lenient(pod.annotations().get(STRICT)) && !is_lenient(of_namespace))
+}
+
+/// Binds a pod to a node. Returns false if the pod is gone.
+async fn bind(cx: &Context<Pod>, pod: &Pod, node: &str) -> Result<bool> {
     let binding = Binding {
         metadata: ObjectMeta {
             name: pod.metadata.name.clone(),
@@ -131,13 +248,32 @@ async fn bind(cx: &Context<Pod>, pod: &Pod, node: &str) -> Result<()> {
     let bound: Result<serde_json::Value, _> =
         pods.create_subresource("binding", &pod.name_any(), &component::post(KUBE_SCHEDULER), &binding).await;
     match bound.map_err(Error::from) {
-        Err(error) if error.is_not_found() => Ok(()),
-        other => other.map(drop),
+        Err(error) if error.is_not_found() => Ok(false),
+        other => other.map(|_| true),
     }
 }
 
-/// Sets the condition `PodScheduled` to `False`. Returns whether that changed the status.
-async fn set_unschedulable(cx: &Context<Pod>, pod: &Pod, reason: &str, message: &str) -> Result<bool> {
+/// Ends a pod so that `pod` fits on the node.
+async fn preempt(cx: &Context<Pod>, pod: &Pod, victim: &ObjectKey, node: &str) -> Result<()> {
+    let Some(victim) = cx.get(victim)?.filter(|victim| !pods::is_terminating(victim)) else { return Ok(()) };
+    let message = format!("{NAME}: preempting to accommodate a higher priority pod");
+    let disruption = Disruption { reason: PREEMPTED, message: &message, component: KUBE_SCHEDULER };
+    if disrupt(cx, &victim, disruption).await? {
+        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+        let event = cx.recorder().about(&*victim).related(pod).action("Preempting");
+        event.normal("Preempted", format!("Preempted by pod {uid} on node {node}"));
+    }
+    Ok(())
+}
+
+/// Sets the condition `PodScheduled` to `False`, and the nominated node. Returns whether the status was changed.
+async fn set_unschedulable(
+    cx: &Context<Pod>,
+    pod: &Pod,
+    reason: &str,
+    message: &str,
+    room: &Room,
+) -> Result<bool> {
     let mut status = pod.status.clone().unwrap_or_default();
     let condition = PodCondition {
         type_: "PodScheduled".to_owned(),
@@ -148,6 +284,11 @@ async fn set_unschedulable(cx: &Context<Pod>, pod: &Pod, reason: &str, message: 
         ..PodCondition::default()
     };
     conditions::set(status.conditions.get_or_insert_default(), condition, &Time(cx.now()));
+    match room {
+        Room::None => status.nominated_node_name = None,
+        Room::Awaited => {}
+        Room::Victims { node, .. } => status.nominated_node_name = Some(node.clone()),
+    }
     if pod.status.as_ref() == Some(&status) {
         return Ok(false);
     }

@@ -2,12 +2,12 @@
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::VolumeAttributesClass;
-use kube_client::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube_client::api::{Api, DeleteParams, PostParams};
 use kube_core::ResourceExt;
 use serde_json::json;
 use windlass_test::{TestCluster, eventually};
 
-use crate::support::{WAIT_LIMIT, create, delete};
+use crate::support::{WAIT_LIMIT, becomes, create, delete};
 
 #[tokio::test]
 async fn a_deleted_volume_stays_while_it_is_bound() {
@@ -20,17 +20,22 @@ async fn a_deleted_volume_stays_while_it_is_bound() {
     for name in ["free", "bound"] {
         volumes.create(&PostParams::default(), &volume(name)).await.unwrap();
     }
-    let phase = async |phase: &str| {
-        let status = Patch::Merge(json!({"status": {"phase": phase}}));
-        volumes.patch_status("bound", &PatchParams::default(), &status).await.unwrap()
-    };
-    phase("Bound").await;
+    let client = cluster.client();
+    let spec = json!({
+        "accessModes": ["ReadWriteOnce"], "storageClassName": "", "volumeName": "bound",
+        "resources": {"requests": {"storage": "1Gi"}},
+    });
+    create::<PersistentVolumeClaim>(&client, json!({"metadata": {"name": "data"}, "spec": spec})).await;
+    becomes::<PersistentVolumeClaim>(&client, "data", |claim| {
+        claim.status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Bound"))
+    })
+    .await;
     for name in ["bound", "free"] {
         volumes.delete(name, &DeleteParams::default()).await.unwrap();
     }
     gone(&volumes, "free").await;
     assert_eq!(volumes.get("bound").await.unwrap().finalizers(), ["kubernetes.io/pv-protection"]);
-    phase("Released").await;
+    delete::<PersistentVolumeClaim>(&client, "data", DeleteParams::default()).await;
     gone(&volumes, "bound").await;
 }
 

@@ -19,15 +19,13 @@ pub(crate) static KINDS: &[(&str, &Kind)] = &[
     ("volumeattributesclasses", &volume_attributes_class::KIND),
 ];
 
-const CLASSES: KindConfig = KindConfig {
-    returns_deleted_object: true,
-    unsupported: Some("no volumes are provisioned or changed, because there are no storage controllers"),
-    ..KindConfig::DATA
-};
+const CLASSES: KindConfig = KindConfig { returns_deleted_object: true, ..KindConfig::DATA };
 
 const DRIVERS: KindConfig = KindConfig {
     unconditional_update: false,
     returns_deleted_object: true,
-    unsupported: Some("no volumes are attached or mounted, because there are no storage controllers"),
+    unsupported: Some(
+        "no CSI driver is called: simulated pods use volumes without attaching or mounting the volumes",
+    ),
     ..KindConfig::DATA
 };

@@ -19,13 +19,7 @@ pub(crate) static KIND: Kind = Kind {
     ..Kind::new(CONFIG)
 };
 
-pub(super) const CONFIG: KindConfig = KindConfig {
-    returns_deleted_object: true,
-    unsupported: Some(
-        "no volume is bound to a claim or provisioned, because there are no storage controllers",
-    ),
-    ..KindConfig::DATA
-};
+pub(super) const CONFIG: KindConfig = KindConfig { returns_deleted_object: true, ..KindConfig::DATA };
 
 pub(super) struct Volumes;
 

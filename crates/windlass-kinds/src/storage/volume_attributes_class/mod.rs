@@ -8,10 +8,15 @@ use windlass_wire::ApiError;
 
 use super::CLASSES;
 use crate::admission_plugins::AdmissionPlugin;
-use crate::kind::{Admission, Kind, WriteContext};
+use crate::kind::{Admission, Kind, KindConfig, WriteContext};
 
 pub(crate) static KIND: Kind =
-    Kind { admission: &AttributesClasses, table: &table::TABLE, ..Kind::new(CLASSES) };
+    Kind { admission: &AttributesClasses, table: &table::TABLE, ..Kind::new(CONFIG) };
+
+const CONFIG: KindConfig = KindConfig {
+    unsupported: Some("the attributes of volumes are not changed, because no CSI driver is called"),
+    ..CLASSES
+};
 
 struct AttributesClasses;
 

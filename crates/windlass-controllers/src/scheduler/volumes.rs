@@ -1,0 +1,158 @@
+//! The claims of a pod, and the nodes where the claims' volumes can be used.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::storage::v1::StorageClass;
+use kube_core::ResourceExt;
+use windlass_runtime::{Context, ObjectKey, Result};
+
+use super::cluster::NodeFacts;
+use super::rejection::{Check, Rejection};
+use crate::persistent_volume::{
+    SELECTED_NODE, best_match, can_provision, class_of, fits_node, is_bound, waits_for_consumer,
+};
+
+const OTHER_NODE: &str = "node(s) didn't match PersistentVolume's node affinity";
+const NOTHING_TO_BIND: &str = "node(s) didn't find available persistent volumes to bind";
+const NO_VOLUME: &str = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
+const UNBOUND: &str = "pod has unbound immediate PersistentVolumeClaims";
+
+/// The volumes of a pod.
+#[derive(Debug, Default)]
+pub(super) struct PodVolumes {
+    /// The volumes of bound claims. `None` is a volume that does not exist.
+    bound: Vec<Option<Arc<PersistentVolume>>>,
+    /// The claims that are bound after the choice of a node.
+    delayed: Vec<(Arc<PersistentVolumeClaim>, Arc<StorageClass>)>,
+    /// All volumes, if there are delayed claims.
+    volumes: Vec<Arc<PersistentVolume>>,
+}
+
+impl PodVolumes {
+    /// Reads the claims of a pod. The inner error is the reason why the pod cannot be scheduled on any node.
+    pub(super) fn of(pod: &Pod, cx: &Context<Pod>) -> Result<std::result::Result<Self, String>> {
+        let mut found = Self::default();
+        let namespace = pod.namespace().unwrap_or_default();
+        let mut has_unbound = false;
+        for (name, is_ephemeral) in claims(pod) {
+            let key = ObjectKey::namespaced(&namespace, &name);
+            let Some(claim) = cx.lister::<PersistentVolumeClaim>()?.get(&key)? else {
+                return Ok(Err(missing(&name, is_ephemeral)));
+            };
+            if let Some(obstacle) = obstacle(pod, &claim, is_ephemeral) {
+                return Ok(Err(obstacle));
+            }
+            if is_bound(&claim) {
+                let volume =
+                    claim.spec.as_ref().and_then(|spec| spec.volume_name.clone()).unwrap_or_default();
+                found.bound.push(cx.lister::<PersistentVolume>()?.get(&ObjectKey::cluster(&volume))?);
+                continue;
+            }
+            match cx.lister::<StorageClass>()?.get(&ObjectKey::cluster(class_of(&claim)))? {
+                Some(class) if waits_for_consumer(&class) => found.delayed.push((claim, class)),
+                _ => has_unbound = true,
+            }
+        }
+        if has_unbound {
+            return Ok(Err(UNBOUND.to_owned()));
+        }
+        if !found.delayed.is_empty() {
+            found.volumes = cx.lister::<PersistentVolume>()?.all()?.into_iter().collect();
+        }
+        Ok(Ok(found))
+    }
+
+    /// Returns why the volumes cannot be used on a node.
+    pub(super) fn rejection(&self, node: &NodeFacts) -> Option<Rejection> {
+        let rejected = |reason| Some(Rejection::unresolvable(Check::Volumes, reason));
+        for volume in &self.bound {
+            match volume {
+                None => return rejected(NO_VOLUME),
+                Some(volume) if !fits_node(volume, &node.name, &node.labels) => return rejected(OTHER_NODE),
+                Some(_) => {}
+            }
+        }
+        let mut taken: Vec<&str> = Vec::new();
+        for (claim, class) in &self.delayed {
+            let free =
+                self.volumes.iter().map(|volume| &**volume).filter(|volume| {
+                    volume.metadata.name.as_deref().is_none_or(|name| !taken.contains(&name))
+                });
+            match best_match(claim, free, Some((&node.name, &node.labels)), false) {
+                Some(volume) => taken.push(volume.metadata.name.as_deref().unwrap_or_default()),
+                None if can_provision(class) && allows(class, node) => {}
+                None => return rejected(NOTHING_TO_BIND),
+            }
+        }
+        None
+    }
+
+    /// Returns whether every claim is bound.
+    pub(super) fn are_bound(&self) -> bool {
+        self.delayed.is_empty()
+    }
+
+    /// Returns the claims that must be bound for a node.
+    pub(super) fn delayed(&self) -> impl Iterator<Item = &PersistentVolumeClaim> {
+        self.delayed.iter().map(|(claim, _)| &**claim)
+    }
+
+    /// Returns whether each delayed claim waits for a volume on the node.
+    pub(super) fn wait_for(&self, node: &str) -> bool {
+        self.delayed().all(|claim| claim.annotations().get(SELECTED_NODE).is_some_and(|on| on == node))
+    }
+}
+
+/// Returns the names of the claims of a pod, and whether the claim belongs to the pod.
+pub(super) fn claims(pod: &Pod) -> impl Iterator<Item = (String, bool)> {
+    let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
+    volumes.filter_map(|volume| match &volume.persistent_volume_claim {
+        Some(claim) => Some((claim.claim_name.clone(), false)),
+        None => volume.ephemeral.is_some().then(|| (format!("{}-{}", pod.name_any(), volume.name), true)),
+    })
+}
+
+fn missing(name: &str, is_ephemeral: bool) -> String {
+    if is_ephemeral {
+        format!("waiting for ephemeral volume controller to create the persistentvolumeclaim {name:?}")
+    } else {
+        format!("persistentvolumeclaim {name:?} not found")
+    }
+}
+
+/// Returns why a claim that exists cannot be used.
+fn obstacle(pod: &Pod, claim: &PersistentVolumeClaim, is_ephemeral: bool) -> Option<String> {
+    let name = claim.name_any();
+    if claim.status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Lost")) {
+        let volume = claim.spec.as_ref().and_then(|spec| spec.volume_name.clone()).unwrap_or_default();
+        return Some(format!(
+            "persistentvolumeclaim {name:?} bound to non-existent persistentvolume {volume:?}"
+        ));
+    }
+    if claim.metadata.deletion_timestamp.is_some() {
+        return Some(format!("persistentvolumeclaim {name:?} is being deleted"));
+    }
+    let mut owners = claim.owner_references().iter();
+    let is_owned =
+        owners.any(|owner| owner.controller == Some(true) && Some(&owner.uid) == pod.metadata.uid.as_ref());
+    (is_ephemeral && !is_owned).then(|| {
+        let namespace = claim.namespace().unwrap_or_default();
+        format!(
+            "PVC {namespace}/{name} was not created for pod {namespace}/{} (pod is not owner)",
+            pod.name_any()
+        )
+    })
+}
+
+/// Returns whether volumes of the class can be provisioned for a node.
+fn allows(class: &StorageClass, node: &NodeFacts) -> bool {
+    let Some(terms) = class.allowed_topologies.as_ref().filter(|terms| !terms.is_empty()) else {
+        return true;
+    };
+    terms.iter().any(|term| {
+        term.match_label_expressions.iter().flatten().all(|requirement| {
+            node.label(&requirement.key).is_some_and(|value| requirement.values.iter().any(|v| v == value))
+        })
+    })
+}

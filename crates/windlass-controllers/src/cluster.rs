@@ -1,12 +1,15 @@
 //! All controllers of a cluster.
 
-use k8s_openapi::api::core::v1::ServiceAccount;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Node, ServiceAccount};
 use kube_client::Client;
 use windlass_runtime::{Controller, Manager, Result, Runnable};
 
 use crate::certificates::SigningAuthority;
 use crate::component::{KUBE_CONTROLLER_MANAGER, KUBE_SCHEDULER, KUBELET};
-use crate::kubelet::{PodMode, RunPods, RunningPods};
+use crate::kubelet::{NodeRegistry, PodMode, RunPods, RunningPods};
 use crate::service_account_token::SignToken;
 use crate::{
     certificates, claim_protection, cron_job, daemon_set, deployment, disruption, endpoints,
@@ -14,6 +17,12 @@ use crate::{
     persistent_volume, pod_gc, replica_set, resource_quota, root_ca, scheduler, service_account, service_account_token,
     stateful_set, volume_protection,
 };
+
+/// The time without a heartbeat after which a node counts as lost, as in kube-controller-manager.
+const NODE_GRACE_PERIOD: Duration = Duration::from_secs(50);
+
+/// The longest interval of the heartbeats of a node, as a real kubelet's.
+const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// The controllers of kube-controller-manager, kube-scheduler and a kubelet that a development cluster needs.
 ///
@@ -31,6 +40,8 @@ pub struct Controllers {
     authority: Option<SigningAuthority>,
     nodes: bool,
     strict: bool,
+    simulated: Vec<Node>,
+    node_grace_period: Duration,
     run: Option<RunPods>,
 }
 
@@ -44,6 +55,8 @@ impl Controllers {
             authority: None,
             nodes: true,
             strict: true,
+            simulated: Vec::new(),
+            node_grace_period: NODE_GRACE_PERIOD,
             run: None,
         }
     }
@@ -98,6 +111,24 @@ impl Controllers {
         self
     }
 
+    /// Adds simulated nodes to the first node, `windlass`. Labels, annotations, taints and the capacity in the status are
+    /// those of the given objects. By default, a node has 32 CPUs, 128 GiB of memory and room for 110 pods. An object with
+    /// the name `windlass` changes the first node.
+    ///
+    /// While the cluster runs, a Node object with the annotation `kubelet.windlass.dev/run: simulate` adds a node, and the
+    /// deletion of the object removes the node.
+    pub fn simulated_nodes(mut self, nodes: impl IntoIterator<Item = Node>) -> Self {
+        self.simulated.extend(nodes);
+        self
+    }
+
+    /// Sets the time without a heartbeat after which a node counts as lost. Default: 50 s, as in kube-controller-manager.
+    /// Simulated nodes send a heartbeat every 10 s, or four times in the period if the period is shorter than 40 s.
+    pub fn node_monitor_grace_period(mut self, period: Duration) -> Self {
+        self.node_grace_period = period;
+        self
+    }
+
     /// Runs the programs of the pods that `mode` says. Without this, all pods are simulated.
     ///
     /// Keep a clone of `pods` to reach into the pods. `host_ports` are ports on the loopback address of this
@@ -113,15 +144,20 @@ impl Controllers {
         let mut nodes = Vec::new();
         if self.nodes {
             let version = self.run.as_ref().map(|run| run.pods.runtime().version());
-            let register = move |cx| kubelet::keep_node(cx, version.clone());
+            let simulated = self.simulated;
+            let heartbeat = HEARTBEAT.min(self.node_grace_period / 4);
+            let register = move |cx| kubelet::register_nodes(cx, simulated.clone(), heartbeat);
             manager = manager
-                .runnable(Runnable::new("node", register))
+                .runnable(Runnable::new("nodes", register))
                 .runnable(Runnable::new("storage-class", persistent_volume::keep_default_class));
+            let registry = Arc::new(NodeRegistry::default());
+            nodes
+                .push(kubelet::node_keeper(Arc::clone(&registry), version, heartbeat).field_manager(KUBELET));
             if self.run.is_some() {
                 manager = manager.runnable(Runnable::new("kube-dns", kubelet::create_dns_service));
             }
             nodes.push(scheduler::controller(self.strict).field_manager(KUBE_SCHEDULER));
-            let kubelet = kubelet::controllers(self.run, self.strict).into_iter();
+            let kubelet = kubelet::controllers(self.run, &registry, self.strict).into_iter();
             nodes.extend(kubelet.map(|controller| controller.field_manager(KUBELET)));
         }
         let authority = self.root_ca.clone();
@@ -145,7 +181,8 @@ impl Controllers {
             namespace::controller(),
             service_account::controller(),
             resource_quota::controller(),
-            node_lifecycle::controller(),
+            node_lifecycle::controller(self.node_grace_period),
+            node_lifecycle::taint_eviction(),
             persistent_volume::claims(),
             persistent_volume::volumes(),
             pod_gc::controller(),

@@ -12,7 +12,8 @@ use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, ObjectKeyE
 use super::addresses::AddressPool;
 use super::choice::{Choice, PodMode, Simulation};
 use super::lifecycle::{PodAddresses, PodMemory, Sources, Step, Surroundings, advance, reject};
-use super::node::{HOST_IP, NODE_NAME};
+use super::node::NODE_NAME;
+use super::node_registry::{NodeRegistry, node_of};
 use super::real::{RealNode, Worker};
 use super::resolve::{Objects, References, add_own_objects};
 use super::running_pods::RunningPods;
@@ -36,6 +37,7 @@ pub(crate) struct RunPods {
 
 #[derive(Default)]
 struct Kubelet {
+    nodes: Arc<NodeRegistry>,
     addresses: Mutex<AddressPool>,
     /// The pods whose programs run.
     real: Option<Arc<RealNode>>,
@@ -46,22 +48,28 @@ struct Kubelet {
     waiting: Arc<WaitingPods>,
 }
 
-/// Returns the controllers of a node: without `run`, all pods are simulated. With `is_strict`, simulated pods wait for missing
+/// Returns the controllers of the nodes: without `run`, all pods are simulated. With `is_strict`, simulated pods wait for missing
 /// objects and for probes.
-pub(crate) fn controllers(run: Option<RunPods>, is_strict: bool) -> Vec<Controller> {
+pub(crate) fn controllers(
+    run: Option<RunPods>,
+    nodes: &Arc<NodeRegistry>,
+    is_strict: bool,
+) -> Vec<Controller> {
+    let nodes = Arc::clone(nodes);
     let Some(RunPods { pods, mode, host_ports }) = run else {
-        return vec![controller(Kubelet { is_strict, ..Kubelet::default() })];
+        return vec![controller(Kubelet { nodes, is_strict, ..Kubelet::default() })];
     };
     let (wake, woken) = EventStream::channel(|key: &ObjectKey, _| Ok(vec![key.clone()]));
     let proxy = ServiceProxy::new(pods.clone(), host_ports);
     let worker = Worker::new(pods, Arc::clone(&proxy), wake, mode == PodMode::All);
     let node = Arc::new(RealNode::new(worker, Choice::new(mode)));
-    let kubelet = Kubelet { real: Some(node), is_strict, ..Kubelet::default() };
+    let kubelet = Kubelet { nodes, real: Some(node), is_strict, ..Kubelet::default() };
     vec![controller(kubelet).source(woken).reads::<Service>(), services::controller(proxy)]
 }
 
 fn controller(kubelet: Kubelet) -> Controller {
     let (of_map, of_secret) = (kubelet.dependents(), kubelet.dependents());
+    let nodes = Arc::clone(&kubelet.nodes);
     let is_strict = kubelet.is_strict;
     let reads_objects = is_strict || kubelet.real.is_some();
     let mut controller = Controller::of::<Pod>(kubelet).named("kubelet").max_concurrent_reconciles(WORKERS);
@@ -75,6 +83,7 @@ fn controller(kubelet: Kubelet) -> Controller {
                 Ok(of_secret.of(&ObjectKey::of(secret), true))
             });
     }
+    nodes.connect(controller.handle());
     controller
 }
 
@@ -97,17 +106,19 @@ impl Reconciler<Pod> for Kubelet {
     type Error = Error;
 
     async fn reconcile(&self, key: ObjectKey, cx: Context<Pod>) -> Result<Action> {
-        let ours = |pod: &Arc<Pod>| {
-            pod.spec.as_ref().is_some_and(|spec| spec.node_name.as_deref() == Some(NODE_NAME))
-        };
-        let Some(pod) = cx.get(&key)?.filter(ours) else {
+        let Some(pod) = cx.get(&key)?.filter(|pod| self.nodes.has(pod)) else {
             self.forget(&key);
             return Ok(Action::done());
         };
+        if self.nodes.is_stopped(&pod) {
+            return Ok(Action::done());
+        }
         let uid = pod.uid().unwrap_or_default();
         let known = self.memory_of(&key, &uid);
-        let addresses = PodAddresses { host_ip: HOST_IP.to_owned(), pod_ip: self.address(&pod, &uid) };
-        let mut memory = match (known, &self.real) {
+        let host_ip = self.nodes.address(node_of(&pod));
+        let addresses = PodAddresses { host_ip, pod_ip: self.address(&pod, &uid) };
+        let real = self.real.as_ref().filter(|_| node_of(&pod) == NODE_NAME);
+        let mut memory = match (known, real) {
             (Some(memory), _) => memory,
             (None, None) => PodMemory::default(),
             (None, Some(real)) => match self.admit(real, &key, &uid, &pod, &addresses).await {
@@ -316,10 +327,7 @@ fn finds_ports_taken(pod: &Pod, cx: &Context<Pod>) -> Result<bool> {
     if wanted.is_empty() {
         return Ok(false);
     }
-    let is_admitted = |other: &Pod| {
-        let is_here = other.spec.as_ref().is_some_and(|spec| spec.node_name.as_deref() == Some(NODE_NAME));
-        is_here && !is_new(other) && !has_ended(other)
-    };
+    let is_admitted = |other: &Pod| node_of(other) == node_of(pod) && !is_new(other) && !has_ended(other);
     let others = cx.lister::<Pod>()?.all()?;
     Ok(others.iter().any(|other| is_admitted(other) && conflict(&wanted, &host_ports(other))))
 }

@@ -2,12 +2,15 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod autoscalers;
+mod claims;
 mod garbage;
 mod missing_objects;
 mod namespaces;
 mod nodes;
 mod pods;
+mod preemption;
 mod quotas;
+mod scheduling;
 mod scripts;
 mod support;
 mod tokens;

@@ -1,0 +1,133 @@
+//! Watches the heartbeats of nodes, and sets the taints of nodes.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Node, NodeStatus, Pod, PodCondition};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::SignedDuration;
+use kube_client::api::{Api, Patch};
+use kube_core::ResourceExt;
+use serde_json::json;
+use windlass_runtime::{
+    Action, Context, Controller, Error, HandlerContext, ObjectKey, Reconciler, Result, Watch, kind,
+};
+
+use super::heartbeats::{Heartbeats, deadline, lost, ready};
+use super::taints::taints;
+use crate::component::{self, KUBE_CONTROLLER_MANAGER};
+use crate::{conditions, pods, wake};
+
+/// The component that reports Events about nodes, as in kube-controller-manager.
+const COMPONENT: &str = "node-controller";
+const LEASES: &str = "kube-node-lease";
+
+struct NodeLifecycle {
+    heartbeats: Mutex<Heartbeats>,
+    grace: SignedDuration,
+}
+
+/// Returns the controller. A node without a heartbeat for `grace` is lost.
+pub(crate) fn controller(grace: Duration) -> Controller {
+    let grace = SignedDuration::try_from(grace).unwrap_or(SignedDuration::MAX);
+    let lifecycle = NodeLifecycle { heartbeats: Mutex::default(), grace };
+    Controller::of::<Node>(lifecycle)
+        .named("node-lifecycle-controller")
+        .watches::<Lease>(node_of_lease)
+        .watch(Watch::mapped(kind::<Node>(), unready_nodes).without_reads())
+        .reads::<Pod>()
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the form of a mapper")]
+fn node_of_lease(lease: &Lease, _cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
+    let is_heartbeat = lease.metadata.namespace.as_deref() == Some(LEASES);
+    Ok(is_heartbeat.then(|| ObjectKey::cluster(&lease.name_any())).into_iter().collect())
+}
+
+/// Returns the nodes that are not ready: their taints depend on whether any node is ready.
+fn unready_nodes(_: &Node, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
+    let nodes = cx.lister::<Node>()?.all()?;
+    Ok(nodes.iter().filter(|node| !is_ready(node)).map(|node| ObjectKey::cluster(&node.name_any())).collect())
+}
+
+fn is_ready(node: &Node) -> bool {
+    ready(node).is_some_and(|condition| condition.status == "True")
+}
+
+impl Reconciler<Node> for NodeLifecycle {
+    type Error = Error;
+
+    async fn reconcile(&self, key: ObjectKey, cx: Context<Node>) -> Result<Action> {
+        let Some(node) = cx.get(&key)? else {
+            self.heartbeats.lock().unwrap_or_else(PoisonError::into_inner).forget(key.name());
+            return Ok(Action::done());
+        };
+        let now = cx.now();
+        let lease = cx.lister::<Lease>()?.get(&ObjectKey::namespaced(LEASES, key.name()))?;
+        let last = {
+            let mut heartbeats = self.heartbeats.lock().unwrap_or_else(PoisonError::into_inner);
+            heartbeats.observe(&node, lease.as_deref(), now)
+        };
+        let deadline = deadline(&node, last, self.grace);
+        if deadline <= now
+            && let Some(conditions) = lost(&node, now)
+        {
+            let was_ready = is_ready(&node);
+            let status =
+                NodeStatus { conditions: Some(conditions), ..node.status.clone().unwrap_or_default() };
+            cx.update_status(&*node, status).await?;
+            if was_ready {
+                mark_pods(&node, &cx).await?;
+            }
+            return Ok(Action::done());
+        }
+        write_taints(&node, &cx).await?;
+        Ok(wake::at((deadline > now).then_some(deadline), now))
+    }
+}
+
+/// Sets the condition `Ready` of the pods of a lost node to `False`.
+async fn mark_pods(node: &Node, cx: &Context<Node>) -> Result<()> {
+    let recorder = cx.recorder().named(COMPONENT);
+    let name = node.name_any();
+    recorder.normal(node, "NodeNotReady", format!("Node {name} status is now: NodeNotReady"));
+    for pod in &cx.lister::<Pod>()?.all()? {
+        let on_node = pod.spec.as_ref().is_some_and(|spec| spec.node_name.as_deref() == Some(&*name));
+        if !on_node || !pods::is_ready(pod) {
+            continue;
+        }
+        let mut status = pod.status.clone().unwrap_or_default();
+        let condition = PodCondition {
+            type_: "Ready".to_owned(),
+            status: "False".to_owned(),
+            observed_generation: pod.metadata.generation,
+            ..PodCondition::default()
+        };
+        conditions::set(status.conditions.get_or_insert_default(), condition, &Time(cx.now()));
+        match cx.update_status(pod, status).await {
+            Err(error) if !error.is_conflict() => return Err(error),
+            _ => recorder.warning(pod, "NodeNotReady", "Node is not ready"),
+        }
+    }
+    Ok(())
+}
+
+async fn write_taints(node: &Node, cx: &Context<Node>) -> Result<()> {
+    // If no node is ready, the fault is more likely here than on all nodes, and no pod is evicted.
+    let evicts = cx.lister::<Node>()?.all()?.iter().any(is_ready);
+    let wanted = taints(node, evicts, &Time(cx.now()));
+    let has = node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
+    if has == wanted {
+        return Ok(());
+    }
+    let metadata = json!({ "uid": node.uid(), "resourceVersion": node.resource_version() });
+    let taints = if wanted.is_empty() { json!(null) } else { json!(wanted) };
+    let patch = Patch::Merge(json!({ "metadata": metadata, "spec": { "taints": taints } }));
+    let nodes: Api<Node> = Api::all(cx.client().clone());
+    let written = nodes.patch(&node.name_any(), &component::patch(KUBE_CONTROLLER_MANAGER), &patch).await;
+    match written.map_err(Error::from) {
+        Err(error) if !error.is_not_found() => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -93,7 +93,7 @@ impl Controllers {
         self
     }
 
-    /// Leaves out the scheduler and the simulated node: pods stay pending unless another program runs the
+    /// Leaves out the scheduler and the simulated nodes: pods stay pending unless another program runs the
     /// pods.
     ///
     /// For tests that play the kubelet themselves.
@@ -102,8 +102,9 @@ impl Controllers {
         self
     }
 
-    /// Sets whether simulated pods wait as on a real node: for missing ConfigMaps and Secrets, and for the delays of probes.
-    /// The default is true. With `false`, every simulated pod starts and becomes ready at once.
+    /// Sets whether pods wait as in a real cluster: for claims, pod affinity and topology spread, for missing ConfigMaps and
+    /// Secrets, and for the delays of probes. The default is true. With `false`, every simulated pod starts and becomes ready at
+    /// once.
     ///
     /// The annotation `kubelet.windlass.dev/strict: "false"` does the same for a pod or a namespace.
     pub fn strict(mut self, strict: bool) -> Self {

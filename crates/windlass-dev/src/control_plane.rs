@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::{api::core::v1::Node, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube_client::Client;
 use tokio::{
     runtime::{Builder, Handle, Runtime},
@@ -48,6 +48,9 @@ pub struct ControlPlane {
     runner: Option<PodRunner>,
     /// True if simulated pods wait for missing objects and for probes.
     strict: bool,
+    simulated_nodes: Vec<Node>,
+    /// `None` is the default of the controllers.
+    node_grace_period: Option<Duration>,
     startup_time: Duration,
 }
 
@@ -93,6 +96,8 @@ impl ControlPlane {
             threads: None,
             runner: None,
             strict: true,
+            simulated_nodes: Vec::new(),
+            node_grace_period: None,
             startup_time: begun.elapsed(),
         })
     }
@@ -103,8 +108,20 @@ impl ControlPlane {
         self.strict = strict;
     }
 
-    /// Starts the controllers of a cluster in the background, and one node. The node simulates pods or, with
-    /// a [`PodRunner`], runs the programs of some pods.
+    /// Sets the simulated nodes beside the first node, see [`Controllers::simulated_nodes`]. Call the method before
+    /// [`start_controllers`](Self::start_controllers).
+    pub fn set_nodes(&mut self, nodes: Vec<Node>) {
+        self.simulated_nodes = nodes;
+    }
+
+    /// Sets the time without a heartbeat after which a node counts as lost. Default: 50 s. Call the method before
+    /// [`start_controllers`](Self::start_controllers).
+    pub fn set_node_monitor_grace_period(&mut self, period: Duration) {
+        self.node_grace_period = Some(period);
+    }
+
+    /// Starts the controllers of a cluster in the background, and the nodes. The nodes simulate pods; with
+    /// a [`PodRunner`], the first node runs the programs of some pods.
     pub fn start_controllers(&mut self) {
         self.spawn_controllers(&Handle::current());
     }
@@ -144,6 +161,10 @@ impl ControlPlane {
         match SigningAuthority::from_pem(authority.certificate_pem(), &authority.key_pem()) {
             Ok(authority) => controllers = controllers.sign_certificates(authority),
             Err(error) => tracing::warn!(%error, "no certificates are signed"),
+        }
+        controllers = controllers.simulated_nodes(self.simulated_nodes.clone());
+        if let Some(period) = self.node_grace_period {
+            controllers = controllers.node_monitor_grace_period(period);
         }
         if let Some(PodRunner { pods, mode, host_ports }) = self.runner.clone() {
             controllers = controllers.run_pods(pods, mode, host_ports);

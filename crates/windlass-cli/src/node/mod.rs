@@ -4,6 +4,7 @@ mod directory;
 mod images;
 mod open_files;
 mod runtime;
+mod simulated;
 
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use windlass_dev::PodRunner;
 
 use self::directory::NodeDirectory;
 use self::runtime::RuntimeKind;
+pub(crate) use self::simulated::SimulatedNodeArgs;
 use crate::error::{Advice, Result};
 use crate::output::Output;
 

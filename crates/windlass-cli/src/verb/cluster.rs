@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use windlass_dev::{ControlPlane, shell_word};
 
 use crate::error::Result;
-use crate::node::NodeArgs;
+use crate::node::{NodeArgs, SimulatedNodeArgs};
 use crate::open_files;
 use crate::output::Output;
 use crate::project::warn_of_replaced;
@@ -34,6 +34,8 @@ Examples:
   windlass cluster --port 6443 --kubeconfig /tmp/kubeconfig
   KUBECONFIG=/tmp/kubeconfig cargo run        # your operator
 
+  windlass cluster --nodes 3 --zones a,b      # three nodes in two zones
+
   windlass cluster --until-stdin-closes       # started by a test suite, which holds the other end of the pipe
 
 Controllers run for the workloads (Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers), endpoints,
@@ -58,6 +60,10 @@ Annotations of a simulated pod set what it does:
   kubelet.windlass.dev/strict: \"false\"     as --strict=false, for the pod or the namespace
   kubelet.windlass.dev/log: \"text\"          what `kubectl logs` prints
 Append .CONTAINER to a key for one container only.
+
+Annotations of a Node:
+  kubelet.windlass.dev/run: simulate        a Node object that is created while the cluster runs becomes a simulated node
+  kubelet.windlass.dev/node-state: stopped  no heartbeats, and pods neither start nor end; or not-ready
 
 Logs go to stderr: warnings and errors only, unless -v or RUST_LOG asks for more.")]
 pub(crate) struct Cluster {
@@ -95,12 +101,16 @@ pub(crate) struct Cluster {
 
     #[command(flatten)]
     node: NodeArgs,
+
+    #[command(flatten)]
+    nodes: SimulatedNodeArgs,
 }
 
 impl Cluster {
     pub(crate) async fn run(self, out: &mut Output) -> Result<()> {
         let shutdown = ShutdownSignal::listen()?;
         open_files::raise_limit();
+        let simulated = self.nodes.nodes()?;
         let node = if self.bare { None } else { self.node.start(out).await? };
         let mut plane = match &node {
             _ if self.bare => ControlPlane::start_bare(self.port).await?,
@@ -108,6 +118,8 @@ impl Cluster {
             None => ControlPlane::start(self.port).await?,
         };
         plane.set_strict(self.strict);
+        plane.set_nodes(simulated);
+        plane.set_node_monitor_grace_period(self.nodes.grace_period());
         warn_of_replaced(&self.kubeconfig, &self.kubeconfig, out);
         plane.write_kubeconfig(&self.kubeconfig)?;
         out.line(format_args!("ready in {} ms at {}", plane.startup_time().as_millis(), plane.url()));

@@ -64,7 +64,7 @@ async fn reconcile(key: ObjectKey, cx: Cx) -> Result<Action> {
     if claim.annotations().contains_key(BIND_COMPLETED) {
         keep_bound(&claim, &cx).await?;
     } else if volume_of(&claim).is_empty() {
-        find_volume(&claim, &cx).await?;
+        Box::pin(find_volume(&claim, &cx)).await?;
     } else {
         take_named_volume(&claim, &cx).await?;
     }
@@ -94,14 +94,13 @@ async fn find_volume(claim: &PersistentVolumeClaim, cx: &Cx) -> Result<()> {
             "WaitForFirstConsumer",
             "waiting for first consumer to be created before binding",
         ),
-        Some(class) if can_provision(&class) => return provision(claim, &class, node.as_deref(), cx).await,
+        Some(class) if can_provision(&class) => {
+            return Box::pin(provision(claim, &class, node.as_deref(), cx)).await;
+        }
         Some(_) if is_delayed => return reschedule(claim, cx).await,
-        Some(_) => {
-            recorder.normal(
-                claim,
-                "FailedBinding",
-                "no persistent volumes available for this claim and no storage class is set",
-            );
+        Some(class) => {
+            let note = format!("no volume plugin matched name: {}", class.provisioner);
+            recorder.warning(claim, "ProvisioningFailed", note);
         }
         None if class_name.is_empty() => recorder.normal(
             claim,

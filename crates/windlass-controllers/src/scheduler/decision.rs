@@ -92,7 +92,7 @@ fn wait(
 }
 
 /// Returns the node that an earlier attempt has made room on.
-pub(super) fn nominated_node<'a>(request: Request<'a>) -> Option<&'a str> {
+pub(super) fn nominated_node(request: Request<'_>) -> Option<&str> {
     let status = request.pod.status.as_ref()?;
     status.nominated_node_name.as_deref().filter(|name| !name.is_empty())
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::jiff::Timestamp;
 use windlass_runtime::{ObjectKey, Result};
 
@@ -67,13 +68,11 @@ pub(super) fn preempt(
         }
     }
     let tried = rejections.values().filter(|rejection| rejection.is_resolvable).count();
-    Ok(match candidates.into_iter().min_by(|a, b| a.rank.cmp(&b.rank)) {
-        Some(Candidate { node, pods, .. }) => Preemption::Victims { node, pods },
-        None => {
-            reasons.extend((tried..diagnosis.nodes).map(|_| USELESS.to_owned()));
-            Preemption::Useless(unavailable(diagnosis.nodes, reasons.iter().map(String::as_str)))
-        }
-    })
+    if let Some(Candidate { node, pods, .. }) = candidates.into_iter().min_by(|a, b| a.rank.cmp(&b.rank)) {
+        return Ok(Preemption::Victims { node, pods });
+    }
+    reasons.extend((tried..diagnosis.nodes).map(|_| USELESS.to_owned()));
+    Ok(Preemption::Useless(unavailable(diagnosis.nodes, reasons.iter().map(String::as_str))))
 }
 
 /// Returns whether pods that the pod has preempted still end on the nominated node.
@@ -196,7 +195,8 @@ fn covers(budget: &PodDisruptionBudget, key: &ObjectKey, namespace: &str, labels
     let evicted = budget.status.as_ref().and_then(|status| status.disrupted_pods.as_ref());
     budget.metadata.namespace.as_deref() == Some(namespace)
         && !labels.is_empty()
-        && selector.is_some_and(|selector| *selector != Default::default() && selects(selector, Some(labels)))
+        && selector
+            .is_some_and(|selector| *selector != LabelSelector::default() && selects(selector, Some(labels)))
         && evicted.is_none_or(|evicted| !evicted.contains_key(key.name()))
 }
 

@@ -15,7 +15,7 @@ use crate::node_fit::{matches_affinity, untolerated_taint};
 const UNEVEN: &str = "node(s) didn't match pod topology spread constraints";
 const NO_LABEL: &str = "node(s) didn't match pod topology spread constraints (missing required label)";
 
-/// What a constraint asks for if no node satisfies the constraint.
+/// The effect of a constraint that no node satisfies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unsatisfiable {
     DoNotSchedule,

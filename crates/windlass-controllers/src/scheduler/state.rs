@@ -168,12 +168,11 @@ impl SharedState {
 
     /// Records the current state of a node; `None` for a node that is gone.
     pub(super) fn observe_node(&self, name: &str, node: Option<&Node>) {
-        let is_changed = match node {
-            Some(node) => self.lock().cluster.set_node(NodeFacts::of(node)),
-            None => {
-                self.lock().cluster.remove_node(name);
-                true
-            }
+        let is_changed = if let Some(node) = node {
+            self.lock().cluster.set_node(NodeFacts::of(node))
+        } else {
+            self.lock().cluster.remove_node(name);
+            true
         };
         if is_changed {
             self.wake(Change::Node);

@@ -10,6 +10,7 @@ mod nodes;
 mod pods;
 mod preemption;
 mod quotas;
+mod scale;
 mod scheduling;
 mod scripts;
 mod support;

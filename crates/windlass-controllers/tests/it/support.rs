@@ -118,13 +118,17 @@ pub(crate) fn phase(pod: &Pod) -> &str {
     pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
 }
 
-/// Starts a cluster with simulated nodes. A node without a heartbeat for a second is lost.
+/// Starts a cluster with simulated nodes. A node without a heartbeat for two seconds is lost.
 pub(crate) async fn cluster_with(nodes: Vec<Node>) -> (TestCluster, RunningManager) {
+    cluster_with_grace(nodes, Duration::from_secs(2)).await
+}
+
+/// As [`cluster_with`]. A node without a heartbeat for `grace` is lost.
+pub(crate) async fn cluster_with_grace(nodes: Vec<Node>, grace: Duration) -> (TestCluster, RunningManager) {
     let cluster = TestCluster::start().await;
     let names: Vec<String> = nodes.iter().map(ResourceExt::name_any).collect();
-    let controllers = Controllers::new(cluster.client())
-        .simulated_nodes(nodes)
-        .node_monitor_grace_period(Duration::from_secs(1));
+    let controllers =
+        Controllers::new(cluster.client()).simulated_nodes(nodes).node_monitor_grace_period(grace);
     let running = cluster.run(controllers.manager());
     let client = cluster.client();
     eventually(WAIT_LIMIT, || can_run_pods(&client)).await;

@@ -292,7 +292,7 @@ impl Stage {
         }
         let events = self.list("v1/events").await;
         events.iter().for_each(|event| self.names.learn_event(event));
-        // No controller of ours binds volumes.
+        // Which events the controller of volumes records depends on the time of the controller's passes.
         let compared = |event: &&Value| event["source"]["component"] != "persistentvolume-controller";
         let mut lines: Vec<String> =
             events.iter().filter(compared).map(|event| self.names.replace(&event_line(event))).collect();

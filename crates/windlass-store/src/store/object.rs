@@ -193,7 +193,7 @@ impl Stored {
     ///
     /// # Errors
     /// The error of `measure`.
-    pub(crate) fn protobuf_size<E>(&self, measure: impl FnOnce() -> Result<usize, E>) -> Result<usize, E> {
+    pub fn protobuf_size<E>(&self, measure: impl FnOnce() -> Result<usize, E>) -> Result<usize, E> {
         match self.protobuf_size.load(Ordering::Relaxed) {
             0 => {
                 let size = measure()?;

@@ -229,7 +229,7 @@ async fn commit_drafts(
     if committed.is_err()
         && let Some(followers) = &mut followers
     {
-        followers.kind = None;
+        followers.stay();
     }
     let stored = committed?;
     definitions::committed(state, resource, key).await;

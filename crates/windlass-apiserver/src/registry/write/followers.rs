@@ -12,7 +12,7 @@ use crate::store::ResourceId;
 pub(super) struct Followers {
     state: Arc<State>,
     /// `None` if no objects follow, or if the objects have followed.
-    pub(super) kind: Option<FollowerKind>,
+    kind: Option<FollowerKind>,
 }
 
 #[derive(Clone)]
@@ -45,6 +45,11 @@ impl Followers {
             FollowerKind::Addresses(ServiceAddresses::before(state, id, key)?)
         };
         Some(Self { state: Arc::clone(state), kind: Some(kind) })
+    }
+
+    /// The objects do not follow: the write failed.
+    pub(super) fn stay(&mut self) {
+        self.kind = None;
     }
 
     pub(super) async fn settle(mut self) {

@@ -11,7 +11,8 @@ use kube_client::api::{Api, Patch};
 use kube_core::ResourceExt;
 use serde_json::json;
 use windlass_runtime::{
-    Action, Context, Controller, Error, HandlerContext, ObjectKey, Reconciler, Result, Watch, kind,
+    Action, BoxError, Context, Controller, Delta, Enqueuer, Error, EventHandler, HandlerContext, ObjectKey,
+    Reconciler, Result, Watch, kind,
 };
 
 use super::heartbeats::{Heartbeats, deadline, lost, ready};
@@ -35,7 +36,7 @@ pub(crate) fn controller(grace: Duration) -> Controller {
     Controller::of::<Node>(lifecycle)
         .named("node-lifecycle-controller")
         .watches::<Lease>(node_of_lease)
-        .watch(Watch::mapped(kind::<Node>(), unready_nodes).without_reads())
+        .watch(Watch::with_handler(kind::<Node>(), UnreadyNodes).without_reads())
         .reads::<Pod>()
 }
 
@@ -45,10 +46,31 @@ fn node_of_lease(lease: &Lease, _cx: &HandlerContext) -> Result<Vec<ObjectKey>> 
     Ok(is_heartbeat.then(|| ObjectKey::cluster(&lease.name_any())).into_iter().collect())
 }
 
-/// Returns the nodes that are not ready: their taints depend on whether any node is ready.
-fn unready_nodes(_: &Node, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
-    let nodes = cx.lister::<Node>()?.all()?;
-    Ok(nodes.iter().filter(|node| !is_ready(node)).map(|node| ObjectKey::cluster(&node.name_any())).collect())
+/// Enqueues the nodes that are not ready when another node becomes ready or is no longer ready: the taints of a node that is
+/// not ready depend on whether any node is ready.
+struct UnreadyNodes;
+
+impl EventHandler<ObjectKey> for UnreadyNodes {
+    fn handle(
+        &self,
+        delta: &Delta,
+        cx: &HandlerContext,
+        keys: &mut Enqueuer<'_, ObjectKey>,
+    ) -> Result<(), BoxError> {
+        let mut states = Vec::with_capacity(2);
+        for state in delta.states() {
+            states.push(is_ready(&*state.decode::<Node>()?));
+        }
+        if let [before, after] = states[..]
+            && before == after
+        {
+            return Ok(());
+        }
+        let nodes = cx.lister::<Node>()?.all()?;
+        let unready = nodes.iter().filter(|node| !is_ready(node));
+        unready.for_each(|node| keys.add(ObjectKey::cluster(&node.name_any())));
+        Ok(())
+    }
 }
 
 fn is_ready(node: &Node) -> bool {
@@ -115,7 +137,7 @@ async fn mark_pods(node: &Node, cx: &Context<Node>) -> Result<()> {
 
 async fn write_taints(node: &Node, cx: &Context<Node>) -> Result<()> {
     // If no node is ready, the fault is more likely here than on all nodes, and no pod is evicted.
-    let evicts = cx.lister::<Node>()?.all()?.iter().any(is_ready);
+    let evicts = !is_ready(node) && cx.lister::<Node>()?.all()?.iter().any(is_ready);
     let wanted = taints(node, evicts, &Time(cx.now()));
     let has = node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
     if has == wanted {

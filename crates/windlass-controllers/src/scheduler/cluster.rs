@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, Pod, Taint};
 use k8s_openapi::jiff::Timestamp;
+use kube_core::ResourceExt;
 use windlass_runtime::ObjectKey;
 
 use super::pod_class::{Labels, PodClass};
@@ -22,6 +23,8 @@ pub(super) struct PodFacts {
     /// True for a terminating pod that made room for a pod of a higher priority.
     pub is_preempted: bool,
     pub started: Option<Timestamp>,
+    /// The names of the pod's claims.
+    pub claims: Vec<String>,
 }
 
 impl PodFacts {
@@ -40,8 +43,18 @@ impl PodFacts {
             is_terminating,
             is_preempted: is_terminating && disruption.is_some(),
             started: status.and_then(|status| status.start_time.as_ref()).map(|time| time.0),
+            claims: claims(pod).map(|(name, _)| name).collect(),
         }
     }
+}
+
+/// Returns the names of the claims of a pod, and whether the claim belongs to the pod.
+pub(super) fn claims(pod: &Pod) -> impl Iterator<Item = (String, bool)> {
+    let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
+    volumes.filter_map(|volume| match &volume.persistent_volume_claim {
+        Some(claim) => Some((claim.claim_name.clone(), false)),
+        None => volume.ephemeral.is_some().then(|| (format!("{}-{}", pod.name_any(), volume.name), true)),
+    })
 }
 
 /// The reason of the condition `DisruptionTarget` of a preempted pod.
@@ -228,6 +241,11 @@ impl Cluster {
     pub(super) fn node(&self, name: &str) -> Option<NodeRef<'_>> {
         let state = self.nodes.get(name)?;
         Some(NodeRef { facts: state.facts.as_ref()?, state })
+    }
+
+    /// Returns all pods on nodes.
+    pub(super) fn pods(&self) -> impl Iterator<Item = &PodFacts> {
+        self.nodes.values().flat_map(|state| state.pods.values())
     }
 
     /// Returns the classes of all pods on nodes.

@@ -15,6 +15,8 @@ use super::volumes::PodVolumes;
 use crate::host_ports::{self, conflict};
 use crate::node_fit::{matches_affinity, tolerates_cordon, untolerated_taint};
 
+const CLAIM_IN_USE: &str = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod";
+
 /// A pod that needs a node.
 #[derive(Clone, Copy)]
 pub(super) struct Request<'a> {
@@ -39,6 +41,8 @@ pub(super) struct Filters<'a> {
     cluster: &'a Cluster,
     affinity: Option<RequiredAffinity<'a>>,
     spread: Option<Spread<'a>>,
+    /// The number of pods that use a claim of the pod that only one pod may use.
+    conflicting: i64,
 }
 
 impl<'a> Filters<'a> {
@@ -49,7 +53,11 @@ impl<'a> Filters<'a> {
         } else {
             (None, None)
         };
-        Self { request, cluster, affinity, spread }
+        let mut filters = Self { request, cluster, affinity, spread, conflicting: 0 };
+        if request.volumes.are_exclusive() {
+            filters.conflicting = cluster.pods().map(|pod| filters.conflicts(pod)).sum();
+        }
+        filters
     }
 
     /// Returns why a node cannot take the pod.
@@ -61,6 +69,10 @@ impl<'a> Filters<'a> {
     pub(super) fn rejection_with(&self, node: &NodeFacts, requested: &Requests) -> Option<Rejection> {
         self.node(node)
             .or_else(|| self.room(node, &self.with_nominated(node, requested)))
+            .or_else(|| {
+                let conflict = Rejection::resolvable(Check::ExclusiveClaims, CLAIM_IN_USE);
+                (self.conflicting > 0).then_some(conflict)
+            })
             .or_else(|| self.request.volumes.rejection(node))
             .or_else(|| self.spread.as_ref()?.rejection(node))
             .or_else(|| self.affinity.as_ref()?.rejection(node))
@@ -74,6 +86,11 @@ impl<'a> Filters<'a> {
         if let Some(spread) = &mut self.spread {
             spread.change(facts, node, change);
         }
+        self.conflicting += change * self.conflicts(facts);
+    }
+
+    fn conflicts(&self, pod: &PodFacts) -> i64 {
+        i64::from(self.request.volumes.conflict(&self.request.facts.class.namespace, pod))
     }
 
     /// Checks the name, the taints and the labels of a node.

@@ -11,6 +11,8 @@ pub(super) enum Check {
     Ports,
     Resources,
     Volumes,
+    /// A claim that only one pod may use.
+    ExclusiveClaims,
     Spread,
     PodAffinity,
 }

@@ -7,7 +7,7 @@ use k8s_openapi::api::storage::v1::StorageClass;
 use kube_core::ResourceExt;
 use windlass_runtime::{Context, ObjectKey, Result};
 
-use super::cluster::NodeFacts;
+use super::cluster::{NodeFacts, PodFacts, claims};
 use super::rejection::{Check, Rejection};
 use crate::persistent_volume::{
     SELECTED_NODE, best_match, can_provision, class_of, fits_node, is_bound, waits_for_consumer,
@@ -25,6 +25,8 @@ pub(super) struct PodVolumes {
     bound: Vec<Option<Arc<PersistentVolume>>>,
     /// The claims that are bound after the choice of a node.
     delayed: Vec<(Arc<PersistentVolumeClaim>, Arc<StorageClass>)>,
+    /// The claims that only one pod may use.
+    exclusive: Vec<String>,
     /// All volumes, if there are delayed claims.
     volumes: Vec<Arc<PersistentVolume>>,
 }
@@ -42,6 +44,9 @@ impl PodVolumes {
             };
             if let Some(obstacle) = obstacle(pod, &claim, is_ephemeral) {
                 return Ok(Err(obstacle));
+            }
+            if is_exclusive(&claim) {
+                found.exclusive.push(name);
             }
             if is_bound(&claim) {
                 let volume =
@@ -88,6 +93,16 @@ impl PodVolumes {
         None
     }
 
+    /// Returns whether another pod must not use a claim that this pod uses.
+    pub(super) fn conflict(&self, namespace: &str, other: &PodFacts) -> bool {
+        other.class.namespace == namespace && other.claims.iter().any(|claim| self.exclusive.contains(claim))
+    }
+
+    /// Returns whether a claim excludes other pods.
+    pub(super) fn are_exclusive(&self) -> bool {
+        !self.exclusive.is_empty()
+    }
+
     /// Returns whether every claim is bound.
     pub(super) fn are_bound(&self) -> bool {
         self.delayed.is_empty()
@@ -104,21 +119,17 @@ impl PodVolumes {
     }
 }
 
-/// Returns the names of the claims of a pod, and whether the claim belongs to the pod.
-pub(super) fn claims(pod: &Pod) -> impl Iterator<Item = (String, bool)> {
-    let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
-    volumes.filter_map(|volume| match &volume.persistent_volume_claim {
-        Some(claim) => Some((claim.claim_name.clone(), false)),
-        None => volume.ephemeral.is_some().then(|| (format!("{}-{}", pod.name_any(), volume.name), true)),
-    })
-}
-
 fn missing(name: &str, is_ephemeral: bool) -> String {
     if is_ephemeral {
         format!("waiting for ephemeral volume controller to create the persistentvolumeclaim {name:?}")
     } else {
         format!("persistentvolumeclaim {name:?} not found")
     }
+}
+
+fn is_exclusive(claim: &PersistentVolumeClaim) -> bool {
+    let mut modes = claim.spec.iter().flat_map(|spec| spec.access_modes.iter().flatten());
+    modes.any(|mode| mode == "ReadWriteOncePod")
 }
 
 /// Returns why a claim that exists cannot be used.

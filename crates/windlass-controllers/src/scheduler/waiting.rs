@@ -35,7 +35,7 @@ impl Change {
             Self::Node => true,
             Self::PodGone => !matches!(check, Check::Node | Check::Volumes),
             Self::PodPlaced => matches!(check, Check::Spread | Check::PodAffinity),
-            Self::Volume => check == Check::Volumes,
+            Self::Volume => matches!(check, Check::Volumes | Check::ExclusiveClaims),
             Self::Namespace => check == Check::PodAffinity,
         }
     }

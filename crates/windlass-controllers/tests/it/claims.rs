@@ -202,6 +202,25 @@ async fn a_volume_keeps_its_pods_in_its_zone() {
 }
 
 #[tokio::test]
+async fn a_claim_for_one_pod_is_used_by_one_pod() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    let exclusive = json!({"accessModes": ["ReadWriteOncePod"]});
+    create::<PersistentVolumeClaim>(&client, claim("data", exclusive)).await;
+    create::<Pod>(&client, using("first", "data")).await;
+    becomes::<Pod>(&client, "first", |pod| phase(pod) == "Running").await;
+    create::<Pod>(&client, using("second", "data")).await;
+    let second = becomes::<Pod>(&client, "second", |pod| !schedule_message(pod).is_empty()).await;
+    assert_eq!(
+        schedule_message(&second),
+        "0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already \
+         in-use by another pod. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    );
+    delete::<Pod>(&client, "first", DeleteParams::default()).await;
+    becomes::<Pod>(&client, "second", |pod| phase(pod) == "Running").await;
+}
+
+#[tokio::test]
 async fn a_claim_that_asks_for_more_gets_more() {
     let cluster = TestCluster::with_controllers().await;
     let client = cluster.client();

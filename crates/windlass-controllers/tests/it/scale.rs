@@ -12,8 +12,9 @@ use tokio::time::sleep;
 
 use crate::support::{api, cluster_with_grace, node, pod};
 
+/// The environment variable with another number of pods.
+const PODS: &str = "WINDLASS_SCALE_PODS";
 const NODES: usize = 200;
-const PODS: usize = 10_000;
 /// How long the idle cluster is observed.
 const IDLE: Duration = Duration::from_secs(20);
 
@@ -29,6 +30,7 @@ fn cpu() -> f64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes long without optimization"]
 async fn ten_thousand_pods_on_two_hundred_nodes() {
+    let count = std::env::var(PODS).ok().and_then(|count| count.parse().ok()).unwrap_or(10_000_usize);
     let nodes =
         (0..NODES).map(|n| node(&format!("n{n}"), json!({"zone": (n % 3).to_string()}), json!({}))).collect();
     let begin = Instant::now();
@@ -36,7 +38,7 @@ async fn ten_thousand_pods_on_two_hundred_nodes() {
     println!("{NODES} nodes are ready after {:?}, {:.2} s of CPU", begin.elapsed(), cpu());
     let pods: Api<Pod> = api(&cluster.client());
     let (begin, cpu_before) = (Instant::now(), cpu());
-    stream::iter(0..PODS)
+    stream::iter(0..count)
         .map(|n| {
             let mut pod = pod(&format!("p{n}"), &json!({}));
             pod["metadata"]["labels"] = json!({"app": format!("app-{}", n % 100)});
@@ -48,7 +50,7 @@ async fn ten_thousand_pods_on_two_hundred_nodes() {
         .try_collect::<Vec<_>>()
         .await
         .unwrap();
-    println!("{PODS} pods are created after {:?}", begin.elapsed());
+    println!("{count} pods are created after {:?}", begin.elapsed());
     loop {
         let waiting = pods.list(&ListParams::default().fields("spec.nodeName=")).await.unwrap();
         println!("{} pods have no node after {:?}", waiting.items.len(), begin.elapsed());

@@ -94,3 +94,52 @@ fn read(path: &Path) -> Result<Vec<Node>> {
     };
     documents.into_iter().map(node).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        nodes: SimulatedNodeArgs,
+    }
+
+    fn nodes(flags: &[&str]) -> Result<Vec<Node>> {
+        Command::parse_from([&["windlass"], flags].concat()).nodes.nodes()
+    }
+
+    fn name(node: &Node) -> &str {
+        node.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    #[test]
+    fn nodes_are_put_into_zones_in_turn() {
+        let nodes = nodes(&["--nodes", "3", "--zones", "a,b", "--node-label", "pool=x"]).unwrap();
+        let shown: Vec<String> = nodes
+            .iter()
+            .map(|node| {
+                let labels = node.metadata.labels.as_ref().unwrap();
+                format!("{} {} {}", name(node), labels[ZONE], labels["pool"])
+            })
+            .collect();
+        assert_eq!(shown, ["windlass a x", "windlass-2 b x", "windlass-3 a x"]);
+    }
+
+    #[test]
+    fn a_file_has_nodes_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("nodes.yaml");
+        let flags = ["--node-file", path.to_str().unwrap()];
+        let gpu = "kind: Node\nmetadata: {name: gpu, labels: {gpu: yes}}\nstatus: {capacity: {cpu: 8}}\n";
+        std::fs::write(&path, gpu.replace("yes", "'yes'").replace("cpu: 8", "cpu: '8'")).unwrap();
+        let read = nodes(&flags).unwrap();
+        assert_eq!((read.len(), name(&read[1])), (2, "gpu"));
+        assert_eq!(read[1].status.as_ref().unwrap().capacity.as_ref().unwrap()["cpu"].0, "8");
+        std::fs::write(&path, "kind: Pod\nmetadata: {name: p}\n").unwrap();
+        let error = nodes(&flags).unwrap_err().to_string();
+        assert!(error.contains("not a Node with a name. Write one Node per document"), "{error}");
+    }
+}

@@ -207,3 +207,53 @@ fn the_credentials_of_the_registry_come_first_and_others_are_left_out() {
     assert_eq!(users("nginx:1.27"), ["hub"]);
     assert_eq!(users("localhost:5000/app"), Vec::<String>::new());
 }
+
+#[test]
+fn a_simulated_pod_needs_only_the_objects_that_are_not_optional() {
+    let missing = |source: Value| {
+        let mut volume = source;
+        volume["name"] = json!("v");
+        let mut world = world(&json!({"containers": [], "volumes": [volume]}));
+        add_own_objects(&world.spec, &mut world.objects);
+        unmountable(world.scope()).map(|error| error.to_string())
+    };
+    let projected = |source: Value| json!({"projected": {"sources": [source]}});
+    for (source, error) in [
+        (json!({"secret": {"secretName": "none"}}), Some("secret \"none\" not found")),
+        (json!({"secret": {"secretName": "none", "optional": true}}), None),
+        (
+            json!({"configMap": {"name": "cm", "items": [{"key": "x", "path": "x"}]}}),
+            Some("configmap references non-existent config key: x"),
+        ),
+        (projected(json!({"secret": {"name": "none"}})), Some("secret \"none\" not found")),
+        (projected(json!({"configMap": {"name": "none"}})), Some("configmap \"none\" not found")),
+        (projected(json!({"configMap": {"name": "none", "optional": true}})), None),
+        (projected(json!({"configMap": {"name": "kube-root-ca.crt"}})), None),
+        (projected(json!({"serviceAccountToken": {"path": "token"}})), None),
+        (projected(json!({"clusterTrustBundle": {"name": "b", "path": "p"}})), None),
+        (json!({"hostPath": {"path": "/etc"}}), None),
+        (json!({"persistentVolumeClaim": {"claimName": "c"}}), None),
+        (json!({"emptyDir": {}}), None),
+    ] {
+        let error = error.map(|error| format!("MountVolume.SetUp failed for volume \"v\" : {error}"));
+        assert_eq!(missing(source.clone()), error, "{source}");
+    }
+
+    let spec: PodSpec = parse(json!({
+        "imagePullSecrets": [{"name": "pull"}],
+        "volumes": [
+            {"name": "a", "configMap": {"name": "a"}},
+            {"name": "b", "secret": {"secretName": "b", "optional": true}},
+            {"name": "c", "projected": {"sources": [{"secret": {"name": "c"}}, {"configMap": {"name": "kube-root-ca.crt"}}]}},
+        ],
+        "initContainers": [{"name": "i", "envFrom": [{"configMapRef": {"name": "d"}}]}],
+        "containers": [{"name": "m", "env": [
+            {"name": "X", "valueFrom": {"secretKeyRef": {"name": "e", "key": "k"}}},
+            {"name": "Y", "valueFrom": {"configMapKeyRef": {"name": "f", "key": "k", "optional": true}}},
+        ]}],
+    }));
+    let required = References::required_by(&spec);
+    let names =
+        |names: &std::collections::BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(" ");
+    assert_eq!((names(&required.config_maps), names(&required.secrets)), ("a d".into(), "c e pull".into()));
+}

@@ -2,14 +2,18 @@
 
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Volume};
 use kube_core::{ObjectMeta, ResourceExt};
-use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Result};
+use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Predicate, Result};
 
 use crate::adoption;
 use crate::pod_control::message_of;
 
 /// Returns the controller.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<Pod>(reconcile).named("ephemeral_volume").owns::<PersistentVolumeClaim>()
+    // The volumes of a pod never change, and the status of a pod changes often.
+    Controller::of::<Pod>(reconcile)
+        .named("ephemeral_volume")
+        .predicate(Predicate::generation_changed())
+        .owns::<PersistentVolumeClaim>()
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<Pod>) -> Result<Action> {

@@ -15,12 +15,12 @@ const MOST_BITS: u32 = 29;
 /// The first address is that of the Service `kubernetes`.
 ///
 /// ```
-/// use windlass_apiserver::ServiceRange;
+/// use windlass_kinds::ServiceRange;
 ///
 /// let range: ServiceRange = "10.96.0.0/16".parse()?;
 /// assert_eq!(range.first().to_string(), "10.96.0.1");
 /// assert!("10.96.0.0/8".parse::<ServiceRange>().is_err());
-/// # Ok::<(), windlass_apiserver::ServiceRangeError>(())
+/// # Ok::<(), windlass_kinds::ServiceRangeError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceRange {

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Formats a number of seconds in at most two units: `45s`, `3m20s`, `25h`, `2y30d`.
 ///
 /// ```
-/// use windlass_wire::table::human_duration;
+/// use windlass_kinds::table::human_duration;
 ///
 /// assert_eq!(human_duration(185), "3m5s");
 /// ```

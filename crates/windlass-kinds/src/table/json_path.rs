@@ -6,7 +6,7 @@ use serde_json::Value;
 ///
 /// ```
 /// use serde_json::json;
-/// use windlass_wire::table::JsonPath;
+/// use windlass_kinds::table::JsonPath;
 ///
 /// let path = JsonPath::parse(".spec.names[0]")?;
 /// assert_eq!(path.find(&json!({"spec": {"names": ["a", "b"]}})), [&json!("a")]);

@@ -8,6 +8,7 @@ use crate::meta;
 use crate::resource::ServedResources;
 use crate::state::State;
 use crate::store::{Draft, Write};
+use windlass_kinds::resources::API_SERVICES;
 
 /// The label of the APIServices that the server writes.
 const AUTOMANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
@@ -82,7 +83,7 @@ fn local(
 
 /// Creates and removes the APIServices of custom resources, to agree with the served resources.
 pub(crate) fn follow(state: &State, served: &ServedResources) {
-    let Some(resource) = state.builtin.resource("apiregistration.k8s.io", "v1", "apiservices") else {
+    let Some(resource) = state.builtin.builtin(&API_SERVICES, "v1") else {
         return;
     };
     let view = state.store.view();

@@ -11,10 +11,11 @@ use crate::api_services;
 use crate::crd;
 use crate::managed_fields::FieldManager;
 use crate::meta;
-use crate::resource::{Consequences, Definitions, Resource, ServedResources, definitions_id};
+use crate::resource::{CrdDiff, Definitions, Resource, ServedResources};
 use crate::state::State;
-use crate::store::{Rejected, ResourceId, Stored, View, Write};
+use crate::store::{CommitError, ResourceId, Stored, View, Write};
 use crate::wire::ApiError;
+use windlass_kinds::resources::DEFINITIONS;
 
 /// Serves the definitions that the store holds when the server starts.
 pub(crate) fn load(state: &State) {
@@ -22,11 +23,11 @@ pub(crate) fn load(state: &State) {
     let view = state.store.view();
     let mut served = ServedResources::clone(&state.served.load());
     let now = state.env.now_rfc3339();
-    for (_, stored) in view.range(definitions_id(), None) {
+    for (_, stored) in view.range(&DEFINITIONS, None) {
         let definition = stored.value();
-        let mut settled = definition.clone();
-        definitions.accept_names(&mut settled, &now);
-        if stored.is_terminating() || settled != definition {
+        let mut synced = definition.clone();
+        definitions.accept_names(&mut synced, &now);
+        if stored.is_terminating() || synced != definition {
             state.unsettled_definitions.store(true, Ordering::Release);
         }
         definitions.learn(&state.builtin, &mut served, stored, &definition);
@@ -35,14 +36,14 @@ pub(crate) fn load(state: &State) {
 }
 
 /// Updates the definitions after a write of an object of `resource`.
-pub(crate) async fn committed(state: &Arc<State>, resource: &Resource, key: &str) {
-    if resource.storage == *definitions_id() {
-        settle(state, [key.to_owned()].into()).await;
+pub(crate) async fn after_commit(state: &Arc<State>, resource: &Resource, key: &str) {
+    if resource.storage == *DEFINITIONS {
+        sync_crds(state, [key.to_owned()].into()).await;
     } else if let Some(custom) = &resource.custom {
         let view = state.store.view();
-        let definition = view.get(definitions_id(), &custom.definition);
+        let definition = view.get(&DEFINITIONS, &custom.definition);
         if definition.is_some_and(|definition| definition.is_terminating()) {
-            settle(state, [custom.definition.clone()].into()).await;
+            sync_crds(state, [custom.definition.clone()].into()).await;
         }
     }
 }
@@ -56,18 +57,18 @@ pub(crate) async fn resume(state: &Arc<State>) {
     }
     state.unsettled_definitions.store(false, Ordering::Release);
     let view = state.store.view();
-    settle(state, view.range(definitions_id(), None).map(|(name, _)| name.to_string()).collect()).await;
+    sync_crds(state, view.range(&DEFINITIONS, None).map(|(name, _)| name.to_string()).collect()).await;
 }
 
 /// Updates the served resources to agree with all definitions. Definitions in `changed` are settled even
 /// without a change.
 ///
 /// The work continues even if the causing request is abandoned.
-async fn settle(state: &Arc<State>, mut changed: BTreeSet<String>) {
+async fn sync_crds(state: &Arc<State>, mut changed: BTreeSet<String>) {
     let state = Arc::clone(state);
     let work = async move {
         while !changed.is_empty() {
-            let terminating = settle_all(&state, changed).await;
+            let terminating = sync_all(&state, changed).await;
             changed = BTreeSet::new();
             // Other definitions are settled while the instances of this definition are removed.
             for (name, definition) in terminating {
@@ -84,39 +85,39 @@ async fn settle(state: &Arc<State>, mut changed: BTreeSet<String>) {
 
 /// Settles the `changed` definitions and all definitions that were written meanwhile. Returns the terminating
 /// definitions.
-async fn settle_all(state: &State, mut changed: BTreeSet<String>) -> Vec<(String, Value)> {
+async fn sync_all(state: &State, mut changed: BTreeSet<String>) -> Vec<(String, Value)> {
     let mut definitions = state.definitions.lock().await;
     let mut terminating = Vec::new();
     while !changed.is_empty() {
         for name in std::mem::take(&mut changed) {
-            let settled = settle_one(state, &mut definitions, &name).await;
-            changed.extend(settled.waiting);
-            terminating.extend(settled.terminating.map(|definition| (name, definition)));
+            let synced = sync_one(state, &mut definitions, &name).await;
+            changed.extend(synced.waiting);
+            terminating.extend(synced.terminating.map(|definition| (name, definition)));
         }
         changed.extend(definitions.outdated(&state.store.view()));
     }
     terminating
 }
 
-/// The outcome of [`settle_one`].
+/// The outcome of [`sync_one`].
 #[derive(Default)]
-struct Settled {
+struct SyncResult {
     /// Other definitions with names that may be free by now.
     waiting: Vec<String>,
     /// The definition, for a terminating definition.
     terminating: Option<Value>,
 }
 
-async fn settle_one(state: &State, definitions: &mut Definitions, name: &str) -> Settled {
+async fn sync_one(state: &State, definitions: &mut Definitions, name: &str) -> SyncResult {
     let view = state.store.view();
-    let Some(stored) = view.get(definitions_id(), name) else {
+    let Some(stored) = view.get(&DEFINITIONS, name) else {
         let consequences = publish(state, |served| definitions.forget(&state.builtin, served, name));
         let retired = consequences.retired.first();
         if let Some(resource) = retired.filter(|resource| !is_built_in(state, &resource.storage)) {
             // Instances are left only if the finalizer of the definition was removed by hand.
             state.store.forget(&resource.storage);
         }
-        return Settled { waiting: consequences.waiting, terminating: None };
+        return SyncResult { waiting: consequences.waiting, terminating: None };
     };
     let before = stored.value();
     let mut definition = before.clone();
@@ -128,18 +129,20 @@ async fn settle_one(state: &State, definitions: &mut Definitions, name: &str) ->
         match rewrite(state, name, stored, Some(&definition)).await {
             Ok(written) => written,
             // Another write came first: the new object is settled next.
-            Err(Rejected::Raced | Rejected::Claimed | Rejected::Overtaken) => return Settled::default(),
-            Err(Rejected::Guarded(_)) => Arc::clone(stored),
+            Err(CommitError::Conflict | CommitError::ClaimTaken | CommitError::QuotaConflict) => {
+                return SyncResult::default();
+            }
+            Err(CommitError::Refused(_)) => Arc::clone(stored),
         }
     };
     let consequences =
         publish(state, |served| definitions.learn(&state.builtin, served, &stored, &definition));
-    Settled { waiting: consequences.waiting, terminating: stored.is_terminating().then_some(definition) }
+    SyncResult { waiting: consequences.waiting, terminating: stored.is_terminating().then_some(definition) }
 }
 
 /// Records that the server wrote the status of a definition.
 async fn track(state: &State, before: &Value, definition: &mut Value) {
-    let id = definitions_id();
+    let id = &DEFINITIONS;
     let Some(resource) = state.builtin.resource(&id.group, "v1", &id.resource) else { return };
     let manager = FieldManager {
         resource,
@@ -152,7 +155,7 @@ async fn track(state: &State, before: &Value, definition: &mut Value) {
 }
 
 /// Replaces the table of served resources, and ends the watches of removed resources.
-fn publish(state: &State, change: impl FnOnce(&mut ServedResources) -> Consequences) -> Consequences {
+fn publish(state: &State, change: impl FnOnce(&mut ServedResources) -> CrdDiff) -> CrdDiff {
     let mut served = ServedResources::clone(&state.served.load());
     let consequences = change(&mut served);
     let served = Arc::new(served);
@@ -173,11 +176,11 @@ async fn rewrite(
     name: &str,
     current: &Stored,
     object: Option<&Value>,
-) -> Result<Arc<Stored>, Rejected> {
-    let id = definitions_id();
+) -> Result<Arc<Stored>, CommitError> {
+    let id = &DEFINITIONS;
     let now = state.env.now();
     let resource = state.builtin.resource(&id.group, "v1", &id.resource);
-    let resource = resource.ok_or_else(|| Rejected::Guarded(ApiError::no_such_resource()))?;
+    let resource = resource.ok_or_else(|| CommitError::Refused(ApiError::no_such_resource()))?;
     let draft = object.map(|object| resource.draft(object, state.store.labels(), now));
     let write = Write { id, key: name, expected: Some(current.rv), draft, now };
     state.store.commit(write, |_| Ok(())).await
@@ -198,7 +201,7 @@ async fn clean_up(state: &State, name: &str, definition: &Value) -> bool {
     }
     loop {
         let view = state.store.view();
-        let current = view.get(definitions_id(), name);
+        let current = view.get(&DEFINITIONS, name);
         // Another definition may have the name by now.
         let Some(current) = current.filter(|current| current.uid() == meta::uid(definition)) else {
             return false;
@@ -225,7 +228,7 @@ async fn clean_up(state: &State, name: &str, definition: &Value) -> bool {
 async fn report_progress(state: &State, name: &str, definition: &Value) -> bool {
     loop {
         let view = state.store.view();
-        let current = view.get(definitions_id(), name);
+        let current = view.get(&DEFINITIONS, name);
         let Some(current) = current.filter(|current| current.uid() == meta::uid(definition)) else {
             return false;
         };
@@ -270,7 +273,7 @@ async fn remove_instances(state: &State, name: &str, instances: &ResourceId, def
     let view = state.store.view();
     // A later definition of the same name has other instances.
     let is_its_instance = |view: &View| {
-        let present = view.get(definitions_id(), name);
+        let present = view.get(&DEFINITIONS, name);
         let is_present = present.is_some_and(|present| present.uid() == meta::uid(definition));
         if is_present { Ok(()) } else { Err(ApiError::no_such_resource()) }
     };
@@ -306,8 +309,8 @@ async fn remove_instance(
         };
         let write = Write { id, key, expected: Some(stored.rv), draft, now };
         match state.store.commit(write, &guard).await {
-            Ok(_) | Err(Rejected::Guarded(_)) => return,
-            Err(Rejected::Raced | Rejected::Claimed | Rejected::Overtaken) => {}
+            Ok(_) | Err(CommitError::Refused(_)) => return,
+            Err(CommitError::Conflict | CommitError::ClaimTaken | CommitError::QuotaConflict) => {}
         }
         current = state.store.view().get(id, key).cloned();
     }
@@ -346,7 +349,7 @@ mod tests {
     }
 
     async fn store_definition(state: &State, definition: &Value) {
-        let id = definitions_id();
+        let id = &DEFINITIONS;
         store(state, &id.group, &id.resource, definition).await;
     }
 
@@ -358,11 +361,11 @@ mod tests {
         let mut new = definition(group);
         new["metadata"]["uid"] = json!("second");
         store_definition(state, &new).await;
-        settle(state, [name.to_owned()].into()).await;
+        sync_crds(state, [name.to_owned()].into()).await;
         let widget = json!({"kind": "Widget", "apiVersion": "a.example.com/v1", "metadata": {"name": "a", "uid": "w"}});
         store(state, group, "widgets", &widget).await;
         // A request that is late still cleans up behind the definition that is gone.
-        let mut old = state.store.view().get(definitions_id(), name).unwrap().value();
+        let mut old = state.store.view().get(&DEFINITIONS, name).unwrap().value();
         old["metadata"]["uid"] = json!("first");
         clean_up(state, name, &old).await;
         assert_eq!(state.store.view().count(&ResourceId::new(group, "widgets")), 1);

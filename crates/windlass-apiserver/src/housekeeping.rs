@@ -9,6 +9,7 @@ use crate::managed_fields::{FieldManager, SERVER};
 use crate::state::State;
 use crate::store::Write;
 use crate::wire::ApiError;
+use windlass_kinds::resources::SECRETS;
 
 /// Continues unfinished work on definitions, removes expired objects, restores the flow control of the server, and labels the Secrets of used tokens.
 pub(crate) async fn run(state: &Arc<State>) {
@@ -35,7 +36,7 @@ async fn remove_expired(state: &State) {
 /// Labels the Secrets with tokens that were used for the first time on this day.
 async fn label_used_tokens(state: &State) {
     for key in state.used_tokens.take() {
-        let Some(resource) = state.builtin.resource("", "v1", "secrets") else { return };
+        let Some(resource) = state.builtin.builtin(&SECRETS, "v1") else { return };
         let Some(stored) = state.store.view().get(&resource.storage, &key).cloned() else { continue };
         let (now, old) = (state.env.now(), stored.value());
         let mut new = old.clone();

@@ -13,9 +13,10 @@ use windlass_schema::{CustomKind, GroupVersion, Gvk};
 
 use crate::body::Body;
 use crate::crd;
-use crate::resource::{Resource, definitions_id};
+use crate::resource::Resource;
 use crate::state::State;
 use crate::wire::{self, MediaType};
+use windlass_kinds::resources::DEFINITIONS;
 
 const ROOT: &str = "/openapi/v3";
 const JSON: &str = "application/json";
@@ -273,7 +274,7 @@ fn custom_document(
     let definitions: Vec<Value> = resources
         .iter()
         .filter_map(|resource| resource.custom.as_ref())
-        .map(|custom| view.get(definitions_id(), &custom.definition).map(|stored| stored.value()))
+        .map(|custom| view.get(&DEFINITIONS, &custom.definition).map(|stored| stored.value()))
         .map(Option::unwrap_or_default)
         .collect();
     let schemas = definitions.iter().map(|definition| {

@@ -12,6 +12,7 @@ mod admissionregistration;
 mod apiextensions;
 mod apiregistration;
 mod apps;
+mod authorization;
 mod autoscaling;
 mod batch;
 mod coordination;

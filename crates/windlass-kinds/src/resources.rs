@@ -45,3 +45,14 @@ pub static SERVICE_ACCOUNTS: LazyLock<ResourceId> = LazyLock::new(|| ResourceId:
 /// StorageClasses.
 pub static STORAGE_CLASSES: LazyLock<ResourceId> =
     LazyLock::new(|| ResourceId::new("storage.k8s.io", "storageclasses"));
+
+/// APIServices.
+pub static API_SERVICES: LazyLock<ResourceId> =
+    LazyLock::new(|| ResourceId::new("apiregistration.k8s.io", "apiservices"));
+
+/// Bindings of pods, which are answered and not stored.
+pub static BINDINGS: LazyLock<ResourceId> = LazyLock::new(|| ResourceId::new("", "bindings"));
+
+/// ComponentStatuses, which are computed and not stored.
+pub static COMPONENT_STATUSES: LazyLock<ResourceId> =
+    LazyLock::new(|| ResourceId::new("", "componentstatuses"));

@@ -16,33 +16,45 @@ use crate::{Quantity, Rounding};
 /// empty values that Go omits are removed, and fields that Go always writes (`status: {}`) are added. The
 /// function is idempotent.
 ///
-/// If the defaults would add more than 128 MiB, some are left out: the object is then larger than any that a server
-/// stores.
-pub fn default(schema: &Schema, object: &mut Value) {
+/// If the defaults would add more than 32 MiB, some are left out, and the function returns false: such an object is larger than any
+/// object that a server stores.
+pub fn default(schema: &Schema, object: &mut Value) -> bool {
     whole_numbers(object);
     let of_resources = rounding_of_resources(object);
     drop_empty_rounding(object, schema.root(), of_resources);
-    fill(object, schema.root(), &mut Growth(MAX_GROWTH));
+    let mut budget = DefaultingBudget::default();
+    fill(object, schema.root(), &mut budget);
+    !budget.is_exceeded
 }
 
 /// Applies the defaults of the schema of a custom resource, as [`default`], but keeps `null` in fields that
 /// are neither nullable nor have a default. Such a `null` is invalid.
 pub fn default_missing(schema: &Schema, object: &mut Value) {
     whole_numbers(object);
-    fill(object, schema.root(), &mut Growth(MAX_GROWTH));
+    fill(object, schema.root(), &mut DefaultingBudget::default());
 }
 
 /// The memory that defaults may add to an object, in bytes. Without a limit, a list of a million empty
 /// elements with defaults of a kilobyte would take all memory.
-const MAX_GROWTH: usize = 128 << 20;
+const MAX_GROWTH: usize = 32 << 20;
 
 /// The memory of an object's first members.
 const MEMBERS_SIZE: usize = 640;
 
 /// The memory that defaults may still add.
-struct Growth(usize);
+struct DefaultingBudget {
+    left: usize,
+    /// True if a default was left out.
+    is_exceeded: bool,
+}
 
-impl Growth {
+impl Default for DefaultingBudget {
+    fn default() -> Self {
+        Self { left: MAX_GROWTH, is_exceeded: false }
+    }
+}
+
+impl DefaultingBudget {
     /// Inserts the value, unless the value exceeds the allowed memory.
     fn insert(&mut self, members: &mut Map<String, Value>, name: &str, value: Value) {
         let first = if members.is_empty() { MEMBERS_SIZE } else { 0 };
@@ -52,8 +64,9 @@ impl Growth {
     }
 
     fn allows(&mut self, bytes: usize) -> bool {
-        let left = self.0.checked_sub(bytes);
-        self.0 = left.unwrap_or(0);
+        let left = self.left.checked_sub(bytes);
+        self.left = left.unwrap_or(0);
+        self.is_exceeded |= left.is_none();
         left.is_some()
     }
 }
@@ -237,10 +250,10 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn fill(value: &mut Value, schema: NodeRef<'_>, growth: &mut Growth) {
+fn fill(value: &mut Value, schema: NodeRef<'_>, budget: &mut DefaultingBudget) {
     match value {
         Value::Object(members) => {
-            fill_members(members, schema, growth);
+            fill_members(members, schema, budget);
             if let Some(metadata) = members.get_mut("metadata").filter(|_| schema.is_embedded_resource()) {
                 drop_empty(metadata, object_meta().root());
             }
@@ -249,39 +262,39 @@ fn fill(value: &mut Value, schema: NodeRef<'_>, growth: &mut Growth) {
             let Some(schema) = schema.items() else { return };
             for item in items {
                 if is_unwanted_null(item, schema) {
-                    replace_null(item, schema.default(), growth);
+                    replace_null(item, schema.default(), budget);
                 }
-                fill(item, schema, growth);
+                fill(item, schema, budget);
             }
         }
         _ => {}
     }
 }
 
-fn fill_members(members: &mut Map<String, Value>, schema: NodeRef<'_>, growth: &mut Growth) {
+fn fill_members(members: &mut Map<String, Value>, schema: NodeRef<'_>, budget: &mut DefaultingBudget) {
     for (name, edge) in &schema.node.properties {
         let given = members.get(&**name);
         if given.is_none_or(|value| is_unwanted_null(value, schema.follow(edge)))
             && let Some(value) = value_when_absent(edge, schema.follow(edge))
         {
-            growth.insert(members, name, value);
+            budget.insert(members, name, value);
         }
     }
     for (name, value) in members {
         if let Some(property) = schema.property(name) {
-            fill(value, property, growth);
+            fill(value, property, budget);
         } else if let Some(Additional::Schema(edge)) = &schema.node.additional {
             let additional = schema.follow(edge);
             if is_unwanted_null(value, additional) {
-                replace_null(value, edge.default.as_ref(), growth);
+                replace_null(value, edge.default.as_ref(), budget);
             }
-            fill(value, additional, growth);
+            fill(value, additional, budget);
         }
     }
 }
 
-fn replace_null(value: &mut Value, default: Option<&Value>, growth: &mut Growth) {
-    if let Some(default) = default.filter(|default| growth.allows(memory(default))) {
+fn replace_null(value: &mut Value, default: Option<&Value>, budget: &mut DefaultingBudget) {
+    if let Some(default) = default.filter(|default| budget.allows(memory(default))) {
         *value = default.clone();
     }
 }

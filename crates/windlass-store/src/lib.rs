@@ -19,6 +19,7 @@ pub use access::{
 };
 pub use clock::{Clock, Env, SystemClock, rfc3339};
 pub use store::{
-    Change, Derived, Draft, Event, Expiry, Facets, LabelSet, Labels, Layout, Log, Rejected, ResourceId,
-    Retention, Store, Stored, Tail, View, Watched, Write, managed_fields_in, read_value, write_object,
+    Change, CommitError, Derived, Draft, Event, Expiry, LabelSet, Labels, Layout, Log, ObjectAttrs,
+    ResourceId, Retention, Store, Stored, Tail, View, Watched, Write, managed_fields_in, read_value,
+    write_object,
 };

@@ -13,6 +13,7 @@ use windlass_schema::FieldError;
 use super::{Attributes, Authorizer, Identity};
 use crate::store::{Store, forbidden, service_account_groups, split_node, split_service_account};
 use crate::wire::{ApiError, names};
+use windlass_kinds::resources::{NODES, SERVICE_ACCOUNTS};
 
 const USER: HeaderName = HeaderName::from_static("impersonate-user");
 const UID: HeaderName = HeaderName::from_static("impersonate-uid");
@@ -28,14 +29,14 @@ const MAX_REMEMBERED: usize = 10_000;
 
 /// The user that a request asks to be run as.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Wanted {
+struct RequestedUser {
     name: String,
     uid: String,
     groups: Vec<String>,
     extra: BTreeMap<String, Vec<String>>,
 }
 
-impl Wanted {
+impl RequestedUser {
     /// Reads the headers. `None` if there are none.
     fn read(headers: &HeaderMap) -> Result<Option<Self>, ApiError> {
         let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
@@ -144,7 +145,7 @@ impl Mode {
     }
 
     /// Returns whether the mode is for such a user at all.
-    fn is_for(self, wanted: &Wanted, requestor: &Identity) -> bool {
+    fn is_for(self, wanted: &RequestedUser, requestor: &Identity) -> bool {
         let node = split_node(&wanted.name);
         let account = split_service_account(&wanted.name);
         match self {
@@ -182,7 +183,7 @@ impl Impersonation {
         headers: &HeaderMap,
         request: &Attributes<'_>,
     ) -> Result<Identity, ApiError> {
-        let Some(wanted) = Wanted::read(headers)? else { return Ok(requestor.clone()) };
+        let Some(wanted) = RequestedUser::read(headers)? else { return Ok(requestor.clone()) };
         let known = self.successful.lock().get(requestor.name()).copied();
         let others = Mode::ALL.into_iter().filter(|mode| Some(*mode) != known);
         let mut first_error = None;
@@ -222,7 +223,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn impersonate(&self, wanted: &Wanted, request: &Attributes<'_>) -> Result<Identity, ApiError> {
+    fn impersonate(&self, wanted: &RequestedUser, request: &Attributes<'_>) -> Result<Identity, ApiError> {
         let mut verb = "impersonate".to_owned();
         if let Some(mode) = self.mode.name() {
             let on = format!("impersonate-on:{mode}:{}", request.verb);
@@ -258,7 +259,7 @@ impl Check<'_> {
     }
 
     /// Checks the name, and returns the groups of the user.
-    fn check_name(&self, verb: &str, wanted: &Wanted) -> Result<Vec<String>, ApiError> {
+    fn check_name(&self, verb: &str, wanted: &RequestedUser) -> Result<Vec<String>, ApiError> {
         let mut groups = wanted.groups.clone();
         let mut target = Attributes {
             verb,
@@ -270,11 +271,11 @@ impl Check<'_> {
         if let Some(node) = split_node(&wanted.name).filter(|_| self.is_constrained()) {
             // A service account needs the permission for the nodes of all pods at once.
             let name = if self.mode == Mode::AssociatedNode { "*" } else { node };
-            target = Attributes { resource: "nodes", name, ..target };
+            target = Attributes { resource: &NODES.resource, name, ..target };
             groups = vec!["system:nodes".to_owned()];
         }
         if let Some((namespace, name)) = split_service_account(&wanted.name) {
-            target = Attributes { resource: "serviceaccounts", namespace, name, ..target };
+            target = Attributes { resource: &SERVICE_ACCOUNTS.resource, namespace, name, ..target };
             if groups.is_empty() {
                 groups = service_account_groups(namespace).to_vec();
             }

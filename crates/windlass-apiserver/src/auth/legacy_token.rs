@@ -10,7 +10,7 @@ use super::Identity;
 use super::issuer::Invalid;
 use crate::store::View;
 use crate::store::service_account_name;
-use crate::wire::{ApiError, GroupResource};
+use crate::wire::ApiError;
 use windlass_kinds::resources;
 
 /// The issuer of all legacy tokens.
@@ -96,7 +96,7 @@ impl LegacyClaims {
             return Err("Token does not match server's copy".to_owned());
         }
         let account = view.get(&resources::SERVICE_ACCOUNTS, &format!("{namespace}/{name}"));
-        let missing = || ApiError::not_found(&GroupResource::new("", "serviceaccounts"), name).to_string();
+        let missing = || ApiError::not_found(&resources::SERVICE_ACCOUNTS.group_resource(), name).to_string();
         let account = account.ok_or_else(missing)?;
         if account.is_terminating() {
             return Err(format!("ServiceAccount {namespace}/{name} has been deleted"));

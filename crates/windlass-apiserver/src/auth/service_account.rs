@@ -9,7 +9,7 @@ use super::issuer::Invalid;
 use crate::meta;
 use crate::store::service_account_name;
 use crate::store::{ResourceId, Stored, View};
-use crate::wire::{ApiError, GroupResource};
+use crate::wire::ApiError;
 use windlass_kinds::resources;
 
 /// How much clocks may differ: tokens are valid that much longer.
@@ -137,7 +137,7 @@ impl Claims {
         let Self { namespace, name, .. } = self;
         let account = view.get(&resources::SERVICE_ACCOUNTS, &format!("{namespace}/{name}"));
         let account = account.ok_or_else(|| {
-            ApiError::not_found(&GroupResource::new("", "serviceaccounts"), name).to_string()
+            ApiError::not_found(&resources::SERVICE_ACCOUNTS.group_resource(), name).to_string()
         })?;
         if account.uid() != self.uid {
             return Err(format!(
@@ -150,12 +150,12 @@ impl Claims {
             return Err(format!("service account {namespace}/{name} has been deleted"));
         }
         if let Some(secret) = &self.secret {
-            check_bound(view, now, "secrets", &format!("{namespace}/{}", secret.name), secret)?;
+            check_bound(view, now, &resources::SECRETS, &format!("{namespace}/{}", secret.name), secret)?;
         }
         if let Some(pod) = &self.pod {
-            check_bound(view, now, "pods", &format!("{namespace}/{}", pod.name), pod)?;
+            check_bound(view, now, &resources::PODS, &format!("{namespace}/{}", pod.name), pod)?;
         } else if let Some(node) = &self.node {
-            check_bound(view, now, "nodes", &node.name, node)?;
+            check_bound(view, now, &resources::NODES, &node.name, node)?;
         }
         Ok(())
     }
@@ -182,24 +182,20 @@ impl Claims {
 fn check_bound(
     view: &View,
     now: Timestamp,
-    resource: &str,
+    resource: &ResourceId,
     key: &str,
     bound: &Reference,
 ) -> Result<(), Invalid> {
-    let found = view.get(&ResourceId::new("", resource), key);
+    let found = view.get(resource, key);
     let Some(found) = found.filter(|found| found.uid() != bound.uid || !was_deleted(found, now)) else {
         return Err("service account token has been invalidated".to_owned());
     };
     if found.uid() == bound.uid {
         return Ok(());
     }
-    let (shown, claim) = match resource {
-        "secrets" => ("secret", "secret"),
-        "pods" => ("pod", "pod"),
-        _ => ("node", "node"),
-    };
+    let kind = resource.resource.trim_end_matches('s');
     Err(format!(
-        "{shown} UID ({}) does not match service account {claim} ref claim ({})",
+        "{kind} UID ({}) does not match service account {kind} ref claim ({})",
         found.uid(),
         bound.uid
     ))

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::cluster::LEASE;
 use super::{change, micro_time};
 use crate::state::State;
-use crate::store::{Rejected, ResourceId, Write};
+use crate::store::{CommitError, ResourceId, Write};
 
 /// How often the lease is renewed.
 const RENEWAL: Duration = Duration::from_secs(10);
@@ -57,7 +57,7 @@ async fn collect_expired(state: &State) {
         let write = Write { id: &leases, key, expected: Some(stored.rv), draft: None, now };
         match state.store.commit(write, |_| Ok(())).await {
             // A lease that was renewed meanwhile stays.
-            Ok(_) | Err(Rejected::Raced) => {}
+            Ok(_) | Err(CommitError::Conflict) => {}
             Err(why) => tracing::warn!(lease = &**key, "an expired lease stays: {why:?}"),
         }
     }

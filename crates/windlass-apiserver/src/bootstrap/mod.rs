@@ -140,7 +140,7 @@ async fn change_as(
         let draft = Some(resource.draft(&object, state.store.labels(), now));
         let write = Write { id: &resource.storage, key, expected: Some(stored.rv), draft, now };
         match state.store.commit(write, |_| Ok(())).await {
-            Err(crate::store::Rejected::Raced) => {}
+            Err(crate::store::CommitError::Conflict) => {}
             _ => return,
         }
     }

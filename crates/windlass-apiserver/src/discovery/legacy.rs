@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::resource::{Group, Resource, ServedResources, Subresource, Version, api_version};
 use crate::verb::Verb;
+use windlass_kinds::resources::COMPONENT_STATUSES;
 
 /// Returns the `APIVersions` that `/api` returns.
 pub(super) fn versions(address: Option<&SocketAddr>) -> Value {
@@ -149,7 +150,7 @@ fn subresource<'a>(resource: &'a Resource, subresource: &'a Subresource) -> Entr
 /// Returns the storage version hash: the first eight bytes of the SHA-256 of `group/version/kind` as stored;
 /// empty for resources that are not stored.
 fn storage_version_hash(resource: &Resource) -> String {
-    if !resource.allows(Verb::Get) || &*resource.kind == "ComponentStatus" {
+    if !resource.allows(Verb::Get) || resource.storage == *COMPONENT_STATUSES {
         return String::new();
     }
     let stored_as = match (&*resource.kind, resource.storage_version.split_once('/')) {

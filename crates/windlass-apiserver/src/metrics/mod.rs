@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use self::authentication::Authentication;
-use self::series::AllSeries;
+use self::series::SeriesMap;
 use crate::auth::AuthenticationResult;
 use crate::body::Body;
 
@@ -20,7 +20,7 @@ pub(crate) use self::series::Labels;
 /// The counters of the server.
 #[derive(Default)]
 pub(crate) struct Metrics {
-    series: AllSeries,
+    series: SeriesMap,
     reads: AtomicI64,
     writes: AtomicI64,
     authentication: Authentication,

@@ -33,7 +33,7 @@ pub(crate) struct Labels<'a> {
 
 impl Labels<'_> {
     /// Formats the labels, without braces. `dry_run` and the names of a few metrics differ.
-    fn shown(&self) -> Shown {
+    fn shown(&self) -> LabelText {
         let value = |text: &str| windlass_schema::go_quote(text);
         let before = format!("component={}", value(self.component));
         let after = format!(
@@ -45,19 +45,19 @@ impl Labels<'_> {
             value(self.verb),
             value(self.version)
         );
-        Shown { before, dry_run: format!("dry_run={}", value(self.dry_run)), after }
+        LabelText { before, dry_run: format!("dry_run={}", value(self.dry_run)), after }
     }
 }
 
 /// Labels as text, in alphabetical order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Shown {
+pub(super) struct LabelText {
     before: String,
     dry_run: String,
     after: String,
 }
 
-impl Shown {
+impl LabelText {
     /// Returns all labels.
     pub(super) fn all(&self) -> String {
         format!("{},{},{}", self.before, self.dry_run, self.after)
@@ -71,14 +71,14 @@ impl Shown {
 
 /// The requests with the same labels.
 pub(super) struct Series {
-    pub(super) shown: Shown,
-    numbers: Mutex<Numbers>,
+    pub(super) shown: LabelText,
+    numbers: Mutex<Counts>,
     long_running: AtomicI64,
 }
 
 /// The numbers of a series.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Numbers {
+pub(super) struct Counts {
     /// Requests by code.
     pub(super) codes: Vec<(u16, u64)>,
     /// Requests by the bucket of the duration, not added up.
@@ -113,7 +113,7 @@ impl Series {
         self.long_running.fetch_sub(1, Ordering::Relaxed);
     }
 
-    pub(super) fn numbers(&self) -> Numbers {
+    pub(super) fn numbers(&self) -> Counts {
         self.numbers.lock().clone()
     }
 
@@ -124,13 +124,13 @@ impl Series {
 
 /// All series of a server.
 #[derive(Default)]
-pub(super) struct AllSeries {
+pub(super) struct SeriesMap {
     /// Series by the hash of the labels. No client can predict the hash, and 64 bits do not collide.
     by_hash: RwLock<HashMap<u64, Arc<Series>>>,
     hasher: RandomState,
 }
 
-impl AllSeries {
+impl SeriesMap {
     /// Returns the series with these labels.
     pub(super) fn of(&self, labels: &Labels<'_>) -> Arc<Series> {
         let hash = self.hasher.hash_one(labels);
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn requests_are_counted_by_labels_and_code() {
-        let all = AllSeries::default();
+        let all = SeriesMap::default();
         let list = Labels { verb: "LIST", resource: "pods", ..Labels::default() };
         all.of(&list).observe(200, Some(Duration::from_millis(7)));
         all.of(&list).observe(200, Some(Duration::from_secs(100)));
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn labels_without_end_are_counted_together() {
-        let all = AllSeries::default();
+        let all = SeriesMap::default();
         for number in 0..MAX_SERIES + 10 {
             all.of(&Labels { resource: &number.to_string(), ..Labels::default() }).observe(200, None);
         }

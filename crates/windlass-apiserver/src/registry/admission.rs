@@ -10,6 +10,7 @@ use crate::meta;
 use crate::resource::{ServedResources, api_version};
 use crate::store::View;
 use crate::wire::ApiError;
+use windlass_kinds::resources::NAMESPACES;
 
 /// The operation of a request on an object, for admission.
 struct Seen {
@@ -107,8 +108,7 @@ impl Call<'_> {
 
     /// Returns the first half of [`Call::admit_request`]: mutating admission.
     pub(super) async fn mutate_request(&mut self, object: &mut Value) -> Result<(), ApiError> {
-        let is_question = self.resource.plural == "localsubjectaccessreviews";
-        if self.resource.namespaced && !is_question {
+        if self.resource.namespaced && self.resource.strategy.config.needs_namespace {
             let view = self.state.store.view();
             write::may_create_in(&view, &self.resource, &self.route.namespace, &self.route.name)?;
         }
@@ -257,8 +257,7 @@ impl Call<'_> {
     /// Returns the namespace of a request for the object `name`: a Namespace object is in the namespace of
     /// the same name.
     fn admission_namespace<'a>(&'a self, name: &'a str) -> &'a str {
-        let is_namespace = self.resource.plural == "namespaces" && self.resource.group.is_empty();
-        if is_namespace { name } else { &self.route.namespace }
+        if self.resource.storage == *NAMESPACES { name } else { &self.route.namespace }
     }
 
     fn write_options(&self, kind: &str) -> Value {

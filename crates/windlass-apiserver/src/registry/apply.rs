@@ -68,7 +68,11 @@ impl Configuration {
     }
 
     /// Complains of fields that the configuration has twice.
-    pub(super) fn complain(&self, call: &mut Call<'_>, validation: FieldValidation) -> Result<(), ApiError> {
+    pub(super) fn apply_field_validation(
+        &self,
+        call: &mut Call<'_>,
+        validation: FieldValidation,
+    ) -> Result<(), ApiError> {
         let complaints = self.duplicates.iter().map(|why| format!("error converting YAML to JSON: {why}"));
         match validation {
             FieldValidation::Ignore => {}
@@ -100,7 +104,7 @@ impl Applying {
         let fields = call.field_manager(&served, &manager);
         // Boxed: other requests are smaller, and share the type of the future.
         let mut new = Box::pin(fields.apply(old, &configuration.value, self.options.force)).await?;
-        configuration.complain(call, self.options.field_validation)?;
+        configuration.apply_field_validation(call, self.options.field_validation)?;
         expect_types(call, &new, &configuration.value)?;
         name_nothing(&mut new);
         Ok(new)

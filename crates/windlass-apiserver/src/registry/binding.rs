@@ -9,6 +9,7 @@ use crate::body::Body;
 use crate::meta;
 use crate::store::rfc3339;
 use crate::wire::{ApiError, GroupResource};
+use windlass_kinds::resources::PODS;
 
 pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = WriteOptions::parse(&call.query, "CreateOptions")?;
@@ -19,7 +20,7 @@ pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError
         // pod.
         call.route.name = meta::name(&binding).to_owned();
         let served = call.state.served.load();
-        let pods = served.resource("", "v1", "pods").ok_or_else(ApiError::no_such_resource)?;
+        let pods = served.builtin(&PODS, "v1").ok_or_else(ApiError::no_such_resource)?;
         call.resource = std::sync::Arc::clone(pods);
     }
     call.route.subresource = "binding".to_owned();

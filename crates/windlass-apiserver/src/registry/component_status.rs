@@ -15,6 +15,7 @@ use crate::body::Body;
 use crate::store::Stored;
 use crate::verb::Verb;
 use crate::wire::{ApiError, GroupResource};
+use windlass_kinds::resources::COMPONENT_STATUSES;
 
 /// How long a component may take to accept a connection.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -26,7 +27,7 @@ const COMPONENTS: [(&str, Option<u16>); 3] =
 
 /// Returns whether a request is about ComponentStatuses.
 pub(super) fn is_asked(call: &Call<'_>) -> bool {
-    call.resource.group.is_empty() && call.resource.plural == "componentstatuses"
+    call.resource.storage == *COMPONENT_STATUSES
 }
 
 /// Answers a request for a ComponentStatus, or for all.

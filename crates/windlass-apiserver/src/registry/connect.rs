@@ -28,14 +28,16 @@ pub(super) async fn connect(call: &mut Call<'_>, method: &Method) -> Result<Resp
     }
     let mut options = connect_options::read(call)?;
     call.admit_connection(&mut options).await?;
-    match (&*call.resource.plural, &*call.route.subresource) {
-        ("pods", "proxy") => proxy::to_pod(call, method, &options).await,
-        ("pods", subresource) => stream(call, subresource, &options).await,
-        ("services", _) => proxy::to_service(call, method, &options).await,
-        _ => {
-            object(call, &call.route.name)?;
-            Err(no_nodes())
-        }
+    let (resource, subresource) = (&call.resource.storage, &*call.route.subresource);
+    if *resource == *resources::SERVICES {
+        proxy::to_service(call, method, &options).await
+    } else if *resource != *resources::PODS {
+        object(call, &call.route.name)?;
+        Err(no_nodes())
+    } else if subresource == "proxy" {
+        proxy::to_pod(call, method, &options).await
+    } else {
+        stream(call, subresource, &options).await
     }
 }
 

@@ -28,7 +28,7 @@ impl Call<'_> {
             wire::decode_body(content_type, self.body, &kind, |bytes| self.state.decode_protobuf(bytes))?;
         self.expect_kind(&mut decoded.value, options)?;
         self.expect_fields(&decoded.value).map_err(|why| self.misread(&decoded.value, &why))?;
-        let unknown = self.admit_fields(&mut decoded.value);
+        let unknown = self.admit_fields(&mut decoded.value)?;
         match options.field_validation {
             FieldValidation::Ignore => {}
             FieldValidation::Warn => self.warnings.extend(decoded.strict_complaints(&unknown)),
@@ -80,13 +80,17 @@ impl Call<'_> {
     }
 
     /// Defaults and prunes an object by the schema. Returns the paths of the dropped fields.
-    pub(super) fn admit_fields(&self, object: &mut Value) -> Vec<String> {
+    ///
+    /// # Errors
+    ///
+    /// The defaults would make the object too large.
+    pub(super) fn admit_fields(&self, object: &mut Value) -> Result<Vec<String>, ApiError> {
         name_nothing(object);
         // Metadata of custom resources is decoded and encoded once more, and thereby loses an empty list.
         let is_lost = self.resource.is_custom()
             && meta::at(object, "/metadata/managedFields").is_some_and(|list| *list == serde_json::json!([]));
         let resets_managers = !is_lost && managed_fields::is_reset(object);
-        let mut unknown = self.resource.default_and_prune(object);
+        let mut unknown = self.resource.default_and_prune_new(object)?;
         if self.resource.is_custom() && !self.is_of_the_kind(object) {
             // The real server prunes only objects of the kind. Other objects are refused later.
             unknown.retain(|field| field.starts_with("metadata."));
@@ -95,7 +99,7 @@ impl Call<'_> {
             // In Go, an empty list differs from a missing list.
             managed_fields::reset(object);
         }
-        unknown
+        Ok(unknown)
     }
 
     /// Returns whether an object has the group and kind of the resource.

@@ -13,10 +13,11 @@ use crate::body::Body;
 use crate::meta;
 use crate::resource::Resource;
 use crate::store::rfc3339;
-use crate::store::{Rejected, Stored, View};
+use crate::store::{CommitError, Stored, View};
 use crate::verb::Verb;
 use crate::wire::{self, ApiError, Details, Status};
 use windlass_kinds::Grace;
+use windlass_kinds::resources::NAMESPACES;
 
 /// The time for which an object stays terminating after the grace period, before the removal.
 ///
@@ -112,7 +113,7 @@ pub(super) async fn remove(
             check_preconditions_of(resource, name, &old, options)?;
         }
         let mut object = old.clone();
-        let Some(Marked { fate, grace }) = mark(call, &view, &mut object, options)? else {
+        let Some(GracefulDeletion { outcome, grace }) = mark(call, &view, &mut object, options)? else {
             return Ok(Deleted::Pending(Arc::clone(current)));
         };
         let grace = grace.or(granted);
@@ -120,56 +121,62 @@ pub(super) async fn remove(
         // The real server first stores the object with the grace period, and calls admission again for the
         // removal.
         Box::pin(admit(call, &old, current, options, grace)).await?;
-        let renewed = match fate {
-            Fate::Goes => None,
-            Fate::Stays | Fate::IsMarked => resource.renewed(current, &object).await,
+        let renewed = match outcome {
+            DeletionOutcome::Now => None,
+            DeletionOutcome::Kept | DeletionOutcome::Graceful => resource.renewed(current, &object).await,
         };
-        if fate == Fate::Stays && *renewed.as_ref().unwrap_or(&object) == old {
+        if outcome == DeletionOutcome::Kept && *renewed.as_ref().unwrap_or(&object) == old {
             return Ok(Deleted::Pending(Arc::clone(current)));
         }
         let labels = call.state.store.labels();
         if options.dry_run {
-            return Ok(match fate {
-                Fate::Stays => Deleted::Pending(Arc::new(resource.dry_like(current, &object, labels))),
-                Fate::IsMarked => Deleted::Gone(Arc::new(resource.dry_like(current, &object, labels))),
-                Fate::Goes => Deleted::Gone(Arc::clone(current)),
+            return Ok(match outcome {
+                DeletionOutcome::Kept => {
+                    Deleted::Pending(Arc::new(resource.dry_like(current, &object, labels)))
+                }
+                DeletionOutcome::Graceful => {
+                    Deleted::Gone(Arc::new(resource.dry_like(current, &object, labels)))
+                }
+                DeletionOutcome::Now => Deleted::Gone(Arc::clone(current)),
             });
         }
         // The request's version never decoded the object: the object stays in the present layout.
         let now = call.state.env.now();
         let draft = match renewed {
             Some(renewed) => Some(resource.draft(&renewed, labels, now)),
-            None => (fate != Fate::Goes).then(|| resource.draft_like(current, &object, labels, now)),
+            None => {
+                (outcome != DeletionOutcome::Now).then(|| resource.draft_like(current, &object, labels, now))
+            }
         };
         match write::commit_draft(call.state, resource, &key, Some(current.rv), draft, |_| Ok(())).await {
-            Ok(stored) => match fate {
-                Fate::Stays => return Ok(Deleted::Pending(stored)),
-                Fate::IsMarked => {
+            Ok(stored) => match outcome {
+                DeletionOutcome::Kept => return Ok(Deleted::Pending(stored)),
+                DeletionOutcome::Graceful => {
                     (last, granted) = (Some(stored), grace);
                     if call.route.verb == Verb::Delete {
                         tokio::time::sleep(TERMINATING).await;
                     }
                 }
-                Fate::Goes => {
+                DeletionOutcome::Now => {
                     endpoints::remove_with(call.state, resource, &key).await;
                     return Ok(Deleted::Gone(stored));
                 }
             },
-            Err(Rejected::Guarded(error)) => return Err(error),
-            Err(Rejected::Raced | Rejected::Claimed | Rejected::Overtaken) => {}
+            Err(CommitError::Refused(error)) => return Err(error),
+            Err(CommitError::Conflict | CommitError::ClaimTaken | CommitError::QuotaConflict) => {}
         }
     }
 }
 
 /// The effect of a deletion on an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum DeletionOutcome {
     /// The object stays, terminating.
-    Stays,
+    Kept,
     /// The object is marked and then removed, because the grace period is over.
-    IsMarked,
+    Graceful,
     /// The object is removed.
-    Goes,
+    Now,
 }
 
 /// Checks the preconditions of the deletion of an object.
@@ -179,7 +186,7 @@ fn check_preconditions_of(
     current: &Value,
     options: &DeleteOptions,
 ) -> Result<(), ApiError> {
-    if !resource.storage.group.is_empty() || resource.plural != "namespaces" {
+    if resource.storage != *NAMESPACES {
         // The real server names the kind here where a resource belongs.
         let names = wire::GroupResource::new(&*resource.storage.group, &*resource.kind);
         return check_preconditions(&names, name, current, options);
@@ -252,8 +259,8 @@ async fn admit(
 }
 
 /// The outcome of marking an object for deletion.
-struct Marked {
-    fate: Fate,
+struct GracefulDeletion {
+    outcome: DeletionOutcome,
     /// The grace period, for a kind with grace periods.
     grace: Option<i64>,
 }
@@ -265,7 +272,7 @@ fn mark(
     view: &View,
     object: &mut Value,
     options: &DeleteOptions,
-) -> Result<Option<Marked>, ApiError> {
+) -> Result<Option<GracefulDeletion>, ApiError> {
     let strategy = &call.resource.strategy;
     if meta::is_deleting(object) && !strategy.delete.may_be_removed(object) {
         return Ok(None);
@@ -292,12 +299,12 @@ fn mark(
         mark_deleting(call, object);
     }
     let grace = is_graceful.then_some(graceful_seconds);
-    let fate = match held || kept || graceful_stay {
-        true => Fate::Stays,
-        false if is_graceful => Fate::IsMarked,
-        false => Fate::Goes,
+    let outcome = match held || kept || graceful_stay {
+        true => DeletionOutcome::Kept,
+        false if is_graceful => DeletionOutcome::Graceful,
+        false => DeletionOutcome::Now,
     };
-    Ok(Some(Marked { fate, grace }))
+    Ok(Some(GracefulDeletion { outcome, grace }))
 }
 
 /// Applies a grace period. Returns `Some(true)` if the object is terminating already and does not change.

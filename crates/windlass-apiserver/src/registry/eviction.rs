@@ -13,8 +13,9 @@ use crate::body::Body;
 use crate::meta;
 use crate::resource::Resource;
 use crate::route::Query;
-use crate::store::{Rejected, Stored};
+use crate::store::{CommitError, Stored};
 use crate::wire::{ApiError, GroupResource, LabelSelector};
+use windlass_kinds::resources::POD_DISRUPTION_BUDGETS;
 
 /// How often an eviction is tried when other writes come first.
 const ATTEMPTS: usize = 20;
@@ -155,7 +156,7 @@ async fn spend_budget(
     options: &DeleteOptions,
 ) -> Result<Option<Budget>, ApiError> {
     let served = call.state.served.load_full();
-    let Some(budgets) = served.resource("policy", "v1", "poddisruptionbudgets") else { return Ok(None) };
+    let Some(budgets) = served.builtin(&POD_DISRUPTION_BUDGETS, "v1") else { return Ok(None) };
     let Some(key) = covering_budget(call, budgets, pod)? else { return Ok(None) };
     let pod_value = pod.value();
     for _ in 0..ATTEMPTS {
@@ -172,8 +173,8 @@ async fn spend_budget(
         }
         match write::commit(call.state, budgets, &key, Some(stored.rv), Some(&budget), |_| Ok(())).await {
             Ok(_) => return Ok(Some(Budget { name, pod_is_unhealthy: false })),
-            Err(Rejected::Guarded(error)) => return Err(error),
-            Err(Rejected::Raced | Rejected::Claimed | Rejected::Overtaken) => {}
+            Err(CommitError::Refused(error)) => return Err(error),
+            Err(CommitError::Conflict | CommitError::ClaimTaken | CommitError::QuotaConflict) => {}
         }
     }
     let name = key.rsplit('/').next().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! `GET …/log` of a pod. The log of a simulated pod is the text in the annotations.
 
 mod options;
-mod shown;
+mod simulated_log;
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) async fn read(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         *response.status_mut() = StatusCode::NO_CONTENT;
         return Ok(response);
     }
-    let text = shown::log(&pod, &container, options.previous).map_err(ApiError::bad_request)?;
+    let text = simulated_log::log(&pod, &container, options.previous).map_err(ApiError::bad_request)?;
     if let Some(nodes) = call.state.network.nodes() {
         let asked = Container { pod: Pod::new(pod.clone()), name: container.clone() };
         if let Some(log) = nodes.logs(&asked, &options.request(call.state.env.now())).await {
@@ -45,11 +45,14 @@ pub(super) async fn read(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
             return Ok(respond(Body::stream(log)));
         }
     }
-    let started = shown::started(&pod, &container, options.previous);
-    let shown =
-        if shown::is_scripted(&pod, &container) { text.clone() } else { shown::simulated(&pod, &container) };
+    let started = simulated_log::started(&pod, &container, options.previous);
+    let shown = if simulated_log::is_scripted(&pod, &container) {
+        text.clone()
+    } else {
+        simulated_log::simulated(&pod, &container)
+    };
     let first = options.first(&shown, started, call.state.env.now());
-    let body = if options.follow && shown::is_running(&pod, &container) {
+    let body = if options.follow && simulated_log::is_running(&pod, &container) {
         let sent = first.len();
         let follower = Follower {
             state: Arc::clone(call.state),
@@ -114,12 +117,12 @@ impl Follower {
                 if old.pointer("/metadata/uid") != pod.pointer("/metadata/uid") {
                     return None;
                 }
-                let text = shown::text(&pod, &self.container);
-                let started = shown::started(&pod, &self.container, false);
+                let text = simulated_log::text(&pod, &self.container);
+                let started = simulated_log::started(&pod, &self.container, false);
                 let added = text.strip_prefix(&self.text).unwrap_or_default();
                 let added = self.options.next(added, started, self.sent);
                 self.text = text;
-                self.is_last = !shown::is_running(&pod, &self.container);
+                self.is_last = !simulated_log::is_running(&pod, &self.container);
                 if !added.is_empty() {
                     self.sent += added.len();
                     return Some(added.into());

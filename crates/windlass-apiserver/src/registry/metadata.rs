@@ -43,7 +43,7 @@ pub(super) fn wipe_identity(object: &mut Value) {
 }
 
 /// Sets the metadata of a new object that the server determines.
-pub(super) fn begin(call: &Call<'_>, object: &mut Value) {
+pub(super) fn fill_system_fields(call: &Call<'_>, object: &mut Value) {
     let env = &call.state.env;
     if call.route.verb == Verb::Create {
         wipe_system_metadata(object);

@@ -46,6 +46,7 @@ pub(crate) use self::call::Call;
 use crate::body::Body;
 use crate::verb::Verb;
 use crate::wire::ApiError;
+use windlass_kinds::resources::BINDINGS;
 
 /// Calls the verb that a request asks for.
 pub(crate) async fn dispatch(call: &mut Call<'_>, method: &Method) -> Result<Response<Body>, ApiError> {
@@ -76,9 +77,7 @@ pub(crate) async fn dispatch(call: &mut Call<'_>, method: &Method) -> Result<Res
         return reviews::answer(call).await;
     }
     match verb {
-        Verb::Create if call.resource.group.is_empty() && call.resource.plural == "bindings" => {
-            binding::bind(call).await
-        }
+        Verb::Create if call.resource.storage == *BINDINGS => binding::bind(call).await,
         Verb::Create => create::create(call).await,
         Verb::Get => get::get(call).await,
         Verb::List => list::list(call).await,

@@ -64,8 +64,8 @@ impl Change for Patching {
             return Err(refuse_versionless(call, self.options, patch, &new));
         }
         expect_same(call, patch, &mut new)?;
-        let unknown = call.admit_fields(&mut new);
-        complain(call, self.options, patch, &unknown, old)?;
+        let unknown = call.admit_fields(&mut new)?;
+        apply_field_validation(call, self.options, patch, &unknown, old)?;
         call.track(Some(old), &mut new).await;
         Ok(new)
     }
@@ -224,7 +224,7 @@ pub(super) fn not_an_object_of_the_kind(shown: &str, why: String) -> ApiError {
 }
 
 /// Warns of duplicate fields in a patch and of fields that the schema does not know, or refuses such fields.
-pub(super) fn complain(
+pub(super) fn apply_field_validation(
     call: &mut Call<'_>,
     options: WriteOptions,
     patch: &Patch,

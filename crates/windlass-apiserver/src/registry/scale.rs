@@ -91,7 +91,7 @@ impl ScaleChange {
             let fields = FieldManager { resource: &scales, ..call.field_manager(&served, &manager) };
             let configuration = Configuration::read(call.body)?;
             let new = Box::pin(fields.apply(Some(old), &configuration.value, options.force)).await?;
-            configuration.complain(call, options.field_validation)?;
+            configuration.apply_field_validation(call, options.field_validation)?;
             return Ok(new);
         }
         let mut new = match self {
@@ -126,8 +126,8 @@ fn patched(
     if let Some(why) = windlass_schema::decode_error(call.resource.schema.get(), "Scale", &new) {
         return Err(patch::not_an_object_of_the_kind(&patch.shown(&new), why));
     }
-    let unknown = call.admit_fields(&mut new);
-    patch::complain(call, options, &patch, &unknown, scale)?;
+    let unknown = call.admit_fields(&mut new)?;
+    patch::apply_field_validation(call, options, &patch, &unknown, scale)?;
     Ok(new)
 }
 

@@ -30,7 +30,7 @@ struct FieldTest {
 enum Place {
     Name,
     Namespace,
-    /// A position in the facets of the object.
+    /// A position in the attrs of the object.
     Facet(usize),
 }
 
@@ -137,7 +137,7 @@ impl Selection {
         let found = match test.place {
             Place::Name => name,
             Place::Namespace => namespace,
-            Place::Facet(at) => shown.facets().selectable.get(at).map_or("", |value| value),
+            Place::Facet(at) => shown.attrs().selectable.get(at).map_or("", |value| value),
         };
         (found == test.value) == test.is_equal
     }

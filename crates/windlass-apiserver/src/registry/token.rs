@@ -10,8 +10,8 @@ use crate::auth::{Claims, Reference};
 use crate::body::Body;
 use crate::managed_fields::FieldManager;
 use crate::meta;
+use crate::store::View;
 use crate::store::rfc3339;
-use crate::store::{ResourceId, View};
 use crate::wire::{ApiError, GroupResource};
 use windlass_kinds::resources;
 
@@ -144,9 +144,9 @@ impl Bound {
         let (group, version) = version.split_once('/').unwrap_or(("", version));
         let namespace = &call.route.namespace;
         let (resource, key) = match (group, kind) {
-            ("", "Pod") => ("pods", format!("{namespace}/{name}")),
-            ("", "Secret") => ("secrets", format!("{namespace}/{name}")),
-            ("", "Node") => ("nodes", name.to_owned()),
+            ("", "Pod") => (&resources::PODS, format!("{namespace}/{name}")),
+            ("", "Secret") => (&resources::SECRETS, format!("{namespace}/{name}")),
+            ("", "Node") => (&resources::NODES, name.to_owned()),
             _ => {
                 let shown = format!("{group}/{version}, Kind={kind}");
                 return Err(ApiError::bad_request(format!("cannot bind token to object of type {shown}")));
@@ -155,8 +155,8 @@ impl Bound {
         if name.is_empty() {
             return Err(ApiError::bad_request("Name parameter required."));
         }
-        let found = view.get(&ResourceId::new("", resource), &key);
-        let found = found.ok_or_else(|| ApiError::not_found(&GroupResource::new("", resource), name))?;
+        let found = view.get(resource, &key);
+        let found = found.ok_or_else(|| ApiError::not_found(&resource.group_resource(), name))?;
         let bound = || Some(Reference { name: name.to_owned(), uid: found.uid().to_owned() });
         let bound = match kind {
             "Pod" => Self { pod: bound(), node: node_of(call, view, &found.value())?, secret: None },

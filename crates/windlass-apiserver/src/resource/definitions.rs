@@ -1,7 +1,7 @@
 //! The state of the CustomResourceDefinitions: accepted names, and served resources.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -9,15 +9,9 @@ use sha2::{Digest, Sha256};
 use super::{Resource, ServedResources, custom};
 use crate::crd::{self, Names};
 use crate::meta;
-use crate::store::{ResourceId, Stored, View};
+use crate::store::{Stored, View};
 use crate::webhook::Clients;
-
-/// Returns the resource under which definitions are stored.
-pub(crate) fn definitions_id() -> &'static ResourceId {
-    static ID: LazyLock<ResourceId> =
-        LazyLock::new(|| ResourceId::new("apiextensions.k8s.io", "customresourcedefinitions"));
-    &ID
-}
+use windlass_kinds::resources::DEFINITIONS;
 
 /// All definitions, at the last settled revision of each definition.
 pub(crate) struct Definitions {
@@ -42,7 +36,7 @@ struct Definition {
 
 /// The consequences of a definition's change.
 #[derive(Default)]
-pub(crate) struct Consequences {
+pub(crate) struct CrdDiff {
     /// Resources that are not served any more, or not in this way.
     pub(crate) retired: Vec<Arc<Resource>>,
     /// Definitions with names that may be free by now.
@@ -57,7 +51,7 @@ impl Definitions {
 
     /// Returns the definitions that were written or removed since the last settlement.
     pub(crate) fn outdated(&self, view: &View) -> Vec<String> {
-        let id = definitions_id();
+        let id = &DEFINITIONS;
         let written = view
             .range(id, None)
             .filter(|(name, stored)| self.by_name.get(&***name).is_none_or(|known| known.rv != stored.rv));
@@ -88,7 +82,7 @@ impl Definitions {
         served: &mut ServedResources,
         stored: &Arc<Stored>,
         value: &Value,
-    ) -> Consequences {
+    ) -> CrdDiff {
         let name = meta::name(value);
         let group = crd::text(value, &["spec", "group"]).to_owned();
         let served_by = what_is_served(value);
@@ -112,7 +106,7 @@ impl Definitions {
             self.publish_group(builtin, served, &group);
         }
         let waiting = if has_freed { self.waiting(&group, name) } else { Vec::new() };
-        Consequences { retired, waiting }
+        CrdDiff { retired, waiting }
     }
 
     /// Forgets a deleted definition, and stops serving the definition's resources.
@@ -121,8 +115,8 @@ impl Definitions {
         builtin: &ServedResources,
         served: &mut ServedResources,
         name: &str,
-    ) -> Consequences {
-        let Some(old) = self.by_name.remove(name) else { return Consequences::default() };
+    ) -> CrdDiff {
+        let Some(old) = self.by_name.remove(name) else { return CrdDiff::default() };
         if let Some(names) = self.groups.get_mut(&old.group) {
             names.remove(name);
             if names.is_empty() {
@@ -130,7 +124,7 @@ impl Definitions {
             }
         }
         self.publish_group(builtin, served, &old.group);
-        Consequences { waiting: self.waiting(&old.group, name), retired: old.resources }
+        CrdDiff { waiting: self.waiting(&old.group, name), retired: old.resources }
     }
 
     /// Returns the definitions of a group, except `but_for`, that wait for names.

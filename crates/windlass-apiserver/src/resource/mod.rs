@@ -17,13 +17,14 @@ use serde_json::Value;
 use windlass_cel::Rules;
 use windlass_schema::Schema;
 
-pub(crate) use self::definitions::{Consequences, Definitions, definitions_id};
+pub(crate) use self::definitions::{CrdDiff, Definitions};
 pub(crate) use self::fields::drop_malformed_metadata;
 pub(crate) use self::internal::InternalForm;
 pub(crate) use self::served::{Group, ServedResources, Version, version_rank};
 use crate::conversion::Converter;
-use crate::store::{Draft, Facets, Labels, Layout, ResourceId, Stored};
+use crate::store::{Draft, Labels, Layout, ObjectAttrs, ResourceId, Stored};
 use crate::verb::Verb;
+use crate::wire::ApiError;
 use crate::wire::GroupResource;
 use windlass_kinds::Kind;
 
@@ -235,8 +236,25 @@ impl Resource {
 
     /// Fills in the schema's defaults and drops unknown fields. Returns the paths of the dropped fields.
     pub(crate) fn default_and_prune(&self, object: &mut Value) -> Vec<String> {
+        windlass_schema::default(self.schema.get(), object);
+        self.prune_defaulted(object)
+    }
+
+    /// Works like [`Resource::default_and_prune`], for an object that a client sent.
+    ///
+    /// # Errors
+    ///
+    /// With all defaults, the object would be much larger than an object that can be stored.
+    pub(crate) fn default_and_prune_new(&self, object: &mut Value) -> Result<Vec<String>, ApiError> {
+        if windlass_schema::default(self.schema.get(), object) {
+            Ok(self.prune_defaulted(object))
+        } else {
+            Err(ApiError::storage_too_large())
+        }
+    }
+
+    fn prune_defaulted(&self, object: &mut Value) -> Vec<String> {
         let schema = self.schema.get();
-        windlass_schema::default(schema, object);
         // Before the strategy drops fields without an effect: such fields may contain unknown fields as well.
         let unknown = windlass_schema::prune(schema, object);
         self.strategy.defaults.default(object);
@@ -263,12 +281,12 @@ impl Resource {
         }
     }
 
-    /// Returns the facets of an object in this version.
-    pub(crate) fn facets(&self, object: &Value) -> Facets {
-        self.facets_by(self.strategy, object)
+    /// Returns the attrs of an object in this version.
+    pub(crate) fn attrs(&self, object: &Value) -> ObjectAttrs {
+        self.attrs_by(self.strategy, object)
     }
 
-    fn facets_by(&self, strategy: &Kind, object: &Value) -> Facets {
+    fn attrs_by(&self, strategy: &Kind, object: &Value) -> ObjectAttrs {
         let value = |field: &str| match &self.custom {
             Some(_) => scalar_at(object, field),
             None => strategy.config.selectable_value(object, field),
@@ -277,7 +295,7 @@ impl Resource {
             Some(custom) => custom.selectable.iter().map(String::as_str).collect(),
             None => strategy.config.selectable_fields(),
         };
-        Facets {
+        ObjectAttrs {
             selectable: fields.into_iter().map(|field| value(field).into()).collect(),
             claims: strategy.claims(object).into_iter().map(String::into_boxed_str).collect(),
             expires: None,
@@ -310,14 +328,14 @@ impl Resource {
             }
         }
         let layout = Layout { schema: WITHOUT_LATE_DEFAULTS, ..self.storage_layout() };
-        Draft::new(&object, layout, self.facets_by(self.storage_strategy, &object), labels)
+        Draft::new(&object, layout, self.attrs_by(self.storage_strategy, &object), labels)
     }
 
     /// Makes an object of the storage version ready to be stored at `now`.
     pub(crate) fn draft(&self, object: &Value, labels: &Labels, now: Timestamp) -> Draft {
-        let mut facets = self.facets_by(self.storage_strategy, object);
-        facets.expires = self.storage_strategy.config.ttl.and_then(|ttl| now.checked_add(ttl).ok());
-        Draft::new(object, self.storage_layout(), facets, labels)
+        let mut attrs = self.attrs_by(self.storage_strategy, object);
+        attrs.expires = self.storage_strategy.config.ttl.and_then(|ttl| now.checked_add(ttl).ok());
+        Draft::new(object, self.storage_layout(), attrs, labels)
     }
 
     /// Returns a draft of `object`. `object` is an edited copy of `stored`, and was never decoded in this
@@ -334,9 +352,9 @@ impl Resource {
             self.default_and_prune(&mut object);
             return self.draft(&object, labels, now);
         }
-        let mut facets = self.facets_like(stored, object);
-        facets.expires = self.storage_strategy.config.ttl.and_then(|ttl| now.checked_add(ttl).ok());
-        Draft::new(object, stored.layout().clone(), facets, labels)
+        let mut attrs = self.facets_like(stored, object);
+        attrs.expires = self.storage_strategy.config.ttl.and_then(|ttl| now.checked_add(ttl).ok());
+        Draft::new(object, stored.layout().clone(), attrs, labels)
     }
 
     /// Returns `object`, an edited copy of `stored` as in [`Resource::draft_like`], for the reply to a dry
@@ -345,16 +363,16 @@ impl Resource {
         Draft::unversioned(object, stored.layout().clone(), self.facets_like(stored, object), labels)
     }
 
-    /// Returns the facets of an edited copy of `stored`. A deletion never changes selectable fields of custom
+    /// Returns the attrs of an edited copy of `stored`. A deletion never changes selectable fields of custom
     /// resources.
-    fn facets_like(&self, stored: &Stored, object: &Value) -> Facets {
-        if self.is_custom() { stored.facets().clone() } else { self.facets_by(self.storage_strategy, object) }
+    fn facets_like(&self, stored: &Stored, object: &Value) -> ObjectAttrs {
+        if self.is_custom() { stored.attrs().clone() } else { self.attrs_by(self.storage_strategy, object) }
     }
 
     /// Returns an object of the storage version for the reply to a dry run.
     pub(crate) fn dry(&self, object: &Value, labels: &Labels) -> Stored {
-        let facets = self.facets_by(self.storage_strategy, object);
-        Draft::unversioned(object, self.storage_layout(), facets, labels)
+        let attrs = self.attrs_by(self.storage_strategy, object);
+        Draft::unversioned(object, self.storage_layout(), attrs, labels)
     }
 }
 

@@ -110,7 +110,7 @@ impl Resource {
     fn converted(&self, object: &Arc<Stored>, mut value: Value) -> Arc<Stored> {
         object.representation(&self.layout, || {
             windlass_schema::prune(self.schema.get(), &mut value);
-            Arc::new(object.converted(&value, self.layout.clone(), self.facets(&value)))
+            Arc::new(object.converted(&value, self.layout.clone(), self.attrs(&value)))
         })
     }
 
@@ -127,7 +127,7 @@ impl Resource {
         if self.is_custom() {
             windlass_schema::prune(self.schema.get(), &mut value);
         }
-        object.converted(&value, self.layout.clone(), self.facets(&value))
+        object.converted(&value, self.layout.clone(), self.attrs(&value))
     }
 
     fn to_this_version(&self, value: &mut Value) {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::Resource;
+use crate::store::ResourceId;
 
 /// A version of a group.
 #[derive(Clone)]
@@ -46,6 +47,11 @@ impl ServedResources {
 
     pub(crate) fn resource(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
         self.version(group, version)?.resources.get(plural)
+    }
+
+    /// Returns a built-in resource of a version.
+    pub(crate) fn builtin(&self, id: &ResourceId, version: &str) -> Option<&Arc<Resource>> {
+        self.resource(&id.group, version, &id.resource)
     }
 
     /// Returns the resource that serves a kind.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use windlass_schema::go_quote;
 
 use crate::nodes::Pod;
-use crate::store::{ResourceId, View};
+use crate::store::View;
 use windlass_kinds::resources;
 
 /// Where the requests to a service go.
@@ -80,7 +80,7 @@ fn pod_of(target: &Value) -> Option<String> {
 }
 
 fn in_slices(view: &View, namespace: &str, service: &str, port_name: &str) -> Vec<Endpoint> {
-    let slices = view.range(&ResourceId::new("discovery.k8s.io", "endpointslices"), Some(namespace));
+    let slices = view.range(&resources::ENDPOINT_SLICES, Some(namespace));
     let of_service =
         slices.filter(|(_, slice)| slice.labels().get("kubernetes.io/service-name") == Some(service));
     let mut found = Vec::new();

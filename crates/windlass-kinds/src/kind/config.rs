@@ -106,6 +106,8 @@ pub struct KindConfig {
     pub stored_in_group: Option<&'static str>,
     /// The warning of every reply about a deprecated kind.
     pub deprecation: Option<&'static str>,
+    /// False if a request for a namespaced object is answered even if the namespace does not exist.
+    pub needs_namespace: bool,
     /// False if the reply to a write of the status is never a table.
     pub has_status_table: bool,
     /// The missing effect of the kind, in contrast to kube-apiserver with controllers. The reply to each
@@ -135,6 +137,7 @@ impl KindConfig {
         registry_path: None,
         stored_in_group: None,
         deprecation: None,
+        needs_namespace: true,
         has_status_table: true,
         unsupported: None,
     };

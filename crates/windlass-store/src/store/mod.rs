@@ -28,7 +28,7 @@ pub use self::history::Retention;
 use self::label_index::LabelIndex;
 pub use self::labels::{LabelSet, Labels};
 pub use self::log::{Change, Event, Log, Tail, Watched};
-pub use self::object::{Draft, Facets, Layout, Stored, managed_fields_in, read_value, write_object};
+pub use self::object::{Draft, Layout, ObjectAttrs, Stored, managed_fields_in, read_value, write_object};
 pub use self::view::{Expiry, ResourceId, View};
 use windlass_wire::ApiError;
 
@@ -73,15 +73,15 @@ pub struct Write<'a> {
 
 /// Why a write was not committed.
 #[derive(Debug)]
-pub enum Rejected {
+pub enum CommitError {
     /// The present object differs from the expected object.
-    Raced,
+    Conflict,
     /// Another object holds an exclusive claim of this object.
-    Claimed,
+    ClaimTaken,
     /// Another object of the same commit differs from the expected object.
-    Overtaken,
+    QuotaConflict,
     /// The guard refused the write.
-    Guarded(ApiError),
+    Refused(ApiError),
 }
 
 impl Store {
@@ -131,12 +131,12 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Rejected`] has the reason of a refused write.
+    /// [`CommitError`] has the reason of a refused write.
     pub async fn commit(
         &self,
         write: Write<'_>,
         guard: impl FnOnce(&View) -> Result<(), ApiError>,
-    ) -> Result<Arc<Stored>, Rejected> {
+    ) -> Result<Arc<Stored>, CommitError> {
         self.commit_with(write, Vec::new(), guard).await
     }
 
@@ -147,7 +147,7 @@ impl Store {
         write: Write<'_>,
         companions: Vec<Write<'_>>,
         guard: impl FnOnce(&View) -> Result<(), ApiError>,
-    ) -> Result<Arc<Stored>, Rejected> {
+    ) -> Result<Arc<Stored>, CommitError> {
         // Many commits in a row, such as the deletion of a collection, let other requests run in between.
         tokio::task::consume_budget().await;
         let id = write.id;
@@ -164,7 +164,7 @@ impl Store {
         &self,
         write: Write<'_>,
         guard: impl FnOnce(&View) -> Result<(), ApiError>,
-    ) -> Result<Arc<Stored>, Rejected> {
+    ) -> Result<Arc<Stored>, CommitError> {
         self.commit_together(write, Vec::new(), guard)
     }
 
@@ -173,18 +173,18 @@ impl Store {
         write: Write<'_>,
         companions: Vec<Write<'_>>,
         guard: impl FnOnce(&View) -> Result<(), ApiError>,
-    ) -> Result<Arc<Stored>, Rejected> {
+    ) -> Result<Arc<Stored>, CommitError> {
         let mut history = self.commit.lock();
         let view = self.view.load_full();
         let is_expected =
             |write: &Write<'_>| view.get(write.id, write.key).map(|old| old.rv) == write.expected;
         if !is_expected(&write) {
-            return Err(Rejected::Raced);
+            return Err(CommitError::Conflict);
         }
         if !companions.iter().all(is_expected) {
-            return Err(Rejected::Overtaken);
+            return Err(CommitError::QuotaConflict);
         }
-        guard(&view).map_err(Rejected::Guarded)?;
+        guard(&view).map_err(CommitError::Refused)?;
         let now = write.now;
         let mut steps = Vec::with_capacity(companions.len());
         for companion in companions {
@@ -345,7 +345,7 @@ impl Store {
 }
 
 /// Makes the next view for a write with a fulfilled expectation, and the event of the write.
-fn step(view: &View, write: Write<'_>) -> Result<(View, Event), Rejected> {
+fn step(view: &View, write: Write<'_>) -> Result<(View, Event), CommitError> {
     let Write { id, key, draft, .. } = write;
     let old = view.get(id, key).cloned();
     let revision = view.revision() + 1;
@@ -353,14 +353,14 @@ fn step(view: &View, write: Write<'_>) -> Result<(View, Event), Rejected> {
     let (next, change, object) = match (draft, &old) {
         (Some(draft), old) => {
             if draft.claims().iter().any(|claim| view.is_claimed(id, claim, &key)) {
-                return Err(Rejected::Claimed);
+                return Err(CommitError::ClaimTaken);
             }
             let stored = Arc::new(draft.at(revision));
             let change = if old.is_some() { Change::Modified } else { Change::Added };
             (view.with(revision, id, &key, Arc::clone(&stored)), change, stored)
         }
         (None, Some(old)) => (view.without(revision, id, &key), Change::Deleted, Arc::new(old.at(revision))),
-        (None, None) => return Err(Rejected::Raced),
+        (None, None) => return Err(CommitError::Conflict),
     };
     Ok((next, Event { rv: revision, change, key, object, old }))
 }

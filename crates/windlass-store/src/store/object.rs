@@ -35,7 +35,7 @@ pub struct Layout {
 
 /// The values that the store keeps beside the bytes of an object. The kind determines the values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facets {
+pub struct ObjectAttrs {
     /// The values of the kind's selectable fields, in order of declaration.
     pub selectable: Box<[Box<str>]>,
     /// The exclusive claims of the object within the resource: addresses, ports.
@@ -63,7 +63,7 @@ pub struct Stored {
     version: Range<usize>,
     head: Head,
     layout: Layout,
-    facets: Facets,
+    attrs: ObjectAttrs,
     /// The size of the protobuf message of this object; 0 if no list has needed the size.
     protobuf_size: AtomicU32,
     /// This object in other versions, or under other schemas.
@@ -91,10 +91,10 @@ impl Head {
 
 impl Draft {
     /// Serialises an object. The commit fills in the resource version.
-    pub fn new(value: &Value, layout: Layout, facets: Facets, labels: &Labels) -> Self {
+    pub fn new(value: &Value, layout: Layout, attrs: ObjectAttrs, labels: &Labels) -> Self {
         let mut written = Written::with_room_for_version(value);
         written.json.shrink_to_fit();
-        Self(Stored::from_parts(written, Head::of(value, labels), layout, facets))
+        Self(Stored::from_parts(written, Head::of(value, labels), layout, attrs))
     }
 
     /// Checks that the object is not larger than etcd would take.
@@ -126,7 +126,7 @@ impl Draft {
 
     /// Returns the exclusive claims of the object.
     pub(super) fn claims(&self) -> &[Box<str>] {
-        &self.0.facets.claims
+        &self.0.attrs.claims
     }
 
     /// Returns the object with a resource version.
@@ -135,14 +135,14 @@ impl Draft {
     }
 
     /// Returns the object for the reply to a dry run: the object that would have been stored.
-    pub fn unversioned(value: &Value, layout: Layout, facets: Facets, labels: &Labels) -> Stored {
+    pub fn unversioned(value: &Value, layout: Layout, attrs: ObjectAttrs, labels: &Labels) -> Stored {
         let written = Written::plain(value);
-        Stored::from_parts(written, Head::of(value, labels), layout, facets)
+        Stored::from_parts(written, Head::of(value, labels), layout, attrs)
     }
 }
 
 impl Stored {
-    fn from_parts(written: Written, head: Head, layout: Layout, facets: Facets) -> Self {
+    fn from_parts(written: Written, head: Head, layout: Layout, attrs: ObjectAttrs) -> Self {
         Self {
             rv: 0,
             json: written.json.into(),
@@ -151,7 +151,7 @@ impl Stored {
             version: written.version,
             head,
             layout,
-            facets,
+            attrs,
             protobuf_size: AtomicU32::new(0),
             representations: Mutex::default(),
         }
@@ -237,8 +237,8 @@ impl Stored {
     }
 
     /// Returns the values that the store keeps beside the bytes.
-    pub fn facets(&self) -> &Facets {
-        &self.facets
+    pub fn attrs(&self) -> &ObjectAttrs {
+        &self.attrs
     }
 
     /// Returns an estimate of the memory that the object takes.
@@ -263,7 +263,7 @@ impl Stored {
             version: self.version.clone(),
             head: self.head.clone(),
             layout: self.layout.clone(),
-            facets: self.facets.clone(),
+            attrs: self.attrs.clone(),
             protobuf_size: AtomicU32::new(0),
             representations: Mutex::default(),
         }
@@ -348,21 +348,21 @@ impl Stored {
             version,
             head: self.head.clone(),
             layout: layout.clone(),
-            facets: self.facets.clone(),
+            attrs: self.attrs.clone(),
             protobuf_size: AtomicU32::new(0),
             representations: Mutex::default(),
         }
     }
 
     /// Returns the same object in another layout, with the content `value`.
-    pub fn converted(&self, value: &Value, layout: Layout, facets: Facets) -> Self {
+    pub fn converted(&self, value: &Value, layout: Layout, attrs: ObjectAttrs) -> Self {
         let mut written = if self.version.is_empty() {
             Written::plain(value)
         } else {
             Written::with_room_for_version(value)
         };
         written.json.shrink_to_fit();
-        let mut converted = Self::from_parts(written, self.head.clone(), layout, facets).renumbered(self.rv);
+        let mut converted = Self::from_parts(written, self.head.clone(), layout, attrs).renumbered(self.rv);
         if converted.json == self.json {
             converted.json = self.json.clone();
         }

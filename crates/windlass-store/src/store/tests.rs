@@ -20,8 +20,8 @@ fn layout() -> Layout {
     Layout { api_version: "v1".into(), schema: 0 }
 }
 
-fn draft(store: &Store, object: &Value, facets: Facets) -> Draft {
-    Draft::new(object, layout(), facets, store.labels())
+fn draft(store: &Store, object: &Value, attrs: ObjectAttrs) -> Draft {
+    Draft::new(object, layout(), attrs, store.labels())
 }
 
 fn commit_at(
@@ -30,8 +30,8 @@ fn commit_at(
     expected: Option<u64>,
     object: Option<&Value>,
     now: Timestamp,
-) -> Result<Arc<Stored>, Rejected> {
-    let draft = object.map(|object| draft(store, object, Facets::default()));
+) -> Result<Arc<Stored>, CommitError> {
+    let draft = object.map(|object| draft(store, object, ObjectAttrs::default()));
     store.commit_now(Write { id: &pods(), key, expected, draft, now }, |_| Ok(()))
 }
 
@@ -40,7 +40,7 @@ fn commit(
     key: &str,
     expected: Option<u64>,
     object: Option<&Value>,
-) -> Result<Arc<Stored>, Rejected> {
+) -> Result<Arc<Stored>, CommitError> {
     commit_at(store, key, expected, object, Timestamp::UNIX_EPOCH)
 }
 
@@ -99,19 +99,19 @@ fn a_guard_sees_the_state_that_is_changed() {
         assert!(view.get(&pods(), "a/x").is_some());
         Err(ApiError::internal("no"))
     });
-    assert!(matches!(refused, Err(Rejected::Guarded(_))));
+    assert!(matches!(refused, Err(CommitError::Refused(_))));
 }
 
 #[test]
 fn a_claim_has_one_holder_until_it_is_given_back() {
     let store = store();
-    let claims = |claim: &str| Facets { claims: [claim.into()].into(), ..Facets::default() };
+    let claims = |claim: &str| ObjectAttrs { claims: [claim.into()].into(), ..ObjectAttrs::default() };
     let write = |key: &'static str, expected, claim: &str| {
         let draft = Some(draft(&store, &object(key), claims(claim)));
         store.commit_now(Write { id: &pods(), key, expected, draft, now: Timestamp::UNIX_EPOCH }, |_| Ok(()))
     };
     let x = write("a/x", None, "ip/1").unwrap();
-    assert!(matches!(write("a/y", None, "ip/1"), Err(Rejected::Claimed)));
+    assert!(matches!(write("a/y", None, "ip/1"), Err(CommitError::ClaimTaken)));
     assert!(store.view().is_claimed(&pods(), "ip/1", "a/y"));
     let x = write("a/x", Some(x.rv), "ip/1").unwrap();
     let x = write("a/x", Some(x.rv), "ip/2").unwrap();
@@ -210,8 +210,8 @@ fn an_object_with_an_end_is_found_when_it_is_due() {
     let at = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(10);
     let later = at + SignedDuration::from_secs(10);
     let write = |expected, expires| {
-        let facets = Facets { expires, ..Facets::default() };
-        let draft = Some(draft(&store, &object("x"), facets));
+        let attrs = ObjectAttrs { expires, ..ObjectAttrs::default() };
+        let draft = Some(draft(&store, &object("x"), attrs));
         let write = Write { id: &pods(), key: "a/x", expected, draft, now: Timestamp::UNIX_EPOCH };
         store.commit_now(write, |_| Ok(())).unwrap().rv
     };

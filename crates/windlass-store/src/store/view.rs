@@ -157,12 +157,12 @@ impl View {
         let mut objects = self.resources.get(id).cloned().unwrap_or_else(Objects::empty);
         let mut expiries = self.expiries.clone();
         if let Some(old) = objects.by_key.get(key) {
-            forget_facets(&mut objects.claims, &mut expiries, id, key, old);
+            forget_attrs(&mut objects.claims, &mut expiries, id, key, old);
         }
-        for claim in &stored.facets().claims {
+        for claim in &stored.attrs().claims {
             objects.claims.insert_mut(claim.clone(), Arc::clone(key));
         }
-        if let Some(at) = stored.facets().expires {
+        if let Some(at) = stored.attrs().expires {
             expiries.insert_mut(Expiry { at, id: id.clone(), key: Arc::clone(key) }, ());
         }
         objects.by_key.insert_mut(Arc::clone(key), stored);
@@ -178,7 +178,7 @@ impl View {
         if let Some((key, old)) =
             objects.by_key.get_key_value(key).map(|(key, old)| (key.clone(), old.clone()))
         {
-            forget_facets(&mut objects.claims, &mut expiries, id, &key, &old);
+            forget_attrs(&mut objects.claims, &mut expiries, id, &key, &old);
         }
         objects.by_key.remove_mut(key);
         objects.changed = revision;
@@ -189,7 +189,7 @@ impl View {
     pub(super) fn without_resource(&self, revision: u64, id: &ResourceId) -> Self {
         let mut expiries = self.expiries.clone();
         for (key, stored) in self.range(id, None) {
-            if let Some(at) = stored.facets().expires {
+            if let Some(at) = stored.attrs().expires {
                 expiries.remove_mut(&Expiry { at, id: id.clone(), key: Arc::clone(key) });
             }
         }
@@ -202,17 +202,17 @@ impl View {
     }
 }
 
-fn forget_facets(
+fn forget_attrs(
     claims: &mut RedBlackTreeMapSync<Box<str>, Arc<str>>,
     expiries: &mut RedBlackTreeMapSync<Expiry, ()>,
     id: &ResourceId,
     key: &Arc<str>,
     old: &Stored,
 ) {
-    for claim in &old.facets().claims {
+    for claim in &old.attrs().claims {
         claims.remove_mut(claim);
     }
-    if let Some(at) = old.facets().expires {
+    if let Some(at) = old.attrs().expires {
         expiries.remove_mut(&Expiry { at, id: id.clone(), key: Arc::clone(key) });
     }
 }

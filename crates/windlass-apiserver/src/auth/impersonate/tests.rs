@@ -10,8 +10,8 @@ fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
 
 #[test]
 fn headers_name_the_user() {
-    assert_eq!(Wanted::read(&headers(&[])).unwrap(), None);
-    let wanted = Wanted::read(&headers(&[
+    assert_eq!(RequestedUser::read(&headers(&[])).unwrap(), None);
+    let wanted = RequestedUser::read(&headers(&[
         ("impersonate-user", "jane"),
         ("impersonate-group", "a"),
         ("impersonate-group", "b"),
@@ -28,7 +28,7 @@ fn headers_name_the_user() {
 
 #[test]
 fn a_group_needs_a_user() {
-    let error = Wanted::read(&headers(&[("impersonate-group", "a")])).unwrap_err();
+    let error = RequestedUser::read(&headers(&[("impersonate-group", "a")])).unwrap_err();
     assert_eq!(
         error.to_string(),
         r#"requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"a"}, Extra:map[string][]string(nil)} without impersonating a user name"#
@@ -38,7 +38,7 @@ fn a_group_needs_a_user() {
 #[test]
 fn everybody_is_authenticated_but_the_anonymous_user() {
     let as_user = |name: &str, groups: &[&str]| {
-        let wanted = Wanted { name: name.to_owned(), ..Wanted::default() };
+        let wanted = RequestedUser { name: name.to_owned(), ..RequestedUser::default() };
         wanted.identity(groups.iter().map(|group| (*group).to_owned()).collect()).groups().join(",")
     };
     assert_eq!(as_user("jane", &["a"]), "a,system:authenticated");

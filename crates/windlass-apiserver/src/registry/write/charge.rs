@@ -19,21 +19,21 @@ use windlass_kinds::AdmissionPlugin;
 use windlass_kinds::resources::RESOURCE_QUOTAS;
 
 /// A write, and the charges of the write.
-pub(super) struct Charged<'a> {
+pub(super) struct QuotaCheck<'a> {
     pub(super) object: &'a Value,
     /// `None` for a new object.
     pub(super) old: Option<&'a Value>,
-    pub(super) charges: Vec<ChargedQuota>,
+    pub(super) charges: Vec<QuotaUpdate>,
 }
 
 /// A quota with the new usage.
-pub(super) struct ChargedQuota {
+pub(super) struct QuotaUpdate {
     pub(super) key: String,
     expected: u64,
     draft: Draft,
 }
 
-impl ChargedQuota {
+impl QuotaUpdate {
     pub(super) fn into_write(self, key: &str, now: Timestamp) -> Write<'_> {
         Write { id: &RESOURCE_QUOTAS, key, expected: Some(self.expected), draft: Some(self.draft), now }
     }
@@ -49,7 +49,7 @@ impl Call<'_> {
         &self,
         object: &Value,
         old: Option<&Value>,
-    ) -> Result<Vec<ChargedQuota>, ApiError> {
+    ) -> Result<Vec<QuotaUpdate>, ApiError> {
         let view = self.state.store.view();
         let namespace = &self.route.namespace;
         if namespace.is_empty()
@@ -76,7 +76,7 @@ impl Call<'_> {
             let old = &values[charge.quota];
             let draft = Box::pin(self.charged(old, &charge.used)).await;
             let key = format!("{namespace}/{}", quotas[charge.quota].name);
-            changed.push(ChargedQuota { key, expected: stored[charge.quota].rv, draft });
+            changed.push(QuotaUpdate { key, expected: stored[charge.quota].rv, draft });
         }
         Ok(changed)
     }
@@ -88,7 +88,7 @@ impl Call<'_> {
         let used = used.iter().map(|(name, amount)| (name.clone(), Value::from(amount.to_string())));
         new["status"]["used"] = json!(used.collect::<serde_json::Map<_, _>>());
         let served = state.served.load_full();
-        let Some(resource) = served.resource("", "v1", "resourcequotas") else {
+        let Some(resource) = served.builtin(&RESOURCE_QUOTAS, "v1") else {
             return self.resource.draft(&new, state.store.labels(), now);
         };
         let manager = FieldManager { resource, served: &served, subresource: "status", name: SERVER, now };

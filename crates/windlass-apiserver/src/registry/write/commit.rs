@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::charge::{Charged, ChargedQuota};
+use super::charge::{QuotaCheck, QuotaUpdate};
 use super::followers::Followers;
 use super::guard::may_create;
 use super::{Change, WriteOptions};
@@ -13,7 +13,7 @@ use crate::meta;
 use crate::registry::{Call, endpoints};
 use crate::resource::Resource;
 use crate::state::State;
-use crate::store::{Draft, Rejected, Stored, View, Write};
+use crate::store::{CommitError, Draft, Stored, View, Write};
 use crate::verb::Verb;
 use crate::wire::ApiError;
 
@@ -55,15 +55,15 @@ pub(super) async fn commit_create(
     if is_versioned && !at_path {
         return Err(ApiError::unexplained("resourceVersion should not be set on objects to be created"));
     }
-    let mut charged = Charged { object: &new, old: None, charges };
+    let mut charged = QuotaCheck { object: &new, old: None, charges };
     let committed = commit_charged(call, &key, None, Some(&new), &mut charged, |view| {
         may_create(view, resource, meta::namespace(&new), name)
     });
     match committed.await {
         Ok(stored) => Ok(Creation::Created(stored)),
-        Err(Rejected::Raced) => Ok(Creation::Exists(exists(call, &key, &new))),
-        Err(Rejected::Guarded(error)) => Err(error),
-        Err(Rejected::Claimed | Rejected::Overtaken) => Ok(Creation::ClaimTaken),
+        Err(CommitError::Conflict) => Ok(Creation::Exists(exists(call, &key, &new))),
+        Err(CommitError::Refused(error)) => Err(error),
+        Err(CommitError::ClaimTaken | CommitError::QuotaConflict) => Ok(Creation::ClaimTaken),
     }
 }
 
@@ -99,7 +99,7 @@ pub(super) async fn commit_update(
     }
     let key = call.key();
     let draft = (!is_removed).then_some(&new);
-    let mut charged = Charged { object: &new, old: Some(old), charges };
+    let mut charged = QuotaCheck { object: &new, old: Some(old), charges };
     match commit_charged(call, &key, Some(current.rv), draft, &mut charged, |_| Ok(())).await {
         Ok(_) if is_removed => {
             endpoints::remove_with(call.state, resource, &key).await;
@@ -110,8 +110,8 @@ pub(super) async fn commit_update(
             Ok(Some(Arc::new(resource.dry(&new, call.state.store.labels()))))
         }
         Ok(stored) => Ok(Some(stored)),
-        Err(Rejected::Raced | Rejected::Claimed | Rejected::Overtaken) => Ok(None),
-        Err(Rejected::Guarded(error)) => Err(error),
+        Err(CommitError::Conflict | CommitError::ClaimTaken | CommitError::QuotaConflict) => Ok(None),
+        Err(CommitError::Refused(error)) => Err(error),
     }
 }
 
@@ -157,7 +157,7 @@ pub(in crate::registry) async fn commit(
     expected: Option<u64>,
     object: Option<&Value>,
     guard: impl FnOnce(&View) -> Result<(), ApiError>,
-) -> Result<Arc<Stored>, Rejected> {
+) -> Result<Arc<Stored>, CommitError> {
     let now = state.env.now();
     let labels = state.store.labels();
     let draft = object.map(|object| match expected {
@@ -174,9 +174,9 @@ pub(super) async fn commit_charged(
     key: &str,
     expected: Option<u64>,
     object: Option<&Value>,
-    charged: &mut Charged<'_>,
+    charged: &mut QuotaCheck<'_>,
     guard: impl Fn(&View) -> Result<(), ApiError>,
-) -> Result<Arc<Stored>, Rejected> {
+) -> Result<Arc<Stored>, CommitError> {
     let (state, resource) = (call.state, &call.resource);
     loop {
         let charges = std::mem::take(&mut charged.charges);
@@ -186,9 +186,9 @@ pub(super) async fn commit_charged(
         let now = state.env.now();
         let draft = object.map(|object| resource.draft(object, state.store.labels(), now));
         match commit_drafts(state, resource, key, expected, draft, charges, &guard).await {
-            Err(Rejected::Overtaken) => {
+            Err(CommitError::QuotaConflict) => {
                 charged.charges =
-                    call.charges(charged.object, charged.old).await.map_err(Rejected::Guarded)?;
+                    call.charges(charged.object, charged.old).await.map_err(CommitError::Refused)?;
             }
             other => return other,
         }
@@ -203,7 +203,7 @@ pub(in crate::registry) async fn commit_draft(
     expected: Option<u64>,
     draft: Option<Draft>,
     guard: impl FnOnce(&View) -> Result<(), ApiError>,
-) -> Result<Arc<Stored>, Rejected> {
+) -> Result<Arc<Stored>, CommitError> {
     commit_drafts(state, resource, key, expected, draft, Vec::new(), guard).await
 }
 
@@ -213,11 +213,11 @@ async fn commit_drafts(
     key: &str,
     expected: Option<u64>,
     draft: Option<Draft>,
-    charges: Vec<ChargedQuota>,
+    charges: Vec<QuotaUpdate>,
     guard: impl FnOnce(&View) -> Result<(), ApiError>,
-) -> Result<Arc<Stored>, Rejected> {
+) -> Result<Arc<Stored>, CommitError> {
     if let Some(draft) = &draft {
-        draft.check_size().map_err(Rejected::Guarded)?;
+        draft.check_size().map_err(CommitError::Refused)?;
     }
     let now = state.env.now();
     let write = Write { id: &resource.storage, key, expected, draft, now };
@@ -232,7 +232,7 @@ async fn commit_drafts(
         followers.stay();
     }
     let stored = committed?;
-    definitions::committed(state, resource, key).await;
+    definitions::after_commit(state, resource, key).await;
     if let Some(followers) = followers {
         Box::pin(followers.settle()).await;
     }

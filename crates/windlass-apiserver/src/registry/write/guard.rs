@@ -1,8 +1,9 @@
 //! The guards of commits: the state in which an object may be created.
 
-use crate::resource::{Resource, definitions_id};
+use crate::resource::Resource;
 use crate::store::View;
 use crate::wire::ApiError;
+use windlass_kinds::resources::DEFINITIONS;
 use windlass_kinds::resources::NAMESPACES;
 
 /// Returns whether an object may be created in this state: the namespace and the definition exist, and are
@@ -14,7 +15,7 @@ pub(super) fn may_create(
     name: &str,
 ) -> Result<(), ApiError> {
     if let Some(custom) = &resource.custom {
-        let definition = view.get(definitions_id(), &custom.definition);
+        let definition = view.get(&DEFINITIONS, &custom.definition);
         let Some(definition) = definition.filter(|found| found.uid() == custom.definition_uid) else {
             return Err(ApiError::not_found(&resource.group_resource(), name));
         };

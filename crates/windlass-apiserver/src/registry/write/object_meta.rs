@@ -11,6 +11,7 @@ use crate::registry::custom;
 use crate::resource::Resource;
 use crate::wire::names::{self, NameCheck};
 use windlass_kinds::MetadataChecks;
+use windlass_kinds::resources::PODS;
 
 /// Returns the errors of a new object: the errors of the metadata, and the errors of `others`.
 pub(super) fn create(
@@ -38,7 +39,7 @@ pub(super) fn create(
 /// both validate the metadata, and most errors are therefore repeated.
 pub(super) fn update(resource: &Resource, subresource: &str, object: &Value, old: &Value) -> Vec<FieldError> {
     let checks = checks(resource);
-    let is_pod = resource.group.is_empty() && resource.plural == "pods" && subresource != "status";
+    let is_pod = resource.storage == *PODS && subresource != "status";
     let (changes, wholes) = match subresource {
         _ if !custom::envelope(resource, object).is_empty() => (0, 0),
         "" => (checks.changes, checks.whole),

@@ -17,7 +17,7 @@ const SERVER_OWNED: [&str; 4] =
 ///
 /// [`Kind::allocate`]: windlass_kinds::Kind::allocate
 pub(super) fn prepare_create(call: &Call<'_>, object: &mut Value) -> Result<(), ApiError> {
-    metadata::begin(call, object);
+    metadata::fill_system_fields(call, object);
     let view = call.state.store.view();
     call.resource.strategy.prepare.prepare_create(&call.context(&view), object)
 }

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::network::PodNetwork;
-use crate::store::{Draft, Facets, Labels, Retention, Store};
+use crate::store::{Draft, Labels, ObjectAttrs, Retention, Store};
 
 fn definition(schema: &Value) -> Value {
     json!({
@@ -37,7 +37,7 @@ fn definition(schema: &Value) -> Value {
 
 fn served(definition: &Value) -> Vec<Arc<Resource>> {
     let layout = Layout { api_version: "apiextensions.k8s.io/v1".into(), schema: 0 };
-    let stored = Draft::unversioned(definition, layout, Facets::default(), &Labels::default());
+    let stored = Draft::unversioned(definition, layout, ObjectAttrs::default(), &Labels::default());
     let store = Arc::new(Store::new(1, Retention::default()));
     resources(&Arc::new(stored), definition, &Arc::new(Clients::new(store, PodNetwork::default())))
 }

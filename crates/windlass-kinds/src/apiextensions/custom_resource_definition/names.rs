@@ -14,9 +14,9 @@ use super::{approval, condition_is_true, set_condition, text, texts};
 /// the group hold.
 pub fn accept(definition: &mut Value, others: &[&Names], now: &str) {
     let names = definition["spec"]["names"].clone();
-    let taken = Taken::by(others);
+    let taken = ReservedNames::by(others);
     let held = definition["status"]["acceptedNames"].clone();
-    let verdict = taken.judge(&names, &held);
+    let verdict = taken.check(&names, &held);
     definition["status"]["acceptedNames"] = verdict.accepted;
     match verdict.refused {
         None => {
@@ -60,12 +60,12 @@ impl Names {
 }
 
 /// The names that other definitions of the group hold.
-struct Taken<'a> {
+struct ReservedNames<'a> {
     resources: HashSet<&'a str>,
     kinds: HashSet<&'a str>,
 }
 
-impl<'a> Taken<'a> {
+impl<'a> ReservedNames<'a> {
     fn by(others: &[&'a Names]) -> Self {
         Self {
             resources: others.iter().flat_map(|names| &names.resources).map(String::as_str).collect(),
@@ -74,15 +74,15 @@ impl<'a> Taken<'a> {
     }
 }
 
-struct Verdict {
+struct NameCheck {
     accepted: Value,
     /// Reason and message of a name that was not free.
     refused: Option<(&'static str, String)>,
 }
 
-impl Taken<'_> {
+impl ReservedNames<'_> {
     /// Checks each name separately. For a taken name, the definition keeps the earlier name.
-    fn judge(&self, wanted: &Value, held: &Value) -> Verdict {
+    fn check(&self, wanted: &Value, held: &Value) -> NameCheck {
         let mut accepted = Map::new();
         let mut single = |field: &'static str, reason: &'static str| {
             let name = text(wanted, &[field]);
@@ -122,7 +122,7 @@ impl Taken<'_> {
         if !categories.is_empty() {
             accepted.insert("categories".to_owned(), json!(categories));
         }
-        Verdict { accepted: Value::Object(accepted), refused }
+        NameCheck { accepted: Value::Object(accepted), refused }
     }
 }
 

@@ -111,7 +111,7 @@ fn is_known(scope: &str) -> bool {
 }
 
 /// Returns the number of limits with which a scope may not be combined.
-fn misfits(scope: &str, spec: &Field<'_>) -> usize {
+fn count_unsupported_scopes(scope: &str, spec: &Field<'_>) -> usize {
     let limits = spec.at("hard");
     limits.entries().filter(|(resource, _)| is_standard(resource) && !concerns(scope, resource)).count()
 }
@@ -122,8 +122,8 @@ fn validate_scopes(spec: &Field<'_>, errors: &mut Errors) {
         if !is_known(scope.text()) {
             errors.push(list.invalid("unsupported scope"));
         }
-        let misfits = misfits(scope.text(), spec);
-        errors.extend((0..misfits).map(|_| list.invalid("unsupported scope applied to resource")));
+        let count = count_unsupported_scopes(scope.text(), spec);
+        errors.extend((0..count).map(|_| list.invalid("unsupported scope applied to resource")));
     }
     let given: Vec<&str> = list.items().map(|scope| scope.text()).collect();
     errors.extend(conflicts(&given).map(|()| list.invalid("conflicting scopes")));
@@ -150,8 +150,8 @@ fn validate_selector(spec: &Field<'_>, errors: &mut Errors) {
         if !is_known(scope.text()) {
             errors.push(scope.invalid("unsupported scope"));
         }
-        let misfits = misfits(scope.text(), spec);
-        errors.extend((0..misfits).map(|_| list.invalid("unsupported scope applied to resource")));
+        let count = count_unsupported_scopes(scope.text(), spec);
+        errors.extend((0..count).map(|_| list.invalid("unsupported scope applied to resource")));
         let takes_values = ["PriorityClass", "VolumeAttributesClass"].contains(&scope.text());
         if is_known(scope.text()) && !takes_values && operator.text() != "Exists" {
             errors.push(operator.invalid(MUST_EXIST));

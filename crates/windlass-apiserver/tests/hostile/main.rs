@@ -1,0 +1,135 @@
+//! The cost of hostile requests. The tests run one after the other in a process of their own, because the tests measure the
+//! process.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test that is wrong about a reply fails there and then")]
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use http::{Method, Request, Response, header};
+use http_body_util::{BodyExt, Full};
+use serde_json::Value;
+use tower_service::Service;
+use windlass_apiserver::{Identity, Server};
+use windlass_patience::stretched;
+
+/// The memory that a request may take beyond the size of the request.
+const MEMORY: u64 = 64 << 20;
+
+/// The CPU time that a request may take. Without optimisation, the server is about ten times slower.
+const CPU: Duration = Duration::from_secs(if cfg!(debug_assertions) { 10 } else { 1 });
+
+/// Returns a number of kilobytes in the status of this process, in bytes.
+fn memory(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+}
+
+/// Returns the CPU time of this process.
+fn cpu_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    // The name of the program, in parentheses, may have spaces.
+    let (_, fields) = stat.rsplit_once(')').unwrap();
+    let ticks: u64 =
+        fields.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum();
+    Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
+}
+
+struct Reply {
+    code: u16,
+    status: Value,
+}
+
+async fn post(server: &Server, path: &str, body: String) -> Reply {
+    let request = Request::builder()
+        .method(Method::POST)
+        .uri(path)
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Full::new(body.into()))
+        .unwrap();
+    let Ok(response): Result<Response<_>, _> = server.service(Identity::admin()).call(request).await;
+    let code = response.status().as_u16();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    Reply { code, status: serde_json::from_slice(&bytes).unwrap() }
+}
+
+/// Returns `count` copies of a text with commas between the copies. `#` in the text stands for the number of the copy.
+fn copies(text: &str, count: usize) -> String {
+    let mut all = String::new();
+    for number in 0..count {
+        let comma = if number == 0 { "" } else { "," };
+        write!(all, "{comma}{}", text.replace('#', &number.to_string())).unwrap();
+    }
+    all
+}
+
+/// An object with very many errors: the path, and the body.
+fn hostile_objects() -> Vec<(&'static str, String)> {
+    let containers = |list: &str| format!(r#"{{"metadata":{{"name":"a"}},"spec":{{{list}}}}}"#);
+    let many = copies("{}", 100_000);
+    let labels = copies(r#""-#":"-""#, 100_000);
+    vec![
+        ("/api/v1/namespaces/default/pods", containers(&format!(r#""containers":[{many}]"#))),
+        (
+            "/api/v1/namespaces/default/pods",
+            containers(&format!(r#""containers":[{}]"#, copies("{}", 30_000))),
+        ),
+        (
+            "/api/v1/namespaces/default/pods",
+            containers(&format!(r#""containers":[{{"name":"a","image":"i","env":[{many}]}}]"#)),
+        ),
+        ("/api/v1/namespaces/default/pods", containers(&format!(r#""tolerations":[{many}]"#))),
+        ("/api/v1/namespaces/default/pods", containers(&format!(r#""volumes":[{many}]"#))),
+        (
+            "/apis/apps/v1/namespaces/default/deployments",
+            format!(
+                r#"{{"metadata":{{"name":"a"}},"spec":{{"selector":{{"matchLabels":{{"a":"b"}}}},"template":{{"spec":{{"containers":[{many}]}}}}}}}}"#
+            ),
+        ),
+        (
+            "/api/v1/namespaces/default/configmaps",
+            format!(r#"{{"metadata":{{"name":"a"}},"data":{{{}}}}}"#, copies(r#""/#":"""#, 100_000)),
+        ),
+        (
+            "/api/v1/namespaces/default/configmaps",
+            format!(r#"{{"metadata":{{"name":"a","labels":{{{labels}}}}}}}"#),
+        ),
+        ("/api/v1/namespaces/default/services", containers(&format!(r#""ports":[{many}]"#))),
+        (
+            "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
+            format!(
+                r#"{{"metadata":{{"name":"a"}},"roleRef":{{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"a"}},"subjects":[{many}]}}"#
+            ),
+        ),
+        (
+            "/apis/networking.k8s.io/v1/namespaces/default/ingresses",
+            containers(&format!(r#""rules":[{{"http":{{"paths":[{many}]}}}}]"#)),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn an_object_with_very_many_errors_costs_little_memory_and_time() {
+    let server = Server::builder().build().unwrap();
+    for (path, body) in hostile_objects() {
+        let (size, since) = (body.len() as u64, cpu_time());
+        std::fs::write("/proc/self/clear_refs", "5").unwrap();
+        let before = memory("VmRSS");
+        let start = Instant::now();
+        let reply = post(&server, &format!("{path}?dryRun=All"), body).await;
+        let (cpu, grown) = (cpu_time().saturating_sub(since), memory("VmHWM").saturating_sub(before));
+        eprintln!("{path}: {size} bytes, {} MiB, {cpu:?}", grown >> 20);
+        // The defaults of very many elements alone make an object that is too large for the store.
+        let is_too_large = reply.code == 500 && reply.status["message"] == "etcdserver: request is too large";
+        assert!(reply.code == 422 || is_too_large, "{path}: {} {}", reply.code, reply.status["message"]);
+        if reply.code == 422 {
+            let causes = reply.status["details"]["causes"].as_array().unwrap();
+            let last = causes.last().unwrap()["message"].as_str().unwrap();
+            assert!(causes.len() <= 1001, "{path}: {} causes", causes.len());
+            assert_eq!(last, "Forbidden: too many errors; the others are not listed", "{path}");
+        }
+        assert!(grown <= MEMORY + size, "{path}: {grown} bytes of memory for {size} bytes");
+        assert!(cpu <= CPU && start.elapsed() <= stretched(CPU * 3), "{path}: {cpu:?}");
+    }
+}

@@ -43,6 +43,10 @@ const CLUSTER: &[&str] = &[
     "tokio-rustls",
 ];
 
+/// Crates that know no network and no asynchronous work, and the third-party crates that are forbidden there besides [`CLUSTER`].
+const SYNCHRONOUS: &[&str] = &["windlass-kinds"];
+const RUNTIME: &[&str] = &["futures", "tokio", "tokio-util"];
+
 /// Crates that know no client, and the third-party crates that are forbidden there.
 const WITHOUT_CLIENT: &[&str] = &[
     "windlass-apiserver",
@@ -95,7 +99,9 @@ pub(super) fn check_with(text: &str, packages: &[Package], report: &mut Report) 
             let is_ours = packages.iter().any(|package| package.name == to);
             let error = if to == FOR_TESTS {
                 "must be a dev-dependency".to_owned()
-            } else if forbidden(from).contains(&to) {
+            } else if forbidden(from).contains(&to)
+                || SYNCHRONOUS.contains(&from.as_str()) && RUNTIME.contains(&to)
+            {
                 "forbidden by xtask/src/tidy/edges.rs".to_owned()
             } else if optional.contains(to) && !dependency.optional {
                 "must be optional, behind a feature".to_owned()

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use windlass_kinds::resources::CLUSTER_ROLES;
 
 use crate::meta;
 use crate::resource::Resource;
@@ -11,8 +12,6 @@ use crate::state::State;
 use crate::store::{ResourceId, Stored, Write};
 use crate::wire::LabelSelector;
 
-const GROUP: &str = "rbac.authorization.k8s.io";
-const RESOURCE: &str = "clusterroles";
 /// The largest number of rounds of aggregation after a write: roles may aggregate each other.
 const MAX_ROUNDS: usize = 16;
 
@@ -21,7 +20,7 @@ pub(crate) fn aggregate(objects: &mut [(&'static str, Value)]) {
     for _ in 0..MAX_ROUNDS {
         let roles: Vec<Value> = objects
             .iter()
-            .filter(|(resource, _)| *resource == RESOURCE)
+            .filter(|(resource, _)| **resource == *CLUSTER_ROLES.resource)
             .map(|(_, role)| role.clone())
             .collect();
         let mut changed = false;
@@ -59,12 +58,12 @@ fn aggregated(role: &Value, roles: &[Value]) -> Option<Value> {
 
 /// Returns whether aggregated roles follow the objects of a resource.
 pub(crate) fn follow(state: &State, id: &ResourceId) -> bool {
-    state.aggregates_roles && &*id.group == GROUP && &*id.resource == RESOURCE
+    state.aggregates_roles && *id == *CLUSTER_ROLES
 }
 
 /// Writes the rules of all aggregated roles.
 pub(crate) async fn settle(state: &State) {
-    let Some(resource) = state.builtin.resource(GROUP, "v1", RESOURCE) else { return };
+    let Some(resource) = state.builtin.resource(&CLUSTER_ROLES.group, "v1", &CLUSTER_ROLES.resource) else { return };
     for _ in 0..MAX_ROUNDS {
         if !settle_once(state, &resource.storage, resource).await {
             return;

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use http::request;
 
+use windlass_kinds::resources::NAMESPACES;
+
 use crate::auth::{Attributes, Identity};
 use crate::flow_control::Flow;
 use crate::route::{Query, Route, percent_decode};
@@ -78,7 +80,7 @@ impl Recognised {
 
 fn attributes<'a>(route: &'a Route, selected: Option<&'a str>) -> Attributes<'a> {
     // The authoriser treats a Namespace object as inside of the namespace.
-    let is_namespace = route.resource == "namespaces" && route.group.is_empty();
+    let is_namespace = *route.resource == *NAMESPACES.resource && route.group == *NAMESPACES.group;
     Attributes {
         verb: route.verb.as_str(),
         group: &route.group,

@@ -1,5 +1,6 @@
 //! Tests of the expression language from outside: results, costs, messages and limits.
 
+mod admission;
 mod costs;
 mod hostile;
 mod issues;

@@ -25,7 +25,7 @@ pub(super) fn validating(object: &Value, old: Option<&Value>) -> Vec<FieldError>
         let with = common(spec, errors);
         conditions(spec, with, keeps_conditions, errors);
         let mut compiler =
-            if spec.at("variables").len() > 0 { Compiler::with_variables() } else { Compiler::new() };
+            if spec.at("variables").is_empty() { Compiler::new() } else { Compiler::with_variables() };
         expression::variables(&spec.at("variables"), &mut compiler, with, errors);
         let (validations, annotations) = (spec.at("validations"), spec.at("auditAnnotations"));
         if validations.is_empty() && annotations.is_empty() {

@@ -49,7 +49,7 @@ fn visit(kind: TypeRef<'_>, value: &Value, path: &mut String, found: &mut Vec<St
             let Some(list) = atom.list else { return };
             add(!list.associative, path, found);
             for (index, item) in items.iter().enumerate() {
-                path.push_str(&format!("[{index}]"));
+                path.extend(["[", &index.to_string(), "]"]);
                 visit(list.element(), item, path, found);
                 path.truncate(length);
             }

@@ -154,14 +154,11 @@ impl Run<'_> {
         if definition.ignores_failure {
             return;
         }
-        let message = match binding {
-            Some(binding) => {
-                format!("policy '{}' with binding '{}' denied request: {why}", definition.name, binding.name)
-            }
-            None => {
-                let name = windlass_schema::go_quote(&definition.name);
-                format!("policy {name} denied request: {why}")
-            }
+        let message = if let Some(binding) = binding {
+            format!("policy '{}' with binding '{}' denied request: {why}", definition.name, binding.name)
+        } else {
+            let name = windlass_schema::go_quote(&definition.name);
+            format!("policy {name} denied request: {why}")
         };
         self.failures.push(Failure { message, is_invalid });
     }

@@ -41,15 +41,13 @@ impl<'a> Target<'a> {
             return Ok(Self { request, shown, of_subresource: None });
         }
         let kind = request.group_version_kind();
-        match Catalog::builtin().schema(kind.group, kind.version, kind.name) {
-            Some(schema) => Ok(Self { request, shown, of_subresource: Some(schema) }),
-            None => {
-                let version = format!("{}/{}, Kind={}", kind.group, kind.version, kind.name);
-                Err(PatchError::Refused(ApiError::unavailable(format!(
-                    "Resource kind {version} not found. There can be a delay between when CustomResourceDefinitions are created and when they are available."
-                ))))
-            }
-        }
+        let schema = Catalog::builtin().schema(kind.group, kind.version, kind.name).ok_or_else(|| {
+            let version = format!("{}/{}, Kind={}", kind.group, kind.version, kind.name);
+            PatchError::Refused(ApiError::unavailable(format!(
+                "Resource kind {version} not found. There can be a delay between when CustomResourceDefinitions are created and when they are available."
+            )))
+        })?;
+        Ok(Self { request, shown, of_subresource: Some(schema) })
     }
 
     /// Applies a list of operations on JSON. Returns `None` if a `test` says no.

@@ -14,7 +14,7 @@ use crate::service_account_token::SignToken;
 use crate::{
     certificates, claim_protection, cron_job, daemon_set, deployment, disruption, endpoints,
     ephemeral_volume, garbage_collector, horizontal_pod_autoscaler, job, kubelet, namespace, node_lifecycle,
-    persistent_volume, pod_gc, replica_set, resource_quota, root_ca, scheduler, service_account, service_account_token,
+    persistent_volume, pod_gc, policy_status, replica_set, resource_quota, root_ca, scheduler, service_account, service_account_token,
     stateful_set, volume_protection,
 };
 
@@ -198,6 +198,7 @@ impl Controllers {
         .chain(self.root_ca.map(root_ca::controller))
         .chain(tokens)
         .chain(self.authority.map(certificates::signing_controller))
+        .chain([policy_status::controller()])
         .map(|controller| controller.field_manager(KUBE_CONTROLLER_MANAGER))
         .chain(nodes)
         .map(Controller::allow_hot_loops)

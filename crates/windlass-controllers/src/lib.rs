@@ -27,6 +27,7 @@ mod horizontal_pod_autoscaler;
 mod namespace;
 mod node_lifecycle;
 mod pod_gc;
+mod policy_status;
 mod replica_set;
 mod resource_quota;
 mod root_ca;

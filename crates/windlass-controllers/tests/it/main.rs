@@ -9,6 +9,7 @@ mod namespaces;
 mod nodes;
 mod pods;
 mod preemption;
+mod policies;
 mod quotas;
 mod scale;
 mod scheduling;

@@ -1,0 +1,185 @@
+//! The kinds of the objects and of the parameters of a policy, with their types.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use http::Request;
+use k8s_openapi::api::admissionregistration::v1::{NamedRuleWithOperations, ValidatingAdmissionPolicySpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
+use kube_client::Client;
+use serde_json::{Map, Value, json};
+use windlass_cel::{Schema, Type};
+use windlass_runtime::{Error, Result};
+
+/// The number of kinds for which expressions are checked.
+const MAX_KINDS: usize = 10;
+
+/// The kinds of a policy.
+pub(super) struct Kinds {
+    /// The kinds of the objects, sorted by group, version and kind.
+    pub(super) objects: Vec<Kind>,
+    /// The type of the parameters, which may be unknown; `None` for a policy without parameters.
+    pub(super) params: Option<Type>,
+}
+
+/// A kind of objects.
+pub(super) struct Kind {
+    pub(super) group: String,
+    pub(super) version: String,
+    pub(super) name: String,
+    /// The type in expressions.
+    pub(super) of: Type,
+}
+
+impl Kinds {
+    /// Finds the kinds that a policy names. Rules with wildcards name no kind.
+    pub(super) async fn of(spec: &ValidatingAdmissionPolicySpec, client: &Client) -> Result<Self> {
+        let mut server = Server { client, resources: BTreeMap::new(), documents: BTreeMap::new() };
+        let constraints = spec.match_constraints.as_ref();
+        let rules = constraints.and_then(|constraints| constraints.resource_rules.as_deref());
+        let mut names = BTreeSet::new();
+        for rule in rules.unwrap_or_default() {
+            names.extend(server.kinds_of(rule).await?);
+            if names.len() >= MAX_KINDS {
+                break;
+            }
+        }
+        let mut objects = Vec::new();
+        for (group, version, kind) in names.into_iter().take(MAX_KINDS) {
+            if let Some(of) = server.type_of(&group, &version, &kind).await? {
+                objects.push(Kind { group, version, name: kind, of });
+            }
+        }
+        let params = match &spec.param_kind {
+            None => None,
+            Some(param) => {
+                let api_version = param.api_version.as_deref().unwrap_or_default();
+                let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+                let kind = param.kind.as_deref().unwrap_or_default();
+                Some(server.type_of(group, version, kind).await?.unwrap_or(Type::Dyn))
+            }
+        };
+        Ok(Self { objects, params })
+    }
+}
+
+/// The API server, asked for each document once.
+struct Server<'a> {
+    client: &'a Client,
+    /// The names and the kind of each resource of a version.
+    resources: BTreeMap<String, Vec<(String, String, String)>>,
+    /// The OpenAPI documents of versions; null for a version that is not served.
+    documents: BTreeMap<String, Value>,
+}
+
+impl Server<'_> {
+    /// Returns the kinds of a rule.
+    async fn kinds_of(&mut self, rule: &NamedRuleWithOperations) -> Result<Vec<(String, String, String)>> {
+        let sorted = |list: &Option<Vec<String>>| {
+            let mut list = list.clone().unwrap_or_default();
+            list.sort();
+            list
+        };
+        let (groups, versions) = (sorted(&rule.api_groups), sorted(&rule.api_versions));
+        let mut kinds = Vec::new();
+        if groups.iter().chain(&versions).any(|name| name.contains('*')) {
+            return Ok(kinds);
+        }
+        let mut resources = sorted(&rule.resources);
+        resources.retain(|resource| !resource.contains(['*', '/']));
+        for group in &groups {
+            for version in &versions {
+                let served = self.resources(group, version).await?;
+                for wanted in &resources {
+                    let is_wanted = |(plural, singular, _): &&(String, String, String)| {
+                        plural == wanted || singular == wanted
+                    };
+                    let kind = served.iter().find(is_wanted).map(|(_, _, kind)| kind.clone());
+                    kinds.extend(kind.map(|kind| (group.clone(), version.clone(), kind)));
+                    if kinds.len() >= MAX_KINDS {
+                        return Ok(kinds);
+                    }
+                }
+            }
+        }
+        Ok(kinds)
+    }
+
+    /// Returns the plural name, the singular name and the kind of each resource of a version.
+    async fn resources(&mut self, group: &str, version: &str) -> Result<&[(String, String, String)]> {
+        let path = path_of(group, version);
+        if !self.resources.contains_key(&path) {
+            let found = self.get(&format!("/{path}")).await?.unwrap_or_default();
+            let list: APIResourceList = serde_json::from_value(found).unwrap_or_default();
+            let resources = list.resources.into_iter().filter(|resource| !resource.name.contains('/'));
+            let names = resources.map(|resource| (resource.name, resource.singular_name, resource.kind));
+            self.resources.insert(path.clone(), names.collect());
+        }
+        Ok(&self.resources[&path])
+    }
+
+    /// Returns the type of the objects of a kind; `None` for a kind that is not served.
+    async fn type_of(&mut self, group: &str, version: &str, kind: &str) -> Result<Option<Type>> {
+        let path = path_of(group, version);
+        if !self.documents.contains_key(&path) {
+            let document = self.get(&format!("/openapi/v3/{path}")).await?.unwrap_or_default();
+            self.documents.insert(path.clone(), document);
+        }
+        let Some(schemas) = self.documents[&path]["components"]["schemas"].as_object() else {
+            return Ok(None);
+        };
+        let wanted = json!({"group": group, "version": version, "kind": kind});
+        let is_wanted = |schema: &&Value| {
+            let kinds = schema["x-kubernetes-group-version-kind"].as_array();
+            kinds.is_some_and(|kinds| kinds.contains(&wanted))
+        };
+        let Some(schema) = schemas.values().find(is_wanted) else { return Ok(None) };
+        let schema = resolved(schema, schemas, &mut Vec::new());
+        Ok(Some(Type::of_schema(&Schema::compile(&schema, true), kind)))
+    }
+
+    /// Returns a document of the server; `None` if there is no such document.
+    async fn get(&self, path: &str) -> Result<Option<Value>> {
+        let request = Request::get(path).body(Vec::new()).map_err(|error| Error::other(error.to_string()))?;
+        match self.client.request::<Value>(request).await.map_err(Error::from) {
+            Ok(document) => Ok(Some(document)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn path_of(group: &str, version: &str) -> String {
+    if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
+}
+
+/// Replaces the references in a schema by the schemas of `all`. A reference within itself becomes an object without fields.
+fn resolved<'a>(schema: &'a Value, all: &'a Map<String, Value>, within: &mut Vec<&'a str>) -> Value {
+    let reference = reference(schema);
+    let schema = match reference {
+        None => schema,
+        Some(name) if within.contains(&name) => return json!({"type": "object"}),
+        Some(name) => all.get(name).unwrap_or(&Value::Null),
+    };
+    within.extend(reference);
+    let mut result = schema.clone();
+    if let Some(properties) = schema["properties"].as_object() {
+        let properties =
+            properties.iter().map(|(name, property)| (name.clone(), resolved(property, all, within)));
+        result["properties"] = Value::Object(properties.collect());
+    }
+    for part in ["additionalProperties", "items"] {
+        if schema[part].is_object() {
+            result[part] = resolved(&schema[part], all, within);
+        }
+    }
+    if reference.is_some() {
+        within.pop();
+    }
+    result
+}
+
+/// Returns the name of the schema that a schema refers to, directly or in `allOf`.
+fn reference(schema: &Value) -> Option<&str> {
+    let direct = schema["$ref"].as_str().and_then(|reference| reference.rsplit('/').next());
+    direct.or_else(|| schema["allOf"].as_array()?.iter().find_map(reference))
+}

@@ -1,0 +1,63 @@
+//! The check of the types in admission policies.
+
+use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy;
+use kube_client::api::{Api, Patch, PatchParams, PostParams};
+use serde_json::json;
+use windlass_test::{TestCluster, eventually};
+
+use crate::support::WAIT_LIMIT;
+
+/// Waits until a generation of the policy `p` is checked. Returns the warnings, a text for each.
+async fn warnings(policies: &Api<ValidatingAdmissionPolicy>, generation: i64) -> Vec<String> {
+    eventually(WAIT_LIMIT, || async {
+        let policy = policies.get("p").await.map_err(|error| error.to_string())?;
+        let status = policy.status.unwrap_or_default();
+        if status.observed_generation != Some(generation) {
+            return Err(format!("generation {:?} is checked", status.observed_generation));
+        }
+        // The server drops an empty `typeChecking` if the last warning is removed.
+        let warnings = status.type_checking.and_then(|checking| checking.expression_warnings);
+        let warnings = warnings.unwrap_or_default().into_iter();
+        Ok(warnings.map(|warning| format!("{}: {}", warning.field_ref, warning.warning)).collect())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn the_types_of_expressions_are_checked_against_the_kinds_of_the_rules() {
+    let cluster = TestCluster::with_controllers().await;
+    let policies: Api<ValidatingAdmissionPolicy> = Api::all(cluster.client());
+    let rules = json!([{
+        "operations": ["CREATE"], "apiGroups": ["apps", ""], "apiVersions": ["v1"], "resources": ["deployments", "pods", "pods/exec"]
+    }]);
+    let policy: ValidatingAdmissionPolicy = serde_json::from_value(json!({
+        "metadata": {"name": "p"},
+        "spec": {
+            "matchConstraints": {"resourceRules": rules},
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+            "variables": [{"name": "spec", "expression": "object.spec"}],
+            "validations": [
+                {"expression": "object.metadata.name == params.data.name && variables.spec.anything == 1"},
+                {"expression": "object.spec.replicas > '1'", "messageExpression": "'replicas: ' + object.spec.replicas"},
+            ],
+        },
+    }))
+    .unwrap();
+    policies.create(&PostParams::default(), &policy).await.unwrap();
+    assert_eq!(
+        warnings(&policies, 1).await,
+        [
+            "spec.validations[1].expression: /v1, Kind=Pod: ERROR: <input>:1:12: undefined field 'replicas'\n | \
+             object.spec.replicas > '1'\n | ...........^\n\napps/v1, Kind=Deployment: ERROR: <input>:1:22: found no \
+             matching overload for '_>_' applied to '(int, string)'\n | object.spec.replicas > '1'\n | \
+             .....................^\n",
+            "spec.validations[1].messageExpression: /v1, Kind=Pod: ERROR: <input>:1:27: undefined field \
+             'replicas'\n | 'replicas: ' + object.spec.replicas\n | ..........................^\n\napps/v1, \
+             Kind=Deployment: ERROR: <input>:1:14: found no matching overload for '_+_' applied to '(string, \
+             int)'\n | 'replicas: ' + object.spec.replicas\n | .............^\n",
+        ]
+    );
+    let fixed = json!({"spec": {"validations": [{"expression": "params.data.size() > 0"}]}});
+    policies.patch("p", &PatchParams::default(), &Patch::Merge(fixed)).await.unwrap();
+    assert_eq!(warnings(&policies, 2).await, Vec::<String>::new());
+}

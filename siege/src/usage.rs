@@ -30,7 +30,7 @@ impl Process {
     pub(crate) fn processor(self) -> f64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.0)).unwrap_or_default();
         let Some((_, fields)) = stat.rsplit_once(')') else { return 0.0 };
-        let ticks = fields.split_whitespace().skip(12).take(2);
+        let ticks = fields.split_whitespace().skip(11).take(2);
         ticks.map(|field| field.parse().unwrap_or(0.0)).sum::<f64>() / TICKS
     }
 

@@ -61,19 +61,7 @@ impl<Q: QueueKey> Running<Q> {
             if shutdown.is_requested() {
                 return;
             }
-            // A ready key needs no wait for the shutdown, which costs several locks.
-            let item = match queue.try_get() {
-                Some(item) => item,
-                None => {
-                    let item = tokio::select! {
-                        biased;
-                        () = shutdown.requested() => return,
-                        item = next(&queue, &recovery) => item,
-                    };
-                    let Some(item) = item else { return };
-                    item
-                }
-            };
+            let Some(item) = next(&queue, &shutdown, &recovery).await else { return };
             if let Some((item, right)) = self.admit(InWork::new(item)) {
                 let busy = Busy::new(&self.metrics.active);
                 self.reconcile_one(item, right).await;
@@ -265,8 +253,24 @@ async fn revoke(right: &mut ReconcileRight, writes: &Session) {
 /// so that the key of the panic comes first.
 const IDLE_IS_WELL: Duration = Duration::from_secs(3);
 
+/// Returns the next key; `None` after the shutdown. A ready key needs no wait for the shutdown, which costs several locks.
+async fn next<Q: QueueKey>(
+    queue: &WorkQueue<Q>,
+    shutdown: &Shutdown,
+    recovery: &Recovery,
+) -> Option<Item<Q>> {
+    if let Some(item) = queue.try_get() {
+        return Some(item);
+    }
+    tokio::select! {
+        biased;
+        () = shutdown.requested() => None,
+        item = wait(queue, recovery) => item,
+    }
+}
+
 /// Waits for the next key.
-async fn next<Q: QueueKey>(queue: &WorkQueue<Q>, recovery: &Recovery) -> Option<Item<Q>> {
+async fn wait<Q: QueueKey>(queue: &WorkQueue<Q>, recovery: &Recovery) -> Option<Item<Q>> {
     if !recovery.is_pending() {
         return queue.get().await;
     }

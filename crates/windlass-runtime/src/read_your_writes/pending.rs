@@ -63,12 +63,7 @@ impl Pending {
         cache: &dyn CacheView,
     ) {
         if let Some(PendingWrite { write: before, terms: before_terms }) = self.writes.get(key) {
-            if before.uid != write.uid {
-                if before.revision > write.revision && !before.is_forgotten(key, cache) {
-                    // The response to a write of an earlier object of this name arrives late.
-                    return;
-                }
-            } else {
+            if before.uid == write.uid {
                 // The responses to two writes of an object may arrive in either order: the newer write wins, and
                 // a gone object stays gone.
                 if write.state.is_gone() || before.state.is_gone() {
@@ -79,6 +74,9 @@ impl Pending {
                     terms.clone_from(before_terms);
                 }
                 write.revision = write.revision.max(before.revision);
+            } else if before.revision > write.revision && !before.is_forgotten(key, cache) {
+                // The response to a write of an earlier object of this name arrives late.
+                return;
             }
         }
         self.remove(key);

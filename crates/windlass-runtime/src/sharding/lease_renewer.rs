@@ -74,7 +74,7 @@ impl LeaseRenewer {
             match self.group.next(self.env.random()) {
                 MembershipStep::WaitUntil(until) => self.group.sleep_until(until).await,
                 MembershipStep::Write { name, released, yields_to } => {
-                    self.write(&name, released, &yields_to).await
+                    self.write(&name, released, &yields_to).await;
                 }
                 MembershipStep::List => self.list().await,
                 MembershipStep::Delete { name, version } => {

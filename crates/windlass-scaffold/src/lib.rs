@@ -36,8 +36,9 @@ mod merge;
 mod writes;
 
 mod folder;
-mod project;
 mod render;
+
+mod project;
 
 mod api_name;
 mod builtin;

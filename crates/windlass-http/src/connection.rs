@@ -2,7 +2,6 @@
 
 use std::{
     future::poll_fn,
-    mem,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -132,18 +131,7 @@ impl Connection {
 
 impl Shared {
     /// Drives the connection. Ready when the connection has ended.
-    ///
-    /// A wake-up only puts the task behind the tasks that are ready: these may send requests too, and one write to the socket then sends all.
-    pub(crate) fn poll(&self, cx: &mut Context<'_>, is_behind: &mut bool) -> Poll<Result<(), h2::Error>> {
-        if !mem::replace(is_behind, true) {
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        *is_behind = false;
-        self.poll_now(cx)
-    }
-
-    fn poll_now(&self, cx: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
         let mut http2 = self.http2.lock();
         let Some(connection) = &mut *http2 else { return Poll::Ready(Ok(())) };
         let ended = ready!(connection.poll_unpin(cx));
@@ -166,7 +154,7 @@ impl Shared {
             // The connection wakes no task for the frame.
             tokio::select! {
                 biased;
-                ended = poll_fn(|cx| self.poll_now(cx)) => {
+                ended = poll_fn(|cx| self.poll(cx)) => {
                     ended?;
                     return Err("the server closed the connection".into());
                 }

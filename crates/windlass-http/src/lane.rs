@@ -1,7 +1,9 @@
 //! The HTTP/2 connections of one sort of requests.
 
 use std::{
+    pin::pin,
     sync::{Arc, Weak},
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -238,11 +240,12 @@ impl Drop for Dial {
 
 /// Drives a connection until the connection has ended, or the lane has forgotten the connection.
 async fn drive(shared: Arc<Shared>, mut keep_alive: KeepAlive, lane: Weak<Lane>) {
-    let (mut look, mut is_behind) = (Instant::now() + IDLE_LIMIT, false);
+    let mut look = Instant::now() + IDLE_LIMIT;
+    let mut gathers = false;
     loop {
         tokio::select! {
             biased;
-            ended = std::future::poll_fn(|cx| shared.poll(cx, &mut is_behind)) => {
+            ended = std::future::poll_fn(|cx| poll_gathered(&shared, &mut gathers, cx)) => {
                 if let Err(error) = ended {
                     tracing::debug!(%error, "an HTTP/2 connection to the API server broke");
                 }
@@ -262,4 +265,15 @@ async fn drive(shared: Arc<Shared>, mut keep_alive: KeepAlive, lane: Weak<Lane>)
     if let Some(lane) = lane.upgrade() {
         lane.remove(&shared);
     }
+}
+
+/// Drives a connection after the tasks that are ready now: the requests of these tasks leave together, in one packet.
+fn poll_gathered(shared: &Shared, gathers: &mut bool, cx: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
+    *gathers = !*gathers;
+    if *gathers {
+        // The first poll asks for another poll when no other task is ready.
+        let _ = pin!(tokio::task::yield_now()).poll(cx);
+        return Poll::Pending;
+    }
+    shared.poll(cx)
 }

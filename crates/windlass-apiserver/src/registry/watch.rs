@@ -280,19 +280,32 @@ impl Watcher {
         })
     }
 
-    /// Serialises events in order.
+    /// Serialises events in order. Whole objects are serialised once for all watches.
     fn frame(&mut self, seen: &[(&'static str, Arc<Stored>)]) -> Result<Bytes, ApiError> {
-        if let ([(change, shown)], Representation::Object, false) =
-            (seen, self.representation, self.drops_managed_fields)
-        {
-            let make = || {
-                let mut events = Events::with_room(self.format, shown.json().len() + 40);
-                events.push(change, [shown.json(), &[]])?;
-                Ok(events.into_bytes())
-            };
-            return self.log.log().frame(self.format, change, shown, make);
+        if self.representation != Representation::Object || self.drops_managed_fields {
+            return self.several(seen);
         }
-        self.several(seen)
+        let log = self.log.log();
+        match (self.format, seen) {
+            (Format::Protobuf, [(change, shown)]) => log.message(change, shown, || self.one(change, shown)),
+            (Format::Protobuf, _) => {
+                let mut out = Vec::new();
+                for (change, shown) in seen {
+                    let message = log.message(change, shown, || self.one(change, shown))?;
+                    out.extend_from_slice(&message);
+                }
+                Ok(out.into())
+            }
+            (_, [(change, shown)]) => log.line(change, shown, || self.one(change, shown)),
+            _ => self.several(seen),
+        }
+    }
+
+    /// Serialises an event with the whole object.
+    fn one(&self, change: &str, shown: &Stored) -> Result<Bytes, ApiError> {
+        let mut events = Events::with_room(self.format, shown.json().len() + 40);
+        events.push(change, [shown.json(), &[]])?;
+        Ok(events.into_bytes())
     }
 
     fn several(&mut self, seen: &[(&'static str, Arc<Stored>)]) -> Result<Bytes, ApiError> {

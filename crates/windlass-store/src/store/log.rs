@@ -9,7 +9,6 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::Stored;
-use windlass_wire::Format;
 
 /// The change of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,21 +78,48 @@ pub struct Log {
     changed: Notify,
     /// The number of watches.
     watches: AtomicUsize,
-    /// The last event in the form of a watch: most watches are at the same position, and need the same bytes.
-    frames: Mutex<Frames>,
+    /// The last event as a line of JSON: most watches are at the same position, and need the same bytes.
+    line: Mutex<Option<Frame>>,
+    /// The recent events in protobuf: an event is encoded once, also for watches that lag behind.
+    messages: Mutex<Messages>,
 }
 
-/// The last event in each format.
+/// Events in protobuf, sorted by revision.
 #[derive(Default)]
-struct Frames {
-    json: Option<Frame>,
-    protobuf: Option<Frame>,
+struct Messages {
+    frames: VecDeque<Frame>,
+    /// The size of all frames in bytes.
+    size: usize,
+}
+
+impl Messages {
+    /// The largest size of all frames in bytes.
+    const MAX_SIZE: usize = 512 << 10;
+
+    fn insert(&mut self, at: usize, frame: Frame) {
+        self.size += frame.bytes.len();
+        self.frames.insert(at, frame);
+        while self.size > Self::MAX_SIZE {
+            self.forget_first();
+        }
+    }
+
+    fn forget_first(&mut self) {
+        let first = self.frames.pop_front();
+        self.size -= first.map_or(self.size, |frame| frame.bytes.len());
+    }
 }
 
 struct Frame {
     change: &'static str,
     object: Arc<Stored>,
     bytes: Bytes,
+}
+
+impl Frame {
+    fn is_of(&self, change: &str, object: &Arc<Stored>) -> bool {
+        self.change == change && Arc::ptr_eq(&self.object, object)
+    }
 }
 
 struct Events {
@@ -126,7 +152,8 @@ impl Log {
             events: Mutex::new(events),
             changed: Notify::new(),
             watches: AtomicUsize::new(0),
-            frames: Mutex::default(),
+            line: Mutex::default(),
+            messages: Mutex::default(),
         }
     }
 
@@ -182,22 +209,19 @@ impl Log {
         self.changed.notified()
     }
 
-    /// Returns the bytes of an event. Calls `make` only if no other watch has just needed the same bytes.
+    /// Returns the line of an event. Calls `make` only if no other watch has just needed the same line.
     ///
     /// # Errors
     /// The error of `make`.
-    pub fn frame<E>(
+    pub fn line<E>(
         &self,
-        format: Format,
         change: &'static str,
         object: &Arc<Stored>,
         make: impl FnOnce() -> Result<Bytes, E>,
     ) -> Result<Bytes, E> {
-        let mut frames = self.frames.lock();
-        let last = if format == Format::Protobuf { &mut frames.protobuf } else { &mut frames.json };
-        if let Some(frame) = last
-            && frame.change == change
-            && Arc::ptr_eq(&frame.object, object)
+        let mut last = self.line.lock();
+        if let Some(frame) = &*last
+            && frame.is_of(change, object)
         {
             return Ok(frame.bytes.clone());
         }
@@ -206,8 +230,38 @@ impl Log {
         Ok(bytes)
     }
 
+    /// Returns the protobuf message of an event. Calls `make` only if no other watch has lately needed the same message.
+    ///
+    /// # Errors
+    /// The error of `make`.
+    pub(crate) fn message<E>(
+        &self,
+        change: &'static str,
+        object: &Arc<Stored>,
+        make: impl FnOnce() -> Result<Bytes, E>,
+    ) -> Result<Bytes, E> {
+        let mut messages = self.messages.lock();
+        let at = messages.frames.partition_point(|frame| frame.object.rv < object.rv);
+        let known = messages.frames.get(at).filter(|frame| frame.object.rv == object.rv);
+        if let Some(frame) = known.filter(|frame| frame.is_of(change, object)) {
+            return Ok(frame.bytes.clone());
+        }
+        let is_first = known.is_none();
+        let bytes = make()?;
+        // Watches in several versions, or with selectors, may see a change differently: only one form is kept.
+        if is_first {
+            messages.insert(at, Frame { change, object: Arc::clone(object), bytes: bytes.clone() });
+        }
+        Ok(bytes)
+    }
+
     /// Forgets all events up to `revision`.
     pub(super) fn forget_until(&self, revision: u64) {
+        let mut messages = self.messages.lock();
+        while messages.frames.front().is_some_and(|frame| frame.object.rv <= revision) {
+            messages.forget_first();
+        }
+        drop(messages);
         let mut events = self.events.lock();
         while events.ring.front().is_some_and(|event| event.rv <= revision) {
             events.ring.pop_front();

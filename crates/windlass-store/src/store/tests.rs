@@ -1,3 +1,4 @@
+use bytes::Bytes;
 use jiff::SignedDuration;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -287,4 +288,35 @@ fn derived_state_is_made_again_when_its_objects_change() {
     assert_eq!(*derived.get(&store.view()), 1);
     assert_eq!(*derived.get(&before), 0);
     assert_eq!(*derived.get(&store.view()), 1);
+}
+
+#[test]
+fn a_message_is_made_once_also_for_a_watch_that_lags() {
+    let store = store();
+    let log = store.log(&pods());
+    let names: Vec<String> = (0..5).map(|number| format!("a/{number}")).collect();
+    let objects: Vec<_> =
+        names.iter().map(|name| commit(&store, name, None, Some(&object("x"))).unwrap()).collect();
+    let mut made = 0;
+    let mut message = |at: usize, change: &'static str, size: usize| {
+        let make = || {
+            made += 1;
+            Ok::<_, ()>(Bytes::from(vec![at as u8; size]))
+        };
+        let bytes = log.message(change, &objects[at], make).unwrap();
+        assert_eq!((bytes[0], bytes.len()), (at as u8, size));
+        made
+    };
+    for at in [0, 1, 2] {
+        assert_eq!(message(at, "ADDED", 10), at + 1);
+    }
+    assert_eq!((message(0, "ADDED", 10), message(2, "ADDED", 10)), (3, 3), "known");
+    assert_eq!(message(1, "MODIFIED", 10), 4, "a watch with a selector sees another change");
+    assert_eq!(message(1, "ADDED", 10), 4);
+    // The oldest messages make room for large messages.
+    message(3, "ADDED", 500 << 10);
+    assert_eq!(message(2, "ADDED", 10), 5);
+    message(4, "ADDED", 500 << 10);
+    assert_eq!(message(4, "ADDED", 500 << 10), 6);
+    assert_eq!(message(3, "ADDED", 500 << 10), 7);
 }

@@ -20,8 +20,9 @@ use self::labels::{labels, labels_of, scope, shown_verb};
 use self::recognised::Recognised;
 use self::work::Work;
 pub(crate) use self::work::WorkMemory;
+use crate::aggregate::{Aggregator, Remote};
 use crate::auth::{AuthenticationResult, Identity};
-use crate::body::Body;
+use crate::body::{Body, unread_nothing};
 use crate::discovery::HealthCheck;
 use crate::flow_control::Seat;
 use crate::intercept::Intercept;
@@ -42,6 +43,8 @@ pub(crate) struct Api {
     pub(crate) state: Arc<State>,
     /// OpenAPI documents that were asked for lately.
     pub(crate) documents: Documents,
+    /// The extension servers behind this server.
+    pub(crate) aggregator: Arc<Aggregator>,
     /// Sees requests before the server does.
     pub(crate) intercept: Option<Arc<dyn Intercept>>,
     /// Checks besides the checks of every server.
@@ -112,6 +115,8 @@ struct Accepted {
     seat: Option<Seat>,
     /// The share of the received body in the limit of all bodies.
     reserved: Option<Reservation>,
+    /// The extension server that answers the request.
+    remote: Option<Arc<Remote>>,
     since: Instant,
 }
 
@@ -162,10 +167,13 @@ impl Api {
         let State { authorizer, store, .. } = &*self.state;
         authorizer.authorize(store, &recognised.identity, &recognised.attributes())?;
         let is_for_one = recognised.is_for_one();
+        let remote = self.aggregator.find(&self.state, &self.state.served.load(), &recognised.path);
         let Recognised { route, query, deadline, since, .. } = recognised;
         let has_body = matches!(head.method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
-        let is_passed_on = route.as_ref().is_some_and(|route| route.subresource == "proxy");
-        let mut accepted = Accepted { route, query, is_for_one, unread: None, seat, reserved: None, since };
+        let is_proxy = route.as_ref().is_some_and(|route| route.subresource == "proxy");
+        let is_passed_on = is_proxy || remote.is_some();
+        let mut accepted =
+            Accepted { route, query, is_for_one, unread: None, remote, seat, reserved: None, since };
         let mut received = Bytes::new();
         if is_passed_on {
             accepted.unread = Some(body);
@@ -238,9 +246,14 @@ impl Api {
         identity: &Identity,
         accepted: Accepted,
     ) -> Result<Response<Body>, ApiError> {
-        let Accepted { route, query, is_for_one, unread, seat: _seat, reserved: _reserved, since } = accepted;
+        let Accepted { route, query, is_for_one, unread, remote, seat: _seat, reserved: _reserved, since } =
+            accepted;
+        if let Some(remote) = remote {
+            let body = unread.map_or_else(unread_nothing, RequestBody::stream);
+            return Ok(self.aggregator.pass_on(&remote, identity, request, body).await);
+        }
         let Some(route) = route else {
-            let response = self.document(request)?;
+            let response = self.document(request, identity).await?;
             self.count_document(request, &response, since);
             return Ok(response);
         };

@@ -23,6 +23,8 @@ mod discovery;
 mod openapi;
 mod openid;
 
+mod aggregate;
+
 mod registry;
 mod streams;
 

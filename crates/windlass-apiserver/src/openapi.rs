@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha512};
 use windlass_schema::{CustomKind, GroupVersion, Gvk};
 
+use crate::aggregate::Merged;
 use crate::body::Body;
 use crate::crd;
 use crate::resource::Resource;
@@ -45,6 +46,7 @@ impl Documents {
 /// Answers a GET of `/openapi/v2` or below `/openapi/v3`; `None` for other paths.
 pub(crate) fn respond(
     state: &State,
+    groups: &Merged<'_>,
     documents: &Documents,
     path: &str,
     query: Option<&str>,
@@ -55,7 +57,7 @@ pub(crate) fn respond(
     }
     let name = path.strip_prefix(ROOT)?;
     if name.is_empty() {
-        return Some(index(state));
+        return Some(index(state, groups));
     }
     if name == "/" {
         return Some(empty(StatusCode::NOT_FOUND));
@@ -179,14 +181,20 @@ fn hash(text: &str) -> String {
 }
 
 /// Writes the index. The real server sets no type for the index, and Go treats the index as text.
-fn index(state: &State) -> Response<Body> {
-    let paths: serde_json::Map<String, Value> = hashes(state)
+fn index(state: &State, groups: &Merged<'_>) -> Response<Body> {
+    let mut paths: serde_json::Map<String, Value> = hashes(state)
         .into_iter()
         .map(|(name, hash)| {
             let url = format!("{ROOT}/{name}?hash={hash}");
             (name, json!({"serverRelativeURL": url}))
         })
         .collect();
+    for (group, version) in groups.remote_versions() {
+        // The extension server tells clients by the entity tag that a document has changed.
+        let name = name_of(group, version);
+        let url = format!("{ROOT}/{name}");
+        paths.insert(name, json!({"serverRelativeURL": url}));
+    }
     let mut response = Response::new(Body::full(json!({"paths": paths}).to_string()));
     response
         .headers_mut()

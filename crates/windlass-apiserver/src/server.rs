@@ -11,6 +11,7 @@ use windlass_schema::Catalog;
 use crate::admission::{Policies, Webhooks};
 use crate::apart::Apart;
 use crate::api::{Api, WorkMemory};
+use crate::aggregate::{self, Aggregator};
 use crate::auth::{
     Authorizer, ISSUER, Identity, Impersonation, Issuer, LegacyClaims, ListenerTokens, TokenKeys,
 };
@@ -21,7 +22,7 @@ use crate::network::PodNetwork;
 use crate::nodes::Nodes;
 use crate::openapi::Documents;
 use crate::resource::{Definitions, builtin};
-use crate::serve::{self, InProcess, Listen, ListenError, Listening};
+use crate::serve::{self, Authority, CertificateError, InProcess, Listen, ListenError, Listening};
 use crate::state::{State, UsedTokens};
 use crate::store::{Clock, Env, SystemClock};
 use crate::store::{Retention, Store, View};
@@ -202,6 +203,7 @@ impl ServerBuilder {
         let store = Arc::new(store);
         let network = PodNetwork::new(self.nodes);
         let clients = Arc::new(Clients::new(Arc::clone(&store), network.clone()));
+        let aggregator = Arc::new(Aggregator::new(Arc::clone(&store), network.clone()));
         // A fork must not repeat the uids that the original server made with the same seed.
         let origin = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.view.revision());
         let catalog = Catalog::builtin();
@@ -245,6 +247,7 @@ impl ServerBuilder {
         let api = Arc::new(Api {
             state,
             documents: Documents::default(),
+            aggregator,
             metrics: Arc::default(),
             intercept: self.intercept,
             health_checks: self.health_checks,
@@ -282,9 +285,20 @@ impl Server {
         let listening = serve::listen(Arc::clone(&self.api) as Arc<dyn serve::Handle>, options).await?;
         self.api.state.tokens.add(listening.tokens());
         let authority = listening.authority().certificate_pem();
-        bootstrap::listening(&self.api.state, listening.local_addr(), authority).await;
+        let front_proxy = self.front_proxy()?;
+        bootstrap::listening(&self.api.state, listening.local_addr(), authority, &front_proxy).await;
+        let (state, aggregator) = (Arc::downgrade(&self.api.state), Arc::downgrade(&self.api.aggregator));
+        tokio::spawn(aggregate::keep_available(state, aggregator, listening.stopped()));
         tokio::spawn(bootstrap::keep_lease(Arc::downgrade(&self.api.state), listening.stopped()));
         Ok(listening)
+    }
+
+    /// Makes the certificate that names the server to the servers of aggregated APIs. Returns the certificate of the authority.
+    fn front_proxy(&self) -> Result<String, CertificateError> {
+        let authority = Authority::generate()?;
+        let certificate = authority.client(bootstrap::FRONT_PROXY, None)?;
+        self.api.aggregator.identify(certificate.certificate_pem(), certificate.key_pem());
+        Ok(authority.certificate_pem().to_owned())
     }
 
     /// Forgets the history of all objects, as a compaction of the real server's store does.

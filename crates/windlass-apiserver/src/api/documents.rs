@@ -7,7 +7,8 @@ use bytes::Bytes;
 use http::{Method, Request, Response, header};
 
 use super::Api;
-use crate::body::Body;
+use crate::auth::Identity;
+use crate::body::{Body, unread_nothing};
 use crate::metrics::Labels;
 use crate::route::percent_decode;
 use crate::wire::{self, ApiError, Target};
@@ -15,19 +16,29 @@ use crate::{discovery, metrics, openapi, openid, respond};
 
 impl Api {
     /// Answers a request for a document.
-    pub(super) fn document(self: &Arc<Self>, request: &Request<Bytes>) -> Result<Response<Body>, ApiError> {
+    pub(super) async fn document(
+        self: &Arc<Self>,
+        request: &Request<Bytes>,
+        identity: &Identity,
+    ) -> Result<Response<Body>, ApiError> {
         let path = &*percent_decode(request.uri().path(), false);
-        let served = self.state.served.load();
+        let served = self.state.served.load_full();
+        if let Some(remote) = path.strip_prefix("/openapi/v3")
+            && let Some(remote) = self.aggregator.find(&self.state, &served, remote)
+        {
+            return Ok(self.aggregator.pass_on(&remote, identity, request, unread_nothing()).await);
+        }
+        let merged = self.aggregator.merged(&self.state, &served);
         let (query, headers) = (request.uri().query(), request.headers());
         let reply = discovery::respond(
-            &served,
+            &merged,
             self.state.server_address.get(),
             &self.health_checks,
             path,
             query,
             headers,
         )
-        .or_else(|| openapi::respond(&self.state, &self.documents, path, query, headers).map(Ok))
+        .or_else(|| openapi::respond(&self.state, &merged, &self.documents, path, query, headers).map(Ok))
         .or_else(|| openid::respond(&self.state.issuer, path, request).map(Ok))
         .or_else(|| metrics::respond(&self.metrics, &self.state, path).map(Ok));
         let Some(reply) = reply else { return self.nothing_there(path) };

@@ -20,7 +20,7 @@ pub(super) struct Recognised {
     pub(super) identity: Identity,
     /// The method in lower case, for a path without a resource.
     verb: String,
-    path: String,
+    pub(super) path: String,
     /// `None` if the path is not that of a resource.
     pub(super) route: Option<Route>,
     /// The single name that a list or a watch selects.

@@ -34,6 +34,9 @@ const RECORDED: &str = "1970-01-01T00:00:00Z";
 /// Stands for the day in a template.
 const DAY: &str = "1111-11-11";
 
+/// The name of the server in the certificate for the servers of aggregated APIs.
+pub(crate) const FRONT_PROXY: &str = "front-proxy-client";
+
 /// Creates the objects in an empty store.
 pub(crate) fn create(state: &State) -> Result<(), ApiError> {
     let now = state.env.now();
@@ -65,9 +68,14 @@ fn micro_time(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
 
-/// Writes the address of a listener, and the authority of the listener's clients, into the objects with the
-/// server's address.
-pub(crate) async fn listening(state: &State, address: SocketAddr, authority_pem: &str) {
+/// Writes the address of a listener, the authority of the listener's clients, and the authority of the server as a client of aggregated
+/// APIs into the objects with the server's address.
+pub(crate) async fn listening(
+    state: &State,
+    address: SocketAddr,
+    authority_pem: &str,
+    front_proxy_pem: &str,
+) {
     let now = state.env.now();
     let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
     let bound = if address.ip().is_unspecified() { loopback } else { address.ip() };
@@ -100,7 +108,15 @@ pub(crate) async fn listening(state: &State, address: SocketAddr, authority_pem:
     .await;
     let authentication = format!("kube-system/{}", cluster::AUTHENTICATION);
     change(state, "", "configmaps", &authentication, |map| {
-        map["data"] = json!({"client-ca-file": authority_pem});
+        map["data"] = json!({
+            "client-ca-file": authority_pem,
+            "requestheader-allowed-names": format!("[\"{FRONT_PROXY}\"]"),
+            "requestheader-client-ca-file": front_proxy_pem,
+            "requestheader-extra-headers-prefix": "[\"X-Remote-Extra-\"]",
+            "requestheader-group-headers": "[\"X-Remote-Group\"]",
+            "requestheader-uid-headers": "[\"X-Remote-Uid\"]",
+            "requestheader-username-headers": "[\"X-Remote-User\"]",
+        });
     })
     .await;
 }

@@ -1,8 +1,10 @@
 //! Aggregated discovery: a single document, `apidiscovery.k8s.io/v2` (KEP-3352).
 
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::resource::{Resource, ServedResources, Subresource, Version};
+use crate::aggregate::Merged;
+use crate::resource::{Resource, Subresource, Version};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -22,7 +24,15 @@ struct Metadata<'a> {
 #[derive(Serialize)]
 struct GroupDiscovery<'a> {
     metadata: Metadata<'a>,
-    versions: Vec<VersionDiscovery<'a>>,
+    versions: Vec<AnyVersion<'a>>,
+}
+
+/// A version of this server, or the document of an extension server.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum AnyVersion<'a> {
+    Own(VersionDiscovery<'a>),
+    Remote(&'a Value),
 }
 
 #[derive(Serialize)]
@@ -66,12 +76,19 @@ struct ResponseKind<'a> {
 }
 
 /// Returns the groups of `/api` (the core group) or `/apis` (all other groups).
-pub(super) fn list(table: &ServedResources, core: bool) -> GroupDiscoveryList<'_> {
-    let groups = table.groups().iter().filter(|group| group.name.is_empty() == core);
-    let items = groups.map(|group| GroupDiscovery {
-        metadata: Metadata { name: &group.name },
-        versions: group.versions.iter().map(version).collect(),
+pub(super) fn list<'a>(groups: &'a Merged<'_>, core: bool) -> GroupDiscoveryList<'a> {
+    let own = groups.served.groups().iter().filter(|group| group.name.is_empty() == core);
+    let own = own.map(|group| {
+        let versions = group.versions.iter().map(|found| AnyVersion::Own(version(found)));
+        let remote = groups.remote_documents(&group.name).map(AnyVersion::Remote);
+        let versions = versions.chain(remote).collect();
+        GroupDiscovery { metadata: Metadata { name: &group.name }, versions }
     });
+    let remote = groups.remote_groups().filter(|_| !core).map(|name| GroupDiscovery {
+        metadata: Metadata { name },
+        versions: groups.remote_documents(name).map(AnyVersion::Remote).collect(),
+    });
+    let items = own.chain(remote);
     GroupDiscoveryList {
         kind: "APIGroupDiscoveryList",
         api_version: "apidiscovery.k8s.io/v2",

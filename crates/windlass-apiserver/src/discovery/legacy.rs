@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::aggregate::Merged;
 use crate::resource::{Group, Resource, ServedResources, Subresource, Version, api_version};
 use crate::verb::Verb;
 use windlass_kinds::resources::COMPONENT_STATUSES;
@@ -21,27 +22,31 @@ pub(super) fn versions(address: Option<&SocketAddr>) -> Value {
 }
 
 /// Returns the `APIGroupList` that `/apis` returns.
-pub(super) fn group_list(table: &ServedResources) -> Value {
-    let groups: Vec<_> = named_groups(table).map(|group| described(group, false)).collect();
+pub(super) fn group_list(groups: &Merged<'_>) -> Value {
+    let own = named_groups(groups.served).map(|group| group.name.as_str());
+    let groups: Vec<_> =
+        own.chain(groups.remote_groups()).filter_map(|name| described(groups, name, false)).collect();
     json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
 }
 
-/// Returns the `APIGroup` that `/apis/GROUP` returns.
-pub(super) fn group(group: &Group) -> Value {
-    described(group, true)
+/// Returns the `APIGroup` that `/apis/GROUP` returns; `None` for an unknown group.
+pub(super) fn group(groups: &Merged<'_>, name: &str) -> Option<Value> {
+    described(groups, name, true)
 }
 
-fn described(group: &Group, alone: bool) -> Value {
-    let versions: Vec<Value> = group
-        .versions
-        .iter()
-        .map(|version| {
-            let group_version = api_version(&group.name, &version.name);
-            json!({ "groupVersion": group_version, "version": version.name })
-        })
+fn described(groups: &Merged<'_>, group: &str, alone: bool) -> Option<Value> {
+    let own = groups.served.group(group).map(|group| group.versions.as_slice()).unwrap_or_default();
+    let own = own.iter().map(|version| version.name.as_str());
+    let remote = groups.remote_versions().filter(|(found, _)| *found == group).map(|(_, version)| version);
+    let versions: Vec<Value> = own
+        .chain(remote)
+        .map(|version| json!({ "groupVersion": api_version(group, version), "version": version }))
         .collect();
+    if versions.is_empty() {
+        return None;
+    }
     let mut described = json!({
-        "name": group.name,
+        "name": group,
         "preferredVersion": versions.first().cloned().unwrap_or_default(),
         "versions": versions,
     });
@@ -49,7 +54,7 @@ fn described(group: &Group, alone: bool) -> Value {
         described["kind"] = json!("APIGroup");
         described["apiVersion"] = json!("v1");
     }
-    described
+    Some(described)
 }
 
 fn named_groups(table: &ServedResources) -> impl Iterator<Item = &Group> {
@@ -57,16 +62,18 @@ fn named_groups(table: &ServedResources) -> impl Iterator<Item = &Group> {
 }
 
 /// Returns the paths that `/` lists.
-pub(super) fn paths(table: &ServedResources) -> Vec<String> {
+pub(super) fn paths(groups: &Merged<'_>) -> Vec<String> {
     let mut paths: Vec<String> =
         ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/healthz", "/livez"]
             .map(str::to_owned)
             .into();
     paths.extend(["/openapi/v3", "/metrics", "/openid/v1/jwks", "/readyz", "/version"].map(str::to_owned));
-    for group in named_groups(table) {
+    for group in named_groups(groups.served) {
         paths.push(format!("/apis/{}", group.name));
         paths.extend(group.versions.iter().map(|version| format!("/apis/{}/{}", group.name, version.name)));
     }
+    paths.extend(groups.remote_groups().map(|group| format!("/apis/{group}")));
+    paths.extend(groups.remote_versions().map(|(group, version)| format!("/apis/{group}/{version}")));
     paths.sort();
     paths
 }

@@ -13,8 +13,8 @@ use serde_json::json;
 use sha2::{Digest, Sha512};
 
 pub use self::health::HealthCheck;
+use crate::aggregate::Merged;
 use crate::body::Body;
-use crate::resource::ServedResources;
 use crate::respond::{line, protobuf, wants_pretty};
 use crate::wire::{ApiError, Format, MediaType, Target, negotiate};
 
@@ -25,7 +25,7 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 /// Answers a GET of a document; `None` if the path names no document. `address` is the address of a listening
 /// server.
 pub(crate) fn respond(
-    table: &ServedResources,
+    groups: &Merged<'_>,
     address: Option<&SocketAddr>,
     checks: &[Box<dyn HealthCheck>],
     path: &str,
@@ -35,20 +35,21 @@ pub(crate) fn respond(
     if path.starts_with("//") {
         return None;
     }
+    let table = groups.served;
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     Some(match segments[..] {
         ["index.html"] if path.ends_with('/') => return None,
-        ["" | "index.html"] => raw(&json!({ "paths": legacy::paths(table) })),
+        ["" | "index.html"] => raw(&json!({ "paths": legacy::paths(groups) })),
         ["version"] => raw(&version()),
         ["healthz" | "livez" | "readyz", ..] if path.ends_with('/') => return None,
         ["healthz" | "livez" | "readyz", ..] => return health::respond(&segments, checks, query).map(Ok),
         ["apis"] if path.ends_with("//") => return None,
-        ["api"] if wants_aggregated(headers) => Ok(aggregated(table, headers, true)),
-        ["apis"] if wants_aggregated(headers) => Ok(aggregated(table, headers, false)),
+        ["api"] if wants_aggregated(headers) => Ok(aggregated(groups, headers, true)),
+        ["apis"] if wants_aggregated(headers) => Ok(aggregated(groups, headers, false)),
         ["api"] => document(headers, query, &legacy::versions(address)),
-        ["apis"] => document(headers, query, &legacy::group_list(table)),
+        ["apis"] => document(headers, query, &legacy::group_list(groups)),
         ["api", version] => document(headers, query, &legacy::resource_list("", table.version("", version)?)),
-        ["apis", group] if !group.is_empty() => document(headers, query, &legacy::group(table.group(group)?)),
+        ["apis", group] if !group.is_empty() => document(headers, query, &legacy::group(groups, group)?),
         ["apis", group, version] => {
             document(headers, query, &legacy::resource_list(group, table.version(group, version)?))
         }
@@ -144,8 +145,8 @@ fn wants_aggregated(headers: &HeaderMap) -> bool {
     served.is_some_and(|clause| clause.parameter("as") == Some("APIGroupDiscoveryList"))
 }
 
-fn aggregated(table: &ServedResources, headers: &HeaderMap, core: bool) -> Response<Body> {
-    let body = line(&serde_json::to_vec(&aggregated::list(table, core)).unwrap_or_default());
+fn aggregated(groups: &Merged<'_>, headers: &HeaderMap, core: bool) -> Response<Body> {
+    let body = line(&serde_json::to_vec(&aggregated::list(groups, core)).unwrap_or_default());
     let etag = etag(&body);
     let known =
         text(headers, &IF_NONE_MATCH).is_some_and(|tags| tags.split(',').any(|tag| tag.trim() == etag));

@@ -43,6 +43,7 @@ mod token;
 use http::{Method, Response};
 
 pub(crate) use self::call::Call;
+pub(crate) use self::proxy::{headers as forwarded, upgraded};
 use crate::body::Body;
 use crate::verb::Verb;
 use crate::wire::ApiError;

@@ -1,6 +1,6 @@
 //! `proxy` of pods and services: HTTP requests that go on to an address in the network of the pods.
 
-mod headers;
+pub(crate) mod headers;
 
 use futures::stream;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
@@ -166,7 +166,7 @@ fn redirect_to_root(uri: &Uri) -> Response<Body> {
 }
 
 /// Continues with the protocol that the backend has chosen: bytes pass in both directions.
-fn upgraded(mut reply: Response<Incoming>) -> Response<Body> {
+pub(crate) fn upgraded(mut reply: Response<Incoming>) -> Response<Body> {
     let backend = hyper::upgrade::on(&mut reply);
     let mut response = reply.map(|_| Body::empty());
     Upgrade::add(&mut response, move |mut client, stop| {

@@ -158,6 +158,12 @@ pub(super) enum ListenErrorKind {
     Verifier(#[from] rustls::client::VerifierBuilderError),
 }
 
+impl From<CertificateError> for ListenError {
+    fn from(error: CertificateError) -> Self {
+        Self(ListenErrorKind::Certificate(error))
+    }
+}
+
 impl ListenError {
     /// Returns whether another process listens on the port.
     pub fn is_address_in_use(&self) -> bool {

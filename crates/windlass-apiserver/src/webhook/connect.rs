@@ -18,14 +18,15 @@ use tower_service::Service;
 
 use super::endpoint::Location;
 use super::service::Backend;
-use super::{Endpoint, service, trust};
+use super::trust::{self, ClientIdentity};
+use super::{Endpoint, service};
 use crate::network::PodNetwork;
 use crate::nodes::Connection;
 use crate::store::Store;
 
 /// Connects to an endpoint.
 #[derive(Clone)]
-pub(super) struct Connector {
+pub(crate) struct Connector {
     endpoint: Arc<Endpoint>,
     store: Arc<Store>,
     network: PodNetwork,
@@ -35,16 +36,18 @@ pub(super) struct Connector {
 /// Why there is no connection, in Go's words.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct ConnectError(String);
+pub(crate) struct ConnectError(String);
 
 impl Connector {
-    /// Prepares connections to `endpoint`. Services are looked up in `store`.
-    pub(super) async fn new(
+    /// Prepares connections to `endpoint`. Services are looked up in `store`. The other end may ask for the certificate of
+    /// `identity`.
+    pub(crate) async fn new(
         endpoint: &Endpoint,
         store: Arc<Store>,
         network: PodNetwork,
+        identity: Option<&ClientIdentity>,
     ) -> Result<Self, String> {
-        let tls = Arc::new(trust::client_config(endpoint).await?);
+        let tls = Arc::new(trust::client_config(endpoint, identity).await?);
         Ok(Self { endpoint: Arc::new(endpoint.clone()), store, network, tls })
     }
 
@@ -94,7 +97,7 @@ impl Service<Uri> for Connector {
 }
 
 /// A TLS connection that reports HTTP/2 to the pool.
-pub(super) struct TlsConnection(TokioIo<TlsStream<Connection>>);
+pub(crate) struct TlsConnection(TokioIo<TlsStream<Connection>>);
 
 impl PooledConnection for TlsConnection {
     fn connected(&self) -> Connected {

@@ -21,6 +21,8 @@ pub(crate) struct Endpoint {
     pub(super) location: Location,
     /// The `caBundle`, PEM. Empty for the certificates that the system trusts.
     pub(super) ca_bundle: Vec<u8>,
+    /// True if any certificate is accepted.
+    pub(super) is_unverified: bool,
 }
 
 /// Where a webhook is.
@@ -54,7 +56,13 @@ impl Endpoint {
             None => Self::at_url(&text(config, "url")),
         };
         let ca_bundle = STANDARD.decode(text(config, "caBundle")).unwrap_or_default();
-        Self { id: config.to_string().into(), location, ca_bundle }
+        Self { id: config.to_string().into(), location, ca_bundle, is_unverified: false }
+    }
+
+    /// Sets whether any certificate is accepted.
+    pub(crate) fn unverified(self, is_unverified: bool) -> Self {
+        let id = if is_unverified { format!("{} unverified", self.id).into() } else { self.id };
+        Self { id, is_unverified, ..self }
     }
 
     fn at_url(url: &str) -> Location {
@@ -77,7 +85,7 @@ impl Endpoint {
     }
 
     /// Identifies endpoints that share connections.
-    pub(super) fn id(&self) -> &Arc<str> {
+    pub(crate) fn id(&self) -> &Arc<str> {
         &self.id
     }
 

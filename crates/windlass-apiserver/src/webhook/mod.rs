@@ -1,4 +1,4 @@
-//! HTTPS calls of webhooks, for admission and conversion.
+//! HTTPS calls of webhooks, for admission and conversion, and connections to services.
 //!
 //! Errors have the words of kube-apiserver's HTTP client, because clients see the errors.
 
@@ -23,10 +23,11 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use windlass_schema::go_quote;
 
-pub(crate) use self::connect::connect_unverified;
-use self::connect::{ConnectError, Connector};
+use self::connect::ConnectError;
+pub(crate) use self::connect::{Connector, connect_unverified};
 pub(crate) use self::endpoint::Endpoint;
 pub(crate) use self::service::{Backend, ready_endpoint};
+pub(crate) use self::trust::ClientIdentity;
 use crate::network::PodNetwork;
 use crate::store::Store;
 
@@ -107,7 +108,7 @@ impl Clients {
         if let Some(known) = self.known(endpoint) {
             return Ok(known);
         }
-        let connector = Connector::new(endpoint, Arc::clone(&self.store), self.network.clone()).await?;
+        let connector = Connector::new(endpoint, Arc::clone(&self.store), self.network.clone(), None).await?;
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_TIMEOUT)
@@ -138,7 +139,7 @@ fn retry_after(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
 }
 
 /// Explains a failed request in the words of Go's `net/http`.
-fn explain(error: &legacy::Error) -> String {
+pub(crate) fn explain(error: &legacy::Error) -> String {
     let mut cause: Option<&(dyn StdError + 'static)> = error.source();
     let mut last = error.to_string();
     while let Some(found) = cause {

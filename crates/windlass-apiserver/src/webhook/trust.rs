@@ -10,19 +10,40 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme,
 };
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
 use super::Endpoint;
 use super::roots;
 
-/// Makes the TLS settings for an endpoint.
+/// The certificate of this server as a client, and the private key.
+pub(crate) struct ClientIdentity {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+}
+
+impl ClientIdentity {
+    /// Reads a certificate and a private key, both PEM.
+    ///
+    /// # Errors
+    /// The texts have no certificate or no key.
+    pub(crate) fn from_pem(certificate: &str, key: &str) -> Result<Self, String> {
+        let chain = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect::<Result<_, _>>();
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|error| error.to_string())?;
+        Ok(Self { chain: chain.map_err(|error| error.to_string())?, key })
+    }
+}
+
+/// Makes the TLS settings for an endpoint. The certificate of `identity` is sent if the endpoint asks for a certificate.
 ///
 /// # Errors
 ///
 /// If the `caBundle` has no certificate.
-pub(super) async fn client_config(endpoint: &Endpoint) -> Result<ClientConfig, String> {
+pub(super) async fn client_config(
+    endpoint: &Endpoint,
+    identity: Option<&ClientIdentity>,
+) -> Result<ClientConfig, String> {
     let trusted: Vec<CertificateDer<'static>> = if endpoint.ca_bundle.is_empty() {
         roots::system().await.to_vec()
     } else {
@@ -38,12 +59,22 @@ pub(super) async fn client_config(endpoint: &Endpoint) -> Result<ClientConfig, S
         Some(builder.build().map_err(|error| error.to_string())?)
     };
     let signatures = provider.signature_verification_algorithms;
-    let mut config = ClientConfig::builder_with_provider(provider)
+    let check: Arc<dyn ServerCertVerifier> = if endpoint.is_unverified {
+        Arc::new(Unverified(signatures))
+    } else {
+        Arc::new(Trust { verifier, trusted, signatures })
+    };
+    let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Trust { verifier, trusted, signatures }))
-        .with_no_client_auth();
+        .with_custom_certificate_verifier(check);
+    let mut config = match identity {
+        Some(identity) => builder
+            .with_client_auth_cert(identity.chain.clone(), identity.key.clone_key())
+            .map_err(|error| error.to_string())?,
+        None => builder.with_no_client_auth(),
+    };
     let http1 = b"http/1.1".to_vec();
     config.alpn_protocols = if endpoint.may_use_http2() { vec![b"h2".to_vec(), http1] } else { vec![http1] };
     Ok(config)

@@ -57,6 +57,7 @@ mod lifetimes;
 mod restarts;
 
 // Kinds.
+mod aggregation;
 mod builtins;
 mod certificates;
 mod connect;

@@ -73,7 +73,7 @@ async fn objects_that_are_stored_without_effect_say_so() {
         jobs: []
         services: []
         services: []
-        apiservices: ["requests are not passed on to the service"]
+        apiservices: []
         customresourcedefinitions: []
         customresourcedefinitions: []
         configmaps: []

@@ -186,7 +186,7 @@ impl Encoder<'_> {
                 self.schema_or(*definition, &ValueForm::Message(*definition), item)?;
             }
             ValueForm::SchemaOrStrings(definition) => {
-                self.schema_or(*definition, &ValueForm::String, item)?
+                self.schema_or(*definition, &ValueForm::String, item)?;
             }
             ValueForm::List(inner, form) => item.map_or(Ok(()), |item| self.list(*inner, form, item))?,
         }

@@ -120,17 +120,20 @@ pub(super) fn seconds_and_nanos(text: &str) -> Option<(i64, u64)> {
     let (clock, offset) = rest.split_at(rest.find(['Z', '+', '-'])?);
     let (clock, fraction) = clock.split_once('.').unwrap_or((clock, ""));
     let (hour, minute, second) = three_numbers(clock, ':')?;
-    let offset = match offset.strip_prefix('Z') {
-        Some("") => 0,
-        _ => {
-            let (hours, minutes) = offset[1..].split_once(':')?;
-            let seconds = hours.parse::<i64>().ok()? * 3600 + minutes.parse::<i64>().ok()? * 60;
-            if offset.starts_with('-') { -seconds } else { seconds }
-        }
-    };
+    let offset = offset_seconds(offset)?;
     let nanos = if fraction.is_empty() { 0 } else { format!("{fraction:0<9.9}").parse().ok()? };
     let seconds = day_number(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
     Some((seconds - offset, nanos))
+}
+
+/// Returns the seconds of an offset such as `Z` or `+02:30`.
+fn offset_seconds(text: &str) -> Option<i64> {
+    if text == "Z" {
+        return Some(0);
+    }
+    let (sign, rest) = text.strip_prefix('-').map_or((1, text.strip_prefix('+')), |rest| (-1, Some(rest)));
+    let (hours, minutes) = rest?.split_once(':')?;
+    Some(sign * (hours.parse::<i64>().ok()? * 3600 + minutes.parse::<i64>().ok()? * 60))
 }
 
 fn three_numbers(text: &str, separator: char) -> Option<(i64, i64, i64)> {

@@ -234,7 +234,7 @@ impl Log {
     ///
     /// # Errors
     /// The error of `make`.
-    pub(crate) fn message<E>(
+    pub fn message<E>(
         &self,
         change: &'static str,
         object: &Arc<Stored>,

@@ -19,7 +19,7 @@ const OF_CONNECTION: [&str; 9] = [
 ];
 
 /// Returns the protocol that a client wants to go on with.
-pub(super) fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
+pub(crate) fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     let mut words = headers.get_all(CONNECTION).into_iter().filter_map(|value| value.to_str().ok());
     let is_asked = words.any(|value| value.to_ascii_lowercase().contains("upgrade"));
     headers.get(UPGRADE).filter(|_| is_asked).cloned()
@@ -64,7 +64,7 @@ pub(super) fn prefix(path: &str, subpath: &str) -> String {
 }
 
 /// Removes the headers about a single connection.
-pub(super) fn clean(headers: &mut HeaderMap) {
+pub(crate) fn clean(headers: &mut HeaderMap) {
     let named = headers.get_all(CONNECTION).into_iter().filter_map(|value| value.to_str().ok());
     let named = named.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok());
     let named: Vec<HeaderName> = named.collect();
@@ -78,7 +78,7 @@ pub(super) fn clean(headers: &mut HeaderMap) {
 
 /// Returns the headers of a request for the backend: without credentials, and without headers about the
 /// client's connection.
-pub(super) fn of_request(received: &HeaderMap, uri: &Uri, upgrade: Option<&HeaderValue>) -> HeaderMap {
+pub(crate) fn of_request(received: &HeaderMap, uri: &Uri, upgrade: Option<&HeaderValue>) -> HeaderMap {
     let mut headers = received.clone();
     clean(&mut headers);
     headers.remove(AUTHORIZATION);

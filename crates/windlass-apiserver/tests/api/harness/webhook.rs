@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -33,6 +33,8 @@ pub(crate) enum Answer {
     Raw { code: u16, content_type: &'static str, body: String },
     /// 429, to be sent again after so many seconds.
     Later(u32),
+    /// 302, to this address.
+    Redirect(&'static str),
     /// Nothing, ever.
     Never,
 }
@@ -195,6 +197,7 @@ async fn answer(
     record.lock().unwrap().push((path.clone(), review.clone()));
     let answer = if path == READY { Answer::allow() } else { handler(&path, &review) };
     let wait = if let Answer::Later(seconds) = answer { Some(seconds) } else { None };
+    let location = if let Answer::Redirect(location) = answer { Some(location) } else { None };
     let (code, content_type, body) = match answer {
         Answer::Converted(objects) => {
             let response = json!({
@@ -216,11 +219,15 @@ async fn answer(
             (code, content_type, body.replace("UID", review["request"]["uid"].as_str().unwrap_or_default()))
         }
         Answer::Later(_) => (429, "text/plain", "later".to_owned()),
+        Answer::Redirect(_) => (302, "text/plain", String::new()),
         Answer::Never => std::future::pending().await,
     };
     let mut response = http::Response::builder().status(code).header(CONTENT_TYPE, content_type);
     if let Some(seconds) = wait {
         response = response.header(RETRY_AFTER, seconds);
+    }
+    if let Some(location) = location {
+        response = response.header(LOCATION, location);
     }
     Ok(response.body(Full::from(body)).unwrap())
 }

@@ -1,0 +1,160 @@
+//! The discovery documents of extension servers, and their place among the groups of this server.
+
+use std::collections::BTreeMap;
+
+use parking_lot::RwLock;
+use serde_json::{Value, json};
+
+use super::Aggregator;
+use super::remote::{Remote, Remotes};
+use crate::resource::ServedResources;
+
+/// The form of discovery that extension servers are asked for first.
+const AGGREGATED: &str =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+
+/// The resources of each group version of extension servers, in the form of aggregated discovery.
+#[derive(Default)]
+pub(super) struct Documents {
+    known: RwLock<BTreeMap<(String, String), Value>>,
+}
+
+impl Documents {
+    /// Forgets all other group versions.
+    pub(super) fn keep(&self, is_kept: impl Fn(&str, &str) -> bool) {
+        self.known.write().retain(|(group, version), _| is_kept(group, version));
+    }
+
+    /// Gets the document of a group version. If the server does not answer, the last document stays.
+    pub(super) async fn refresh(&self, aggregator: &Aggregator, remote: &Remote) {
+        let found = match aggregated(aggregator, remote).await {
+            Some(found) => Some(found),
+            None => unaggregated(aggregator, remote).await,
+        };
+        if let Some(found) = found {
+            self.known.write().insert((remote.group.clone(), remote.version.clone()), found);
+        }
+    }
+
+    fn of(&self, remote: &Remote) -> Value {
+        let key = (remote.group.clone(), remote.version.clone());
+        let known = self.known.read().get(&key).cloned();
+        let mut document = known.unwrap_or_else(|| json!({"version": remote.version}));
+        document["freshness"] = if remote.is_available { "Current" } else { "Stale" }.into();
+        document
+    }
+}
+
+/// Reads a group version in the aggregated document of a server.
+async fn aggregated(aggregator: &Aggregator, remote: &Remote) -> Option<Value> {
+    let (head, body) = aggregator.get(remote, "/apis", Some(AGGREGATED)).await.ok()?;
+    let list: Value = serde_json::from_slice(&body).ok().filter(|_| head.status.is_success())?;
+    (list["kind"] == "APIGroupDiscoveryList").then_some(())?;
+    let groups = list["items"].as_array()?;
+    let group = groups.iter().find(|group| group["metadata"]["name"] == *remote.group)?;
+    let version =
+        group["versions"].as_array()?.iter().find(|version| version["version"] == *remote.version)?;
+    Some(version.clone())
+}
+
+/// Reads the resources of a group version of a server without aggregated discovery.
+async fn unaggregated(aggregator: &Aggregator, remote: &Remote) -> Option<Value> {
+    let (head, body) = aggregator.get(remote, &remote.path(), None).await.ok()?;
+    let list: Value = serde_json::from_slice(&body).ok().filter(|_| head.status.is_success())?;
+    let mut resources: Vec<Value> = Vec::new();
+    for resource in list["resources"].as_array()? {
+        let name = resource["name"].as_str().unwrap_or_default();
+        let or_own = |field: &str, own: &str| match resource[field].as_str().unwrap_or_default() {
+            "" => own.to_owned(),
+            other => other.to_owned(),
+        };
+        let kind = json!({
+            "group": or_own("group", &remote.group),
+            "version": or_own("version", &remote.version),
+            "kind": resource["kind"],
+        });
+        if let Some((parent, subresource)) = name.split_once('/') {
+            let found = resources.iter_mut().find(|resource| resource["resource"] == parent);
+            let entry = json!({"subresource": subresource, "responseKind": kind, "verbs": resource["verbs"]});
+            match found.and_then(|resource| resource["subresources"].as_array_mut()) {
+                Some(subresources) => subresources.push(entry),
+                None => tracing::debug!(name, "a subresource without a resource"),
+            }
+            continue;
+        }
+        let scope = if resource["namespaced"] == true { "Namespaced" } else { "Cluster" };
+        let mut entry = json!({
+            "resource": name, "responseKind": kind, "scope": scope, "subresources": [],
+            "singularResource": resource["singularName"], "verbs": resource["verbs"],
+        });
+        for list in ["shortNames", "categories"] {
+            if resource[list].is_array() {
+                entry[list] = resource[list].clone();
+            }
+        }
+        resources.push(entry);
+    }
+    Some(json!({"version": remote.version, "resources": resources}))
+}
+
+/// The groups of this server and of extension servers.
+pub(crate) struct Merged<'a> {
+    pub(crate) served: &'a ServedResources,
+    /// The group versions of extension servers, in the order of discovery.
+    groups: Vec<RemoteGroup>,
+}
+
+/// The versions of a group on extension servers.
+struct RemoteGroup {
+    name: String,
+    /// The versions, the preferred version first, with the resources.
+    versions: Vec<Value>,
+    /// The priority of the group in discovery.
+    priority: i64,
+}
+
+impl<'a> Merged<'a> {
+    pub(super) fn new(served: &'a ServedResources, remotes: &Remotes, documents: &Documents) -> Self {
+        let mut found: Vec<_> = remotes
+            .iter()
+            .filter(|remote| !remote.group.is_empty())
+            .filter(|remote| served.version(&remote.group, &remote.version).is_none())
+            .collect();
+        found.sort_by_key(|remote| {
+            let rank = crate::resource::version_rank(&remote.version);
+            (remote.group.clone(), std::cmp::Reverse(remote.priorities.1), rank)
+        });
+        let mut groups: Vec<RemoteGroup> = Vec::new();
+        for remote in found {
+            if groups.last().is_none_or(|last| last.name != remote.group) {
+                let priority = remotes.priority(&remote.group);
+                groups.push(RemoteGroup { name: remote.group.clone(), versions: Vec::new(), priority });
+            }
+            if let Some(last) = groups.last_mut() {
+                last.versions.push(documents.of(remote));
+            }
+        }
+        groups.sort_by_key(|group| std::cmp::Reverse(group.priority));
+        Self { served, groups }
+    }
+
+    /// Returns the group versions of extension servers as `(group, version)`.
+    pub(crate) fn remote_versions(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.groups.iter().flat_map(|group| {
+            let names = group.versions.iter().filter_map(|version| version["version"].as_str());
+            names.map(|version| (group.name.as_str(), version))
+        })
+    }
+
+    /// Returns the names of the groups that this server has no version of.
+    pub(crate) fn remote_groups(&self) -> impl Iterator<Item = &str> {
+        let names = self.groups.iter().map(|group| group.name.as_str());
+        names.filter(|name| self.served.group(name).is_none())
+    }
+
+    /// Returns the versions of a group on extension servers, with the resources.
+    pub(crate) fn remote_documents(&self, group: &str) -> impl Iterator<Item = &Value> {
+        let found = self.groups.iter().find(|found| found.name == group);
+        found.into_iter().flat_map(|found| &found.versions)
+    }
+}

@@ -1,0 +1,236 @@
+//! Aggregated APIs: group versions that an extension server answers. The extension server is an embedded server with a definition, or a server of
+//! the test.
+
+use http::Method;
+use serde_json::{Value, json};
+use windlass_apiserver::{Listen, Server};
+
+use crate::fixtures::{group, widget, widgets};
+use crate::harness::{Answer, Api, MERGE_PATCH, Webhook};
+
+/// The config map with the authorities that extension servers trust.
+const AUTHENTICATION: &str = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+const API_SERVICES: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
+
+/// The port of a listener in a kubeconfig.
+fn port_of(kubeconfig: &str) -> u16 {
+    let server = kubeconfig.lines().find_map(|line| line.trim().strip_prefix("server: ")).unwrap();
+    server.trim_matches('"').rsplit(':').next().unwrap().trim_end_matches('/').parse().unwrap()
+}
+
+/// A server with a listener in front of an extension server.
+struct Front {
+    api: Api,
+    ns: String,
+    group: String,
+}
+
+impl Front {
+    async fn start() -> Self {
+        let server = Server::builder().build().unwrap();
+        let api = Api::listening(&server, Listen::default()).await;
+        let (ns, group) = (api.namespace().await, group(&api));
+        Self { api, ns, group }
+    }
+
+    /// Creates the service of the extension server, at a port of this machine.
+    async fn serve(&self, name: &str) {
+        let service = json!({"metadata": {"name": name}, "spec": {"type": "ExternalName", "externalName": "localhost"}});
+        self.api.post(&format!("/api/v1/namespaces/{}/services", self.ns), service).await.is(201);
+    }
+
+    fn api_service(&self, service: &str, port: u16) -> Value {
+        json!({
+            "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+            "metadata": {"name": format!("v1.{}", self.group)},
+            "spec": {
+                "group": self.group, "version": "v1", "groupPriorityMinimum": 1000, "versionPriority": 15,
+                "insecureSkipTLSVerify": true,
+                "service": {"namespace": self.ns, "name": service, "port": port},
+            },
+        })
+    }
+
+    async fn register(&self, service: &str, port: u16) {
+        self.api.post(API_SERVICES, self.api_service(service, port)).await.is(201);
+    }
+
+    /// Waits until the condition of the APIService has this reason, and returns the condition.
+    async fn condition(&self, reason: &str) -> Value {
+        let path = format!("{API_SERVICES}/v1.{}", self.group);
+        let has = |object: &Value| object["status"]["conditions"][0]["reason"] == reason;
+        let found = self.api.eventually(&path, |reply| reply.code == 200 && has(&reply.json())).await;
+        found.at("/status/conditions/0")
+    }
+
+    fn path(&self) -> String {
+        format!("/apis/{}/v1", self.group)
+    }
+}
+
+#[tokio::test]
+async fn another_server_answers_the_requests_of_its_group() {
+    let front = Front::start().await;
+    // The backend trusts the certificate that names the server in front.
+    let map = front.api.get(AUTHENTICATION).await.is(200);
+    let authority = map.text_at("/data/requestheader-client-ca-file");
+    let backend = Server::builder().build().unwrap();
+    let options = Listen::default().client_authorities(authority.as_bytes()).unwrap();
+    let listening = backend.listen(options).await.unwrap();
+    let behind = Api::embedded(&backend);
+    let binding = json!({
+        "metadata": {"name": "front"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "User", "name": "front-proxy-client", "apiGroup": "rbac.authorization.k8s.io"}],
+    });
+    behind.post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding).await.is(201);
+    let mut definition = widgets(&front.api);
+    definition["spec"]["scope"] = "Cluster".into();
+    behind.crd(definition).await;
+    front.serve("backend").await;
+    front.register("backend", port_of(listening.kubeconfig())).await;
+    let condition = front.condition("Passed").await;
+    assert_eq!((&condition["status"], &condition["message"]), (&json!("True"), &json!("all checks passed")));
+
+    let api = &front.api;
+    let path = format!("{}/widgets", front.path());
+    api.get(&path).await.is(200);
+    let created = api.post(&path, widget(api, "a")).await.is(201);
+    let query = format!("{path}?resourceVersion={}", created.version());
+    let mut watch = api.watch(&query).await;
+    api.patch(&format!("{path}/a"), MERGE_PATCH, json!({"spec": {"size": 4}})).await.is(200);
+    let changed = watch.next().await;
+    assert_eq!((changed.kind.as_str(), &changed.object["spec"]["size"]), ("MODIFIED", &json!(4)));
+    assert_eq!(behind.get(&format!("{path}/a")).await.is(200).at("/spec/size"), 4);
+    api.delete(&format!("{path}/a")).await.is(200);
+    assert_eq!(watch.next().await.kind, "DELETED");
+    api.get(&format!("{path}/a")).await.is(404);
+
+    let groups = api.get("/apis").await.is(200).json();
+    let found =
+        groups["groups"].as_array().unwrap().iter().find(|found| found["name"] == *front.group).unwrap();
+    assert_eq!(found["versions"][0]["groupVersion"], format!("{}/v1", front.group));
+    assert_eq!(api.get(&format!("/apis/{}", front.group)).await.is(200).at("/kind"), "APIGroup");
+    let resources = api.get(&front.path()).await.is(200);
+    assert_eq!(resources.at("/resources/0/name"), "widgets");
+    let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    let discovery = api.request(Method::GET, "/apis").accept(accept).send().await.is(200).json();
+    let items = discovery["items"].as_array().unwrap();
+    let of_group = items.iter().find(|item| item["metadata"]["name"] == *front.group).unwrap();
+    assert_eq!(of_group["versions"][0]["resources"][0]["resource"], "widgets");
+    assert_eq!(of_group["versions"][0]["freshness"], "Current");
+    let paths = api.get("/openapi/v3").await.is(200).json();
+    let url =
+        paths["paths"][format!("apis/{}/v1", front.group)]["serverRelativeURL"].as_str().unwrap().to_owned();
+    assert_eq!(api.get(&url).await.is(200).at("/openapi"), "3.0.0");
+}
+
+#[tokio::test]
+async fn the_rights_of_a_user_are_checked_before_a_request_is_passed_on() {
+    let front = Front::start().await;
+    let backend =
+        Webhook::start(|_, _| Answer::Raw { code: 200, content_type: "application/json", body: "{}".into() })
+            .await;
+    front.serve("backend").await;
+    front.register("backend", backend.port()).await;
+    front.condition("Passed").await;
+    let jane = front.api.impersonating("jane", &[]);
+    let path = format!("{}/things", front.path());
+    jane.get(&path).await.is(403);
+    front.api.get(&path).await.is(200);
+    let calls = backend.paths().into_iter().filter(|called| *called == path).count();
+    assert_eq!(calls, 1, "only the administrator's request is passed on");
+}
+
+#[tokio::test]
+async fn a_redirect_of_an_extension_server_is_not_passed_back() {
+    let front = Front::start().await;
+    let backend = Webhook::start(|path, _| {
+        if path.ends_with("/things") {
+            return Answer::Redirect("https://127.0.0.1:1/");
+        }
+        Answer::Raw { code: 200, content_type: "application/json", body: "{}".into() }
+    });
+    let backend = backend.await;
+    front.serve("backend").await;
+    front.register("backend", backend.port()).await;
+    front.condition("Passed").await;
+    let reply = front.api.get(&format!("{}/things", front.path())).await.is(502);
+    assert_eq!(&*reply.body, b"the backend attempted to redirect this request, which is not permitted");
+    assert_eq!(reply.header("location"), None);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_unavailable() {
+    let front = Front::start().await;
+    front.register("backend", 1).await;
+    let condition = front.condition("ServiceNotFound").await;
+    assert_eq!(condition["status"], "False");
+    let why = format!("service/backend in \"{}\" is not present", front.ns);
+    assert_eq!(condition["message"], why);
+    let reply = front.api.get(&format!("{}/things", front.path())).await.is(503);
+    assert_eq!(&*reply.body, b"service unavailable\n");
+    front.serve("backend").await;
+    let condition = front.condition("FailedDiscoveryCheck").await;
+    let message = condition["message"].as_str().unwrap();
+    assert!(message.starts_with("failing or missing response from https://backend."), "{message}");
+    // Other groups are not affected.
+    let groups = front.api.get("/apis").await.is(200).json();
+    assert!(groups["groups"].as_array().unwrap().iter().any(|group| group["name"] == "apps"));
+    front.api.get("/apis/apps/v1").await.is(200);
+}
+
+#[tokio::test]
+async fn a_cluster_address_needs_the_port_and_a_ready_endpoint() {
+    let front = Front::start().await;
+    let services = format!("/api/v1/namespaces/{}/services", front.ns);
+    let ports = json!([{"name": "https", "port": 443}]);
+    front.api.post(&services, json!({"metadata": {"name": "a"}, "spec": {"ports": ports}})).await.is(201);
+    front.register("a", 444).await;
+    let condition = front.condition("ServicePortError").await;
+    let why = format!("service/a in \"{}\" is not listening on port 444", front.ns);
+    assert_eq!(condition["message"], why);
+    let path = format!("{API_SERVICES}/v1.{}", front.group);
+    let port = json!({"spec": {"service": {"port": 443}}});
+    front.api.patch(&path, MERGE_PATCH, port).await.is(200);
+    let condition = front.condition("EndpointsNotFound").await;
+    let why = format!("cannot find endpointslices for service/a in \"{}\"", front.ns);
+    assert_eq!(condition["message"], why);
+    let slice = json!({
+        "metadata": {"name": "a-1", "labels": {"kubernetes.io/service-name": "a"}}, "addressType": "IPv4",
+        "endpoints": [{"addresses": ["10.1.0.1"], "conditions": {"ready": false}}],
+        "ports": [{"name": "https", "port": 8443}],
+    });
+    let slices = format!("/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices", front.ns);
+    front.api.post(&slices, slice).await.is(201);
+    let condition = front.condition("MissingEndpoints").await;
+    let why = format!(
+        "endpointslices for service/a in \"{}\" have no addresses with port name \"https\"",
+        front.ns
+    );
+    assert_eq!(condition["message"], why);
+}
+
+#[tokio::test]
+async fn a_group_of_this_server_is_never_passed_on() {
+    let front = Front::start().await;
+    let mut service = front.api_service("backend", 443);
+    service["metadata"]["name"] = "v1.apps".into();
+    service["spec"]["group"] = "apps".into();
+    let path = format!("{API_SERVICES}/v1.apps");
+    front.api.delete(&path).await.is(200);
+    front.api.post(API_SERVICES, service).await.is(201);
+    front.api.get("/apis/apps/v1/deployments").await.is(200);
+}
+
+#[tokio::test]
+async fn the_server_names_the_authority_of_its_certificate() {
+    let front = Front::start().await;
+    let data = front.api.get(AUTHENTICATION).await.is(200).at("/data");
+    assert_eq!(data["requestheader-allowed-names"], r#"["front-proxy-client"]"#);
+    assert!(
+        data["requestheader-client-ca-file"].as_str().unwrap().starts_with("-----BEGIN CERTIFICATE-----")
+    );
+    assert_ne!(data["requestheader-client-ca-file"], data["client-ca-file"]);
+    assert_eq!(data["requestheader-username-headers"], r#"["X-Remote-User"]"#);
+}

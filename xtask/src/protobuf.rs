@@ -1,5 +1,5 @@
-//! `cargo xtask protobuf`: compares the encoding in protobuf with Go: with the golden files of `k8s.io/api`, and with a
-//! typed client of client-go.
+//! `cargo xtask protobuf`: compares the encoding in protobuf with Go: with the golden files of `k8s.io/api`, with random
+//! objects, and with a typed client of client-go.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,21 +10,24 @@ use serde_json::Value;
 
 use crate::{Result, control_plane, project};
 
-const CLIENT: &str = include_str!("protobuf/main.go");
+const CLIENT: &str = include_str!("protobuf/client.go");
+const OBJECTS: &str = include_str!("protobuf/objects.go");
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Kubeconfig of the server that the client talks to [default: a server of this checkout]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Leave out the golden files
+    /// Leave out the golden files and the random objects
     #[arg(long)]
     client_only: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result {
     if !args.client_only {
-        golden_files()?;
+        let version = version()?;
+        golden_files(&version)?;
+        random_objects(&version)?;
     }
     match &args.kubeconfig {
         Some(kubeconfig) => typed_client(&fs::canonicalize(kubeconfig)?),
@@ -47,19 +50,43 @@ fn expect_success(command: &mut Command) -> Result {
     if status.success() { Ok(()) } else { Err(format!("{program} failed").into()) }
 }
 
-/// Runs the test of windlass-schema on the golden files of the Go module of the catalog's version.
-fn golden_files() -> Result {
-    let version =
-        fs::read_to_string(project::root().join("catalog/version"))?.trim().replacen("v1.", "v0.", 1);
+/// Returns the version of the Go modules of the catalog's version, such as `v0.36.3`.
+fn version() -> Result<String> {
+    Ok(fs::read_to_string(project::root().join("catalog/version"))?.trim().replacen("v1.", "v0.", 1))
+}
+
+/// Runs the tests of windlass-schema that compare with a folder or a file of `variable`.
+fn run_tests(names: &str, variable: &str, path: &Path) -> Result {
+    let mut test = cargo();
+    test.args(["test", "--package", "windlass-schema", "--lib", names, "--", "--nocapture"]);
+    expect_success(test.env(variable, path))
+}
+
+/// Compares with the golden files of the Go module `k8s.io/api`.
+fn golden_files(version: &str) -> Result {
     let output = Command::new("go")
         .args(["mod", "download", "-json", &format!("k8s.io/api@{version}")])
         .output()
         .map_err(|error| format!("cannot run go: {error}"))?;
     let module: Value = serde_json::from_slice(&output.stdout)?;
     let folder = module["Dir"].as_str().ok_or_else(|| format!("cannot download k8s.io/api: {module}"))?;
-    let mut test = cargo();
-    test.args(["test", "--package", "windlass-schema", "--lib", "golden_files", "--", "--nocapture"]);
-    expect_success(test.env("WINDLASS_PROTOBUF_GOLDEN", Path::new(folder).join("testdata/HEAD")))
+    run_tests("golden_files", "WINDLASS_PROTOBUF_GOLDEN", &Path::new(folder).join("testdata/HEAD"))
+}
+
+/// Compares with random objects that a Go program encodes, in both directions.
+fn random_objects(version: &str) -> Result {
+    let folder = control_plane::cache_folder()?.join("protobuf-objects");
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join("main.go"), OBJECTS)?;
+    let modules = format!(
+        "module objects\n\nrequire (\n\tk8s.io/apimachinery {version}\n\tk8s.io/client-go {version}\n)\n"
+    );
+    fs::write(folder.join("go.mod"), modules)?;
+    expect_success(Command::new("go").args(["mod", "tidy"]).current_dir(&folder))?;
+    let vectors = folder.join("vectors.tsv");
+    let mut go = Command::new("go");
+    expect_success(go.args(["run", "."]).current_dir(&folder).stdout(fs::File::create(&vectors)?))?;
+    run_tests("of_go", "WINDLASS_PROTOBUF_VECTORS", &vectors)
 }
 
 /// Builds the Go program with the dependencies of the Go benchmarks, and runs the program.

@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,7 +56,11 @@ func main() {
 		func(f *metav1.TypeMeta, c randfill.Continue) {},
 	)
 	serializer := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
-	for kind := range scheme.Scheme.AllKnownTypes() {
+	// In order, so that two runs have the same objects.
+	kinds := slices.SortedFunc(maps.Keys(scheme.Scheme.AllKnownTypes()), func(a, b schema.GroupVersionKind) int {
+		return strings.Compare(a.String(), b.String())
+	})
+	for _, kind := range kinds {
 		// Options and the events of watches have other serializers.
 		isServed := kind.Version == "v1" || kind.Version == "v2"
 		if !isServed || strings.HasSuffix(kind.Kind, "Options") || kind.Kind == "WatchEvent" {

@@ -7,7 +7,7 @@ use crate::flow_control::{LEVELS, SCHEMAS};
 use crate::managed_fields::FieldManager;
 use crate::resource::Resource;
 use crate::state::State;
-use crate::store::{Rejected, ResourceId, View, Write};
+use crate::store::{CommitError, ResourceId, View, Write};
 
 /// The field manager of the conditions, as in kube-apiserver.
 const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
@@ -26,7 +26,7 @@ pub(crate) async fn settle(state: &State) {
     let names: Vec<String> = view.range(&SCHEMAS, None).map(|(name, _)| name.to_string()).collect();
     for name in names {
         // A schema that was written meanwhile is read again.
-        while let Err(Rejected::Raced) = settle_one(state, resource, &name).await {}
+        while let Err(CommitError::Conflict) = settle_one(state, resource, &name).await {}
     }
 }
 

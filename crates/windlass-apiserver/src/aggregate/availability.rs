@@ -15,7 +15,7 @@ use super::Aggregator;
 use super::remote::Remote;
 use crate::managed_fields::{FieldManager, SERVER};
 use crate::state::State;
-use crate::store::{Rejected, ResourceId, View, Write};
+use crate::store::{CommitError, ResourceId, View, Write};
 
 /// How often a server is checked that answered.
 const CHECK_EVERY: Duration = Duration::from_secs(30);
@@ -230,7 +230,7 @@ async fn write_condition(state: &State, remote: &Remote, condition: &Condition) 
         let draft = Some(resource.draft(&object, state.store.labels(), now));
         let write = Write { id: &resource.storage, key: &remote.name, expected: Some(stored.rv), draft, now };
         match state.store.commit(write, |_| Ok(())).await {
-            Err(Rejected::Raced) => {}
+            Err(CommitError::Conflict) => {}
             _ => return,
         }
     }

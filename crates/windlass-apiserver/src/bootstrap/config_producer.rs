@@ -7,7 +7,7 @@ use super::template::{self, Template};
 use super::{RECORDED, TIME, UID, change_as, flow_control};
 use crate::flow_control::{Changes, LEVELS, SCHEMAS};
 use crate::state::State;
-use crate::store::{Rejected, ResourceId, Write};
+use crate::store::{CommitError, ResourceId, Write};
 use crate::{flow_schemas, meta};
 
 /// The annotation of objects that follow the server's version.
@@ -29,7 +29,7 @@ pub(crate) async fn restore_flow_control(state: &State) {
 async fn restore(state: &State) {
     let seen = Changes::of(&state.store.view());
     for template in template::shared(state).iter().filter(|template| is_of_flow_control(&template.id)) {
-        while let Err(Rejected::Raced) = create_missing(state, template).await {}
+        while let Err(CommitError::Conflict) = create_missing(state, template).await {}
     }
     for (plural, wanted) in flow_control::objects() {
         revise(state, plural, wanted).await;

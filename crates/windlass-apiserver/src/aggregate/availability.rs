@@ -160,16 +160,13 @@ impl Condition {
 }
 
 async fn condition(aggregator: &Aggregator, view: &View, remote: &Remote) -> Condition {
-    let failed = match check_objects(view, remote) {
-        Some(failed) => Some(failed),
-        None => {
-            let probed = aggregator.probe(remote).await;
-            probed.err().map(|why| Condition::failed("FailedDiscoveryCheck", why))
-        }
-    };
-    let passed =
-        || Condition { is_available: true, reason: "Passed", message: "all checks passed".to_owned() };
-    failed.unwrap_or_else(passed)
+    if let Some(failed) = check_objects(view, remote) {
+        return failed;
+    }
+    match aggregator.probe(remote).await {
+        Ok(()) => Condition { is_available: true, reason: "Passed", message: "all checks passed".to_owned() },
+        Err(why) => Condition::failed("FailedDiscoveryCheck", why),
+    }
 }
 
 /// Checks the service and the endpoints. Returns the condition if a check fails.

@@ -76,9 +76,9 @@ async fn unaggregated(aggregator: &Aggregator, remote: &Remote) -> Option<Value>
         if let Some((parent, subresource)) = name.split_once('/') {
             let found = resources.iter_mut().find(|resource| resource["resource"] == parent);
             let entry = json!({"subresource": subresource, "responseKind": kind, "verbs": resource["verbs"]});
-            match found.and_then(|resource| resource["subresources"].as_array_mut()) {
-                Some(subresources) => subresources.push(entry),
-                None => tracing::debug!(name, "a subresource without a resource"),
+            // A subresource follows its resource.
+            if let Some(subresources) = found.and_then(|found| found["subresources"].as_array_mut()) {
+                subresources.push(entry);
             }
             continue;
         }

@@ -48,24 +48,15 @@ pub async fn run(target: &Target, clients: usize, time: Duration) -> Result<bool
     for number in 0..clients {
         crowd.spawn(hostile(target.admin.clone(), number, Arc::clone(&attacks), Arc::clone(&work)));
     }
-    let mut waits = Vec::new();
-    let end = Instant::now() + time;
+    let client = target.admin.clone();
+    // The administrator has a separate thread: the crowd keeps the threads of this runtime busy.
+    let probe = std::thread::spawn(move || probe(client, time));
     let mut peak = before;
-    while Instant::now() < end {
-        let start = Instant::now();
-        let reply = if waits.len() % 2 == 0 {
-            admin.send(Call::get("/readyz")).await
-        } else {
-            target.admin.send(Call::get("/readyz")).await
-        };
-        waits.push(start.elapsed());
-        let code = reply?.code;
-        if code != 200 {
-            return Err(format!("/readyz: {code}").into());
-        }
+    while !probe.is_finished() {
         peak = peak.max(resident());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+    let mut waits = probe.join().map_err(|_| "the administrator panicked")??;
     crowd.shutdown().await;
     tokio::time::sleep(AFTERWARDS.min(time)).await;
     let after = resident();
@@ -83,6 +74,28 @@ pub async fn run(target: &Target, clients: usize, time: Duration) -> Result<bool
     );
     println!("memory: {} MiB before, {} MiB at most, {} MiB after", before >> 20, peak >> 20, after >> 20);
     Ok(longest <= MAX_WAIT && (process.is_none() || after as f64 <= before as f64 * MAX_GROWTH))
+}
+
+/// Asks for `/readyz` again and again, on a kept connection and on new connections in turn. Returns the waits.
+fn probe(admin: Client, time: Duration) -> Result<Vec<Duration>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let kept = admin.connect().await?;
+        let mut waits = Vec::new();
+        let end = Instant::now() + time;
+        while Instant::now() < end {
+            let start = Instant::now();
+            let call = Call::get("/readyz");
+            let reply = if waits.len() % 2 == 0 { kept.send(call).await } else { admin.send(call).await };
+            waits.push(start.elapsed());
+            let code = reply?.code;
+            if code != 200 {
+                return Err(format!("/readyz: {code}").into());
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(waits)
+    })
 }
 
 /// Returns the name of a hostile user.

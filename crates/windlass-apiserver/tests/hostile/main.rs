@@ -95,6 +95,13 @@ fn hostile_objects() -> Vec<(&'static str, String)> {
             "/api/v1/namespaces/default/configmaps",
             format!(r#"{{"metadata":{{"name":"a","labels":{{{labels}}}}}}}"#),
         ),
+        (
+            "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+            containers(&format!(
+                r#""request":"","signerName":"a.b/c","usages":[{}]"#,
+                copies(r#""a""#, 100_000)
+            )),
+        ),
         ("/api/v1/namespaces/default/services", containers(&format!(r#""ports":[{many}]"#))),
         (
             "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",

@@ -1,5 +1,7 @@
 //! The conditions of a certificate signing request: approved, denied, failed.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use windlass_schema::{ErrorList, FieldError};
 
@@ -56,7 +58,7 @@ pub(super) fn fill_times(object: &mut Value, old: &Value, now: &str) {
 /// Validates the conditions. Errors that `old` already has are ignored.
 pub(super) fn validate(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = ErrorList::new();
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
     let both = |object: &Value| !of_type(object, APPROVED).is_empty() && !of_type(object, DENIED).is_empty();
     let may_be_both = old.is_some_and(both);
     let may_repeat = old.is_some_and(repeats);
@@ -77,14 +79,14 @@ pub(super) fn validate(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
             errors.push(FieldError::not_supported(format!("{path}.status"), status, allowed));
         }
         let other = if kind == APPROVED { DENIED } else { APPROVED };
-        if !may_be_both && [APPROVED, DENIED].contains(&kind) && seen.contains(&other) {
+        if !may_be_both && [APPROVED, DENIED].contains(&kind) && seen.contains(other) {
             let why = "Approved and Denied conditions are mutually exclusive";
             errors.push(FieldError::invalid(PATH, kind, why));
         }
-        if !may_repeat && seen.contains(&kind) {
+        if !may_repeat && seen.contains(kind) {
             errors.push(FieldError::duplicate(format!("{path}.type"), kind));
         }
-        seen.push(kind);
+        seen.insert(kind);
     }
     errors.into_vec()
 }

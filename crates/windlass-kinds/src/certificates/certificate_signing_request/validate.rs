@@ -1,5 +1,7 @@
 //! Validation and warnings.
 
+use std::collections::BTreeSet;
+
 use super::{conditions, pem};
 use serde_json::Value;
 use windlass_schema::{ErrorList, FieldError};
@@ -100,8 +102,8 @@ fn problems_of_usages(object: &Value) -> Vec<FieldError> {
     for (index, usage) in usages.iter().enumerate().filter(|(_, usage)| !USAGES.contains(usage)) {
         errors.push(FieldError::not_supported(path(index), *usage, &USAGES));
     }
-    for (index, usage) in usages.iter().enumerate().filter(|(index, usage)| usages[..*index].contains(usage))
-    {
+    let mut seen = BTreeSet::new();
+    for (index, usage) in usages.iter().enumerate().filter(|(_, usage)| !seen.insert(**usage)) {
         errors.push(FieldError::duplicate(path(index), *usage));
     }
     errors.into_vec()

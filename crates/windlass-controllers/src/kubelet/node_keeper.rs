@@ -103,9 +103,9 @@ impl Reconciler<Node> for Keeper {
         }
         let now = cx.now();
         self.label(&node, &cx).await?;
-        let address = self.nodes.address(key.name());
-        let status = node::status(&node, &address, self.runtime.as_deref(), now);
         if needs_report(&node, now) {
+            let address = self.nodes.address(key.name());
+            let status = node::status(&node, &address, self.runtime.as_deref(), now);
             let patch = Patch::Merge(json!({ "status": status }));
             let nodes: Api<Node> = Api::all(cx.client().clone());
             let reported = nodes.patch_status(key.name(), &component::patch(KUBELET), &patch).await;
@@ -126,7 +126,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Adds the labels of a kubelet to a node that somebody else has created.
+    /// Adds the labels of a kubelet to a node that another client has created.
     async fn label(&self, node: &Node, cx: &Context<Node>) -> Result<()> {
         let mut missing = node::labels(&node.name_any());
         missing.retain(|key, _| !node.labels().contains_key(key));

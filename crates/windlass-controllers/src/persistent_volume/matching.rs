@@ -40,7 +40,7 @@ pub(crate) fn best_match<'a>(
     smallest.map(|(_, _, volume)| volume)
 }
 
-/// Returns whether nobody uses the volume, and the class and the labels are the wanted ones.
+/// Returns whether no claim uses the volume, and the class and the labels are the wanted ones.
 fn is_free(
     volume: &PersistentVolume,
     claim: &PersistentVolumeClaim,

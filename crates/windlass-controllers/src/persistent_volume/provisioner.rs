@@ -24,8 +24,7 @@ const DEFAULT_CLASS: &str = "standard";
 const IS_DEFAULT: &str = "storageclass.kubernetes.io/is-default-class";
 const ZONE: &str = "topology.kubernetes.io/zone";
 
-/// Returns whether volumes of the class can be provisioned: by the simulated provisioner, or by a driver that somebody
-/// runs.
+/// Returns whether volumes of the class can be provisioned: by the simulated provisioner, or by another program.
 pub(crate) fn can_provision(class: &StorageClass) -> bool {
     !class.provisioner.is_empty() && class.provisioner != "kubernetes.io/no-provisioner"
 }

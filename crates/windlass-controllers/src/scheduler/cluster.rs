@@ -259,8 +259,8 @@ impl Cluster {
         counts.filter_map(|(name, count)| Some((self.nodes.get(name)?.facts.as_ref()?, *count)))
     }
 
-    /// Returns the number of pods of a class on a node.
-    pub(super) fn count_on(&self, class: &PodClass, node: &str) -> Count {
-        self.classes.get(class).and_then(|nodes| nodes.get(node)).copied().unwrap_or_default()
+    /// Returns the number of pods of a class on each node with such pods, by the name of the node.
+    pub(super) fn counts_of(&self, class: &PodClass) -> Option<&BTreeMap<String, Count>> {
+        self.classes.get(class)
     }
 }

@@ -53,10 +53,10 @@ fn totals<'a>(nodes: &[NodeRef<'a>], request: Request<'a>, cluster: &'a Cluster)
 fn spread<'a>(nodes: &[NodeRef<'a>], request: Request<'a>, cluster: &'a Cluster) -> Vec<i64> {
     let declared = PreferredSpread::new(request.pod, request.facts, cluster);
     if declared.is_empty() || !request.is_strict {
-        let class = &request.facts.class;
-        return fewer(
-            nodes.iter().map(|node| Some(cluster.count_on(class, &node.facts.name).live)).collect(),
-        );
+        let counts = cluster.counts_of(&request.facts.class);
+        let live =
+            |node: &NodeRef<'_>| counts.and_then(|counts| counts.get(&node.facts.name)).map_or(0, |c| c.live);
+        return fewer(nodes.iter().map(|node| Some(live(node))).collect());
     }
     #[expect(clippy::cast_possible_truncation, reason = "a load is far below 2^53")]
     fewer(nodes.iter().map(|node| declared.load(node.facts).map(|load| load.round() as i64)).collect())

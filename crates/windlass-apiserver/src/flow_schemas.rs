@@ -30,7 +30,7 @@ pub(crate) async fn settle(state: &State) {
     }
 }
 
-async fn settle_one(state: &State, resource: &Resource, name: &str) -> Result<(), Rejected> {
+async fn settle_one(state: &State, resource: &Resource, name: &str) -> Result<(), CommitError> {
     let view = state.store.view();
     let Some(stored) = view.get(&SCHEMAS, name) else { return Ok(()) };
     let old = stored.value();

@@ -43,7 +43,7 @@ fn is_of_flow_control(id: &ResourceId) -> bool {
     *id == *SCHEMAS || *id == *LEVELS
 }
 
-async fn create_missing(state: &State, template: &Template) -> Result<(), Rejected> {
+async fn create_missing(state: &State, template: &Template) -> Result<(), CommitError> {
     if state.store.view().get(&template.id, &template.key).is_some() {
         return Ok(());
     }

@@ -4,7 +4,7 @@ use expect_test::expect;
 use http::Method;
 use serde_json::json;
 
-use crate::fixtures::{config_map, widgets_path};
+use crate::fixtures::widgets_path;
 use crate::harness::{Api, MERGE_PATCH, STRATEGIC_PATCH, lines};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";

@@ -1,15 +1,19 @@
 //! Targets for schemas, and for functions on schemas.
 
 use serde_json::Value;
-use windlass_schema::{Catalog, Schema, check_structural, decode_protobuf, default, prune, validate};
+use windlass_schema::{
+    Catalog, ProtobufEncoder, Schema, check_structural, decode_protobuf, default, prune, validate,
+};
 
 use crate::split;
 
-/// Every protobuf message decodes to an object or is an error.
+/// Every protobuf message decodes to an object or is an error, and the encoding of an object can be decoded.
 pub(crate) fn protobuf(data: &[u8]) {
     let catalog = Catalog::builtin();
-    if let Ok(object) = decode_protobuf(&catalog, data) {
-        assert!(object.is_object(), "the decoded message is not an object");
+    let Ok(object) = decode_protobuf(&catalog, data) else { return };
+    assert!(object.is_object(), "the decoded message is not an object");
+    if let Ok(bytes) = ProtobufEncoder::new(Catalog::builtin()).object(object.to_string().as_bytes()) {
+        decode_protobuf(&catalog, bytes).expect("the encoding of an object can be decoded");
     }
 }
 

@@ -29,13 +29,11 @@ pub(crate) fn run(args: &Args) -> Result {
         golden_files(&version)?;
         random_objects(&version)?;
     }
-    match &args.kubeconfig {
-        Some(kubeconfig) => typed_client(&fs::canonicalize(kubeconfig)?),
-        None => {
-            let server = Server::start()?;
-            typed_client(&server.kubeconfig)
-        }
+    if let Some(kubeconfig) = &args.kubeconfig {
+        return typed_client(&fs::canonicalize(kubeconfig)?);
     }
+    let server = Server::start()?;
+    typed_client(&server.kubeconfig)
 }
 
 fn cargo() -> Command {

@@ -63,7 +63,9 @@ pub(crate) fn follow(state: &State, id: &ResourceId) -> bool {
 
 /// Writes the rules of all aggregated roles.
 pub(crate) async fn settle(state: &State) {
-    let Some(resource) = state.builtin.resource(&CLUSTER_ROLES.group, "v1", &CLUSTER_ROLES.resource) else { return };
+    let Some(resource) = state.builtin.resource(&CLUSTER_ROLES.group, "v1", &CLUSTER_ROLES.resource) else {
+        return;
+    };
     for _ in 0..MAX_ROUNDS {
         if !settle_once(state, &resource.storage, resource).await {
             return;

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use windlass_store::rfc3339;
 use crate::flow_control::{LEVELS, SCHEMAS};
 use crate::managed_fields::FieldManager;
 use crate::resource::Resource;
 use crate::state::State;
 use crate::store::{CommitError, ResourceId, View, Write};
+use windlass_store::rfc3339;
 
 /// The field manager of the conditions, as in kube-apiserver.
 const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";

@@ -9,9 +9,9 @@ use arc_swap::ArcSwap;
 use windlass_schema::Catalog;
 
 use crate::admission::{Policies, Webhooks};
+use crate::aggregate::{self, Aggregator};
 use crate::apart::Apart;
 use crate::api::{Api, WorkMemory};
-use crate::aggregate::{self, Aggregator};
 use crate::auth::{
     Authorizer, ISSUER, Identity, Impersonation, Issuer, LegacyClaims, ListenerTokens, TokenKeys,
 };

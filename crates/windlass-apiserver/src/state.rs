@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use windlass_schema::Catalog;
 
 use crate::admission::{Policies, Webhooks};
-use crate::auth::{Authentication, Authorizer, Identity, Impersonation, Issuer, ListenerTokens, Verified};
 use crate::apart::Apart;
+use crate::auth::{Authentication, Authorizer, Identity, Impersonation, Issuer, ListenerTokens, Verified};
 use crate::flow_control::FlowControl;
 use crate::network::PodNetwork;
 use crate::resource::{Definitions, Resource, ServedResources};

@@ -14,8 +14,8 @@ use crate::service_account_token::SignToken;
 use crate::{
     certificates, claim_protection, cron_job, daemon_set, deployment, disruption, endpoints,
     ephemeral_volume, garbage_collector, horizontal_pod_autoscaler, job, kubelet, namespace, node_lifecycle,
-    persistent_volume, pod_gc, policy_status, replica_set, resource_quota, root_ca, scheduler, service_account, service_account_token,
-    stateful_set, volume_protection,
+    persistent_volume, pod_gc, policy_status, replica_set, resource_quota, root_ca, scheduler,
+    service_account, service_account_token, stateful_set, volume_protection,
 };
 
 /// The time without a heartbeat after which a node counts as lost, as in kube-controller-manager.

@@ -28,12 +28,12 @@ pub(crate) use self::calls::Calls;
 use self::configuration::Hook;
 pub(crate) use self::policy::Policies;
 pub(crate) use self::reinvocation::Reinvocation;
-use windlass_store::Authorizer;
 use crate::resource::ServedResources;
 use crate::store::Env;
 use crate::store::{Derived, ResourceId, Store, View};
 use crate::webhook::Clients;
 use crate::wire::ApiError;
+use windlass_store::Authorizer;
 
 const GROUP: &str = "admissionregistration.k8s.io";
 /// The kinds that configure admission. Webhooks do not see writes of these kinds, so that a broken webhook

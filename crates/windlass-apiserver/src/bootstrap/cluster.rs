@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{DAY, MICRO_TIME, TIME, UID};
-use windlass_kinds::ServiceRange;
 use crate::ip_addresses;
+use windlass_kinds::ServiceRange;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 

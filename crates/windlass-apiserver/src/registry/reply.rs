@@ -149,7 +149,9 @@ impl Call<'_> {
                 };
                 self.apart(length, write).await?
             }
-            Format::Protobuf => self.apart(json.len(), move || respond::protobuf(&json).map(Bytes::from)).await?,
+            Format::Protobuf => {
+                self.apart(json.len(), move || respond::protobuf(&json).map(Bytes::from)).await?
+            }
         };
         Ok(self.whole(code, bytes, negotiated))
     }

@@ -6,8 +6,8 @@ use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::resources::{match_resources, mutating_operations};
-use crate::selector::label_selector;
 use crate::field::{self, Errors, Field};
+use crate::selector::label_selector;
 use windlass_wire::names;
 
 const ACTIONS: [&str; 3] = ["Audit", "Deny", "Warn"];

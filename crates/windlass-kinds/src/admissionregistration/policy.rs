@@ -8,8 +8,8 @@ use windlass_schema::FieldError;
 
 use super::expression::{self, compile};
 use super::resources::{match_constraints, mutating_operations};
-use windlass_store::object_meta as meta;
 use crate::field::{self, Errors, Field};
+use windlass_store::object_meta as meta;
 use windlass_wire::names;
 
 const MAX_AUDIT_ANNOTATIONS: usize = 20;

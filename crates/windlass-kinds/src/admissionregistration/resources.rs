@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::rule::validate_rule;
-use crate::selector::label_selector;
 use crate::field::{Errors, Field};
+use crate::selector::label_selector;
 use windlass_wire::names;
 
 /// Validates the `matchConstraints` of a policy.

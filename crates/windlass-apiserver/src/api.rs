@@ -178,10 +178,17 @@ impl Api {
         if is_passed_on {
             accepted.unread = Some(body);
         } else if accepted.route.is_some() && has_body {
-            let (bytes, reserved) = deadline.within(body.read(&self.body_memory)).await?;
+            let (bytes, reserved) = deadline.within(self.receive(body)).await?;
             (received, accepted.reserved) = (bytes, Some(reserved));
         }
         Ok((accepted, received))
+    }
+
+    /// Receives a body. A body has a time limit although the request may have none.
+    async fn receive(&self, body: RequestBody) -> Result<(Bytes, Reservation), ApiError> {
+        let received = tokio::time::timeout(self.request_timeout, body.read(&self.body_memory)).await;
+        let too_slow = "request did not complete within the allotted timeout";
+        received.unwrap_or_else(|_| Err(ApiError::timeout(too_slow, 0)))
     }
 
     /// Routes a request. A long request does not keep other requests of the connection waiting: a request
@@ -246,8 +253,11 @@ impl Api {
         identity: &Identity,
         accepted: Accepted,
     ) -> Result<Response<Body>, ApiError> {
-        let Accepted { route, query, is_for_one, unread, remote, seat: _seat, reserved: _reserved, since } =
+        let Accepted { route, query, is_for_one, unread, remote, seat, reserved: _reserved, since } =
             accepted;
+        let is_watch = route.as_ref().is_some_and(|route| route.verb == Verb::Watch);
+        // An extension server may take any time for the head of a watch.
+        let _seat = seat.filter(|_| remote.is_none() || !is_watch);
         if let Some(remote) = remote {
             let body = unread.map_or_else(unread_nothing, RequestBody::stream);
             return Ok(self.aggregator.pass_on(&remote, identity, request, body).await);

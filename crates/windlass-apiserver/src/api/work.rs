@@ -15,6 +15,8 @@ pub(super) struct Work {
     bytes: usize,
     /// The number of values in the body, at most.
     values: usize,
+    /// True for a body in protobuf or CBOR.
+    is_binary: bool,
     is_yaml: bool,
 }
 
@@ -26,6 +28,12 @@ const LONG_BYTES: usize = 128 << 10;
 const LONG_VALUES: usize = 1_500;
 /// The memory of a value while a request works on an object with the value, in bytes: about two copies of a small map.
 const VALUE_MEMORY: usize = 256;
+/// The memory of a byte of a text: two copies.
+const TEXT_MEMORY: usize = 2;
+/// The memory of a byte of a binary body: a number of one byte takes 16 bytes as a value.
+const BINARY_MEMORY: usize = 18;
+/// The most messages in a binary body, see [`windlass_schema::decode_protobuf`].
+const MAX_MESSAGES: usize = 50_000;
 
 impl Work {
     /// Estimates the work of a request from the body.
@@ -37,11 +45,11 @@ impl Work {
         let is_binary = essence.ends_with(b"protobuf") || essence.ends_with(b"cbor");
         let values = match body.len() {
             0..512 => 0,
-            // The smallest message takes two bytes.
-            length if is_binary => length / 2,
+            // A usual message takes more bytes.
+            length if is_binary => length / 8,
             _ => body.iter().filter(|byte| matches!(byte, b',' | b'{' | b'[')).count(),
         };
-        Self { bytes: body.len(), values, is_yaml: essence.ends_with(b"yaml") && is_yaml(body) }
+        Self { bytes: body.len(), values, is_binary, is_yaml: essence.ends_with(b"yaml") && is_yaml(body) }
     }
 
     /// Adds the work on a stored object of `bytes`.
@@ -63,7 +71,13 @@ impl Work {
 
     /// Estimates the memory of the objects that the request makes, in bytes.
     fn memory(&self) -> usize {
-        self.bytes.saturating_mul(2).saturating_add(self.values.saturating_mul(VALUE_MEMORY))
+        let (each, values) = if self.is_binary {
+            // The smallest message takes two bytes, and a body with more messages is refused.
+            (BINARY_MEMORY, (self.bytes / 2).min(MAX_MESSAGES))
+        } else {
+            (TEXT_MEMORY, self.values)
+        };
+        self.bytes.saturating_mul(each).saturating_add(values.saturating_mul(VALUE_MEMORY))
     }
 }
 
@@ -129,9 +143,9 @@ mod tests {
     #[tokio::test]
     async fn long_requests_share_a_limit() {
         let memory = WorkMemory::new();
-        let huge = Work { bytes: usize::MAX, values: 0, is_yaml: false };
+        let huge = Work { bytes: usize::MAX, values: 0, is_binary: false, is_yaml: false };
         let first = memory.reserve(&huge).await.unwrap();
-        let small = Work { bytes: 100, values: 10, is_yaml: false };
+        let small = Work { bytes: 100, values: 10, is_binary: false, is_yaml: false };
         assert!(memory.reserve(&small).await.is_none());
         let mut second = Box::pin(memory.reserve(&huge));
         assert!(futures::poll!(&mut second).is_pending());

@@ -121,6 +121,8 @@ impl Level {
         let place = self.queue(flow, sender).inspect_err(|why| counts.refuse(*why))?;
         let mut waiting = Waiting { level: self, counts, place, why: Some(Refused::Cancelled) };
         counts.wait();
+        // A seat may have become free since the caller looked.
+        self.give_seat();
         let Ok(Ok(mut seat)) = timeout_at(deadline, receiver).await else {
             waiting.why = Some(Refused::TimeOut);
             return Err(Refused::TimeOut);

@@ -46,6 +46,16 @@ fn flows_take_turns() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_seat_that_becomes_free_before_the_wait_is_found() {
+    let (level, counts) = level(1, 2);
+    let seat = level.try_enter(&counts).unwrap();
+    assert!(level.try_enter(&counts).is_none());
+    drop(seat);
+    let mut late = Box::pin(level.enter(&counts, 0, soon()));
+    assert!(poll!(&mut late).is_ready());
+}
+
+#[tokio::test(start_paused = true)]
 async fn requests_wait_for_seats_in_order() {
     let (level, counts) = level(1, 2);
     let seat = level.try_enter(&counts).unwrap();

@@ -14,6 +14,8 @@ use crate::wire::ApiError;
 pub(crate) const BODY_LIMIT: usize = 3 * 1024 * 1024;
 /// The memory limit for the bodies of all requests that are being received or worked on.
 const BODIES_LIMIT: usize = 128 * 1024 * 1024;
+/// A body of up to this size is received although others have reached the limit: the seats of the priority levels limit the number.
+const ALWAYS_TAKEN: usize = 16 * 1024;
 
 /// The body of a request. Dropping an unread body refuses the rest of the body.
 pub(crate) struct RequestBody(Option<UnreadBody>);
@@ -79,7 +81,7 @@ impl Reservation {
     fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
         self.bytes += bytes;
         let others = self.memory.0.fetch_add(bytes, Ordering::Relaxed);
-        if others + bytes > BODIES_LIMIT {
+        if others + bytes > BODIES_LIMIT && self.bytes > ALWAYS_TAKEN {
             return Err(ApiError::too_many_requests("too many requests, please try again later.", 1));
         }
         Ok(())
@@ -128,10 +130,11 @@ mod tests {
         taken.grow(BODIES_LIMIT - 2).unwrap();
         let (received, reserved) = chunked(&[1, 1]).read(&memory).await.unwrap();
         assert_eq!(received.len(), 2);
-        assert_eq!(chunked(&[1]).read(&memory).await.unwrap_err().code(), 429);
+        let large = ALWAYS_TAKEN + 1;
+        assert_eq!(chunked(&[large]).read(&memory).await.unwrap_err().code(), 429);
+        assert_eq!(chunked(&[ALWAYS_TAKEN]).read(&memory).await.unwrap().0.len(), ALWAYS_TAKEN);
         drop(reserved);
-        assert_eq!(chunked(&[1, 1, 1]).read(&memory).await.unwrap_err().code(), 429);
         drop(taken);
-        assert_eq!(chunked(&[1, 1, 1]).read(&memory).await.unwrap().0.len(), 3);
+        assert_eq!(chunked(&[large]).read(&memory).await.unwrap().0.len(), large);
     }
 }

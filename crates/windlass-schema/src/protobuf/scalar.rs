@@ -118,7 +118,7 @@ pub(super) fn seconds_and_nanos(text: &str) -> Option<(i64, u64)> {
     let (day, rest) = text.split_once('T')?;
     let (year, month, day) = three_numbers(day, '-')?;
     let (clock, offset) = rest.split_at(rest.find(['Z', '+', '-'])?);
-    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, ""));
+    let (clock, fraction) = clock.split_once(['.', ',']).unwrap_or((clock, ""));
     let (hour, minute, second) = three_numbers(clock, ':')?;
     let offset = offset_seconds(offset)?;
     let nanos = if fraction.is_empty() { 0 } else { format!("{fraction:0<9.9}").parse().ok()? };
@@ -171,6 +171,7 @@ mod tests {
             assert_eq!(seconds_and_nanos(&text), Some((day * 86_400 + 3_723, 0)), "{text}");
         }
         assert_eq!(seconds_and_nanos("2026-11-21T12:00:00.000007Z"), Some((1_795_262_400, 7000)));
+        assert_eq!(seconds_and_nanos("2026-11-21T12:00:00,000007Z"), Some((1_795_262_400, 7000)));
         assert_eq!(seconds_and_nanos("2026-11-21T14:30:00.5+02:30"), Some((1_795_262_400, 500_000_000)));
         assert_eq!(seconds_and_nanos("0001-01-01T00:00:00Z"), Some((super::YEAR_1, 0)));
         for text in ["", "T", "2026-11-21", "2026-11-21T12:00Z", "2026-11-21T12:00:00", "a-b-cT1:2:3Z"] {

@@ -2,8 +2,11 @@
 
 use http::Uri;
 use http::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, UPGRADE,
+    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION,
+    SEC_WEBSOCKET_PROTOCOL, UPGRADE,
 };
+
+use crate::auth::subprotocol;
 
 /// Headers about a single connection, which are not forwarded.
 const OF_CONNECTION: [&str; 9] = [
@@ -82,6 +85,7 @@ pub(crate) fn of_request(received: &HeaderMap, uri: &Uri, upgrade: Option<&Heade
     let mut headers = received.clone();
     clean(&mut headers);
     headers.remove(AUTHORIZATION);
+    remove_token(&mut headers);
     // The client of the backend writes the length of the body anew, if the length is known.
     headers.remove(CONTENT_LENGTH);
     let impersonation: Vec<HeaderName> =
@@ -100,6 +104,17 @@ pub(crate) fn of_request(received: &HeaderMap, uri: &Uri, upgrade: Option<&Heade
         }
     }
     headers
+}
+
+/// Removes the bearer token from the subprotocols of a WebSocket.
+fn remove_token(headers: &mut HeaderMap) {
+    let offered = subprotocol::offered(headers).join(", ");
+    if headers.remove(SEC_WEBSOCKET_PROTOCOL).is_some()
+        && !offered.is_empty()
+        && let Ok(offered) = HeaderValue::try_from(offered)
+    {
+        headers.insert(SEC_WEBSOCKET_PROTOCOL, offered);
+    }
 }
 
 /// Rewrites the backend's redirect to a path of the backend into a redirect to the path of the proxy. `host`
@@ -141,12 +156,14 @@ mod tests {
             ("connection", "keep-alive, x-hop"),
             ("x-hop", "1"),
             ("x-own", "2"),
+            ("sec-websocket-protocol", "base64url.bearer.authorization.k8s.io.c2VjcmV0, v1.own"),
         ] {
             received.append(name, HeaderValue::from_static(value));
         }
         let sent = of_request(&received, &Uri::from_static("https://server:6443/"), None);
         let names: Vec<&str> = sent.keys().map(HeaderName::as_str).collect();
-        assert_eq!(names, ["x-own", "host"]);
+        assert_eq!(names, ["x-own", "sec-websocket-protocol", "host"]);
+        assert_eq!(sent["sec-websocket-protocol"], "v1.own");
         assert_eq!(sent["host"], "server:6443");
     }
 

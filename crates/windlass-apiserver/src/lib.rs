@@ -16,6 +16,8 @@ mod api;
 mod intercept;
 mod serve;
 
+mod housekeeping;
+
 mod bootstrap;
 mod metrics;
 
@@ -27,8 +29,6 @@ mod aggregate;
 
 mod registry;
 mod streams;
-
-mod housekeeping;
 
 mod cluster_roles;
 mod definitions;

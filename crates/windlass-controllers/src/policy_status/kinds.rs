@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use http::Request;
 use k8s_openapi::api::admissionregistration::v1::{NamedRuleWithOperations, ValidatingAdmissionPolicySpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroupList, APIResourceList, APIVersions};
 use kube_client::Client;
 use serde_json::{Map, Value, json};
 use windlass_cel::{Schema, Type};
@@ -33,7 +33,7 @@ pub(super) struct Kind {
 impl Kinds {
     /// Finds the kinds that a policy names. Rules with wildcards name no kind.
     pub(super) async fn of(spec: &ValidatingAdmissionPolicySpec, client: &Client) -> Result<Self> {
-        let mut server = Server { client, resources: BTreeMap::new(), documents: BTreeMap::new() };
+        let mut server = Server::discover(client).await?;
         let constraints = spec.match_constraints.as_ref();
         let rules = constraints.and_then(|constraints| constraints.resource_rules.as_deref());
         let mut names = BTreeSet::new();
@@ -65,29 +65,56 @@ impl Kinds {
 /// The API server, asked for each document once.
 struct Server<'a> {
     client: &'a Client,
+    /// The served versions of each group.
+    served: BTreeMap<String, BTreeSet<String>>,
     /// The names and the kind of each resource of a version.
     resources: BTreeMap<String, Vec<(String, String, String)>>,
     /// The OpenAPI documents of versions; null for a version that is not served.
     documents: BTreeMap<String, Value>,
 }
 
-impl Server<'_> {
+impl<'a> Server<'a> {
+    /// Asks the server for its groups. Only these groups become parts of paths: the text of a policy can be anything.
+    async fn discover(client: &'a Client) -> Result<Self> {
+        let mut server =
+            Self { client, served: BTreeMap::new(), resources: BTreeMap::new(), documents: BTreeMap::new() };
+        let core = server.get("/api").await?.unwrap_or_default();
+        let core: APIVersions = serde_json::from_value(core).unwrap_or_default();
+        server.served.insert(String::new(), core.versions.into_iter().collect());
+        let groups = server.get("/apis").await?.unwrap_or_default();
+        let groups: APIGroupList = serde_json::from_value(groups).unwrap_or_default();
+        for group in groups.groups {
+            let versions = group.versions.into_iter().map(|version| version.version).collect();
+            server.served.insert(group.name, versions);
+        }
+        Ok(server)
+    }
+
+    fn serves(&self, group: &str, version: &str) -> bool {
+        self.served.get(group).is_some_and(|versions| versions.contains(version))
+    }
+
     /// Returns the kinds of a rule.
     async fn kinds_of(&mut self, rule: &NamedRuleWithOperations) -> Result<Vec<(String, String, String)>> {
         let sorted = |list: &Option<Vec<String>>| {
             let mut list = list.clone().unwrap_or_default();
             list.sort();
+            list.dedup();
             list
         };
-        let (groups, versions) = (sorted(&rule.api_groups), sorted(&rule.api_versions));
+        let (mut groups, versions) = (sorted(&rule.api_groups), sorted(&rule.api_versions));
         let mut kinds = Vec::new();
         if groups.iter().chain(&versions).any(|name| name.contains('*')) {
             return Ok(kinds);
         }
         let mut resources = sorted(&rule.resources);
         resources.retain(|resource| !resource.contains(['*', '/']));
+        groups.retain(|group| self.served.contains_key(group));
         for group in &groups {
             for version in &versions {
+                if !self.serves(group, version) {
+                    continue;
+                }
                 let served = self.resources(group, version).await?;
                 for wanted in &resources {
                     let is_wanted = |(plural, singular, _): &&(String, String, String)| {
@@ -119,6 +146,9 @@ impl Server<'_> {
 
     /// Returns the type of the objects of a kind; `None` for a kind that is not served.
     async fn type_of(&mut self, group: &str, version: &str, kind: &str) -> Result<Option<Type>> {
+        if !self.serves(group, version) {
+            return Ok(None);
+        }
         let path = path_of(group, version);
         if !self.documents.contains_key(&path) {
             let document = self.get(&format!("/openapi/v3/{path}")).await?.unwrap_or_default();

@@ -61,3 +61,24 @@ async fn the_types_of_expressions_are_checked_against_the_kinds_of_the_rules() {
     policies.patch("p", &PatchParams::default(), &Patch::Merge(fixed)).await.unwrap();
     assert_eq!(warnings(&policies, 2).await, Vec::<String>::new());
 }
+
+#[tokio::test]
+async fn a_policy_with_strange_groups_is_checked() {
+    let cluster = TestCluster::with_controllers().await;
+    let policies: Api<ValidatingAdmissionPolicy> = Api::all(cluster.client());
+    let rules = json!([{
+        "operations": ["CREATE"], "apiGroups": ["apps/v1/deployments?watch=true&x=", "a b", "", "absent.example.com"],
+        "apiVersions": ["v1", "v1?watch=true&x="], "resources": ["configmaps"]
+    }]);
+    let policy: ValidatingAdmissionPolicy = serde_json::from_value(json!({
+        "metadata": {"name": "p"},
+        "spec": {
+            "matchConstraints": {"resourceRules": rules},
+            "validations": [{"expression": "object.spec.replicas > 1"}],
+        },
+    }))
+    .unwrap();
+    policies.create(&PostParams::default(), &policy).await.unwrap();
+    let found = warnings(&policies, 1).await;
+    assert!(found.len() == 1 && found[0].contains("/v1, Kind=ConfigMap"), "{found:?}");
+}

@@ -6,7 +6,7 @@
 mod evaluation;
 mod types;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::ast::{MAX_DEPTH, MAX_NESTING};
@@ -22,6 +22,9 @@ pub const POLICY_BUDGET: i64 = 10_000_000;
 
 /// The cost that the match conditions of a webhook or a policy may have together.
 pub const CONDITIONS_BUDGET: i64 = 2_500_000;
+
+/// The number of variables that the second declaration of a variable may use, directly and through other variables.
+const MAX_USES: usize = 1_000;
 
 /// The depth that the use of a variable adds to a tree, for the work between two expressions.
 const LINK: u32 = 4;
@@ -132,6 +135,8 @@ pub struct Compiler {
     /// The types of the variables. `None` if expressions cannot use variables.
     fields: Option<DeclaredFields>,
     variables: HashMap<String, Variable>,
+    /// The names of the variables that variables use.
+    used: HashSet<String>,
 }
 
 impl Default for Compiler {
@@ -149,6 +154,7 @@ impl Compiler {
             names_resource: true,
             fields: None,
             variables: HashMap::new(),
+            used: HashSet::new(),
         }
     }
 
@@ -177,7 +183,8 @@ impl Compiler {
     }
 
     /// Declares the field `name` of `variables`, which `source` computes. Expressions that are compiled later can use the
-    /// field.
+    /// field. The last declaration of a name counts; a declaration that uses an earlier declaration of the name fails when
+    /// the field is used.
     ///
     /// # Errors
     /// The expression does not compile. Uses of the field then fail when the uses are evaluated.
@@ -190,11 +197,42 @@ impl Compiler {
         let output = program.as_ref().map_or(Type::Dyn, |program| types::of_variable(program.output()));
         fields.insert(name, output);
         let result = program.as_ref().map(drop).map_err(Clone::clone);
-        let is_known = self.variables.contains_key(name);
-        // The uses between two declarations would make a circle.
-        let program = if is_known { Err("the variable is declared twice".to_owned()) } else { program };
+        let program = program.and_then(|program| {
+            if self.can_declare(name, &program, depth, nesting) {
+                Ok(program)
+            } else {
+                Err("the variable is declared twice".to_owned())
+            }
+        });
+        if let Ok(program) = &program {
+            self.used.extend(program.composed().into_iter().map(str::to_owned));
+        }
         self.variables.insert(name.to_owned(), Variable { program, depth, nesting });
         result
+    }
+
+    /// Returns whether a program may replace an earlier declaration of a variable. The variables that were declared between
+    /// both may use the name: the program must not be deeper, and must not use these variables.
+    fn can_declare(&self, name: &str, program: &Program, depth: u32, nesting: u32) -> bool {
+        let Some(earlier) = self.variables.get(name) else { return true };
+        let mut open = program.composed();
+        if !self.used.contains(name) {
+            return !open.contains(&name);
+        }
+        if depth > earlier.depth || nesting > earlier.nesting {
+            return false;
+        }
+        let mut known = HashSet::new();
+        while let Some(used) = open.pop() {
+            if used == name || known.len() > MAX_USES {
+                return false;
+            }
+            let variable = self.variables.get(used).filter(|_| known.insert(used));
+            if let Some(Variable { program: Ok(program), .. }) = variable {
+                open.extend(program.composed());
+            }
+        }
+        true
     }
 
     /// Returns the declared variables.

@@ -65,5 +65,6 @@ pub use rules::{
 pub use schema::{MAX_REQUEST, Schema};
 pub use types::{StructType, Type};
 pub use value::{
-    Entries, Key, Library, List, Map, Message, Numbers, Text, Timestamp, TypeName, Value, duration_from_text,
+    Encoder, Entries, Key, Library, List, Map, Message, NameCheck, Numbers, Text, Timestamp, TypeName, Value,
+    duration_from_text,
 };

@@ -80,8 +80,8 @@ pub struct Evaluation<'e, 'a> {
 }
 
 impl<'e, 'a> Evaluation<'e, 'a> {
-    /// Begins the evaluation of a group of expressions. The function `interrupt` is called from time to time, and ends the
-    /// evaluation of an expression when the function returns true.
+    /// Begins the evaluation of a group of expressions. The function `interrupt` is called before each expression and from
+    /// time to time, and ends the evaluation of an expression when the function returns true.
     pub fn new(
         input: &'e Input<'a>,
         variables: &'e Variables,
@@ -114,11 +114,16 @@ impl<'e, 'a> Evaluation<'e, 'a> {
             Ok(program) => program,
             Err(error) => return Ok(Err(format!("compilation error: {error}"))),
         };
+        let failed = |error: Error| format!("expression '{}' resulted in error: {error}", expression.source);
+        // Short expressions have no iterations that call the interrupt.
+        if self.interrupt.is_some_and(|interrupt| interrupt()) {
+            return Ok(Err(failed(Error::interrupted())));
+        }
         self.consumption.restart(self.retained.get());
         let (result, cost) = program.evaluate(self, &self.limits());
         self.spend(self.cost.replace(0))?;
         self.spend(cost)?;
-        Ok(result.map_err(|error| format!("expression '{}' resulted in error: {error}", expression.source)))
+        Ok(result.map_err(failed))
     }
 
     fn spend(&mut self, cost: u64) -> Result<(), OutOfBudget> {

@@ -26,7 +26,7 @@ impl Value<'_> {
     /// # Errors
     /// The value has a part without a form in JSON, such as a URL or a key that is not a text, or would be larger than 8 MiB.
     pub fn to_json(&self, numbers: Numbers) -> Result<Json, Error> {
-        Encoder { numbers, size: 0 }.value(self)
+        Encoder::new(numbers).value(self)
     }
 }
 
@@ -36,23 +36,41 @@ impl Message<'_> {
     /// # Errors
     /// As [`Value::to_json`].
     pub fn to_json(&self, numbers: Numbers) -> Result<Json, Error> {
-        Encoder { numbers, size: 0 }.message(self)
+        Encoder::new(numbers).message(self)
     }
 }
 
-struct Encoder {
+/// Encodes several values as JSON, which together may have 8 MiB.
+///
+/// ```
+/// use windlass_cel::{Encoder, Numbers, Value};
+///
+/// let mut encoder = Encoder::new(Numbers::Exact);
+/// assert_eq!(encoder.value(&Value::Int(1)).unwrap(), 1);
+/// ```
+#[derive(Debug)]
+pub struct Encoder {
     numbers: Numbers,
     /// The size of the JSON so far, in bytes, roughly.
     size: usize,
 }
 
 impl Encoder {
+    /// Returns an encoder that has encoded nothing.
+    pub fn new(numbers: Numbers) -> Self {
+        Self { numbers, size: 0 }
+    }
+
     fn count(&mut self, bytes: usize) -> Result<(), Error> {
         self.size = self.size.saturating_add(bytes);
         if self.size > MAX_SIZE { Err(Error::resource_limit()) } else { Ok(()) }
     }
 
-    fn value(&mut self, value: &Value<'_>) -> Result<Json, Error> {
+    /// Returns a value as JSON, as [`Value::to_json`] does.
+    ///
+    /// # Errors
+    /// As [`Value::to_json`]; the size is that of all values until now.
+    pub fn value(&mut self, value: &Value<'_>) -> Result<Json, Error> {
         self.count(8)?;
         Ok(match value {
             Value::Null => Json::Null,

@@ -70,15 +70,23 @@ impl<'a> Message<'a> {
         let absent = || (name != "value").then(|| Value::text(""));
         Ok(self.field(name).cloned().or_else(absent))
     }
+}
 
+/// Checks the names of types in several objects, which together may have 1,000,000 values; further values are not checked.
+#[derive(Debug, Default)]
+pub struct NameCheck {
+    looks: usize,
+}
+
+impl NameCheck {
     /// Checks that the types of inner objects are named as the paths of the fields: `Object.spec` in the field `spec` of an
     /// `Object`. Lists and maps between objects have no part in the names.
     ///
     /// # Errors
     /// All names that differ, separated by line breaks.
-    pub fn check_names(&self) -> Result<(), String> {
-        let mut problems = Problems { texts: Vec::new(), looks: 0 };
-        problems.of_message(self, &self.name);
+    pub fn check(&mut self, message: &Message<'_>) -> Result<(), String> {
+        let mut problems = Problems { texts: Vec::new(), looks: &mut self.looks };
+        problems.of_message(message, &message.name);
         if problems.texts.is_empty() { Ok(()) } else { Err(problems.texts.join("\n")) }
     }
 }
@@ -90,12 +98,12 @@ const MAX_LOOKS: usize = 1_000_000;
 const MAX_PROBLEMS: usize = 100;
 
 /// The names of types that do not match.
-struct Problems {
+struct Problems<'n> {
     texts: Vec<String>,
-    looks: usize,
+    looks: &'n mut usize,
 }
 
-impl Problems {
+impl Problems<'_> {
     fn of_message(&mut self, message: &Message<'_>, path: &str) {
         if message.name() != path && self.texts.len() < MAX_PROBLEMS {
             self.texts.push(format!(
@@ -110,10 +118,10 @@ impl Problems {
     }
 
     fn of_value(&mut self, value: &Value<'_>, path: &str) {
-        self.looks += 1;
-        if self.looks > MAX_LOOKS {
+        if *self.looks >= MAX_LOOKS {
             return;
         }
+        *self.looks += 1;
         match value {
             Value::Library(super::Library::Message(message)) => self.of_message(message, path),
             Value::List(List::Dynamic(_) | List::Json(..)) | Value::Map(Map::Dynamic(_) | Map::Json(..)) => {}

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use windlass_cel::admission::{
     Compiler, Declarations, Evaluation, Input, OutOfBudget, Output, POLICY_BUDGET, Variables,
 };
-use windlass_cel::{AccessRequest, Authorize, Check, Decision, Library, Numbers, Value};
+use windlass_cel::{AccessRequest, Authorize, Check, Decision, Encoder, Library, NameCheck, Numbers, Value};
 
 static NULL: Json = Json::Null;
 
@@ -113,7 +113,7 @@ fn the_types_of_patches_are_named_as_their_fields() {
         let input = input(&NULL);
         let mut evaluation = Evaluation::new(&input, &variables, POLICY_BUDGET, None);
         match evaluation.evaluate(&expression).unwrap().unwrap() {
-            Value::Library(Library::Message(message)) => message.check_names(),
+            Value::Library(Library::Message(message)) => NameCheck::default().check(&message),
             other => panic!("no object: {other}"),
         }
     };
@@ -159,7 +159,38 @@ fn expressions_without_an_authorizer_cannot_ask() {
 }
 
 #[test]
-fn a_variable_that_is_declared_twice_fails() {
+fn the_last_declaration_of_a_variable_counts() {
+    assert_eq!(evaluate(&[("a", "1"), ("a", "'x'")], "variables.a", &NULL), Ok("x".to_owned()));
+    let variables = [("a", "1"), ("b", "variables.a"), ("a", "2")];
+    assert_eq!(evaluate(&variables, "variables.b + variables.a", &NULL), Ok("4".to_owned()));
+    let error = evaluate(&[("a", "1"), ("a", "variables.a + 1")], "variables.a", &NULL).unwrap_err();
+    assert!(error.ends_with("the variable is declared twice"), "{error}");
+}
+
+#[test]
+fn short_expressions_end_at_an_interrupt() {
+    let compiler = Compiler::new();
+    let expression = compiler.compile("true", Output::Bool, Declarations::default());
+    let (input, variables) = (input(&NULL), compiler.into_variables());
+    let is_over = std::cell::Cell::new(false);
+    let interrupt = || is_over.get();
+    let mut evaluation = Evaluation::new(&input, &variables, POLICY_BUDGET, Some(&interrupt));
+    assert!(evaluation.evaluate(&expression).unwrap().is_ok());
+    is_over.set(true);
+    let error = evaluation.evaluate(&expression).unwrap().map(|value| value.to_string()).unwrap_err();
+    assert_eq!(error, "expression 'true' resulted in error: operation interrupted");
+}
+
+#[test]
+fn the_values_of_an_encoder_are_limited_together() {
+    let text = Value::text("x".repeat(3 << 20));
+    let mut encoder = Encoder::new(Numbers::Exact);
+    assert!(encoder.value(&text).is_ok() && encoder.value(&text).is_ok());
+    assert!(encoder.value(&text).unwrap_err().to_string().contains("too large"));
+}
+
+#[test]
+fn a_variable_that_uses_its_earlier_declaration_fails() {
     let variables = [("a", "1"), ("b", "variables.a"), ("a", "variables.b")];
     let error = evaluate(&variables, "variables.b", &NULL).unwrap_err();
     assert!(
@@ -222,6 +253,6 @@ fn shared_parts_of_a_patch_are_not_written_out_without_end() {
     let start = Instant::now();
     assert!(value.to_json(Numbers::Exact).unwrap_err().to_string().contains("too large"));
     let Value::Library(Library::Message(message)) = &value else { panic!("no object") };
-    assert_eq!(message.check_names(), Ok(()));
+    assert_eq!(NameCheck::default().check(message), Ok(()));
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }

@@ -1,7 +1,9 @@
 //! The patches that expressions of mutating policies compute.
 
+use std::io;
+
 use serde_json::{Map, Value};
-use windlass_cel::{Library, Message, Numbers, Value as Computed};
+use windlass_cel::{Encoder, Library, Message, NameCheck, Numbers, Value as Computed};
 use windlass_schema::fields::{Duplicates, atomic_paths, merge, validate_typed};
 use windlass_schema::{Catalog, Schema, go_quote};
 
@@ -9,6 +11,9 @@ use crate::admission::{Attributes, failure, mutate};
 use crate::resource::Resource;
 use crate::wire::ApiError;
 use crate::wire::patch::{JsonPatch, JsonPatchError, Limits, Mismatch};
+
+/// The size of the largest object after a mutation, in bytes: that of the body of a request.
+const MAX_OBJECT: usize = 3 << 20;
 
 /// The error of a patch.
 pub(super) enum PatchError {
@@ -56,13 +61,12 @@ impl<'a> Target<'a> {
         object: &Value,
         computed: &Computed<'_>,
     ) -> Result<Option<Value>, PatchError> {
-        let operations = Value::Array(operations(computed)?);
         let in_patch = |why: String| failed(format!("JSON Patch: {why}"));
-        let patch = JsonPatch::read(operations.clone(), false).map_err(in_patch)?;
+        let patch = JsonPatch::read(Operations::read(computed)?, false).map_err(in_patch)?;
         let mut changed = match patch.apply(object.clone(), &Limits::default()) {
             Ok(changed) => changed,
             Err(JsonPatchError::DoesNotApply { why: Mismatch::Value, .. }) => return Ok(None),
-            Err(error) => return Err(in_patch(failure::not_applied(&error, &operations))),
+            Err(error) => return Err(in_patch(failure::not_applied(&error, &Operations::read(computed)?))),
         };
         let internal = |why: String| PatchError::Refused(ApiError::internal(why));
         if !changed.is_object() {
@@ -92,13 +96,20 @@ impl<'a> Target<'a> {
             let why = format!("unsupported return type from ApplyConfiguration expression: {found}");
             return Err(PatchError::Failed(why));
         };
-        check_names(configuration)?;
+        check_names(&mut NameCheck::default(), configuration)?;
         let mut patch = configuration.to_json(Numbers::Exact).map_err(failed)?;
         for field in ["apiVersion", "kind"] {
             patch[field] = object[field].clone();
         }
         let mut changed =
             self.merge(object, &patch).map_err(|why| failed(format!("error applying patch: {why}")))?;
+        if self.request.is_of_resource() && !self.shown.is_custom() {
+            let kind = &self.shown.kind;
+            self.shown.check_fields(&changed).map_err(|why| {
+                let version = self.shown.api_version();
+                failed(format!("unable to convert unstructured object to {version}, Kind={kind}: {why}"))
+            })?;
+        }
         self.settle(object, &mut changed)?;
         Ok(changed)
     }
@@ -120,52 +131,88 @@ impl<'a> Target<'a> {
     }
 
     fn settle(&self, object: &Value, changed: &mut Value) -> Result<(), PatchError> {
-        mutate::settle(self.request, self.shown, object, changed).map_err(PatchError::Refused)
+        mutate::settle(self.request, self.shown, object, changed).map_err(PatchError::Refused)?;
+        // Each mutation can add to the object.
+        serde_json::to_writer(Room(MAX_OBJECT), changed)
+            .map_err(|_| PatchError::Refused(ApiError::storage_too_large()))
     }
 }
 
-/// Returns the operations of a patch.
-fn operations(computed: &Computed<'_>) -> Result<Vec<Value>, PatchError> {
-    let Computed::List(list) = computed else {
-        return Err(failed("type mismatch: JSONPatchType.expression should evaluate to array"));
-    };
-    let mut operations = Vec::with_capacity(list.len());
-    for element in list.iter() {
-        match element.map_err(failed)? {
-            Computed::Library(Library::Message(message)) => operations.push(operation(&message)?),
-            other => {
-                let found = other.type_name();
-                return Err(failed(format!(
-                    "type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch, got element of {found}"
-                )));
+/// The bytes that an object may still have.
+struct Room(usize);
+
+impl io::Write for Room {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The operations of a patch, which share their limits.
+struct Operations {
+    encoder: Encoder,
+    names: NameCheck,
+}
+
+impl Operations {
+    /// Returns the operations that an expression computed, as a JSON patch.
+    fn read(computed: &Computed<'_>) -> Result<Value, PatchError> {
+        let Computed::List(list) = computed else {
+            return Err(failed("type mismatch: JSONPatchType.expression should evaluate to array"));
+        };
+        if list.len() > Limits::OPERATIONS {
+            return Err(failed(format!(
+                "the allowed maximum operations in a JSON patch is {}, got {}",
+                Limits::OPERATIONS,
+                list.len()
+            )));
+        }
+        let mut shared = Self { encoder: Encoder::new(Numbers::Safe), names: NameCheck::default() };
+        let mut operations = Vec::with_capacity(list.len());
+        for element in list.iter() {
+            match element.map_err(failed)? {
+                Computed::Library(Library::Message(message)) => operations.push(shared.operation(&message)?),
+                other => {
+                    let found = other.type_name();
+                    return Err(failed(format!(
+                        "type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch, got element of {found}"
+                    )));
+                }
             }
         }
+        Ok(Value::Array(operations))
     }
-    Ok(operations)
+
+    fn operation(&mut self, message: &Message<'_>) -> Result<Value, PatchError> {
+        let mut operation = Map::new();
+        for field in ["op", "path", "from"] {
+            let text = match message.field(field) {
+                Some(text) => self.encoder.value(text).map_err(failed)?,
+                None => "".into(),
+            };
+            if field != "from" || text != "" {
+                operation.insert(field.to_owned(), text);
+            }
+        }
+        if let Some(value) = message.field("value") {
+            if let Computed::Library(Library::Message(inner)) = value {
+                check_names(&mut self.names, inner)?;
+            }
+            let json = self.encoder.value(value).map_err(|why| {
+                failed(format!(
+                    "JSONPath valueExpression evaluated to a type that could not marshal to JSON: {why}"
+                ))
+            })?;
+            operation.insert("value".to_owned(), json);
+        }
+        Ok(Value::Object(operation))
+    }
 }
 
-fn operation(message: &Message<'_>) -> Result<Value, PatchError> {
-    let text = |field: &str| message.field(field).and_then(|value| value.as_str()).unwrap_or_default();
-    let mut operation = Map::new();
-    for field in ["op", "path", "from"] {
-        if field != "from" || !text(field).is_empty() {
-            operation.insert(field.to_owned(), text(field).into());
-        }
-    }
-    if let Some(value) = message.field("value") {
-        if let Computed::Library(Library::Message(inner)) = value {
-            check_names(inner)?;
-        }
-        let json = value.to_json(Numbers::Safe).map_err(|why| {
-            failed(format!(
-                "JSONPath valueExpression evaluated to a type that could not marshal to JSON: {why}"
-            ))
-        })?;
-        operation.insert("value".to_owned(), json);
-    }
-    Ok(Value::Object(operation))
-}
-
-fn check_names(message: &Message<'_>) -> Result<(), PatchError> {
-    message.check_names().map_err(|why| failed(format!("type mismatch: {why}")))
+fn check_names(names: &mut NameCheck, message: &Message<'_>) -> Result<(), PatchError> {
+    names.check(message).map_err(|why| failed(format!("type mismatch: {why}")))
 }

@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 use serde_json::{Value, json};
+use windlass_apiserver::Server;
 
 use super::Policies;
 use crate::harness::{Answer, Api, Webhook, lines, plain, rule};
@@ -271,4 +272,78 @@ async fn custom_resources_are_patched_by_their_schema() {
         r#"{"parts":[{"name":"a","size":1},{"name":"b","size":2},{"name":"c","size":5}],"plain":["y","z"]}"#
     ]]
     .assert_eq(&created.at("/spec").to_string());
+}
+
+#[tokio::test]
+async fn an_object_that_cannot_be_decoded_is_a_failure() {
+    let api = Api::start();
+    let policies = Policies::new(&api, "mutating").await;
+    let limits = "Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{containers: [
+        Object.spec.template.spec.containers{name: 'main', resources: Object.spec.template.spec.containers.resources{limits: {'cpu': 'x'}}}
+    ]}}}}";
+    for policy in ["Fail", "Ignore"] {
+        let selector = json!({"matchLabels": {"policy": policy}});
+        let spec = json!({
+            "failurePolicy": policy, "mutations": [configuration(limits)],
+            "matchConstraints": {"resourceRules": deployments(), "objectSelector": selector},
+        });
+        policies.create(&policy.to_lowercase(), spec, json!({})).await;
+    }
+    policies.wait().await;
+    let path = format!("/apis/apps/v1/namespaces/{}/deployments?dryRun=All", policies.namespace);
+    let mut object = deployment(json!([{"name": "main", "image": "x"}]));
+    object["metadata"]["labels"] = json!({"policy": "Ignore"});
+    api.post(&path, object.clone()).await.is(201);
+    object["metadata"]["labels"] = json!({"policy": "Fail"});
+    let reply = api.post(&path, object).await.is(403);
+    assert_eq!(reply.at("/reason"), "Invalid");
+}
+
+#[tokio::test]
+async fn mutations_cannot_use_memory_without_end() {
+    let api = Api::embedded(&Server::builder().build().unwrap());
+    let policies = Policies::new(&api, "mutating").await;
+    let cases = [
+        (
+            "values",
+            operations(
+                "lists.range(100).map(i, JSONPatch{op: 'add', path: '/data/k', value: object.data.a})",
+            ),
+        ),
+        (
+            "paths",
+            operations("lists.range(100).map(i, JSONPatch{op: 'test', path: object.data.a, value: 1})"),
+        ),
+        (
+            "operations",
+            operations("lists.range(10001).map(i, JSONPatch{op: 'add', path: '/data/k', value: 'v'})"),
+        ),
+        (
+            "object",
+            configuration(
+                "Object{data: {'b': object.data.a, 'c': object.data.a, 'd': object.data.a, 'e': object.data.a}}",
+            ),
+        ),
+    ];
+    for (case, mutation) in &cases {
+        let selector = json!({"matchLabels": {"case": case}});
+        let spec = json!({"mutations": [mutation], "matchConstraints": {"objectSelector": selector}});
+        policies.create(case, spec, json!({})).await;
+    }
+    policies.wait().await;
+    let path = format!("{}?dryRun=All", policies.config_maps());
+    let mut seen = Vec::new();
+    for (case, _) in &cases {
+        let metadata = json!({"name": "a", "labels": {"case": case}});
+        let reply = api.post(&path, json!({"metadata": metadata, "data": {"a": "x".repeat(700_000)}})).await;
+        let message = reply.at("/message");
+        let text = message.as_str().unwrap_or_default();
+        seen.push(plain(&format!("{case}: {} {text}", reply.code), &api.id));
+    }
+    expect![[r#"
+        values: 403 policy 'values-ID' with binding 'values-ID' denied request: JSONPath valueExpression evaluated to a type that could not marshal to JSON: operation cancelled: the result is too large
+        paths: 403 policy 'paths-ID' with binding 'paths-ID' denied request: operation cancelled: the result is too large
+        operations: 403 policy 'operations-ID' with binding 'operations-ID' denied request: the allowed maximum operations in a JSON patch is 10000, got 10001
+        object: 500 etcdserver: request is too large
+    "#]].assert_eq(&lines(&seen));
 }

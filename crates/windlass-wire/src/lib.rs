@@ -33,7 +33,7 @@ pub use negotiate::{
 };
 pub use selector::{FieldOperator, FieldRequirement, FieldSelector, LabelSelector};
 pub use status::{ApiError, Cause, Denied, Details, Status};
-pub use warning::warning_headers;
+pub use warning::{fills_a_reply, is_printable, warning_headers};
 pub use windlass_schema::{Quantity, QuantityError};
 
 /// Writes a value as YAML.

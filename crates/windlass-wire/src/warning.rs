@@ -49,6 +49,12 @@ pub fn warning_headers<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Vec
     headers.values
 }
 
+/// Returns whether a reply would not show a text after these texts: all texts are distinct and printable.
+pub fn fills_a_reply<T: AsRef<str>>(texts: &[T]) -> bool {
+    let cut = texts.iter().map(|text| text.as_ref().chars().take(MAX_EACH).count());
+    cut.sum::<usize>() > MAX_TOTAL
+}
+
 #[derive(Default)]
 struct Headers {
     values: Vec<Vec<u8>>,
@@ -67,13 +73,14 @@ impl Headers {
     }
 }
 
-fn is_printable(text: &str) -> bool {
+/// Returns whether a header can have the text.
+pub fn is_printable(text: &str) -> bool {
     !text.chars().any(char::is_control)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::warning_headers;
+    use super::{fills_a_reply, warning_headers};
 
     fn headers(texts: &[&str]) -> Vec<String> {
         warning_headers(texts).into_iter().map(|value| String::from_utf8(value).expect("UTF-8")).collect()
@@ -112,5 +119,16 @@ mod tests {
         let texts: Vec<String> = (0..100_000).map(|n| format!("unknown field {n}")).collect();
         let total: usize = lengths(&texts).iter().sum();
         assert!((4096..4096 + 256).contains(&total), "{total}");
+    }
+
+    #[test]
+    fn a_text_after_a_full_reply_changes_nothing() {
+        let mut texts: Vec<String> = Vec::new();
+        while !fills_a_reply(&texts) {
+            texts.push(format!("{:0>300}", texts.len()));
+        }
+        let shown = warning_headers(&texts);
+        texts.push("more".to_owned());
+        assert_eq!(warning_headers(&texts), shown);
     }
 }

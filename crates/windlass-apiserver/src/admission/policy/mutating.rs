@@ -1,17 +1,21 @@
 //! `MutatingAdmissionPolicy`: expressions compute patches of the object of a request.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 use windlass_cel::admission::{Declarations, Evaluation, Expression, Output, POLICY_BUDGET};
 
 use super::definition::{Binding, Definition, Draft};
+use super::params::{self, Params};
 use super::patch::{self, PatchError};
 use super::validating::name_of;
-use super::{Decisions, Policies, params};
+use super::{Decisions, Policies};
 use crate::admission::matching::{self, Shown};
 use crate::admission::reinvocation::PolicyKey;
 use crate::admission::scene::{Deadline, Scene};
 use crate::admission::{Attributes, Objects, Reinvocation, Surroundings, versions};
 use crate::meta;
+use crate::resource::Resource;
 use crate::wire::{ApiError, Cause, Details};
 
 /// A compiled policy.
@@ -35,8 +39,19 @@ struct Invocation<'p> {
     policy: &'p MutatingPolicy,
     binding: &'p Binding,
     shown: Shown,
-    params: Value,
+    params: Params,
 }
+
+/// The values that the expressions of an invocation see, besides the object.
+struct Inputs<'i> {
+    invocation: &'i Invocation<'i>,
+    scene: &'i Scene,
+    old: Option<&'i Value>,
+    params: &'i Value,
+}
+
+/// The size of the texts of all failures that a reply shows, in bytes.
+const MAX_TEXTS: usize = 1 << 20;
 
 /// A policy that failed.
 struct Failure {
@@ -52,6 +67,8 @@ struct Run<'a> {
     around: Surroundings<'a>,
     deadline: Deadline,
     failures: Vec<Failure>,
+    /// The size of the texts of the failures, in bytes.
+    texts: usize,
     decisions: &'a Decisions,
 }
 
@@ -93,7 +110,7 @@ impl Policies {
     ) -> Result<(), ApiError> {
         let policies = self.mutating.get(around.view);
         let (deadline, failures) = (Deadline::start(), Vec::new());
-        let mut run = Run { request, old, around, deadline, failures, decisions: &self.decisions };
+        let mut run = Run { request, old, around, deadline, failures, texts: 0, decisions: &self.decisions };
         let mut invocations = Vec::new();
         for bound in policies.iter() {
             run.select(&bound.policy, &bound.bindings, object, &mut invocations).await;
@@ -105,7 +122,7 @@ impl Policies {
     }
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
     /// Adds the invocations of a policy that matches.
     async fn select<'p>(
         &mut self,
@@ -151,7 +168,7 @@ impl Run<'_> {
     }
 
     fn fail(&mut self, definition: &Definition, binding: Option<&Binding>, why: &str, is_invalid: bool) {
-        if definition.ignores_failure {
+        if definition.ignores_failure || self.texts > MAX_TEXTS {
             return;
         }
         let message = if let Some(binding) = binding {
@@ -160,6 +177,7 @@ impl Run<'_> {
             let name = windlass_schema::go_quote(&definition.name);
             format!("policy {name} denied request: {why}")
         };
+        self.texts += message.len();
         self.failures.push(Failure { message, is_invalid });
     }
 
@@ -175,23 +193,39 @@ impl Run<'_> {
         // The object stays in the version of the last policy until a policy needs another version.
         let mut last = Shown::AsRequested;
         let mut is_patched = false;
+        // The last binding with objects that could not be converted.
+        let mut unconverted: Option<&Binding> = None;
         for invocation in invocations {
+            let definition = &invocation.policy.definition;
+            // After the deadline, an invocation can only add a failure.
+            let is_moot = definition.ignores_failure || !self.failures.is_empty();
+            if self.deadline.is_over() && is_moot
+                || unconverted.is_some_and(|binding| std::ptr::eq(binding, invocation.binding))
+            {
+                continue;
+            }
+            tokio::task::yield_now().await;
             let (from, to) = (last.resource(request), invocation.shown.resource(request));
-            versions::convert_in_place(request, object, from, to).await?;
-            last = invocation.shown.clone();
-            let old = match self.old {
-                Some(old) => Some(versions::convert(request, old, request.resource, to).await?),
-                None => None,
+            let old = match self.convert(object, from, to).await {
+                Ok(old) => old,
+                Err(error) => {
+                    // As in kube-apiserver, the error is that of the policy.
+                    self.misconfigured(definition, None, &error.status().message);
+                    unconverted = Some(invocation.binding);
+                    continue;
+                }
             };
+            last = invocation.shown.clone();
             let scene = Scene::of_policy(request, to, self.around)?;
-            let key = invocation.key();
-            if !self.is_wanted(invocation, &scene, object, old.as_deref()) || rounds.policies.skips(&key) {
+            let params = params::value(&invocation.params);
+            let inputs = Inputs { invocation, scene: &scene, old: old.as_deref(), params: &params };
+            let key = invocation.key(&params);
+            if !self.is_wanted(&inputs, object) || rounds.policies.skips(&key) {
                 continue;
             }
             let before = object.clone();
             for mutation in &invocation.policy.mutations {
-                let definition = &invocation.policy.definition;
-                match self.apply(invocation, mutation, &scene, object, old.as_deref()) {
+                match self.apply(&inputs, mutation, object) {
                     Ok(changed) => {
                         self.decisions.count_mutation(definition, invocation.binding, None);
                         is_patched = true;
@@ -231,17 +265,27 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Converts the object to the version `to`, and returns the old object in this version.
+    async fn convert(
+        &self,
+        object: &mut Value,
+        from: &Resource,
+        to: &Resource,
+    ) -> Result<Option<Cow<'a, Value>>, ApiError> {
+        let old = match self.old {
+            Some(old) => Some(versions::convert(self.request, old, self.request.resource, to).await?),
+            None => None,
+        };
+        versions::convert_in_place(self.request, object, from, to).await?;
+        Ok(old)
+    }
+
     /// Returns whether the match conditions of a policy hold.
-    fn is_wanted(
-        &mut self,
-        invocation: &Invocation<'_>,
-        scene: &Scene,
-        object: &Value,
-        old: Option<&Value>,
-    ) -> bool {
+    fn is_wanted(&mut self, inputs: &Inputs<'_>, object: &Value) -> bool {
+        let Inputs { invocation, scene, old, params } = *inputs;
         let definition = &invocation.policy.definition;
         let Some(conditions) = &definition.conditions else { return true };
-        let input = scene.conditions(Objects { new: Some(object), old }, &invocation.params);
+        let input = scene.conditions(Objects { new: Some(object), old }, params);
         match conditions.hold(&input, &definition.variables, self.deadline) {
             Ok(holds) => holds,
             Err(why) => {
@@ -254,15 +298,14 @@ impl Run<'_> {
     /// Evaluates a mutation. Returns the patched object; `None` for a patch that changes nothing.
     fn apply(
         &self,
-        invocation: &Invocation<'_>,
+        inputs: &Inputs<'_>,
         mutation: &Mutation,
-        scene: &Scene,
         object: &Value,
-        old: Option<&Value>,
     ) -> Result<Option<Value>, PatchError> {
+        let Inputs { invocation, scene, old, params } = *inputs;
         let shown = invocation.shown.resource(self.request);
         let target = patch::Target::of(self.request, shown)?;
-        let input = scene.input(Objects { new: Some(object), old }, &invocation.params);
+        let input = scene.input(Objects { new: Some(object), old }, params);
         let is_over = || self.deadline.is_over();
         let variables = &invocation.policy.definition.variables;
         let mut evaluation = Evaluation::new(&input, variables, POLICY_BUDGET, Some(&is_over));
@@ -281,11 +324,11 @@ impl Run<'_> {
 }
 
 impl Invocation<'_> {
-    fn key(&self) -> PolicyKey {
+    fn key(&self, params: &Value) -> PolicyKey {
         PolicyKey {
             policy: self.policy.definition.name.clone(),
             binding: self.binding.name.clone(),
-            params: (meta::namespace(&self.params).to_owned(), meta::name(&self.params).to_owned()),
+            params: (meta::namespace(params).to_owned(), meta::name(params).to_owned()),
         }
     }
 }

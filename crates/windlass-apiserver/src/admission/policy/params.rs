@@ -30,8 +30,16 @@ fn resource_of<'a>(kind: &ParamKind, around: Surroundings<'a>) -> Option<&'a Arc
     around.served.kind(&kind.group, &kind.version, &kind.kind)
 }
 
+/// The parameters of an evaluation. `None` for a policy without parameters.
+pub(super) type Params = Option<Arc<Stored>>;
+
+/// Returns the value of the variable `params`.
+pub(super) fn value(params: &Params) -> Value {
+    params.as_ref().map_or(Value::Null, |stored| stored.value())
+}
+
 /// Returns the parameters for which a policy is evaluated, one after the other. A policy without parameters is evaluated
-/// once, with null.
+/// once. The objects can be many, and are parsed one at a time.
 ///
 /// # Errors
 /// The reason why the binding cannot be used.
@@ -40,9 +48,9 @@ pub(super) async fn collect(
     binding: &Binding,
     request: &Attributes<'_>,
     around: Surroundings<'_>,
-) -> Result<Vec<Value>, String> {
+) -> Result<Vec<Params>, String> {
     let (Some(kind), Some(reference)) = (&definition.param_kind, &binding.params) else {
-        return Ok(vec![Value::Null]);
+        return Ok(vec![None]);
     };
     let Some(resource) = resource_of(kind, around) else { return Ok(Vec::new()) };
     let found = find(reference, resource, request, around)?;
@@ -50,7 +58,7 @@ pub(super) async fn collect(
         return Err("no params found for policy binding with `Deny` parameterNotFoundAction".to_owned());
     }
     let presented = resource.present(&found).await.map_err(|error| error.status().message.clone())?;
-    Ok(presented.iter().map(|stored| stored.value()).collect())
+    Ok(presented.into_iter().map(Some).collect())
 }
 
 fn find(

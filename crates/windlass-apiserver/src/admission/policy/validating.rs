@@ -11,7 +11,7 @@ use crate::admission::scene::{Deadline, Scene};
 use crate::admission::{Attributes, Objects, Surroundings, matching, versions};
 use crate::meta;
 use crate::resource::Resource;
-use crate::wire::{ApiError, Cause, Details};
+use crate::wire::{ApiError, Cause, Details, fills_a_reply, is_printable};
 
 /// A compiled policy.
 pub(super) struct ValidatingPolicy {
@@ -72,8 +72,11 @@ struct Run<'a> {
     objects: Objects<'a>,
     around: Surroundings<'a>,
     deadline: Deadline,
-    denials: Vec<Denial>,
+    /// The first denial.
+    denial: Option<Denial>,
     warnings: &'a mut Vec<String>,
+    /// The number of warnings before this validation.
+    warned: usize,
     decisions: &'a Decisions,
 }
 
@@ -91,12 +94,12 @@ impl Policies {
     ) -> Result<(), ApiError> {
         let policies = self.validating.get(around.view);
         let deadline = Deadline::start();
-        let (denials, decisions) = (Vec::new(), &self.decisions);
-        let mut run = Run { request, objects, around, deadline, denials, warnings, decisions };
+        let (denial, warned, decisions) = (None, warnings.len(), &self.decisions);
+        let mut run = Run { request, objects, around, deadline, denial, warnings, warned, decisions };
         for bound in policies.iter() {
             run.policy(&bound.policy, &bound.bindings).await?;
         }
-        match run.denials.into_iter().next() {
+        match run.denial {
             Some(denial) => Err(refusal(request, objects, denial)),
             None => Ok(()),
         }
@@ -147,8 +150,14 @@ impl Run<'_> {
             let (Some(scene), Some((new, old))) = (&scene, &converted) else { continue };
             let objects = Objects { new: new.as_ref(), old: old.as_ref() };
             for params in &params {
-                let found = policy.evaluate(scene, objects, params, self.deadline);
+                let is_over = self.deadline.is_over();
+                let found = policy.evaluate(scene, objects, &params::value(params), self.deadline);
                 self.act(definition, binding, found);
+                if is_over {
+                    // The evaluations with other parameters would fail as well.
+                    break;
+                }
+                tokio::task::yield_now().await;
             }
         }
         Ok(())
@@ -188,6 +197,9 @@ impl Run<'_> {
     }
 
     fn deny(&mut self, definition: &Definition, binding: Option<&Binding>, why: &str, reason: &str) {
+        if self.denial.is_some() {
+            return;
+        }
         let name = &definition.name;
         let message = match binding {
             Some(binding) => {
@@ -196,7 +208,15 @@ impl Run<'_> {
             }
             None => format!("ValidatingAdmissionPolicy '{name}' denied request: {why}"),
         };
-        self.denials.push(Denial { message, reason: reason.to_owned() });
+        self.denial = Some(Denial { message, reason: reason.to_owned() });
+    }
+
+    /// Adds a warning if the reply would show the warning.
+    fn warn(&mut self, warning: String) {
+        let own = self.warnings.get(self.warned..).unwrap_or_default();
+        if is_printable(&warning) && !own.contains(&warning) && !fills_a_reply(own) {
+            self.warnings.push(warning);
+        }
     }
 
     /// Does what the binding says about violations.
@@ -208,7 +228,7 @@ impl Run<'_> {
                     Action::Deny => {
                         self.deny(definition, Some(binding), &violation.message, &violation.reason);
                     }
-                    Action::Warn => self.warnings.push(format!(
+                    Action::Warn => self.warn(format!(
                         "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {}",
                         definition.name, binding.name, violation.message
                     )),

@@ -347,3 +347,48 @@ async fn mutations_cannot_use_memory_without_end() {
         object: 500 etcdserver: request is too large
     "#]].assert_eq(&lines(&seen));
 }
+
+#[tokio::test]
+async fn an_object_that_cannot_be_converted_is_a_failure() {
+    let api = Api::start();
+    let policies = Policies::new(&api, "mutating").await;
+    let hook =
+        Webhook::start(|_, _| Answer::Raw { code: 500, content_type: "text/plain", body: "broken".into() })
+            .await;
+    let group = format!("{}.example.com", api.id);
+    let version = |name: &str, is_stored: bool| {
+        let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        json!({"name": name, "served": true, "storage": is_stored, "schema": {"openAPIV3Schema": schema}})
+    };
+    api.crd(json!({
+        "metadata": {"name": format!("boxes.{group}")},
+        "spec": {
+            "group": group, "scope": "Namespaced", "names": {"plural": "boxes", "kind": "Box"},
+            "conversion": {"strategy": "Webhook", "webhook": {
+                "conversionReviewVersions": ["v1"], "clientConfig": hook.at("/convert")
+            }},
+            "versions": [version("v1", true), version("v2", false)]
+        }
+    }))
+    .await;
+    let rules = json!([{"operations": ["CREATE"], "apiGroups": [group], "apiVersions": ["v2"], "resources": ["boxes"]}]);
+    for policy in ["Fail", "Ignore"] {
+        let selector = json!({"matchLabels": {"policy": policy}});
+        let spec = json!({
+            "failurePolicy": policy, "mutations": [configuration("Object{a: 'b'}")],
+            "matchConstraints": {"resourceRules": rules, "objectSelector": selector},
+        });
+        policies.create(&policy.to_lowercase(), spec, json!({})).await;
+    }
+    policies.wait().await;
+    let path = format!("/apis/{group}/v1/namespaces/{}/boxes?dryRun=All", policies.namespace);
+    let object = |policy: &str| {
+        let metadata = json!({"name": "a", "labels": {"policy": policy}});
+        json!({"apiVersion": format!("{group}/v1"), "kind": "Box", "metadata": metadata})
+    };
+    api.post(&path, object("Ignore")).await.is(201);
+    let reply = api.post(&path, object("Fail")).await.is(403);
+    let message = reply.at("/message");
+    let head = format!("policy \"fail-{}\" denied request: failed to configure policy: ", api.id);
+    assert!(message.as_str().is_some_and(|message| message.starts_with(&head)), "{message}");
+}

@@ -39,6 +39,13 @@ pub(super) async fn convert<'a>(
     Ok(Cow::Owned(object))
 }
 
+/// Returns the reason why an object could not be converted, without the words of the error for clients.
+pub(super) fn reason(error: &ApiError) -> &str {
+    let details = error.status().details.as_ref();
+    let cause = details.and_then(|details| details.causes.first());
+    cause.map_or(&error.status().message, |cause| &cause.message)
+}
+
 /// Checks that a custom resource still has the version `from`, because a patch may have changed the version.
 pub(super) fn expect_version(
     request: &Attributes<'_>,

@@ -210,7 +210,7 @@ impl<'a> Run<'a> {
                 Ok(old) => old,
                 Err(error) => {
                     // As in kube-apiserver, the error is that of the policy.
-                    self.misconfigured(definition, None, &error.status().message);
+                    self.misconfigured(definition, None, versions::reason(&error));
                     unconverted = Some(invocation.binding);
                     continue;
                 }

@@ -138,7 +138,7 @@ impl Run<'_> {
                 match self.convert(shown).await {
                     Ok(objects) => converted = Some(objects),
                     Err(error) => {
-                        let why = format!("failed to convert object version: {}", error.status().message);
+                        let why = format!("failed to convert object version: {}", versions::reason(&error));
                         self.misconfigured(definition, Some(binding), &why);
                         continue;
                     }

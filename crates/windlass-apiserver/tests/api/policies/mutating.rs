@@ -389,6 +389,9 @@ async fn an_object_that_cannot_be_converted_is_a_failure() {
     api.post(&path, object("Ignore")).await.is(201);
     let reply = api.post(&path, object("Fail")).await.is(403);
     let message = reply.at("/message");
-    let head = format!("policy \"fail-{}\" denied request: failed to configure policy: ", api.id);
+    let head = format!(
+        "policy \"fail-{}\" denied request: failed to configure policy: conversion webhook for ",
+        api.id
+    );
     assert!(message.as_str().is_some_and(|message| message.starts_with(&head)), "{message}");
 }

@@ -13,6 +13,15 @@ pub(crate) fn phase(pod: &Pod) -> &str {
     pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
 }
 
+/// Returns the names of the claims of a pod, and whether the claim belongs to the pod.
+pub(crate) fn claims(pod: &Pod) -> impl Iterator<Item = (String, bool)> {
+    let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
+    volumes.filter_map(|volume| match &volume.persistent_volume_claim {
+        Some(claim) => Some((claim.claim_name.clone(), false)),
+        None => volume.ephemeral.is_some().then(|| (format!("{}-{}", pod.name_any(), volume.name), true)),
+    })
+}
+
 /// Returns whether the pod is being deleted.
 pub(crate) fn is_terminating(pod: &Pod) -> bool {
     pod.metadata.deletion_timestamp.is_some()

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube_core::ResourceExt;
 use windlass_schema::Quantity;
 
 use super::names::{class_of, class_of_volume, is_reserved_for};
 use crate::labels::selects;
 use crate::node_fit::matches_selector;
+
+/// The mode of volumes and claims that name no mode.
+const FILESYSTEM: &str = "Filesystem";
 
 /// A node with labels.
 type NodeLabels<'a> = (&'a str, &'a BTreeMap<String, String>);
@@ -21,50 +24,52 @@ pub(crate) fn best_match<'a>(
     node: Option<NodeLabels<'_>>,
     only_reserved: bool,
 ) -> Option<&'a PersistentVolume> {
-    let wanted = claim.spec.as_ref()?;
     let mut smallest: Option<(Option<Quantity>, &str, &PersistentVolume)> = None;
-    for volume in volumes.filter(|volume| mismatch(claim, volume).is_none()) {
-        if volume.metadata.deletion_timestamp.is_some() {
-            continue;
-        }
+    for volume in volumes.filter(|volume| is_candidate(volume, claim)) {
         let is_usable = node.is_none_or(|(name, labels)| fits_node(volume, name, labels));
         if is_reserved_for(volume, claim) {
             return is_usable.then_some(volume);
         }
         let rank = (capacity(volume), volume.metadata.name.as_deref().unwrap_or_default(), volume);
         let is_smaller = smallest.as_ref().is_none_or(|(size, name, _)| (&rank.0, rank.1) < (size, *name));
-        if !only_reserved && is_usable && is_free(volume, claim, wanted) && is_smaller {
+        if !only_reserved && is_usable && is_smaller {
             smallest = Some(rank);
         }
     }
     smallest.map(|(_, _, volume)| volume)
 }
 
+/// Returns whether a claim may be bound to the volume, on a node where the volume can be used.
+pub(crate) fn is_candidate(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
+    // Most volumes belong to another claim: the cheap tests come first.
+    volume.metadata.deletion_timestamp.is_none()
+        && (is_reserved_for(volume, claim) || is_free(volume, claim))
+        && mismatch(claim, volume).is_none()
+}
+
 /// Returns whether no claim uses the volume, and the class and the labels are the wanted ones.
-fn is_free(
-    volume: &PersistentVolume,
-    claim: &PersistentVolumeClaim,
-    wanted: &PersistentVolumeClaimSpec,
-) -> bool {
+fn is_free(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
+    let selector = claim.spec.as_ref().and_then(|spec| spec.selector.as_ref());
     let phase = volume.status.as_ref().and_then(|status| status.phase.as_deref());
     phase == Some("Available")
         && volume.spec.as_ref().is_some_and(|spec| spec.claim_ref.is_none())
         && class_of_volume(volume) == class_of(claim)
-        && wanted.selector.as_ref().is_none_or(|selector| selects(selector, Some(volume.labels())))
+        && selector.is_none_or(|selector| selects(selector, Some(volume.labels())))
 }
 
 /// Returns why a volume does not satisfy a claim, in the words of kube-controller-manager.
 pub(super) fn mismatch(claim: &PersistentVolumeClaim, volume: &PersistentVolume) -> Option<&'static str> {
-    let wanted = claim.spec.clone().unwrap_or_default();
-    let offered = volume.spec.as_ref()?;
-    let mode = |mode: &Option<String>| mode.as_deref().unwrap_or("Filesystem").to_owned();
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let (wanted, offered) = (claim.spec.as_ref()?, volume.spec.as_ref()?);
     let modes = offered.access_modes.as_deref().unwrap_or_default();
     if capacity(volume) < requested(claim) {
         Some("requested PV is too small")
-    } else if text(&wanted.volume_attributes_class_name) != text(&offered.volume_attributes_class_name) {
+    } else if wanted.volume_attributes_class_name.as_deref().unwrap_or_default()
+        != offered.volume_attributes_class_name.as_deref().unwrap_or_default()
+    {
         Some("volumeAttributesClassName does not match")
-    } else if mode(&wanted.volume_mode) != mode(&offered.volume_mode) {
+    } else if wanted.volume_mode.as_deref().unwrap_or(FILESYSTEM)
+        != offered.volume_mode.as_deref().unwrap_or(FILESYSTEM)
+    {
         Some("incompatible volumeMode")
     } else if wanted.access_modes.iter().flatten().any(|mode| !modes.contains(mode)) {
         Some("incompatible accessMode")

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, Pod, Taint};
 use k8s_openapi::jiff::Timestamp;
-use kube_core::ResourceExt;
 use windlass_runtime::ObjectKey;
 
 use super::pod_class::{Labels, PodClass};
@@ -19,6 +18,8 @@ pub(super) struct PodFacts {
     pub class: Arc<PodClass>,
     pub priority: i32,
     pub requests: Arc<Requests>,
+    /// True if the pod object names the node; false if the scheduler has chosen the node.
+    pub is_bound: bool,
     pub is_terminating: bool,
     /// True for a terminating pod that made room for a pod of a higher priority.
     pub is_preempted: bool,
@@ -40,21 +41,13 @@ impl PodFacts {
             class: Arc::new(PodClass::of(pod)),
             priority: priority(pod),
             requests: Arc::new(Requests::of(pod)),
+            is_bound: pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some()),
             is_terminating,
             is_preempted: is_terminating && disruption.is_some(),
             started: status.and_then(|status| status.start_time.as_ref()).map(|time| time.0),
-            claims: claims(pod).map(|(name, _)| name).collect(),
+            claims: pods::claims(pod).map(|(name, _)| name).collect(),
         }
     }
-}
-
-/// Returns the names of the claims of a pod, and whether the claim belongs to the pod.
-pub(super) fn claims(pod: &Pod) -> impl Iterator<Item = (String, bool)> {
-    let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
-    volumes.filter_map(|volume| match &volume.persistent_volume_claim {
-        Some(claim) => Some((claim.claim_name.clone(), false)),
-        None => volume.ephemeral.is_some().then(|| (format!("{}-{}", pod.name_any(), volume.name), true)),
-    })
 }
 
 /// The reason of the condition `DisruptionTarget` of a preempted pod.

@@ -79,18 +79,8 @@ fn has_gates(pod: &Pod) -> bool {
 
 impl Scheduler {
     async fn schedule(&self, key: &ObjectKey, pod: &Pod, cx: &Context<Pod>) -> Result<Action> {
-        let is_strict = self.is_strict && is_strict(pod, cx)?;
-        let (volumes, obstacle) = match PodVolumes::of(pod, cx)? {
-            _ if !is_strict => (PodVolumes::default(), None),
-            Ok(volumes) => (volumes, None),
-            Err(obstacle) => (PodVolumes::default(), Some(obstacle)),
-        };
         let facts = PodFacts::of(pod);
-        let budgets = || -> Result<Vec<Arc<PodDisruptionBudget>>> {
-            Ok(cx.lister::<PodDisruptionBudget>()?.all()?.into_iter().collect())
-        };
-        let request = Request { key, pod, facts: &facts, volumes: &volumes, is_strict };
-        let decision = self.decide(request, obstacle, budgets, cx)?;
+        let Some((decision, volumes)) = self.decide(key, pod, &facts, cx)? else { return Ok(Action::done()) };
         match decision {
             Decision::Bind(node) if volumes.are_bound() => self.bind(key, pod, &node, cx).await,
             Decision::Bind(node) => {
@@ -101,16 +91,32 @@ impl Scheduler {
         }
     }
 
-    /// Decides about a pod, and records the decision before another pod is decided about.
+    /// Decides about a pod, and records the decision before another pod is decided about. `None` if the pod needs no node any
+    /// more.
+    ///
+    /// All objects are read under the lock. The event of a later change waits for the lock, and sees the decision.
     fn decide(
         &self,
-        request: Request<'_>,
-        obstacle: Option<String>,
-        budgets: impl FnOnce() -> Result<Vec<Arc<PodDisruptionBudget>>>,
+        key: &ObjectKey,
+        pod: &Pod,
+        facts: &PodFacts,
         cx: &Context<Pod>,
-    ) -> Result<Decision> {
-        let Request { key, pod, facts, volumes, .. } = request;
+    ) -> Result<Option<(Decision, PodVolumes)>> {
         let mut state = self.state.lock();
+        let newest = cx.get(key)?.filter(|newest| newest.metadata.uid == pod.metadata.uid);
+        if !newest.is_some_and(|newest| needs_node(&newest)) {
+            return Ok(None);
+        }
+        let is_strict = self.is_strict && is_strict(pod, cx)?;
+        let (volumes, obstacle) = match PodVolumes::of(pod, cx)? {
+            _ if !is_strict => (PodVolumes::default(), None),
+            Ok(volumes) => (volumes, None),
+            Err(obstacle) => (PodVolumes::default(), Some(obstacle)),
+        };
+        let budgets = || -> Result<Vec<Arc<PodDisruptionBudget>>> {
+            Ok(cx.lister::<PodDisruptionBudget>()?.all()?.into_iter().collect())
+        };
+        let request = Request { key, pod, facts, volumes: &volumes, is_strict };
         let decision = decide(request, &state.cluster, obstacle, budgets)?;
         match &decision {
             Decision::Bind(node) => {
@@ -133,7 +139,7 @@ impl Scheduler {
                 }
             }
         }
-        Ok(decision)
+        Ok(Some((decision, volumes)))
     }
 
     /// Writes the node into the pod. The pod leaves the node in the state if the server refuses.
@@ -156,10 +162,15 @@ impl Scheduler {
         }
     }
 
-    /// Asks for volumes that can be used on the node.
+    /// Asks for volumes that can be used on the node. Fails if another pod of a claim has just got another node.
     async fn select_node(&self, volumes: &PodVolumes, node: &str, cx: &Context<Pod>) -> Result<()> {
-        for claim in volumes.delayed() {
-            let patch = Patch::Merge(json!({"metadata": {"annotations": {SELECTED_NODE: node}}}));
+        let is_asked = |claim: &&PersistentVolumeClaim| {
+            claim.annotations().get(SELECTED_NODE).is_some_and(|selected| selected == node)
+        };
+        for claim in volumes.delayed().filter(|claim| !is_asked(claim)) {
+            let patch = Patch::Merge(json!({"metadata": {
+                "resourceVersion": claim.resource_version(), "annotations": {SELECTED_NODE: node},
+            }}));
             let key = ObjectKey::new(claim.metadata.namespace.as_deref(), &claim.name_any());
             cx.patch::<PersistentVolumeClaim, _>(&key, &patch).await?;
         }

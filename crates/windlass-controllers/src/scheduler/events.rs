@@ -7,9 +7,11 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube_core::{PartialObjectMeta, ResourceExt};
 use windlass_runtime::{
-    BoxError, Controller, Delta, Enqueuer, EventHandler, HandlerContext, ObjectKey, Result, Watch, kind,
+    BoxError, Controller, Delta, Enqueuer, Error, EventHandler, HandlerContext, ObjectKey, Result, Watch,
+    kind,
 };
 
+use super::cluster::PodFacts;
 use super::state::SharedState;
 
 /// An event handler that only calls a function with each change.
@@ -31,6 +33,16 @@ where
 
 fn is_gone(delta: &Delta) -> bool {
     matches!(delta, Delta::Deleted { .. })
+}
+
+/// Returns the claim that a volume is bound to or reserved for.
+fn claim_of(volume: &PersistentVolume) -> Option<ObjectKey> {
+    let claim = volume.spec.as_ref()?.claim_ref.as_ref()?;
+    Some(ObjectKey::new(claim.namespace.as_deref(), claim.name.as_deref()?))
+}
+
+fn uses(pod: &ObjectKey, facts: &PodFacts, claim: &ObjectKey) -> bool {
+    pod.namespace() == claim.namespace() && facts.claims.iter().any(|name| name == claim.name())
 }
 
 /// Adds the watches to the controller.
@@ -58,19 +70,32 @@ pub(super) fn watch(controller: Controller, state: &Arc<SharedState>) -> Control
         observed.observe_namespace(key.name(), namespace.map(|namespace| namespace.labels().clone()));
         Ok(())
     };
-    let volumes = |state: &Arc<SharedState>| {
-        let observed = Arc::clone(state);
-        Observer(move |_: &Delta, _: &HandlerContext| {
-            observed.observe_volumes();
-            Ok(())
-        })
+    let observed = Arc::clone(state);
+    let claims = move |delta: &Delta, _: &HandlerContext| {
+        let claim = delta.object().key();
+        observed.observe_volumes(|pod, facts| uses(pod, facts, &claim));
+        Ok(())
+    };
+    let observed = Arc::clone(state);
+    let volumes = move |delta: &Delta, _: &HandlerContext| {
+        let mut bound = Vec::new();
+        for state in delta.states() {
+            bound.extend(claim_of(&*state.decode::<PersistentVolume>().map_err(Error::other)?));
+        }
+        observed.observe_volumes(|pod, facts| bound.iter().any(|claim| uses(pod, facts, claim)));
+        Ok(())
+    };
+    let observed = Arc::clone(state);
+    let classes = move |_: &Delta, _: &HandlerContext| {
+        observed.observe_volumes(|_, _| true);
+        Ok(())
     };
     controller
         .watch(Watch::with_handler(kind::<Pod>(), Observer(pods)))
         .watch(Watch::with_handler(kind::<Node>(), Observer(nodes)))
         .watch(Watch::with_handler(kind::<PartialObjectMeta<Namespace>>(), Observer(namespaces)))
-        .watch(Watch::with_handler(kind::<PersistentVolumeClaim>(), volumes(state)))
-        .watch(Watch::with_handler(kind::<PersistentVolume>(), volumes(state)))
-        .watch(Watch::with_handler(kind::<StorageClass>(), volumes(state)))
+        .watch(Watch::with_handler(kind::<PersistentVolumeClaim>(), Observer(claims)))
+        .watch(Watch::with_handler(kind::<PersistentVolume>(), Observer(volumes)))
+        .watch(Watch::with_handler(kind::<StorageClass>(), Observer(classes)))
         .reads::<PodDisruptionBudget>()
 }

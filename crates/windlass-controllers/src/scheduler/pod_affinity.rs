@@ -89,10 +89,8 @@ impl<'a> RequiredAffinity<'a> {
         if self.class.anti_affinity.iter().any(|term| has(&self.unwanted, &term.topology_key)) {
             return Some(Rejection::resolvable(Check::PodAffinity, ANTI_AFFINITY));
         }
-        let repels = |(pair, count): (&(&str, &str), &i64)| *count > 0 && node.label(pair.0) == Some(pair.1);
-        self.repelling
-            .iter()
-            .any(repels)
+        of_node(&self.repelling, node)
+            .any(|count| count > 0)
             .then(|| Rejection::resolvable(Check::PodAffinity, OTHERS_ANTI_AFFINITY))
     }
 
@@ -134,6 +132,11 @@ fn add_all<'a>(counts: &mut ByTopology<'a>, terms: &[&'a Term], node: &'a NodeFa
     }
 }
 
+/// Returns the numbers of a node's labels. A node has few labels, and `counts` may have an entry for each node.
+fn of_node(counts: &ByTopology<'_>, node: &NodeFacts) -> impl Iterator<Item = i64> {
+    node.labels.iter().filter_map(|(key, value)| counts.get(&(key.as_str(), value.as_str())).copied())
+}
+
 /// The preferred rules of a pod, and of other pods for the pod, as weights by topology.
 pub(super) struct PreferredAffinity<'a>(ByTopology<'a>);
 
@@ -162,7 +165,6 @@ impl<'a> PreferredAffinity<'a> {
 
     /// Returns the sum of the weights for a node.
     pub(super) fn weight(&self, node: &NodeFacts) -> i64 {
-        let own = self.0.iter().filter(|((key, value), _)| node.label(key) == Some(*value));
-        own.map(|(_, weight)| weight).sum()
+        of_node(&self.0, node).sum()
     }
 }

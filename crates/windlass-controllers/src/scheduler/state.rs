@@ -32,6 +32,17 @@ pub(super) struct State {
     pub reserved: BTreeMap<ObjectKey, Reservation>,
 }
 
+impl State {
+    /// Returns the pods that wait for volumes and satisfy a test of the pod and the pod's node, with each pod's priority.
+    fn reserved_where(&self, is: impl Fn(&ObjectKey, &str, &PodFacts) -> bool) -> Vec<(ObjectKey, i32)> {
+        let placed = self.reserved.keys().filter_map(|key| Some((key, self.cluster.pod(key)?)));
+        placed
+            .filter(|(key, (node, pod))| is(key, node, pod))
+            .map(|(key, (_, pod))| (key.clone(), pod.priority))
+            .collect()
+    }
+}
+
 /// The state, kept up to date by the events of all watches, and the queue of the pods to schedule.
 #[derive(Default)]
 pub(super) struct SharedState {
@@ -62,6 +73,10 @@ impl SharedState {
         if let Some(queue) = self.queue.get() {
             queue.enqueue_with(key, AddOptions::new().priority(retry.priority).after(retry.after));
         }
+    }
+
+    fn enqueue_all(&self, pods: &[(ObjectKey, i32)]) {
+        pods.iter().for_each(|(key, priority)| self.enqueue_now(key, *priority));
     }
 
     fn enqueue_now(&self, key: &ObjectKey, priority: i32) {
@@ -121,7 +136,8 @@ impl SharedState {
         let assumed = state.cluster.pod(key).map(|(_, known)| known.uid == uid);
         let is_assumed = assumed == Some(true);
         let is_replaced = assumed == Some(false);
-        if is_replaced {
+        let is_released = is_replaced || (is_assumed && !needs_node(pod));
+        if is_released {
             state.cluster.remove(key);
             state.reserved.remove(key);
         }
@@ -138,14 +154,15 @@ impl SharedState {
         if needs_node(pod) && !is_assumed && !is_known {
             self.enqueue_now(key, priority(pod));
         }
-        is_replaced.then_some(Change::PodGone)
+        is_released.then_some(Change::PodGone)
     }
 
-    /// Removes a pod from the node that was chosen, because the pod was not bound.
+    /// Removes a pod from the node that was chosen, unless the pod is bound: an error may follow a binding that succeeded.
     pub(super) fn unplace(&self, key: &ObjectKey) {
         let mut state = self.lock();
         state.reserved.remove(key);
-        let was_there = state.cluster.remove(key);
+        let is_bound = state.cluster.pod(key).is_some_and(|(_, pod)| pod.is_bound);
+        let was_there = !is_bound && state.cluster.remove(key);
         drop(state);
         if was_there {
             self.wake(Change::PodGone);
@@ -163,7 +180,7 @@ impl SharedState {
             .collect();
         lower.iter().for_each(|(key, _)| state.cluster.nominate(key, None));
         drop(state);
-        lower.iter().for_each(|(key, priority)| self.enqueue_now(key, *priority));
+        self.enqueue_all(&lower);
     }
 
     /// Records the current state of a node; `None` for a node that is gone.
@@ -171,7 +188,11 @@ impl SharedState {
         let is_changed = if let Some(node) = node {
             self.lock().cluster.set_node(NodeFacts::of(node))
         } else {
-            self.lock().cluster.remove_node(name);
+            let mut state = self.lock();
+            state.cluster.remove_node(name);
+            let reserved = state.reserved_where(|_, pod_node, _| pod_node == name);
+            drop(state);
+            self.enqueue_all(&reserved);
             true
         };
         if is_changed {
@@ -187,14 +208,11 @@ impl SharedState {
         }
     }
 
-    /// Queues the pods that wait for volumes.
-    pub(super) fn observe_volumes(&self) {
-        let reserved: Vec<(ObjectKey, i32)> = {
-            let state = self.lock();
-            let priority = |key: &ObjectKey| state.cluster.pod(key).map_or(0, |(_, pod)| pod.priority);
-            state.reserved.keys().map(|key| (key.clone(), priority(key))).collect()
-        };
-        reserved.iter().for_each(|(key, priority)| self.enqueue_now(key, *priority));
+    /// Queues the pods that a change of a claim, a volume or a class may help. `uses` returns whether the change concerns a pod
+    /// that waits for volumes on a node.
+    pub(super) fn observe_volumes(&self, uses: impl Fn(&ObjectKey, &PodFacts) -> bool) {
+        let reserved = self.lock().reserved_where(|key, _, pod| uses(key, pod));
+        self.enqueue_all(&reserved);
         self.wake(Change::Volume);
     }
 }

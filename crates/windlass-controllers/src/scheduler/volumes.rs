@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube_core::ResourceExt;
 use windlass_runtime::{Context, ObjectKey, Result};
 
-use super::cluster::{NodeFacts, PodFacts, claims};
+use super::cluster::{NodeFacts, PodFacts};
 use super::rejection::{Check, Rejection};
 use crate::persistent_volume::{
-    SELECTED_NODE, best_match, can_provision, class_of, fits_node, is_bound, waits_for_consumer,
+    SELECTED_NODE, best_match, can_provision, class_of, fits_node, is_bound, is_candidate, waits_for_consumer,
 };
+use crate::pods::claims;
 
 const OTHER_NODE: &str = "node(s) didn't match PersistentVolume's node affinity";
 const NOTHING_TO_BIND: &str = "node(s) didn't find available persistent volumes to bind";
@@ -24,11 +25,33 @@ pub(super) struct PodVolumes {
     /// The volumes of bound claims. `None` is a volume that does not exist.
     bound: Vec<Option<Arc<PersistentVolume>>>,
     /// The claims that are bound after the choice of a node.
-    delayed: Vec<(Arc<PersistentVolumeClaim>, Arc<StorageClass>)>,
+    delayed: Vec<DelayedClaim>,
     /// The claims that only one pod may use.
     exclusive: Vec<String>,
-    /// All volumes, if there are delayed claims.
-    volumes: Vec<Arc<PersistentVolume>>,
+}
+
+/// A claim that is bound after the choice of a node.
+#[derive(Debug)]
+struct DelayedClaim {
+    claim: Arc<PersistentVolumeClaim>,
+    class: Arc<StorageClass>,
+    /// The existing node that is selected for a pod of the claim.
+    selected_node: Option<String>,
+    /// The volumes that fit the claim on some node.
+    candidates: Vec<Arc<PersistentVolume>>,
+}
+
+impl DelayedClaim {
+    fn of(claim: Arc<PersistentVolumeClaim>, class: Arc<StorageClass>, cx: &Context<Pod>) -> Result<Self> {
+        let selected_node = match claim.annotations().get(SELECTED_NODE) {
+            // The pod needs another node if the node is gone.
+            Some(node) => cx.lister::<Node>()?.get(&ObjectKey::cluster(node))?.map(|node| node.name_any()),
+            None => None,
+        };
+        let volumes = cx.lister::<PersistentVolume>()?.all()?.into_iter();
+        let candidates = volumes.filter(|volume| is_candidate(volume, &claim)).collect();
+        Ok(Self { claim, class, selected_node, candidates })
+    }
 }
 
 impl PodVolumes {
@@ -55,15 +78,14 @@ impl PodVolumes {
                 continue;
             }
             match cx.lister::<StorageClass>()?.get(&ObjectKey::cluster(class_of(&claim)))? {
-                Some(class) if waits_for_consumer(&class) => found.delayed.push((claim, class)),
+                Some(class) if waits_for_consumer(&class) => {
+                    found.delayed.push(DelayedClaim::of(claim, class, cx)?);
+                }
                 _ => has_unbound = true,
             }
         }
         if has_unbound {
             return Ok(Err(UNBOUND.to_owned()));
-        }
-        if !found.delayed.is_empty() {
-            found.volumes = cx.lister::<PersistentVolume>()?.all()?.into_iter().collect();
         }
         Ok(Ok(found))
     }
@@ -79,11 +101,14 @@ impl PodVolumes {
             }
         }
         let mut taken: Vec<&str> = Vec::new();
-        for (claim, class) in &self.delayed {
-            let free =
-                self.volumes.iter().map(|volume| &**volume).filter(|volume| {
-                    volume.metadata.name.as_deref().is_none_or(|name| !taken.contains(&name))
-                });
+        for DelayedClaim { claim, class, selected_node, candidates } in &self.delayed {
+            if selected_node.as_ref().is_some_and(|selected| *selected != node.name) {
+                return rejected(NOTHING_TO_BIND);
+            }
+            let free = candidates
+                .iter()
+                .map(|volume| &**volume)
+                .filter(|volume| volume.metadata.name.as_deref().is_none_or(|name| !taken.contains(&name)));
             match best_match(claim, free, Some((&node.name, &node.labels)), false) {
                 Some(volume) => taken.push(volume.metadata.name.as_deref().unwrap_or_default()),
                 None if can_provision(class) && allows(class, node) => {}
@@ -110,7 +135,7 @@ impl PodVolumes {
 
     /// Returns the claims that must be bound for a node.
     pub(super) fn delayed(&self) -> impl Iterator<Item = &PersistentVolumeClaim> {
-        self.delayed.iter().map(|(claim, _)| &**claim)
+        self.delayed.iter().map(|delayed| &*delayed.claim)
     }
 
     /// Returns whether each delayed claim waits for a volume on the node.

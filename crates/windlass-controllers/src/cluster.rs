@@ -41,7 +41,7 @@ pub struct Controllers {
     nodes: bool,
     strict: bool,
     simulated: Vec<Node>,
-    node_grace_period: Duration,
+    node_grace_period: Option<Duration>,
     run: Option<RunPods>,
 }
 
@@ -56,7 +56,7 @@ impl Controllers {
             nodes: true,
             strict: true,
             simulated: Vec::new(),
-            node_grace_period: NODE_GRACE_PERIOD,
+            node_grace_period: None,
             run: None,
         }
     }
@@ -123,10 +123,11 @@ impl Controllers {
         self
     }
 
-    /// Sets the time without a heartbeat after which a node counts as lost. Default: 50 s, as in kube-controller-manager.
+    /// Sets the time without a heartbeat after which a node counts as lost. Default: 50 s, as in kube-controller-manager; never
+    /// with [`without_nodes`](Self::without_nodes), because nothing sends the heartbeats of nodes that a test creates.
     /// Simulated nodes send a heartbeat every 10 s, or four times in the period if the period is shorter than 40 s.
     pub fn node_monitor_grace_period(mut self, period: Duration) -> Self {
-        self.node_grace_period = period;
+        self.node_grace_period = Some(period);
         self
     }
 
@@ -142,11 +143,12 @@ impl Controllers {
     /// Returns a manager that runs all controllers. More controllers can be added.
     pub fn manager(self) -> Manager {
         let mut manager = Manager::new(self.client);
+        let grace = self.node_grace_period.or(self.nodes.then_some(NODE_GRACE_PERIOD));
         let mut nodes = Vec::new();
         if self.nodes {
             let version = self.run.as_ref().map(|run| run.pods.runtime().version());
             let simulated = self.simulated;
-            let heartbeat = HEARTBEAT.min(self.node_grace_period / 4);
+            let heartbeat = HEARTBEAT.min(grace.unwrap_or(NODE_GRACE_PERIOD) / 4);
             let register = move |cx| kubelet::register_nodes(cx, simulated.clone(), heartbeat);
             manager = manager
                 .runnable(Runnable::new("nodes", register))
@@ -182,7 +184,7 @@ impl Controllers {
             namespace::controller(),
             service_account::controller(),
             resource_quota::controller(),
-            node_lifecycle::controller(self.node_grace_period),
+            node_lifecycle::controller(grace),
             node_lifecycle::taint_eviction(),
             persistent_volume::claims(),
             persistent_volume::volumes(),

@@ -26,12 +26,13 @@ const LEASES: &str = "kube-node-lease";
 
 struct NodeLifecycle {
     heartbeats: Mutex<Heartbeats>,
-    grace: SignedDuration,
+    /// `None`: no node is ever lost.
+    grace: Option<SignedDuration>,
 }
 
-/// Returns the controller. A node without a heartbeat for `grace` is lost.
-pub(crate) fn controller(grace: Duration) -> Controller {
-    let grace = SignedDuration::try_from(grace).unwrap_or(SignedDuration::MAX);
+/// Returns the controller. A node without a heartbeat for `grace` is lost; with `None`, never.
+pub(crate) fn controller(grace: Option<Duration>) -> Controller {
+    let grace = grace.map(|grace| SignedDuration::try_from(grace).unwrap_or(SignedDuration::MAX));
     let lifecycle = NodeLifecycle { heartbeats: Mutex::default(), grace };
     Controller::of::<Node>(lifecycle)
         .named("node-lifecycle-controller")
@@ -91,21 +92,26 @@ impl Reconciler<Node> for NodeLifecycle {
             let mut heartbeats = self.heartbeats.lock().unwrap_or_else(PoisonError::into_inner);
             heartbeats.observe(&node, lease.as_deref(), now)
         };
-        let deadline = deadline(&node, last, self.grace);
-        if deadline <= now
+        let deadline = self.grace.map(|grace| deadline(&node, last, grace));
+        if deadline.is_some_and(|deadline| deadline <= now)
             && let Some(conditions) = lost(&node, now)
         {
             let was_ready = is_ready(&node);
             let status =
                 NodeStatus { conditions: Some(conditions), ..node.status.clone().unwrap_or_default() };
+            if was_ready {
+                // First the pods: after an error, the node is still ready, and this step is repeated.
+                mark_pods(&node, &cx).await?;
+            }
             cx.update_status(&*node, status).await?;
             if was_ready {
-                mark_pods(&node, &cx).await?;
+                let note = format!("Node {} status is now: NodeNotReady", key.name());
+                cx.recorder().named(COMPONENT).normal(&*node, "NodeNotReady", note);
             }
             return Ok(Action::done());
         }
         write_taints(&node, &cx).await?;
-        Ok(wake::at((deadline > now).then_some(deadline), now))
+        Ok(wake::at(deadline.filter(|deadline| *deadline > now), now))
     }
 }
 
@@ -113,7 +119,6 @@ impl Reconciler<Node> for NodeLifecycle {
 async fn mark_pods(node: &Node, cx: &Context<Node>) -> Result<()> {
     let recorder = cx.recorder().named(COMPONENT);
     let name = node.name_any();
-    recorder.normal(node, "NodeNotReady", format!("Node {name} status is now: NodeNotReady"));
     for pod in &cx.lister::<Pod>()?.all()? {
         let on_node = pod.spec.as_ref().is_some_and(|spec| spec.node_name.as_deref() == Some(&*name));
         if !on_node || !pods::is_ready(pod) {
@@ -128,8 +133,9 @@ async fn mark_pods(node: &Node, cx: &Context<Node>) -> Result<()> {
         };
         conditions::set(status.conditions.get_or_insert_default(), condition, &Time(cx.now()));
         match cx.update_status(pod, status).await {
-            Err(error) if !error.is_conflict() => return Err(error),
-            _ => recorder.warning(pod, "NodeNotReady", "Node is not ready"),
+            Ok(_) => recorder.warning(pod, "NodeNotReady", "Node is not ready"),
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The nodes whose kubelets run in this process.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -23,10 +23,51 @@ struct Registered {
     state: NodeState,
 }
 
+/// The host numbers of the nodes' addresses.
+#[derive(Debug)]
+struct Hosts {
+    /// Numbers below `next` that are free again.
+    released: BTreeSet<u16>,
+    /// The first number that no node ever had.
+    next: u16,
+}
+
+impl Default for Hosts {
+    fn default() -> Self {
+        Self { released: BTreeSet::new(), next: FIRST_HOST }
+    }
+}
+
+impl Hosts {
+    /// Takes the lowest free number. After the last number, nodes share the number `u16::MAX`.
+    fn take(&mut self, name: &str) -> u16 {
+        if name == NODE_NAME {
+            return FIRST_HOST - 1;
+        }
+        self.released.pop_first().unwrap_or_else(|| {
+            let host = self.next;
+            self.next = self.next.saturating_add(1);
+            host
+        })
+    }
+
+    fn release(&mut self, host: u16) {
+        if (FIRST_HOST..u16::MAX).contains(&host) {
+            self.released.insert(host);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Nodes {
+    by_name: BTreeMap<String, Registered>,
+    hosts: Hosts,
+}
+
 /// The simulated nodes, by name.
 #[derive(Default)]
 pub(crate) struct NodeRegistry {
-    nodes: Mutex<BTreeMap<String, Registered>>,
+    nodes: Mutex<Nodes>,
     kubelet: OnceLock<ControllerHandle>,
 }
 
@@ -36,7 +77,7 @@ impl NodeRegistry {
         let _ = self.kubelet.set(kubelet);
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Registered>> {
+    fn lock(&self) -> MutexGuard<'_, Nodes> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -44,18 +85,23 @@ impl NodeRegistry {
     pub(super) fn set(&self, node: &Node) -> bool {
         let name = node.name_any();
         let mut nodes = self.lock();
-        let known = nodes.get(&name).cloned();
-        let host = known.as_ref().map_or_else(|| free_host(&nodes, &name), |known| known.host);
+        let known = nodes.by_name.get(&name).cloned();
+        let host = known.as_ref().map_or_else(|| nodes.hosts.take(&name), |known| known.host);
         let next = Registered { uid: node.metadata.uid.clone(), host, state: NodeState::of(node) };
         let starts = known.is_none_or(|known| known.state == NodeState::Stopped);
         let runs = next.state != NodeState::Stopped;
-        nodes.insert(name, next);
+        nodes.by_name.insert(name, next);
         starts && runs
     }
 
     /// Removes a node. Returns whether the node was simulated.
     pub(super) fn remove(&self, name: &str) -> bool {
-        self.lock().remove(name).is_some()
+        let mut nodes = self.lock();
+        let removed = nodes.by_name.remove(name);
+        if let Some(node) = &removed {
+            nodes.hosts.release(node.host);
+        }
+        removed.is_some()
     }
 
     /// Queues pods of the kubelet.
@@ -68,17 +114,17 @@ impl NodeRegistry {
     /// Returns whether the pod is on a simulated node.
     pub(super) fn has(&self, pod: &Pod) -> bool {
         let name = node_of(pod);
-        name == NODE_NAME || self.lock().contains_key(name)
+        name == NODE_NAME || self.lock().by_name.contains_key(name)
     }
 
     /// Returns whether the kubelet of the pod's node is stopped.
     pub(super) fn is_stopped(&self, pod: &Pod) -> bool {
-        self.lock().get(node_of(pod)).is_some_and(|node| node.state == NodeState::Stopped)
+        self.lock().by_name.get(node_of(pod)).is_some_and(|node| node.state == NodeState::Stopped)
     }
 
     /// Returns the address of a node.
     pub(super) fn address(&self, node: &str) -> String {
-        let host = self.lock().get(node).map(|node| node.host);
+        let host = self.lock().by_name.get(node).map(|node| node.host);
         match host.filter(|_| node != NODE_NAME) {
             Some(host) => {
                 let [high, low] = host.to_be_bytes();
@@ -87,14 +133,6 @@ impl NodeRegistry {
             None => HOST_IP.to_owned(),
         }
     }
-}
-
-fn free_host(nodes: &BTreeMap<String, Registered>, name: &str) -> u16 {
-    if name == NODE_NAME {
-        return FIRST_HOST - 1;
-    }
-    let taken = |host: &u16| nodes.values().any(|node| node.host == *host);
-    (FIRST_HOST..u16::MAX).find(|host| !taken(host)).unwrap_or(u16::MAX)
 }
 
 /// Returns the name of the pod's node; empty without a node.

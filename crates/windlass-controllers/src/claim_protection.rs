@@ -4,6 +4,8 @@ use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube_core::{Resource, ResourceExt};
 use windlass_runtime::{Action, Context, Controller, HandlerContext, ObjectKey, Result};
 
+use crate::{adoption, pods};
+
 const FINALIZER: &str = "kubernetes.io/pvc-protection";
 
 /// Returns the controller.
@@ -17,7 +19,7 @@ pub(crate) fn controller() -> Controller {
 #[expect(clippy::unnecessary_wraps, reason = "the form of a mapper")]
 fn claims(pod: &Pod, _cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     let namespace = pod.namespace().unwrap_or_default();
-    Ok(claim_names(pod).map(|name| ObjectKey::namespaced(&namespace, name)).collect())
+    Ok(pods::claims(pod).map(|(name, _)| ObjectKey::namespaced(&namespace, &name)).collect())
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<PersistentVolumeClaim>) -> Result<Action> {
@@ -27,7 +29,7 @@ async fn reconcile(key: ObjectKey, cx: Context<PersistentVolumeClaim>) -> Result
         return Ok(Action::done());
     }
     let pods = cx.lister::<Pod>()?.namespace(&claim.namespace().unwrap_or_default()).all()?.complete()?;
-    if pods.iter().any(|pod| uses(pod, key.name())) {
+    if pods.iter().any(|pod| uses(pod, &claim)) {
         return Ok(Action::done());
     }
     let mut next = (*claim).clone();
@@ -39,15 +41,16 @@ async fn reconcile(key: ObjectKey, cx: Context<PersistentVolumeClaim>) -> Result
 }
 
 /// Returns whether a pod that is on a node mounts the claim.
-fn uses(pod: &Pod, claim: &str) -> bool {
+fn uses(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
     let placed =
         pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).is_some_and(|node| !node.is_empty());
-    placed && claim_names(pod).any(|name| name == claim)
-}
-
-fn claim_names(pod: &Pod) -> impl Iterator<Item = &str> {
-    let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
-    volumes
-        .filter_map(|volume| volume.persistent_volume_claim.as_ref())
-        .map(|claim| claim.claim_name.as_str())
+    // A pod without containers may wait for the deletion of the pod's own claims.
+    let has_ended = pod.metadata.deletion_grace_period_seconds == Some(0);
+    let is_own =
+        || adoption::controller_of(claim).is_some_and(|owner| Some(&owner.uid) == pod.metadata.uid.as_ref());
+    let mut names = pods::claims(pod);
+    placed
+        && names.any(|(name, is_ephemeral)| {
+            claim.metadata.name.as_ref() == Some(&name) && (!is_ephemeral || (!has_ended && is_own()))
+        })
 }

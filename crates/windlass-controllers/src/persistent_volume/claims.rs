@@ -1,5 +1,6 @@
 //! Binds each claim to a volume.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,8 +16,8 @@ use windlass_runtime::{Action, Context, Controller, HandlerContext, ObjectKey, R
 
 use super::matching::{best_match, capacity, mismatch, requested};
 use super::names::{
-    ASKED_PROVISIONERS, BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE, class_of, is_reserved_for,
-    volume_of, waits_for_consumer,
+    ASKED_PROVISIONERS, BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE, class_of, is_default,
+    is_reserved_for, lacks_class, volume_of, waits_for_consumer,
 };
 use super::provisioner::{self, PROVISIONER, can_provision, reference};
 
@@ -44,7 +45,8 @@ fn claims_of_volume(volume: &PersistentVolume, cx: &HandlerContext) -> Result<Ve
 
 fn claims_of_class(class: &StorageClass, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     let name = class.name_any();
-    unbound_claims(cx, |claim| class_of(claim) == name)
+    let is_default = is_default(class);
+    unbound_claims(cx, |claim| class_of(claim) == name || (is_default && lacks_class(claim)))
 }
 
 fn unbound_claims(
@@ -87,6 +89,13 @@ async fn find_volume(claim: &PersistentVolumeClaim, cx: &Cx) -> Result<()> {
     if let Some(volume) = best_match(claim, volumes.iter(), on_node, waits) {
         return bind(claim, volume, cx).await;
     }
+    if lacks_class(claim)
+        && let Some(default) = default_class(cx)?
+    {
+        // The event of the claim reconciles the claim again.
+        let patch = Patch::Merge(json!({"spec": {"storageClassName": default}}));
+        return cx.patch::<PersistentVolumeClaim, _>(&key_of(claim), &patch).await.map(drop);
+    }
     let recorder = recorder(cx);
     match class {
         _ if waits => recorder.normal(
@@ -113,6 +122,16 @@ async fn find_volume(claim: &PersistentVolumeClaim, cx: &Cx) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns the default class: of several, the newest.
+fn default_class(cx: &Cx) -> Result<Option<String>> {
+    let classes = cx.lister::<StorageClass>()?.all()?;
+    let newest_last = |class: &&StorageClass| {
+        (class.metadata.creation_timestamp.as_ref().map(|time| time.0), Reverse(class.name_any()))
+    };
+    let default = classes.iter().filter(|class| is_default(class)).max_by_key(newest_last);
+    Ok(default.map(ResourceExt::name_any))
 }
 
 fn recorder(cx: &Cx) -> Recorder {

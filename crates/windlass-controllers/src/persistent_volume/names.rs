@@ -15,6 +15,9 @@ pub(super) const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 /// On a claim: the provisioner that is asked for a volume.
 pub(super) const ASKED_PROVISIONERS: [&str; 2] =
     ["volume.beta.kubernetes.io/storage-provisioner", "volume.kubernetes.io/storage-provisioner"];
+/// On a class: claims without a class get the class.
+pub(super) const IS_DEFAULT: &str = "storageclass.kubernetes.io/is-default-class";
+const IS_DEFAULT_BETA: &str = "storageclass.beta.kubernetes.io/is-default-class";
 /// On a claim or volume: the class, before there was a field for the class.
 const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 
@@ -22,6 +25,20 @@ const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 pub(crate) fn class_of(claim: &PersistentVolumeClaim) -> &str {
     let spec = claim.spec.as_ref().and_then(|spec| spec.storage_class_name.as_deref());
     claim.annotations().get(CLASS).map(String::as_str).or(spec).unwrap_or_default()
+}
+
+/// Returns whether a claim may get the default class: neither the field nor the annotation names a class. An empty name is a
+/// choice: no class.
+pub(super) fn lacks_class(claim: &PersistentVolumeClaim) -> bool {
+    let spec = claim.spec.as_ref();
+    spec.is_none_or(|spec| spec.storage_class_name.is_none()) && !claim.annotations().contains_key(CLASS)
+}
+
+/// Returns whether claims without a class get the class.
+pub(super) fn is_default(class: &StorageClass) -> bool {
+    [IS_DEFAULT, IS_DEFAULT_BETA]
+        .iter()
+        .any(|key| class.annotations().get(*key).is_some_and(|value| value == "true"))
 }
 
 /// Returns the name of a volume's class; empty without a class.

@@ -12,7 +12,7 @@ use kube_client::api::Api;
 use kube_core::{ObjectMeta, ResourceExt};
 use windlass_runtime::{Error, Result, RunContext};
 
-use super::names::PROVISIONED_BY;
+use super::names::{IS_DEFAULT, PROVISIONED_BY};
 use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 
 /// The name of the provisioner and of the CSI driver.
@@ -21,7 +21,6 @@ pub(super) const PROVISIONER: &str = "windlass.dev/simulated";
 const DRIVER: &str = "simulated.windlass.dev";
 /// The name of the default class, as in kind and minikube.
 const DEFAULT_CLASS: &str = "standard";
-const IS_DEFAULT: &str = "storageclass.kubernetes.io/is-default-class";
 const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// Returns whether volumes of the class can be provisioned: by the simulated provisioner, or by another program.

@@ -34,9 +34,7 @@ async fn reconcile(key: ObjectKey, cx: Cx) -> Result<Action> {
         return Ok(Action::done());
     };
     let (namespace, name) = (claim.namespace.unwrap_or_default(), claim.name.unwrap_or_default());
-    if let Some(found) = find(&namespace, &name, &cx).await?
-        && found.metadata.uid == claim.uid
-    {
+    if let Some(found) = find(&namespace, &name, claim.uid.as_deref(), &cx).await? {
         // The controller of claims ends the binding of a claim that names no volume yet.
         if found.spec.is_some_and(|spec| spec.volume_name == volume.metadata.name) {
             set_phase(&volume, "Bound", None, &cx).await?;
@@ -50,14 +48,21 @@ async fn reconcile(key: ObjectKey, cx: Cx) -> Result<Action> {
     Ok(Action::done())
 }
 
-/// Reads a claim. A claim that the cache has not, is read from the server: a volume must not be deleted by mistake.
-async fn find(namespace: &str, name: &str, cx: &Cx) -> Result<Option<PersistentVolumeClaim>> {
+/// Reads the claim with this name and uid. A claim that the cache has not, or has with another uid, is read from the server: a
+/// volume must not be deleted by mistake.
+async fn find(
+    namespace: &str,
+    name: &str,
+    uid: Option<&str>,
+    cx: &Cx,
+) -> Result<Option<PersistentVolumeClaim>> {
+    let is_same = |claim: &PersistentVolumeClaim| claim.metadata.uid.as_deref() == uid;
     let cached = cx.lister::<PersistentVolumeClaim>()?.get(&ObjectKey::namespaced(namespace, name))?;
-    if let Some(claim) = cached {
+    if let Some(claim) = cached.filter(|claim| is_same(claim)) {
         return Ok(Some((*claim).clone()));
     }
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(cx.client().clone(), namespace);
-    claims.get_opt(name).await.map_err(Error::from)
+    Ok(claims.get_opt(name).await.map_err(Error::from)?.filter(is_same))
 }
 
 /// Deletes a released volume, if the volume's policy says so.

@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, 
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube_client::Client;
 use kube_client::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube_core::ResourceExt;
 use serde_json::{Value, json};
 use windlass_test::{TestCluster, eventually};
 
@@ -199,6 +200,81 @@ async fn a_volume_keeps_its_pods_in_its_zone() {
         "{}",
         schedule_message(&third)
     );
+}
+
+#[tokio::test]
+async fn the_pods_of_a_claim_go_to_the_node_that_was_selected_first() {
+    let zone = |name: &str| node(name, json!({"zone": name}), json!({}));
+    let (cluster, _running) = cluster_with(vec![zone("windlass"), zone("b")]).await;
+    let client = cluster.client();
+    let classes: Api<StorageClass> = Api::all(client.clone());
+    let class = json!({
+        "metadata": {"name": "slow"}, "provisioner": "example.com/absent", "volumeBindingMode": "WaitForFirstConsumer",
+    });
+    classes.create(&PostParams::default(), &serde_json::from_value(class).unwrap()).await.unwrap();
+    create::<PersistentVolumeClaim>(&client, claim("data", json!({"storageClassName": "slow"}))).await;
+    let on = |name: &str, node: &str| {
+        let mut pod = using(name, "data");
+        pod["spec"]["nodeSelector"] = json!({"zone": node});
+        pod
+    };
+    let selected = |claim: &PersistentVolumeClaim| {
+        claim.annotations().get("volume.kubernetes.io/selected-node").cloned().unwrap_or_default()
+    };
+    create::<Pod>(&client, on("first", "b")).await;
+    becomes::<PersistentVolumeClaim>(&client, "data", |claim| selected(claim) == "b").await;
+    create::<Pod>(&client, on("second", "windlass")).await;
+    let second = becomes::<Pod>(&client, "second", |pod| !schedule_message(pod).is_empty()).await;
+    let reason = "1 node(s) didn't find available persistent volumes to bind";
+    assert!(schedule_message(&second).contains(reason), "{}", schedule_message(&second));
+    becomes::<PersistentVolumeClaim>(&client, "data", |claim| selected(claim) == "b").await;
+    // The deletion of the selected node frees the claim for another node.
+    delete::<Pod>(&client, "first", DeleteParams::default()).await;
+    let nodes: Api<Node> = Api::all(client.clone());
+    nodes.delete("b", &DeleteParams::default()).await.unwrap();
+    becomes::<PersistentVolumeClaim>(&client, "data", |claim| selected(claim) == "windlass").await;
+}
+
+#[tokio::test]
+async fn a_claim_gets_the_default_class_that_appears_later() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    let classes: Api<StorageClass> = Api::all(client.clone());
+    eventually(WAIT_LIMIT, || classes.get("standard")).await;
+    classes.delete("standard", &DeleteParams::default()).await.unwrap();
+    create::<PersistentVolumeClaim>(&client, claim("early", json!({}))).await;
+    create::<PersistentVolumeClaim>(&client, claim("none", json!({"storageClassName": ""}))).await;
+    event(&client, "early", "FailedBinding").await;
+    let class = json!({
+        "metadata": {"name": "late", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+        "provisioner": "windlass.dev/simulated", "volumeBindingMode": "Immediate",
+    });
+    classes.create(&PostParams::default(), &serde_json::from_value(class).unwrap()).await.unwrap();
+    let early =
+        becomes::<PersistentVolumeClaim>(&client, "early", |claim| claim_phase(claim) == "Bound").await;
+    assert_eq!(early.spec.unwrap().storage_class_name.as_deref(), Some("late"));
+    let none = api::<PersistentVolumeClaim>(&client).get("none").await.unwrap();
+    assert_eq!(none.spec.unwrap().storage_class_name.as_deref(), Some(""));
+}
+
+#[tokio::test]
+async fn a_deleted_claim_of_an_ephemeral_volume_stays_while_its_pod_runs() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    let mut user = pod("user", &json!({}));
+    let template = json!({"spec": claim("", json!({}))["spec"]});
+    user["spec"]["volumes"] = json!([{"name": "data", "ephemeral": {"volumeClaimTemplate": template}}]);
+    create::<Pod>(&client, user).await;
+    becomes::<Pod>(&client, "user", |pod| phase(pod) == "Running").await;
+    create::<PersistentVolumeClaim>(&client, claim("unused", json!({}))).await;
+    for name in ["user-data", "unused"] {
+        delete::<PersistentVolumeClaim>(&client, name, DeleteParams::default()).await;
+    }
+    // The controller has handled the later deletion, so the earlier deletion too.
+    gone::<PersistentVolumeClaim>(&client, "unused").await;
+    api::<PersistentVolumeClaim>(&client).get("user-data").await.unwrap();
+    delete::<Pod>(&client, "user", DeleteParams::default()).await;
+    gone::<PersistentVolumeClaim>(&client, "user-data").await;
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Facts about pods that several controllers decide by, and pods made from templates.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -20,6 +21,14 @@ pub(crate) fn claims(pod: &Pod) -> impl Iterator<Item = (String, bool)> {
         Some(claim) => Some((claim.claim_name.clone(), false)),
         None => volume.ephemeral.is_some().then(|| (format!("{}-{}", pod.name_any(), volume.name), true)),
     })
+}
+
+/// The annotation with the value `false` on a pod or namespace whose simulated pods wait for nothing.
+pub(crate) const STRICT: &str = "kubelet.windlass.dev/strict";
+
+/// Returns whether the annotations say that simulated pods wait for nothing.
+pub(crate) fn is_lenient(annotations: &BTreeMap<String, String>) -> bool {
+    annotations.get(STRICT).is_some_and(|value| value == "false")
 }
 
 /// Returns whether the pod is being deleted.

@@ -7,7 +7,9 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, PodSpec, PodStatus, 
 use kube_client::api::{Api, DeleteParams, Preconditions};
 use kube_core::{PartialObjectMeta, ResourceExt};
 use windlass_runtime::source::EventStream;
-use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, ObjectKeyExt, Reconciler, Result};
+use windlass_runtime::{
+    Action, Context, Controller, Error, HandlerContext, ObjectKey, ObjectKeyExt, Reconciler, Result,
+};
 
 use super::addresses::AddressPool;
 use super::choice::{Choice, PodMode, Simulation};
@@ -17,11 +19,11 @@ use super::node_registry::{NodeRegistry, node_of};
 use super::real::{RealNode, Worker};
 use super::resolve::{Objects, References, add_own_objects};
 use super::running_pods::RunningPods;
-use super::script::STRICT;
 use super::services::{self, ServiceProxy};
 use super::waiting_pods::WaitingPods;
 use crate::component::{self, KUBELET};
 use crate::host_ports::{self, conflict, host_ports};
+use crate::pods::{self, is_lenient};
 use crate::wake;
 
 /// How many pods are reconciled concurrently.
@@ -74,7 +76,7 @@ fn controller(kubelet: Kubelet) -> Controller {
     let reads_objects = is_strict || kubelet.real.is_some();
     let mut controller = Controller::of::<Pod>(kubelet).named("kubelet").max_concurrent_reconciles(WORKERS);
     if is_strict {
-        controller = controller.reads::<PartialObjectMeta<Namespace>>();
+        controller = controller.watches::<PartialObjectMeta<Namespace>>(pods_of_lenient);
     }
     if reads_objects {
         controller = controller
@@ -85,6 +87,16 @@ fn controller(kubelet: Kubelet) -> Controller {
     }
     nodes.connect(controller.handle());
     controller
+}
+
+/// Returns the pods that no longer wait if the namespace says so.
+fn pods_of_lenient(namespace: &PartialObjectMeta<Namespace>, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
+    if !is_lenient(namespace.annotations()) {
+        return Ok(Vec::new());
+    }
+    let pods = cx.lister::<Pod>()?.namespace(&namespace.name_any()).all()?;
+    let waiting = pods.iter().filter(|pod| pods::is_active(pod) && !pods::is_ready(pod));
+    Ok(waiting.map(ObjectKey::of).collect())
 }
 
 /// The pods that depend on ConfigMaps and Secrets.
@@ -276,9 +288,6 @@ impl Kubelet {
 
 /// Returns whether the annotations of a pod and the pod's namespace allow the pod to wait for missing objects and for probes.
 fn is_strict(pod: &Pod, cx: &Context<Pod>) -> Result<bool> {
-    let is_lenient = |annotations: &BTreeMap<String, String>| {
-        annotations.get(STRICT).is_some_and(|value| value == "false")
-    };
     let key = ObjectKey::cluster(&pod.namespace().unwrap_or_default());
     let namespace = cx.lister::<PartialObjectMeta<Namespace>>()?.get(&key)?;
     let is_lenient_namespace = namespace.is_some_and(|namespace| is_lenient(namespace.annotations()));

@@ -31,8 +31,6 @@ use k8s_openapi::api::core::v1::{Container, Probe};
 
 use super::command::foresee;
 
-/// The annotation of a pod or a namespace whose value `false` gives pods that wait for nothing.
-pub(super) const STRICT: &str = "kubelet.windlass.dev/strict";
 /// The prefix of the annotations.
 pub(super) const PREFIX: &str = "kubelet.windlass.dev/";
 /// The annotations that replace a part of a container's program.

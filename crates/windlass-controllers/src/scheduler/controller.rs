@@ -21,10 +21,11 @@ use super::events::watch;
 use super::filters::Request;
 use super::state::{NAME, Reservation, SharedState, needs_node};
 use super::volumes::PodVolumes;
-use super::waiting::Change;
+use super::waiting::{Change, Seen};
 use crate::component::{self, KUBE_SCHEDULER};
 use crate::persistent_volume::SELECTED_NODE;
 use crate::pod_disruption::{Disruption, disrupt};
+use crate::pods::is_lenient;
 use crate::{conditions, pods};
 
 /// How many pods are bound concurrently.
@@ -33,8 +34,6 @@ const WORKERS: usize = 4;
 const RETRY_INTERVAL: Duration = Duration::from_mins(5);
 /// How long a node is reserved for a pod whose claims are not bound, as in kube-scheduler.
 const BIND_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
-/// The annotation with the value `false` on a pod or namespace whose pods ignore claims, pod affinity and topology spread.
-const STRICT: &str = "kubelet.windlass.dev/strict";
 
 struct Scheduler {
     state: Arc<SharedState>,
@@ -127,9 +126,7 @@ impl Scheduler {
                 }
             }
             Decision::Wait(wait) => {
-                let labels = pod.metadata.labels.clone();
-                let seen = (pod.metadata.generation, labels);
-                state.waiting.insert(key, facts.priority, seen, wait.checks.clone(), Instant::now());
+                state.waiting.insert(key, facts.priority, Seen::of(pod), wait.checks.clone(), Instant::now());
                 match &wait.room {
                     Room::None => state.cluster.nominate(key, None),
                     Room::Awaited => {}
@@ -233,11 +230,10 @@ impl Scheduler {
 
 /// Returns whether the annotations of the pod and of the pod's namespace allow the pod to wait.
 fn is_strict(pod: &Pod, cx: &Context<Pod>) -> Result<bool> {
-    let is_lenient = |value: Option<&String>| value.is_some_and(|value| value == "false");
     let key = ObjectKey::cluster(&pod.namespace().unwrap_or_default());
     let namespace = cx.lister::<PartialObjectMeta<Namespace>>()?.get(&key)?;
-    let of_namespace = namespace.as_ref().and_then(|namespace| namespace.annotations().get(STRICT));
-    Ok(!is_lenient(pod.annotations().get(STRICT)) && !is_lenient(of_namespace))
+    let is_lenient_namespace = namespace.is_some_and(|namespace| is_lenient(namespace.annotations()));
+    Ok(!is_lenient(pod.annotations()) && !is_lenient_namespace)
 }
 
 /// Binds a pod to a node. Returns false if the pod is gone.

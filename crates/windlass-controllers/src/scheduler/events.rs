@@ -13,6 +13,7 @@ use windlass_runtime::{
 
 use super::cluster::PodFacts;
 use super::state::SharedState;
+use crate::pods::is_lenient;
 
 /// An event handler that only calls a function with each change.
 struct Observer<F>(F);
@@ -67,7 +68,11 @@ pub(super) fn watch(controller: Controller, state: &Arc<SharedState>) -> Control
         let key = delta.object().key();
         let namespace =
             if is_gone(delta) { None } else { cx.lister::<PartialObjectMeta<Namespace>>()?.get(&key)? };
+        let frees_pods = namespace.as_ref().is_some_and(|namespace| is_lenient(namespace.annotations()));
         observed.observe_namespace(key.name(), namespace.map(|namespace| namespace.labels().clone()));
+        if frees_pods {
+            observed.wake_namespace(key.name());
+        }
         Ok(())
     };
     let observed = Arc::clone(state);

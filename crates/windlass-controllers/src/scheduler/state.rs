@@ -10,7 +10,7 @@ use windlass_runtime::{AddOptions, ControllerHandle, ObjectKey};
 
 use super::cluster::{Cluster, NodeFacts, PodFacts, priority};
 use super::pod_class::Labels;
-use super::waiting::{Change, Retry, WaitingPods};
+use super::waiting::{Change, Retry, Seen, WaitingPods};
 use crate::pods;
 
 /// The name of the default scheduler. Pods that name another scheduler are ignored.
@@ -141,7 +141,7 @@ impl SharedState {
             state.cluster.remove(key);
             state.reserved.remove(key);
         }
-        let is_known = state.waiting.is_known(key, pod.metadata.generation, pod.metadata.labels.as_ref());
+        let is_known = state.waiting.is_known(key, &Seen::of(pod));
         let nominated = pod.status.as_ref().and_then(|status| status.nominated_node_name.clone());
         if let Some(node) = nominated.filter(|node| !node.is_empty() && !is_assumed && needs_node(pod)) {
             state.cluster.nominate(key, Some((node, PodFacts::of(pod))));
@@ -206,6 +206,12 @@ impl SharedState {
         if is_changed {
             self.wake(Change::Namespace);
         }
+    }
+
+    /// Queues the waiting pods of a namespace whose pods no longer wait.
+    pub(super) fn wake_namespace(&self, name: &str) {
+        let waiting = self.lock().waiting.of_namespace(name);
+        self.enqueue_all(&waiting);
     }
 
     /// Queues the pods that a change of a claim, a volume or a class may help. `uses` returns whether the change concerns a pod

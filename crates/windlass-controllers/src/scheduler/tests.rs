@@ -5,3 +5,4 @@ mod fit;
 mod model;
 mod placement;
 mod preemption;
+mod state;

@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Pod;
+use kube_core::ResourceExt;
 use tokio::time::Instant;
 use windlass_runtime::ObjectKey;
 
 use super::rejection::Check;
+use crate::pods::is_lenient;
 
 /// The first back-off between two attempts. kube-scheduler begins with 1 s.
 const FIRST_BACK_OFF: Duration = Duration::from_millis(10);
@@ -41,8 +44,23 @@ impl Change {
     }
 }
 
-/// The generation and the labels of a pod at the last attempt.
-pub(super) type Seen = (Option<i64>, Option<BTreeMap<String, String>>);
+/// The properties of a pod at the last attempt that decide about the next.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    generation: Option<i64>,
+    labels: Option<BTreeMap<String, String>>,
+    is_lenient: bool,
+}
+
+impl Seen {
+    pub(super) fn of(pod: &Pod) -> Self {
+        Self {
+            generation: pod.metadata.generation,
+            labels: pod.metadata.labels.clone(),
+            is_lenient: is_lenient(pod.annotations()),
+        }
+    }
+}
 
 /// A pod that fits on no node.
 #[derive(Debug)]
@@ -90,14 +108,15 @@ impl WaitingPods {
         }
     }
 
-    /// Returns whether an attempt has failed for the pod with this generation and these labels.
-    pub(super) fn is_known(
-        &self,
-        key: &ObjectKey,
-        generation: Option<i64>,
-        labels: Option<&BTreeMap<String, String>>,
-    ) -> bool {
-        self.0.get(key).is_some_and(|pod| pod.seen.0 == generation && pod.seen.1.as_ref() == labels)
+    /// Returns whether an attempt has failed for the pod as the pod is now.
+    pub(super) fn is_known(&self, key: &ObjectKey, now: &Seen) -> bool {
+        self.0.get(key).is_some_and(|pod| pod.seen == *now)
+    }
+
+    /// Returns the waiting pods of a namespace, with each pod's priority.
+    pub(super) fn of_namespace(&self, namespace: &str) -> Vec<(ObjectKey, i32)> {
+        let pods = self.0.iter().filter(|(key, _)| key.namespace() == Some(namespace));
+        pods.map(|(key, pod)| (key.clone(), pod.priority)).collect()
     }
 
     /// Removes a pod that has a node or is gone.

@@ -122,6 +122,37 @@ async fn a_lenient_pod_ignores_what_it_waits_for() {
 }
 
 #[tokio::test]
+async fn a_waiting_pod_may_become_lenient() {
+    let (cluster, _running) = cluster_with(Vec::new()).await;
+    let client = cluster.client();
+    let mut waiting = pod("p", &json!({}));
+    waiting["spec"]["volumes"] = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "absent"}}]);
+    create::<Pod>(&client, waiting.clone()).await;
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let kind = serde_json::from_value(json!({"metadata": {"name": "kind"}})).unwrap();
+    namespaces.create(&PostParams::default(), &kind).await.unwrap();
+    create_in::<Pod>(&client, "kind", waiting).await;
+    let pods: Api<Pod> = Api::namespaced(client.clone(), "kind");
+    let waits = |pod: &Pod| !schedule_message(pod).is_empty() && node_of(pod).is_empty();
+    becomes::<Pod>(&client, "p", waits).await;
+    eventually(WAIT_LIMIT, || async {
+        let pod = pods.get("p").await.map_err(|error| error.to_string())?;
+        if waits(&pod) { Ok(()) } else { Err("not tried".to_owned()) }
+    })
+    .await;
+    let lenient =
+        Patch::Merge(json!({"metadata": {"annotations": {"kubelet.windlass.dev/strict": "false"}}}));
+    api::<Pod>(&client).patch("p", &PatchParams::default(), &lenient).await.unwrap();
+    becomes::<Pod>(&client, "p", |pod| node_of(pod) == "windlass").await;
+    namespaces.patch("kind", &PatchParams::default(), &lenient).await.unwrap();
+    eventually(WAIT_LIMIT, || async {
+        let pod = pods.get("p").await.map_err(|error| error.to_string())?;
+        if node_of(&pod) == "windlass" { Ok(()) } else { Err("not placed".to_owned()) }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn the_pods_of_a_stopped_node_move_to_another_node() {
     let two = node("two", json!({"pool": "x"}), json!({}));
     let (cluster, _running) = cluster_with(vec![two]).await;

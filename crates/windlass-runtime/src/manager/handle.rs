@@ -89,7 +89,7 @@ impl ManagerHandle {
     }
 
     /// Stops the controller or the runnables of this name, and returns at the end of the stop. A reconcile under way is completed first;
-    /// after the [graceful shutdown timeout](Manager::graceful_shutdown_timeout) the reconcile is aborted. Caches without further users are
+    /// after the [graceful shutdown timeout](super::Manager::graceful_shutdown_timeout) the reconcile is aborted. Caches without further users are
     /// dropped.
     ///
     /// A call from a reconcile of the same controller does not wait: the call returns at once, and the

@@ -20,12 +20,7 @@ impl Validate for ReplicaSets {
     }
 
     fn warnings(&self, cx: &WriteContext<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
-        if !cx.subresource.is_empty() {
-            return Vec::new();
-        }
-        let mut warnings: Vec<String> = Vec::new();
-        warnings.extend(template_warnings(object, old, true));
-        warnings
+        if cx.subresource.is_empty() { template_warnings(object, old, true) } else { Vec::new() }
     }
 
     fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {

@@ -35,8 +35,7 @@ impl Validate for StatefulSets {
         if !cx.subresource.is_empty() {
             return Vec::new();
         }
-        let mut warnings: Vec<String> = Vec::new();
-        warnings.extend(template_warnings(object, old, false));
+        let mut warnings = template_warnings(object, old, false);
         // The real server names the spec of a claim in an update only, as in Go.
         let name = if old.is_none() { "" } else { ".Spec" };
         for (index, claim) in list_at(object, "/spec/volumeClaimTemplates").iter().enumerate() {

@@ -35,13 +35,12 @@ impl Validate for Volumes {
         if !cx.subresource.is_empty() {
             return Vec::new();
         }
-        let mut warnings: Vec<String> = Vec::new();
-        warnings.extend(field::validate("", object, |volume, warnings| {
+        let mut warnings: Vec<String> = field::validate("", object, |volume, warnings| {
             warnings.extend(class_annotation_warning(volume));
             for term in volume.at_path("spec/nodeAffinity/required/nodeSelectorTerms").items() {
                 about_term(&term, false, warnings);
             }
-        }));
+        });
         if text_at(object, "/spec/persistentVolumeReclaimPolicy") == "Recycle" {
             warnings.push("spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.".to_owned());
         }

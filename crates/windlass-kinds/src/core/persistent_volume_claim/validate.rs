@@ -24,11 +24,10 @@ impl Validate for Claims {
         if !cx.subresource.is_empty() {
             return Vec::new();
         }
-        let mut warnings: Vec<String> = Vec::new();
-        warnings.extend(field::validate("", object, |claim, warnings| {
+        let warnings: Vec<String> = field::validate("", object, |claim, warnings| {
             warnings.extend(class_annotation_warning(claim));
             claim_spec_warnings(&claim.at("spec"), warnings);
-        }));
+        });
         warnings
     }
 

@@ -34,12 +34,11 @@ impl Validate for RuntimeClasses {
     }
 
     fn warnings(&self, _cx: &WriteContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
-        let mut warnings: Vec<String> = Vec::new();
-        warnings.extend(field::validate("", object, |class, warnings| {
+        let warnings: Vec<String> = field::validate("", object, |class, warnings| {
             let labels = class.at_path("scheduling/nodeSelector");
             let texts = labels.entries().filter_map(|(label, _)| node_label(label));
             warnings.extend(texts.map(|text| labels.warning(text)));
-        }));
+        });
         warnings
     }
 }

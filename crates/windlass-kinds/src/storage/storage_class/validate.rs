@@ -37,8 +37,7 @@ impl Validate for StorageClasses {
     }
 
     fn warnings(&self, _cx: &WriteContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
-        let mut warnings: Vec<String> = Vec::new();
-        warnings.extend(field::validate("", object, |class, warnings| {
+        let warnings: Vec<String> = field::validate("", object, |class, warnings| {
             let topologies = class.at("allowedTopologies");
             let expressions = topologies
                 .items()
@@ -46,7 +45,7 @@ impl Validate for StorageClasses {
             for key in expressions.map(|expression| expression.at("key")) {
                 warnings.extend(node_label(key.text()).map(|text| key.warning(text)));
             }
-        }));
+        });
         warnings
     }
 

@@ -5,7 +5,7 @@ use triomphe::ThinArc;
 use super::{
     RawObject,
     bases::Bases,
-    layout::{Form, OwnerRecord, Record, Span, put_label, put_owner, put_text},
+    layout::{Form, NewIndex, Span, owner_flags},
 };
 use crate::scan::{Index, Text};
 
@@ -15,6 +15,8 @@ pub(crate) struct Assembler {
     /// The members `apiVersion` and `kind`, for objects without these members.
     type_members: Vec<u8>,
     bytes: Vec<u8>,
+    /// The spans of the indexed texts.
+    texts: Vec<Span>,
     /// The bases of earlier objects, if all objects are of one kind.
     bases: Option<Bases>,
 }
@@ -25,7 +27,7 @@ impl Assembler {
             let quote = |text: &str| serde_json::Value::from(text).to_string();
             format!("\"apiVersion\":{},\"kind\":{},", quote(api_version), quote(kind)).into_bytes()
         });
-        Self { type_members, bytes: Vec::new(), bases: one_kind.then(Bases::default) }
+        Self { type_members, bytes: Vec::new(), texts: Vec::new(), bases: one_kind.then(Bases::default) }
     }
 
     /// Returns the bytes of the bases of all objects so far.
@@ -46,38 +48,29 @@ impl Assembler {
         let inserted = if index.has_type { 0 } else { self.type_members.len() };
         let relocation = Relocation { start: index.start as usize, inserted, index };
         self.copy_json(source, &relocation);
-        let json = Span { offset: 0, length: self.bytes.len() as u32 };
-        let texts = json.length;
+        let json = Span::new(0, self.bytes.len());
         self.bytes.extend_from_slice(&index.unescaped);
-        let at = |text: Text| relocation.span(text, texts);
-        for &(key, value) in &index.labels {
-            put_label(&mut self.bytes, at(key), at(value));
-        }
-        for owner in &index.owners {
-            let record = OwnerRecord {
-                api_version: at(owner.api_version),
-                kind: at(owner.kind),
-                name: at(owner.name),
-                uid: at(owner.uid),
-                controller: owner.controller,
-                block_owner_deletion: owner.block_owner_deletion,
-            };
-            put_owner(&mut self.bytes, &record);
-        }
-        for &finalizer in &index.finalizers {
-            put_text(&mut self.bytes, at(finalizer));
-        }
-        let record = Record {
-            fields: index.texts.map(|text| text.map_or(Span::default(), at)),
+        let at = |text: Text| relocation.span(text, json.length);
+        self.texts.clear();
+        self.texts.extend(index.texts.iter().map(|text| text.map_or(Span::default(), at)));
+        self.texts.extend(index.labels.iter().flat_map(|&(key, value)| [at(key), at(value)]));
+        let owners = index.owners.iter();
+        self.texts.extend(
+            owners.clone().flat_map(|owner| [owner.api_version, owner.kind, owner.name, owner.uid].map(at)),
+        );
+        self.texts.extend(index.finalizers.iter().map(|&finalizer| at(finalizer)));
+        let stored = NewIndex {
+            texts: &self.texts,
             json,
             annotations: index.annotations.map_or(Span::default(), |text| relocation.range(text)),
             generation: index.generation,
-            json_length: json.length,
-            labels: index.labels.len() as u16,
-            owners: index.owners.len() as u16,
-            finalizers: index.finalizers.len() as u16,
+            json_length: json.length as usize,
+            labels: index.labels.len(),
+            owners: index.owners.len(),
+            finalizers: index.finalizers.len(),
         };
-        record.put(&mut self.bytes);
+        let flags = owners.map(|owner| owner_flags(owner.controller, owner.block_owner_deletion));
+        stored.put(&mut self.bytes, flags);
     }
 
     fn copy_json(&mut self, source: &[u8], relocation: &Relocation<'_>) {

@@ -101,11 +101,21 @@ impl Bases {
         if self.until_forgetting == 0 {
             self.forget();
         }
+        let (good, poor) = (length / 16 * 5, length / 4 * 3);
+        let search = self.until_forgetting.is_multiple_of(RETRY);
+        if let Some(old) = old
+            && let Form::Based(base) = old.form()
+            && let Some(bytes) = self.difference.repeat(object, old.layout(), base)
+            && (!search || bytes.len() <= good)
+        {
+            let bytes = ThinArc::from_header_and_slice(Form::Based(base.clone()), bytes);
+            self.earn(stored.len().saturating_sub(bytes.slice.len()));
+            return Some(RawObject(bytes));
+        }
         self.best.base = None;
         let old = old.and_then(RawObject::base);
         let is_new = old.is_none();
-        let search = is_new || self.until_forgetting.is_multiple_of(RETRY);
-        let (good, poor) = (length / 16 * 5, length / 4 * 3);
+        let search = is_new || search;
         if let Some(base) = old.or(self.last.as_ref()).cloned() {
             self.attempt(object, &base, if search { good } else { poor });
         }

@@ -8,6 +8,8 @@
 //! An indexed text lies either in a single own text or in a single copy: a read of an indexed text is a
 //! slice.
 
+use std::ops::Range;
+
 use memchr::{memchr, memchr_iter};
 
 use super::{
@@ -91,6 +93,35 @@ impl Difference {
         self.write_copy();
         let operations = Span::new(self.own.len(), self.operations.len());
         self.own.extend_from_slice(&self.operations);
+        object.put_index(&mut self.own, operations, &self.texts);
+        Some(&self.own)
+    }
+
+    /// Returns the stored bytes of an object whose own texts and copies have the lengths of those of `old`, which is stored as differences
+    /// from `base`. Usually, only the resource version or a time has changed.
+    pub(super) fn repeat(&mut self, object: Layout<'_>, old: Layout<'_>, base: &Base) -> Option<&[u8]> {
+        if object.json_length() != old.json_length() || object.counts() != old.counts() {
+            return None;
+        }
+        self.own.clear();
+        let mut json = object.json();
+        for (own, copy) in Operations::new(old.json()) {
+            let (text, rest) = json.split_at_checked(own)?;
+            self.own.extend_from_slice(text);
+            json = rest.strip_prefix(base.text().get(copy)?)?;
+        }
+        if !json.is_empty() {
+            return None;
+        }
+        self.texts.clear();
+        self.texts.extend(old.texts());
+        let stored = Layout::without_index(&self.own, base.text());
+        let mut texts = object.texts().zip(&self.texts);
+        if texts.any(|(text, &copy)| object.text(text) != stored.text(copy)) {
+            return None;
+        }
+        let operations = Span::new(self.own.len(), old.json().len());
+        self.own.extend_from_slice(old.json());
         object.put_index(&mut self.own, operations, &self.texts);
         Some(&self.own)
     }
@@ -207,18 +238,54 @@ fn is_alike(one: &[u8], other: &[u8]) -> bool {
     }
 }
 
+/// Reads the stored operations: for each own text, the length of the text, and the range of the base that is copied after the text.
+struct Operations<'a> {
+    stored: &'a [u8],
+    /// The end of the last copy.
+    copied: usize,
+}
+
+impl<'a> Operations<'a> {
+    fn new(stored: &'a [u8]) -> Self {
+        Self { stored, copied: 0 }
+    }
+
+    /// Returns three numbers. Usually, each takes a byte.
+    #[inline]
+    fn numbers(&mut self) -> [usize; 3] {
+        match self.stored {
+            [own, distance, length, rest @ ..] if (own | distance | length) < 0x80 => {
+                self.stored = rest;
+                [own, distance, length].map(|&byte| usize::from(byte))
+            }
+            _ => [(); 3].map(|()| take_number(&mut self.stored)),
+        }
+    }
+}
+
+impl Iterator for Operations<'_> {
+    type Item = (usize, Range<usize>);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.stored.is_empty() {
+            return None;
+        }
+        let [own, distance, length] = self.numbers();
+        let start = self.copied.wrapping_add_signed((distance >> 1) as isize ^ -((distance & 1) as isize));
+        self.copied = start.wrapping_add(length);
+        Some((own, start..self.copied))
+    }
+}
+
 /// Returns the JSON of `length` bytes that has these own texts and copies.
-pub(super) fn expand(own_texts: &[u8], mut operations: &[u8], base: &Base, length: usize) -> Vec<u8> {
-    let base = base.text();
+pub(super) fn expand(mut own_texts: &[u8], operations: &[u8], base: &Base, length: usize) -> Vec<u8> {
     let mut json = Vec::with_capacity(length);
-    let (mut own, mut copied) = (0, 0_usize);
-    while !operations.is_empty() {
-        let [length, distance, copy] = [(); 3].map(|()| take_number(&mut operations));
-        json.extend_from_slice(own_texts.get(own..own + length).unwrap_or_default());
-        own += length;
-        let start = copied.wrapping_add_signed((distance >> 1) as isize ^ -((distance & 1) as isize));
-        copied = start.wrapping_add(copy);
-        json.extend_from_slice(base.get(start..copied).unwrap_or_default());
+    for (own, copy) in Operations::new(operations) {
+        let (text, rest) = own_texts.split_at_checked(own).unwrap_or((own_texts, &[]));
+        json.extend_from_slice(text);
+        own_texts = rest;
+        json.extend_from_slice(base.text().get(copy).unwrap_or_default());
     }
     json
 }

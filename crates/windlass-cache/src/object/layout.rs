@@ -65,20 +65,20 @@ impl Span {
     }
 }
 
-/// The index of an object, without the tables.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Record {
-    pub(super) fields: [Span; 6],
+/// The index of an object that is about to be stored.
+pub(super) struct NewIndex<'a> {
+    /// The spans of all indexed texts, in the order of [`Layout::texts`].
+    pub(super) texts: &'a [Span],
     /// The stored JSON.
     pub(super) json: Span,
     /// A range of the JSON; empty if there are no annotations.
     pub(super) annotations: Span,
     pub(super) generation: i64,
     /// The length of the JSON.
-    pub(super) json_length: u32,
-    pub(super) labels: u16,
-    pub(super) owners: u16,
-    pub(super) finalizers: u16,
+    pub(super) json_length: usize,
+    pub(super) labels: usize,
+    pub(super) owners: usize,
+    pub(super) finalizers: usize,
 }
 
 /// A stored owner reference.
@@ -92,32 +92,137 @@ pub(super) struct OwnerRecord {
     pub(super) block_owner_deletion: bool,
 }
 
-/// The length of a stored text: an offset of four bytes and a length of two. The scan rejects longer texts.
-const TEXT: usize = 6;
-const SPAN: usize = 8;
-const JSON: usize = 6 * TEXT;
+/// Returns the stored flags of an owner reference.
+pub(super) fn owner_flags(controller: bool, block_owner_deletion: bool) -> u8 {
+    u8::from(controller) | u8::from(block_owner_deletion) << 1
+}
+
+/// The size of the numbers in an index: the index of a usual object is half as large as the index of a large object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Width {
+    Narrow = 1,
+    Wide = 2,
+}
+
+/// The sizes in a narrow index. Everything in a wide index has twice the size.
+///
+/// A text is an offset of two bytes and a length of one byte. The scan rejects texts that are too long for a wide index.
+const TEXT: usize = 3;
+const SPAN: usize = 4;
+const JSON: usize = FIELDS * TEXT;
 const ANNOTATIONS: usize = JSON + SPAN;
 const GENERATION: usize = ANNOTATIONS + SPAN;
-const JSON_LENGTH: usize = GENERATION + 8;
-const COUNTS: usize = JSON_LENGTH + 4;
-const RECORD: usize = COUNTS + 6;
+const JSON_LENGTH: usize = GENERATION + 4;
+const COUNTS: usize = JSON_LENGTH + 2;
+const RECORD: usize = COUNTS + 3;
 
 const LABEL: usize = 2 * TEXT;
 const OWNER: usize = 4 * TEXT + 1;
+/// The number of [`Field`]s.
+const FIELDS: usize = 6;
 
-impl Record {
-    /// Appends the record.
-    pub(super) fn put(&self, bytes: &mut Vec<u8>) {
-        self.fields.iter().for_each(|&text| put_text(bytes, text));
+/// Marks the offset of a span in the text of a base, in a narrow index.
+const NARROW_IN_BASE: u16 = 1 << 15;
+
+impl Width {
+    /// Returns the size of something that takes `narrow` bytes in a narrow index.
+    const fn size(self, narrow: usize) -> usize {
+        narrow * self as usize
+    }
+
+    fn put_text(self, bytes: &mut Vec<u8>, Span { offset, length }: Span) {
+        match self {
+            Self::Narrow => {
+                let in_base = if offset & IN_BASE == 0 { 0 } else { NARROW_IN_BASE };
+                bytes.extend_from_slice(&(offset as u16 | in_base).to_le_bytes());
+                bytes.push(length as u8);
+            }
+            Self::Wide => {
+                bytes.extend_from_slice(&offset.to_le_bytes());
+                bytes.extend_from_slice(&(length as u16).to_le_bytes());
+            }
+        }
+    }
+
+    /// Appends a number that takes `narrow` bytes in a narrow index.
+    fn put(self, bytes: &mut Vec<u8>, narrow: usize, number: u64) {
+        bytes.extend_from_slice(&number.to_le_bytes()[..self.size(narrow)]);
+    }
+
+    /// Returns a number that takes `narrow` bytes in a narrow index.
+    #[inline]
+    fn number(self, record: &[u8], at: usize, narrow: usize) -> u64 {
+        let rest = record.get(self.size(at)..).unwrap_or_default();
+        match self.size(narrow) {
+            1 => rest.first().map_or(0, |&byte| byte.into()),
+            2 => rest.first_chunk().map_or(0, |bytes| u16::from_le_bytes(*bytes).into()),
+            4 => rest.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes).into()),
+            _ => rest.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)),
+        }
+    }
+
+    #[inline]
+    fn text(self, record: &[u8], at: usize) -> Span {
+        match self {
+            Self::Narrow => {
+                let Some(&[low, high, length]) = record.get(at..).and_then(<[u8]>::first_chunk) else {
+                    return Span::default();
+                };
+                let offset = u16::from_le_bytes([low, high]);
+                let in_base = if offset & NARROW_IN_BASE == 0 { 0 } else { IN_BASE };
+                Span { offset: u32::from(offset & !NARROW_IN_BASE) | in_base, length: length.into() }
+            }
+            Self::Wide => {
+                let Some(&[a, b, c, d, low, high]) = record.get(2 * at..).and_then(<[u8]>::first_chunk)
+                else {
+                    return Span::default();
+                };
+                let length = u16::from_le_bytes([low, high]);
+                Span { offset: u32::from_le_bytes([a, b, c, d]), length: length.into() }
+            }
+        }
+    }
+
+    fn span(self, record: &[u8], at: usize) -> Span {
+        let half = |at| self.number(record, at, SPAN / 2) as u32;
+        Span { offset: half(at), length: half(at + SPAN / 2) }
+    }
+}
+
+impl NewIndex<'_> {
+    /// Appends the tables and the record. `owner_flags` are the flags of the owners.
+    pub(super) fn put(&self, bytes: &mut Vec<u8>, owner_flags: impl Iterator<Item = u8>) {
+        let width = self.width();
+        let (fields, texts) = self.texts.split_at(FIELDS);
+        let (labels, texts) = texts.split_at(2 * self.labels);
+        let (owners, finalizers) = texts.split_at(4 * self.owners);
+        labels.iter().for_each(|&text| width.put_text(bytes, text));
+        for (owner, flags) in owners.chunks(4).zip(owner_flags) {
+            owner.iter().for_each(|&text| width.put_text(bytes, text));
+            width.put(bytes, 1, flags.into());
+        }
+        finalizers.iter().chain(fields).for_each(|&text| width.put_text(bytes, text));
         for span in [self.json, self.annotations] {
-            bytes.extend_from_slice(&span.offset.to_le_bytes());
-            bytes.extend_from_slice(&span.length.to_le_bytes());
+            width.put(bytes, SPAN / 2, span.offset.into());
+            width.put(bytes, SPAN / 2, span.length.into());
         }
-        bytes.extend_from_slice(&self.generation.to_le_bytes());
-        bytes.extend_from_slice(&self.json_length.to_le_bytes());
+        width.put(bytes, JSON_LENGTH - GENERATION, self.generation as u64);
+        width.put(bytes, COUNTS - JSON_LENGTH, self.json_length as u64);
         for count in [self.labels, self.owners, self.finalizers] {
-            bytes.extend_from_slice(&count.to_le_bytes());
+            width.put(bytes, 1, count as u64);
         }
+        bytes.push(width as u8);
+    }
+
+    /// Returns the smallest width that has room for every number.
+    fn width(&self) -> Width {
+        let is_short = |text: &Span| text.offset & !IN_BASE < NARROW_IN_BASE.into() && text.length < 1 << 8;
+        let has_room = self.texts.iter().all(is_short)
+            && [self.json, self.annotations].iter().all(|span| span.range().end < 1 << 16)
+            && u32::try_from(self.generation).is_ok()
+            && self.json_length < 1 << 16
+            && self.labels.max(self.owners).max(self.finalizers) < 1 << 8;
+        if has_room { Width::Narrow } else { Width::Wide }
     }
 }
 
@@ -127,18 +232,31 @@ pub(super) struct Layout<'a> {
     bytes: &'a [u8],
     base: &'a [u8],
     record: &'a [u8],
+    width: Width,
 }
 
 impl<'a> Layout<'a> {
     /// Creates a view. `base` is the text of the object's base, or empty.
     pub(super) fn new(bytes: &'a [u8], base: &'a [u8]) -> Self {
-        let record = bytes.len().saturating_sub(RECORD);
-        Self { bytes, base, record: &bytes[record..] }
+        let (last, bytes) = bytes.split_last().unwrap_or((&0, bytes));
+        let width = if *last == Width::Wide as u8 { Width::Wide } else { Width::Narrow };
+        let record = bytes.len().saturating_sub(width.size(RECORD));
+        Self { bytes, base, record: &bytes[record..], width }
+    }
+
+    /// Creates a view of bytes before the index has been appended.
+    pub(super) fn without_index(bytes: &'a [u8], base: &'a [u8]) -> Self {
+        Self { bytes, base, record: &[], width: Width::Narrow }
+    }
+
+    /// Returns the numbers of labels, owners and finalizers.
+    pub(super) fn counts(self) -> [usize; 3] {
+        [self.labels(), self.owners(), self.finalizers()]
     }
 
     /// Returns the spans of all indexed texts: fields, labels, owners, finalizers.
     pub(super) fn texts(self) -> impl Iterator<Item = Span> {
-        let fields = (0..6).map(move |field| text(self.record, field * TEXT));
+        let fields = (0..FIELDS).map(move |field| self.width.text(self.record, field * TEXT));
         let labels = (0..self.labels()).map(move |number| self.label_spans(number));
         let owners = (0..self.owners()).map(move |number| self.owner(number));
         let finalizers = (0..self.finalizers()).map(move |number| self.finalizer_span(number));
@@ -150,35 +268,23 @@ impl<'a> Layout<'a> {
 
     /// Appends the tables and the record to `bytes`, with other spans. `texts` are in the order of [`Self::texts`].
     pub(super) fn put_index(self, bytes: &mut Vec<u8>, json: Span, texts: &[Span]) {
-        let mut texts = texts.iter().copied();
-        let mut next = || texts.next().unwrap_or_default();
-        let fields = [(); 6].map(|()| next());
-        for _ in 0..self.labels() {
-            put_label(bytes, next(), next());
-        }
-        for number in 0..self.owners() {
-            let (api_version, kind, name, uid) = (next(), next(), next(), next());
-            put_owner(bytes, &OwnerRecord { api_version, kind, name, uid, ..self.owner(number) });
-        }
-        for _ in 0..self.finalizers() {
-            put_text(bytes, next());
-        }
-        let record = Record {
-            fields,
+        let index = NewIndex {
+            texts,
             json,
             annotations: self.annotations(),
             generation: self.generation(),
-            json_length: self.json_length() as u32,
-            labels: self.labels() as u16,
-            owners: self.owners() as u16,
-            finalizers: self.finalizers() as u16,
+            json_length: self.json_length(),
+            labels: self.labels(),
+            owners: self.owners(),
+            finalizers: self.finalizers(),
         };
-        record.put(bytes);
+        let owners = (0..self.owners()).map(|number| self.owner(number));
+        index.put(bytes, owners.map(|owner| owner_flags(owner.controller, owner.block_owner_deletion)));
     }
 
     /// Returns all bytes up to the end of the stored JSON: those that a compression replaces.
     pub(super) fn body(self) -> &'a [u8] {
-        self.bytes.get(..span(self.record, JSON).range().end).unwrap_or_default()
+        self.bytes.get(..self.width.span(self.record, JSON).range().end).unwrap_or_default()
     }
 
     pub(super) fn text(self, span: Span) -> &'a [u8] {
@@ -190,25 +296,24 @@ impl<'a> Layout<'a> {
 
     #[inline]
     pub(super) fn field(self, field: Field) -> &'a [u8] {
-        self.text(text(self.record, field as usize * TEXT))
+        self.text(self.width.text(self.record, field as usize * TEXT))
     }
 
     /// Returns the stored JSON.
     pub(super) fn json(self) -> &'a [u8] {
-        span(self.record, JSON).of(self.bytes)
+        self.width.span(self.record, JSON).of(self.bytes)
     }
 
     pub(super) fn annotations(self) -> Span {
-        span(self.record, ANNOTATIONS)
+        self.width.span(self.record, ANNOTATIONS)
     }
 
     pub(super) fn generation(self) -> i64 {
-        let bytes = self.record.get(GENERATION..JSON_LENGTH).and_then(|bytes| bytes.try_into().ok());
-        bytes.map_or(0, i64::from_le_bytes)
+        self.width.number(self.record, GENERATION, JSON_LENGTH - GENERATION) as i64
     }
 
     pub(super) fn json_length(self) -> usize {
-        word(self.record, JSON_LENGTH) as usize
+        self.width.number(self.record, JSON_LENGTH, COUNTS - JSON_LENGTH) as usize
     }
 
     pub(super) fn labels(self) -> usize {
@@ -217,7 +322,7 @@ impl<'a> Layout<'a> {
 
     fn label_spans(self, number: usize) -> (Span, Span) {
         let record = self.table(0, LABEL, number);
-        (text(record, 0), text(record, TEXT))
+        (self.width.text(record, 0), self.width.text(record, TEXT))
     }
 
     pub(super) fn label(self, number: usize) -> (&'a [u8], &'a [u8]) {
@@ -231,12 +336,13 @@ impl<'a> Layout<'a> {
 
     pub(super) fn owner(self, number: usize) -> OwnerRecord {
         let record = self.table(self.labels() * LABEL, OWNER, number);
-        let flags = record.get(4 * TEXT).copied().unwrap_or_default();
+        let text = |number| self.width.text(record, number * TEXT);
+        let flags = self.width.number(record, 4 * TEXT, 1);
         OwnerRecord {
-            api_version: text(record, 0),
-            kind: text(record, TEXT),
-            name: text(record, 2 * TEXT),
-            uid: text(record, 3 * TEXT),
+            api_version: text(0),
+            kind: text(1),
+            name: text(2),
+            uid: text(3),
             controller: flags & 1 != 0,
             block_owner_deletion: flags & 2 != 0,
         }
@@ -247,7 +353,7 @@ impl<'a> Layout<'a> {
     }
 
     fn finalizer_span(self, number: usize) -> Span {
-        text(self.table(self.labels() * LABEL + self.owners() * OWNER, TEXT, number), 0)
+        self.width.text(self.table(self.labels() * LABEL + self.owners() * OWNER, TEXT, number), 0)
     }
 
     pub(super) fn finalizer(self, number: usize) -> &'a [u8] {
@@ -255,54 +361,14 @@ impl<'a> Layout<'a> {
     }
 
     fn count(self, number: usize) -> usize {
-        short(self.record, COUNTS + 2 * number) as usize
+        self.width.number(self.record, COUNTS + number, 1) as usize
     }
 
-    /// Returns the offset of the first table.
-    fn tables(self) -> usize {
-        let tables = self.labels() * LABEL + self.owners() * OWNER + self.finalizers() * TEXT;
-        self.bytes.len().saturating_sub(RECORD + tables)
-    }
-
-    /// Returns a record of the table that begins `start` bytes after the first table.
+    /// Returns a record of the table that begins `start` bytes after the first table. `start` and `size` are those of a narrow index.
     fn table(self, start: usize, size: usize, number: usize) -> &'a [u8] {
-        let at = self.tables() + start + number * size;
-        self.bytes.get(at..at + size).unwrap_or_default()
+        let tables = self.labels() * LABEL + self.owners() * OWNER + self.finalizers() * TEXT;
+        let first = self.bytes.len().saturating_sub(self.width.size(RECORD + tables));
+        let at = first + self.width.size(start + number * size);
+        self.bytes.get(at..at + self.width.size(size)).unwrap_or_default()
     }
-}
-
-pub(super) fn put_label(bytes: &mut Vec<u8>, key: Span, value: Span) {
-    put_text(bytes, key);
-    put_text(bytes, value);
-}
-
-pub(super) fn put_owner(bytes: &mut Vec<u8>, owner: &OwnerRecord) {
-    for span in [owner.api_version, owner.kind, owner.name, owner.uid] {
-        put_text(bytes, span);
-    }
-    bytes.push(u8::from(owner.controller) | u8::from(owner.block_owner_deletion) << 1);
-}
-
-pub(super) fn put_text(bytes: &mut Vec<u8>, span: Span) {
-    bytes.extend_from_slice(&span.offset.to_le_bytes());
-    bytes.extend_from_slice(&(span.length as u16).to_le_bytes());
-}
-
-fn text(record: &[u8], at: usize) -> Span {
-    Span { offset: word(record, at), length: short(record, at + 4) }
-}
-
-fn span(record: &[u8], at: usize) -> Span {
-    Span { offset: word(record, at), length: word(record, at + 4) }
-}
-
-fn word(record: &[u8], at: usize) -> u32 {
-    record.get(at..at + 4).and_then(|word| word.try_into().ok()).map_or(0, u32::from_le_bytes)
-}
-
-fn short(record: &[u8], at: usize) -> u32 {
-    record
-        .get(at..at + 2)
-        .and_then(|short| short.try_into().ok())
-        .map_or(0, |short| u16::from_le_bytes(short).into())
 }

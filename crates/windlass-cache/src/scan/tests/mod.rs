@@ -164,6 +164,7 @@ proptest! {
             let relatives = seeds.iter().map(|&seed| compact(&relative(object, seed)));
             [compact(object), compact(object)].into_iter().chain(relatives).chain([render(object, seeds[0])])
         });
+        let mut old = None;
         for json in relatives {
             let alone = scan(json.as_bytes(), &options);
             let with_others = together.object(json.as_bytes());
@@ -171,11 +172,16 @@ proptest! {
                 prop_assert_eq!(alone.err(), with_others.err(), "{}", json);
                 continue;
             };
+            let successor = together.scan(json.as_bytes()).and_then(|new| new.into_successor(old.as_ref()));
+            let successor = successor.expect("read before");
             let read = |object: &RawObject| String::from_utf8_lossy(&object.json()).into_owned();
-            prop_assert_eq!(read(with_others), read(alone));
-            prop_assert_eq!(with_others.json_length(), alone.json_length());
-            prop_assert_eq!(Seen::of(with_others), Seen::of(alone));
-            prop_assert_eq!(with_others.annotations(), alone.annotations());
+            for shared in [with_others, &successor] {
+                prop_assert_eq!(read(shared), read(alone));
+                prop_assert_eq!(shared.json_length(), alone.json_length());
+                prop_assert_eq!(Seen::of(shared), Seen::of(alone));
+                prop_assert_eq!(shared.annotations(), alone.annotations());
+            }
+            old = Some(successor);
         }
     }
 
@@ -245,6 +251,69 @@ fn the_last_of_duplicate_keys_wins() {
     let object = scan(json, &whole()).expect("an object");
     assert_eq!(object.name(), "c");
     assert_eq!(object.labels().collect::<Vec<_>>(), [("y", "2")]);
+}
+
+/// An index has a narrow and a wide form. The values here are on both sides of each limit of the narrow form.
+#[test]
+fn an_index_has_room_for_every_number() {
+    let object = |generation: i64, key: usize, finalizers: usize, before: usize| {
+        let (key, before) = ("k".repeat(key), "b".repeat(before));
+        let finalizers: Vec<String> = (0..finalizers).map(|number| format!("f/{number}")).collect();
+        let json = serde_json::json!({"a": before, "metadata": {
+            "annotations": {"note": "n"}, "finalizers": finalizers, "generation": generation, "labels": {key: "v"},
+            "name": "a", "ownerReferences": [{"uid": "o", "controller": true}],
+        }});
+        json.to_string()
+    };
+    let mut together = Scanner::new(&ScanOptions { one_kind: true, ..whole() });
+    for (generation, key, finalizers, before) in [
+        (1, 10, 2, 10),
+        (i64::from(u32::MAX), 10, 2, 10),
+        (i64::from(u32::MAX) + 1, 10, 2, 10),
+        (-1, 10, 2, 10),
+        (1, 255, 2, 10),
+        (1, 256, 2, 10),
+        (1, 10, 255, 10),
+        (1, 10, 256, 10),
+        (1, 10, 2, 32_000),
+        (1, 10, 2, 33_000),
+        (1, 10, 2, 66_000),
+    ] {
+        let json = object(generation, key, finalizers, before);
+        for raw in [scan(json.as_bytes(), &whole()), together.object(json.as_bytes())] {
+            let raw = raw.expect("an object");
+            assert_eq!((raw.generation(), raw.name()), (generation, "a"));
+            assert_eq!(raw.json_length(), json.len());
+            assert_eq!(raw.json(), json.as_bytes());
+            assert_eq!(raw.label(&"k".repeat(key)), Some("v"));
+            assert_eq!(raw.finalizers().count(), finalizers);
+            assert_eq!(raw.finalizers().last(), Some(format!("f/{}", finalizers - 1).as_str()));
+            assert_eq!(raw.controller_owner().map(|owner| owner.uid), Some("o"));
+            assert_eq!(raw.annotation("note").as_deref(), Some("n"));
+        }
+    }
+}
+
+/// Most changes of an object move only the resource version and the managed fields.
+#[test]
+fn a_successor_with_the_same_places_keeps_the_base() {
+    let pod = |name: &str, version: u64, phase: &str| {
+        format!(
+            r#"{{"metadata":{{"name":"{name}","uid":"uid-{name}","resourceVersion":"{version}"}},"spec":{{"containers":[{{"image":"registry.example.com/web:1","name":"app"}}]}},"status":{{"phase":"{phase}","reason":""}}}}"#
+        )
+    };
+    let mut scanner = Scanner::new(&ScanOptions { one_kind: true, ..whole() });
+    scanner.object(pod("web-0", 100, "Running").as_bytes()).expect("a pod");
+    let mut old = scanner.object(pod("web-1", 101, "Running").as_bytes()).expect("a pod");
+    for (version, phase) in [(102, "Running"), (103, "Pending"), (104, "Failed"), (1000, "Failed")] {
+        let json = pod("web-1", version, phase);
+        let new =
+            scanner.scan(json.as_bytes()).and_then(|new| new.into_successor(Some(&old))).expect("a pod");
+        assert_eq!(new.json(), json.as_bytes());
+        assert_eq!(new.resource_version(), version.to_string());
+        assert!(new.has_base() && new.memory() < json.len(), "{} of {} bytes", new.memory(), json.len());
+        old = new;
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Watch events.
 
 use bytes::Bytes;
-use memchr::memchr;
+use memchr::{memchr, memrchr};
 
 use super::{
     UnreadableObject,
@@ -17,6 +17,8 @@ use crate::scan::{ScanError, Scanned, Scanner, WatchEventType};
 #[derive(Debug)]
 pub struct WatchFramer {
     buffer: Buffer,
+    /// The end of the last line that ends in the current piece.
+    lines: usize,
     /// After invalid JSON: bytes up to the next line break are skipped.
     lost: bool,
 }
@@ -36,11 +38,12 @@ const LINE: &[u8] = b"{\"type\":";
 impl WatchFramer {
     /// Creates a framer that rejects events longer than `limit` bytes.
     pub fn new(limit: usize) -> Self {
-        Self { buffer: Buffer::new(limit), lost: false }
+        Self { buffer: Buffer::new(limit), lines: 0, lost: false }
     }
 
     /// Takes the next piece of the body. [`Self::next`] must have returned `None` for the previous piece.
     pub fn push(&mut self, piece: Bytes) {
+        self.lines = memrchr(b'\n', &piece).map_or(0, |at| at + 1);
         self.buffer.push(piece);
     }
 
@@ -79,9 +82,11 @@ impl WatchFramer {
                 return Some(Err(UnreadableObject::new(ScanError::syntax(0, "an event"), None)));
             }
             let start = self.buffer.position();
-            // An event of several lines takes the slow path, which checks after each line whether the event
-            // is complete.
-            if let Ok((event, length)) = scanner.index_event(self.buffer.rest())
+            // An event whose line continues in the next piece is not scanned twice. An event of several lines takes the slow path, which
+            // checks after each line whether the event is complete.
+            let rest = self.buffer.rest();
+            if (start < self.lines || rest.ends_with(b"}"))
+                && let Ok((event, length)) = scanner.index_event(rest)
                 && !scanner.has_controls()
             {
                 self.buffer.advance(length);

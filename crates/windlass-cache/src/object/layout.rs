@@ -130,25 +130,6 @@ impl Width {
         narrow * self as usize
     }
 
-    fn put_text(self, bytes: &mut Vec<u8>, Span { offset, length }: Span) {
-        match self {
-            Self::Narrow => {
-                let in_base = if offset & IN_BASE == 0 { 0 } else { NARROW_IN_BASE };
-                bytes.extend_from_slice(&(offset as u16 | in_base).to_le_bytes());
-                bytes.push(length as u8);
-            }
-            Self::Wide => {
-                bytes.extend_from_slice(&offset.to_le_bytes());
-                bytes.extend_from_slice(&(length as u16).to_le_bytes());
-            }
-        }
-    }
-
-    /// Appends a number that takes `narrow` bytes in a narrow index.
-    fn put(self, bytes: &mut Vec<u8>, narrow: usize, number: u64) {
-        bytes.extend_from_slice(&number.to_le_bytes()[..self.size(narrow)]);
-    }
-
     /// Returns a number that takes `narrow` bytes in a narrow index.
     #[inline]
     fn number(self, record: &[u8], at: usize, narrow: usize) -> u64 {
@@ -189,27 +170,74 @@ impl Width {
     }
 }
 
+/// Writes the numbers of an index.
+struct IndexWriter<'a> {
+    rest: &'a mut [u8],
+    width: Width,
+}
+
+impl IndexWriter<'_> {
+    #[inline]
+    fn text(&mut self, Span { offset, length }: Span) {
+        match self.width {
+            Width::Narrow => {
+                let in_base = if offset & IN_BASE == 0 { 0 } else { NARROW_IN_BASE };
+                let [low, high] = (offset as u16 | in_base).to_le_bytes();
+                self.put([low, high, length as u8]);
+            }
+            Width::Wide => {
+                let [a, b, c, d] = offset.to_le_bytes();
+                let [low, high] = (length as u16).to_le_bytes();
+                self.put([a, b, c, d, low, high]);
+            }
+        }
+    }
+
+    /// Writes a number that takes `narrow` bytes in a narrow index.
+    #[inline]
+    fn number(&mut self, narrow: usize, number: u64) {
+        match self.width.size(narrow) {
+            1 => self.put([number as u8]),
+            2 => self.put((number as u16).to_le_bytes()),
+            4 => self.put((number as u32).to_le_bytes()),
+            _ => self.put(number.to_le_bytes()),
+        }
+    }
+
+    #[inline]
+    fn put<const SIZE: usize>(&mut self, bytes: [u8; SIZE]) {
+        if let Some((place, rest)) = std::mem::take(&mut self.rest).split_first_chunk_mut() {
+            *place = bytes;
+            self.rest = rest;
+        }
+    }
+}
+
 impl NewIndex<'_> {
     /// Appends the tables and the record. `owner_flags` are the flags of the owners.
     pub(super) fn put(&self, bytes: &mut Vec<u8>, owner_flags: impl Iterator<Item = u8>) {
         let width = self.width();
+        let tables = self.labels * LABEL + self.owners * OWNER + self.finalizers * TEXT;
+        let start = bytes.len();
+        bytes.resize(start + width.size(tables + RECORD), 0);
+        let mut writer = IndexWriter { rest: &mut bytes[start..], width };
         let (fields, texts) = self.texts.split_at(FIELDS);
         let (labels, texts) = texts.split_at(2 * self.labels);
         let (owners, finalizers) = texts.split_at(4 * self.owners);
-        labels.iter().for_each(|&text| width.put_text(bytes, text));
+        labels.iter().for_each(|&text| writer.text(text));
         for (owner, flags) in owners.chunks(4).zip(owner_flags) {
-            owner.iter().for_each(|&text| width.put_text(bytes, text));
-            width.put(bytes, 1, flags.into());
+            owner.iter().for_each(|&text| writer.text(text));
+            writer.number(1, flags.into());
         }
-        finalizers.iter().chain(fields).for_each(|&text| width.put_text(bytes, text));
+        finalizers.iter().chain(fields).for_each(|&text| writer.text(text));
         for span in [self.json, self.annotations] {
-            width.put(bytes, SPAN / 2, span.offset.into());
-            width.put(bytes, SPAN / 2, span.length.into());
+            writer.number(SPAN / 2, span.offset.into());
+            writer.number(SPAN / 2, span.length.into());
         }
-        width.put(bytes, JSON_LENGTH - GENERATION, self.generation as u64);
-        width.put(bytes, COUNTS - JSON_LENGTH, self.json_length as u64);
+        writer.number(JSON_LENGTH - GENERATION, self.generation as u64);
+        writer.number(COUNTS - JSON_LENGTH, self.json_length as u64);
         for count in [self.labels, self.owners, self.finalizers] {
-            width.put(bytes, 1, count as u64);
+            writer.number(1, count as u64);
         }
         bytes.push(width as u8);
     }

@@ -18,7 +18,12 @@ use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::{dialer::Stream, error::BoxError, keep_alive::KeepAlive};
+use crate::{
+    cork::{Cork, Hand, cork},
+    dialer::Stream,
+    error::BoxError,
+    keep_alive::KeepAlive,
+};
 
 /// The bytes of one response that the server may send ahead of the reader. The limit of the connection is out of reach, so that a watch with
 /// a slow reader holds up no other watch.
@@ -44,7 +49,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 /// everything without an error, and the pings take longer to fail than a leader keeps its Lease.
 const SILENCE: Duration = Duration::from_secs(2);
 
-type Http2 = h2::client::Connection<TokioIo<Stream>, Bytes>;
+type Http2 = h2::client::Connection<Cork<TokioIo<Stream>>, Bytes>;
 
 /// One HTTP/2 connection, and the number of streams in use.
 pub(crate) struct Connection {
@@ -58,6 +63,7 @@ pub(crate) struct Connection {
 pub(crate) struct Shared {
     /// `None` once the connection has ended: requests that wait in the connection fail when the connection is dropped.
     http2: Mutex<Option<Http2>>,
+    hand: Hand<TokioIo<Stream>>,
     streams: AtomicUsize,
     last_used: Mutex<Instant>,
     last_answer: Mutex<Instant>,
@@ -89,10 +95,12 @@ impl Connection {
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_header_list_size(HEADER_LIST)
             .max_local_error_reset_streams(Some(LOCAL_RESETS));
-        let (sender, mut http2) = builder.handshake(TokioIo::new(stream)).await?;
+        let (stream, hand) = cork(TokioIo::new(stream));
+        let (sender, mut http2) = builder.handshake(stream).await?;
         let pings = http2.ping_pong().ok_or("the pings of a new connection are in use")?;
         let shared = Shared {
             http2: Mutex::new(Some(http2)),
+            hand,
             streams: AtomicUsize::new(0),
             last_used: Mutex::new(Instant::now()),
             last_answer: Mutex::new(Instant::now()),
@@ -134,7 +142,12 @@ impl Shared {
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
         let mut http2 = self.http2.lock();
         let Some(connection) = &mut *http2 else { return Poll::Ready(Ok(())) };
-        let ended = ready!(connection.poll_unpin(cx));
+        let mut ended = connection.poll_unpin(cx);
+        if ended.is_pending() && !self.hand.send(cx) {
+            // The connection learns that the stream is broken.
+            ended = connection.poll_unpin(cx);
+        }
+        let ended = ready!(ended);
         let connection = http2.take();
         drop(http2);
         drop(connection);

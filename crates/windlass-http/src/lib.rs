@@ -37,6 +37,7 @@ mod redial;
 
 mod connection;
 
+mod cork;
 mod dialer;
 mod keep_alive;
 

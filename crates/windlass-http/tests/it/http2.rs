@@ -9,8 +9,11 @@ use std::{
 };
 
 use futures::future::join_all;
+use http::Request;
 use http_body_util::BodyExt;
+use kube_client::client::Body;
 use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     sync::Notify,
 };
@@ -257,4 +260,53 @@ async fn an_attempt_to_connect_that_hangs_holds_up_no_later_request() {
     assert!(impatient.is_err(), "the caller leaves at its own deadline");
     assert_eq!(exchange(&client, get("/next")).await, "ok");
     assert_eq!(server.count(), 1, "requests that wait share one attempt");
+}
+
+/// HTTP/2 flushes after each body that it does not copy.
+#[tokio::test]
+async fn requests_with_bodies_that_are_ready_together_leave_together() {
+    let certificate = Certificate::new();
+    let server = TestServer::start(&certificate, |_, _| Reply::Text("ok")).await;
+    let (address, records) = count_records(server.address).await;
+    let client = client(certificate.config(address));
+    assert_eq!(exchange(&client, post("/first")).await, "ok");
+    let before = records.load(Ordering::SeqCst);
+    let write = |n| {
+        let body = Body::from(vec![b'x'; 600]);
+        exchange(&client, Request::post(format!("/{n}")).body(body).expect("a request"))
+    };
+    let texts = join_all((0..16).map(write)).await;
+    assert!(texts.iter().all(|text| text == "ok"), "{texts:?}");
+    let sent = records.load(Ordering::SeqCst) - before;
+    assert!(sent < 8, "{sent} TLS records for 16 requests");
+}
+
+/// Returns the address of a relay to a server, and the number of TLS records that clients have sent.
+async fn count_records(server: std::net::SocketAddr) -> (std::net::SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("it listens");
+    let address = listener.local_addr().expect("an address");
+    let records = Arc::<AtomicUsize>::default();
+    let counted = records.clone();
+    tokio::spawn(async move {
+        while let Ok((near, _)) = listener.accept().await {
+            let far = TcpStream::connect(server).await.expect("the server");
+            tokio::spawn(relay(near, far, counted.clone()));
+        }
+    });
+    (address, records)
+}
+
+async fn relay(near: TcpStream, far: TcpStream, records: Arc<AtomicUsize>) {
+    let (mut from_client, mut to_client) = near.into_split();
+    let (mut from_server, mut to_server) = far.into_split();
+    let requests = async {
+        let mut head = [0; 5];
+        while from_client.read_exact(&mut head).await.is_ok() {
+            let mut record = vec![0; usize::from(u16::from_be_bytes([head[3], head[4]]))];
+            from_client.read_exact(&mut record).await.expect("a whole record");
+            records.fetch_add(1, Ordering::SeqCst);
+            to_server.write_all(&[&head[..], &record].concat()).await.expect("written");
+        }
+    };
+    let _ = tokio::join!(requests, tokio::io::copy(&mut from_server, &mut to_client));
 }

@@ -185,7 +185,8 @@ impl HttpClient {
         traits.writes &= !inner.cancels_dropped_writes;
         let head = || inner.head_of(message, credentials.as_ref());
         let response = if inner.uses_http1() {
-            inner.send_http1(head()?.map(|()| Body::from(message.body.clone())), traits).await?
+            let request = head()?.map(|()| Body::from(message.body.clone()));
+            Box::pin(inner.send_http1(request, traits)).await?
         } else {
             inner.send_http2(traits, message.body.clone(), head).await?
         };
@@ -252,7 +253,8 @@ impl Inner {
         self.always_http1 || self.refused_http2.lock().is_some_and(|refused| refused.elapsed() < HTTP1_PERIOD)
     }
 
-    /// `head` makes the method, the address and the headers of the request, again for each attempt.
+    /// `head` makes the method, the address and the headers of the request, again for each attempt. Rare steps are boxed: callers keep the
+    /// future of each request.
     async fn send_http2(
         &self,
         traits: Traits,
@@ -265,7 +267,7 @@ impl Inner {
             let Stream::Http2(lease) = lane.stream().await? else {
                 tracing::debug!("the API server does not speak HTTP/2");
                 *self.refused_http2.lock() = Some(Instant::now());
-                return self.send_http1(head()?.map(|()| Body::from(body)), traits).await;
+                return Box::pin(self.send_http1(head()?.map(|()| Body::from(body)), traits)).await;
             };
             match self.exchange(lease, head()?, body.clone(), traits).await {
                 Outcome::Answered(response) => return Ok(response),
@@ -288,7 +290,7 @@ impl Inner {
     ) -> Outcome {
         *head.version_mut() = Version::HTTP_2;
         if !body.is_empty() {
-            head.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+            head.headers_mut().insert(header::CONTENT_LENGTH, decimal(body.len()));
         }
         let response = match lease.send(head, body).await {
             Ok(response) => response,
@@ -334,6 +336,23 @@ impl Inner {
     }
 }
 
+/// Returns a number as the value of a header, with a single allocation.
+fn decimal(number: usize) -> HeaderValue {
+    let mut digits = [0; 20];
+    let mut begin = digits.len();
+    let mut rest = number;
+    loop {
+        begin -= 1;
+        digits[begin] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    // Digits are always valid.
+    HeaderValue::from_bytes(&digits[begin..]).unwrap_or_else(|_| HeaderValue::from(number))
+}
+
 impl Http1Pool {
     fn new(dialer: &Arc<Dialer>) -> Self {
         let client = Http1Client::builder(TokioExecutor::new())
@@ -355,5 +374,17 @@ impl tower::Service<Request<Body>> for HttpClient {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let client = self.clone();
         Box::pin(async move { client.send(request).await })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_is_decimal() {
+        for number in [0, 7, 10, 1024, usize::MAX] {
+            assert_eq!(decimal(number), number.to_string());
+        }
     }
 }

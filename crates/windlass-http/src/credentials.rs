@@ -96,7 +96,7 @@ impl Credentials {
         match self {
             Self::None => Ok(None),
             Self::Fixed(value) => Ok(Some(value.clone())),
-            Self::Renewed(renewed) => renewed.header().await,
+            Self::Renewed(renewed) => Box::pin(renewed.header()).await,
         }
     }
 

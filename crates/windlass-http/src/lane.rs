@@ -91,6 +91,19 @@ impl Lane {
     ///
     /// Callers that wait for the same attempt to connect get the same failure, or the same refusal of HTTP/2.
     pub(crate) async fn stream(self: &Arc<Self>) -> Result<Stream> {
+        if let Some(lease) = self.lease() {
+            return Ok(Stream::Http2(lease));
+        }
+        // Boxed, because callers keep the future of each request.
+        Box::pin(self.await_stream()).await
+    }
+
+    fn lease(&self) -> Option<Lease> {
+        self.state.lock().lease(self.dialer.tls().generation())
+    }
+
+    /// Waits for a connection with a free stream.
+    async fn await_stream(self: &Arc<Self>) -> Result<Stream> {
         let mut known_dials = None;
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());

@@ -1,11 +1,9 @@
 //! Defaulting, and the effect of Go's `omitempty` on empty values.
 
-use base64::Engine as _;
-use base64::alphabet::STANDARD;
-use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value};
 
 use crate::catalog::object_meta;
+use crate::go::{decode_base64, encode_base64};
 use crate::graph::{Additional, Edge, EmptyPolicy, NodeRef, Schema, Target, Type};
 use crate::{Quantity, Rounding};
 
@@ -187,21 +185,13 @@ fn encode_bytes(value: &mut Value, schema: NodeRef<'_>) {
         && (text.ends_with('=') || text.contains(['\r', '\n']))
         && let Some(bytes) = decode_base64(text)
     {
-        *value = crate::protobuf::scalar::base64(&bytes);
+        *value = encode_base64(&bytes).into();
     }
     if let Value::Array(items) = value {
         #[expect(clippy::cast_possible_truncation, reason = "Go converts in the same way")]
         let bytes: Vec<u8> = items.iter().map(|item| item.as_i64().unwrap_or(0) as u8).collect();
-        *value = crate::protobuf::scalar::base64(&bytes);
+        *value = encode_base64(&bytes).into();
     }
-}
-
-/// Decodes base64 like Go, that is, ignores line breaks and spare bits.
-pub fn decode_base64(text: &str) -> Option<Vec<u8>> {
-    const LENIENT: GeneralPurpose =
-        GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
-    let breaks: &[char] = &['\r', '\n'];
-    LENIENT.decode(text.replace(breaks, "")).ok()
 }
 
 /// Writes a number in plain notation: without an exponent, unless the number is very large.

@@ -2,6 +2,10 @@
 
 use std::fmt::Write;
 
+use base64::Engine as _;
+use base64::alphabet::STANDARD as ALPHABET;
+use base64::engine::general_purpose::STANDARD;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Number, Value};
 pub use windlass_text::go_quote;
 
@@ -155,4 +159,17 @@ pub fn json_type(value: &Value) -> &'static str {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     }
+}
+
+/// Encodes bytes in base64 as Go does: with padding, without line breaks.
+pub(crate) fn encode_base64(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
+/// Decodes base64 like Go, that is, ignores line breaks and spare bits.
+pub fn decode_base64(text: &str) -> Option<Vec<u8>> {
+    const LENIENT: GeneralPurpose =
+        GeneralPurpose::new(&ALPHABET, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
+    let breaks: &[char] = &['\r', '\n'];
+    LENIENT.decode(text.replace(breaks, "")).ok()
 }

@@ -18,8 +18,9 @@ mod compile;
 mod prune;
 mod typecheck;
 
-mod default;
 mod protobuf;
+
+mod default;
 mod validate;
 
 mod catalog;
@@ -32,11 +33,11 @@ mod graph;
 mod go;
 
 pub use catalog::{Catalog, GroupVersion, Gvk, Resource, Subresource};
-pub use default::{decode_base64, default, default_missing};
+pub use default::{default, default_missing};
 pub use definitions::Definitions;
 pub use error_list::{ErrorBudget, ErrorList};
 pub use field_error::{FieldError, FieldErrorKind};
-pub use go::{go_json, go_quote, go_type, go_value, json_type};
+pub use go::{decode_base64, go_json, go_quote, go_type, go_value, json_type};
 pub use graph::{EmptyPolicy, ListType, NodeRef, PatchMeta, Schema, Type};
 pub use merge::{PatchError, strategic_merge};
 pub use openapi::{

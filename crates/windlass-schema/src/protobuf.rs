@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 
 use crate::catalog::Catalog;
 use crate::default::drop_empty;
+use crate::go::encode_base64;
 use crate::graph::{Edge, NodeRef, ProtoKind, Schema};
 pub use error::{DecodeError, EncodeError};
 pub use list::ProtobufList;
@@ -258,7 +259,7 @@ fn value(owner: NodeRef<'_>, edge: &Edge, field: &Field<'_>, place: Place<'_>) -
         ProtoKind::Uint => Value::from(field.varint()?),
         ProtoKind::Double => scalar::double(field.fixed64()?)?,
         ProtoKind::String => Value::from(field.text()?),
-        ProtoKind::Bytes => scalar::base64(field.bytes()?),
+        ProtoKind::Bytes => encode_base64(field.bytes()?).into(),
         ProtoKind::Time => scalar::time(field.bytes()?, false)?,
         ProtoKind::MicroTime => scalar::time(field.bytes()?, true)?,
         ProtoKind::Quantity => scalar::quantity(field.bytes()?)?,

@@ -8,8 +8,7 @@ use super::scalar;
 use super::tokens::{Item, Json, unquoted};
 use super::wire::WireType;
 use super::{EncodeError, EncodeResult as Result};
-use crate::default::decode_base64;
-use crate::go::json_type;
+use crate::go::{decode_base64, json_type};
 use crate::graph::NamedNodes;
 use crate::graph::message::{Field, Form, Message, Part, ValueForm};
 

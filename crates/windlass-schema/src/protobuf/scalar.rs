@@ -1,6 +1,5 @@
 //! Messages that are scalars in JSON.
 
-use base64::Engine as _;
 use serde_json::{Number, Value};
 
 use super::wire::{Field, Fields};
@@ -17,10 +16,6 @@ pub(super) fn double(bits: u64) -> Result<Value> {
     }
     let number = Number::from_f64(value);
     number.map(Value::Number).ok_or_else(|| DecodeError::new(format!("json: unsupported value: {value}")))
-}
-
-pub(crate) fn base64(bytes: &[u8]) -> Value {
-    base64::engine::general_purpose::STANDARD.encode(bytes).into()
 }
 
 pub(super) fn quantity(bytes: &[u8]) -> Result<Value> {

@@ -55,6 +55,7 @@
 #![forbid(unsafe_code)]
 
 // From the surface down: a module uses only modules further down.
+mod macros;
 #[macro_use]
 mod rows;
 

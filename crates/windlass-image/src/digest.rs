@@ -99,6 +99,14 @@ impl Hasher {
     }
 }
 
+/// Returns the chain ID of layers: the digest that names the files of all layers together. Returns `None` without layers.
+pub fn chain_id(diff_ids: &[Digest]) -> Option<Digest> {
+    let (first, rest) = diff_ids.split_first()?;
+    Some(
+        rest.iter().fold(first.clone(), |chain, diff_id| Digest::of(format!("{chain} {diff_id}").as_bytes())),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

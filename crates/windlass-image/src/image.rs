@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::{Config, Descriptor, Digest, Error, ImageConfig, Index, Manifest, Platform, Result, Store};
+use crate::{
+    Config, Descriptor, Digest, Error, ImageConfig, Index, Manifest, Platform, Reference, Result, Store,
+};
 
 /// An image of a store for one platform, with all of its layers.
 #[derive(Clone, Debug)]
@@ -96,6 +98,39 @@ impl Image {
     /// Returns the size of all layers, compressed, in bytes.
     pub fn size(&self) -> u64 {
         self.manifest.layers.iter().fold(0, |sum, layer| sum.saturating_add(layer.size))
+    }
+}
+
+impl Store {
+    /// Returns the image with a name, for the platform of this machine.
+    ///
+    /// A name with a digest finds each image with the digest, whatever the name is. Returns `None` if the store has no such image, or not
+    /// all of its layers.
+    pub fn find(&self, reference: &Reference) -> Result<Option<Image>> {
+        self.find_for(reference, &Platform::host())
+    }
+
+    /// Returns the image with a name, for a platform. See [`find`](Self::find).
+    pub fn find_for(&self, reference: &Reference, platform: &Platform) -> Result<Option<Image>> {
+        let digest = match reference.digest() {
+            Some(digest) => Some(digest.clone()),
+            None => self.resolve(reference)?.map(|descriptor| descriptor.digest),
+        };
+        digest.map_or(Ok(None), |digest| Image::load(self, &digest, platform))
+    }
+
+    /// Returns the image whose configuration has a digest: the image's ID.
+    pub fn find_by_id(&self, id: &Digest) -> Result<Option<Image>> {
+        for entry in self.list()? {
+            for digest in self.manifests_of(&entry.descriptor)? {
+                if let Some(image) = Image::load(self, &digest, &Platform::host())?
+                    && image.id() == id
+                {
+                    return Ok(Some(image));
+                }
+            }
+        }
+        Ok(None)
     }
 }
 

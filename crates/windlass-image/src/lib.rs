@@ -9,9 +9,11 @@ pub mod build;
 mod registry;
 mod server;
 
-mod image;
-mod store;
 pub mod unpack;
+
+mod image;
+
+mod store;
 
 mod document;
 mod error;

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::Value;
 
 use super::{FileLock, Store};
+use crate::digest::chain_id;
 use crate::{Digest, Error, ImageConfig, Result};
 
 /// Removed blobs and unpacked images.
@@ -89,7 +90,7 @@ impl Store {
             let digest: Digest = format!("sha256:{hex}").parse().ok()?;
             let is_small = fs::metadata(self.blob_path(&digest)).ok()?.len() <= super::LARGEST_DOCUMENT;
             let config: ImageConfig = is_small.then(|| self.document(&digest).ok()).flatten()?;
-            crate::unpack::chain_id(&config.rootfs.diff_ids).map(|chain| chain.hex().to_owned())
+            chain_id(&config.rootfs.diff_ids).map(|chain| chain.hex().to_owned())
         });
         configs.collect()
     }

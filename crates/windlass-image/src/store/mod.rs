@@ -23,7 +23,7 @@ pub use self::blob::BlobWriter;
 pub use self::garbage::Collected;
 pub use self::index::Entry;
 pub(crate) use self::lock::FileLock;
-use crate::{Descriptor, Digest, Error, Image, Platform, Reference, Result};
+use crate::{Descriptor, Digest, Error, Result};
 
 /// The largest index, manifest or configuration, in bytes.
 pub(crate) const LARGEST_DOCUMENT: u64 = 4 << 20;
@@ -66,37 +66,6 @@ impl Store {
     /// Returns the folder of the store.
     pub fn folder(&self) -> &Path {
         &self.folder
-    }
-
-    /// Returns the image with a name, for the platform of this machine.
-    ///
-    /// A name with a digest finds each image with the digest, whatever the name is. Returns `None` if the store has no such image, or not
-    /// all of its layers.
-    pub fn find(&self, reference: &Reference) -> Result<Option<Image>> {
-        self.find_for(reference, &Platform::host())
-    }
-
-    /// Returns the image with a name, for a platform. See [`find`](Self::find).
-    pub fn find_for(&self, reference: &Reference, platform: &Platform) -> Result<Option<Image>> {
-        let digest = match reference.digest() {
-            Some(digest) => Some(digest.clone()),
-            None => self.resolve(reference)?.map(|descriptor| descriptor.digest),
-        };
-        digest.map_or(Ok(None), |digest| Image::load(self, &digest, platform))
-    }
-
-    /// Returns the image whose configuration has a digest: the image's ID.
-    pub fn find_by_id(&self, id: &Digest) -> Result<Option<Image>> {
-        for entry in self.list()? {
-            for digest in self.manifests_of(&entry.descriptor)? {
-                if let Some(image) = Image::load(self, &digest, &Platform::host())?
-                    && image.id() == id
-                {
-                    return Ok(Some(image));
-                }
-            }
-        }
-        Ok(None)
     }
 
     /// Returns the digests of the manifests that a descriptor reaches.

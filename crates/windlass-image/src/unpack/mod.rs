@@ -18,7 +18,8 @@ use std::path::Path;
 use self::decode::LayerReader;
 pub use self::root::{Root, root};
 use self::tree::Tree;
-use crate::{Digest, Error, Image, Result, Store};
+pub use crate::digest::chain_id;
+use crate::{Error, Image, Result, Store};
 
 /// The most that an image may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,12 +57,4 @@ pub fn layers(store: &Store, image: &Image, folder: &Path, limits: &Limits) -> R
         left.entries = left.entries.saturating_sub(entries);
     }
     Ok(())
-}
-
-/// Returns the chain ID of layers: the digest that names the files of all layers together. Returns `None` without layers.
-pub fn chain_id(diff_ids: &[Digest]) -> Option<Digest> {
-    let (first, rest) = diff_ids.split_first()?;
-    Some(
-        rest.iter().fold(first.clone(), |chain, diff_id| Digest::of(format!("{chain} {diff_id}").as_bytes())),
-    )
 }

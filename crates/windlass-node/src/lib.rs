@@ -14,9 +14,13 @@ pub mod probe;
 pub mod volume;
 
 #[cfg(target_os = "linux")]
-mod helper;
-#[cfg(target_os = "linux")]
 mod namespaces;
+
+#[cfg(target_os = "linux")]
+mod helper;
+
+#[cfg(target_os = "linux")]
+mod cgroup;
 
 #[cfg(unix)]
 mod output;
@@ -45,10 +49,10 @@ pub use self::namespaces::{Namespaces, NamespacesConfig};
 #[cfg(unix)]
 pub use self::plain::Plain;
 pub use self::runtime::Runtime;
-pub use self::session::{Session, TerminalSize};
+pub use self::session::Session;
 pub use self::spec::{
     Command, ContainerId, ContainerSpec, Credential, Exit, HostName, Image, Limits, Mount, Resolver,
-    SandboxId, SandboxSpec, User,
+    SandboxId, SandboxSpec, TerminalSize, User,
 };
 
 /// Makes 64 hexadecimal digits: the ID of a container.

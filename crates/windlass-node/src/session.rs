@@ -9,16 +9,7 @@ use std::time::SystemTime;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
-use crate::{Exit, RuntimeError};
-
-/// The size of a terminal, in characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TerminalSize {
-    /// Columns.
-    pub width: u16,
-    /// Rows.
-    pub height: u16,
-}
+use crate::{Exit, RuntimeError, TerminalSize};
 
 /// The streams of a command or of a container, and its end.
 ///

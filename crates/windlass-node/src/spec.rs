@@ -5,8 +5,6 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use crate::TerminalSize;
-
 /// The ID of a sandbox: the uid of its pod.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SandboxId(pub String);
@@ -175,4 +173,13 @@ pub struct Exit {
     pub started_at: SystemTime,
     /// When the first process ended.
     pub finished_at: SystemTime,
+}
+
+/// The size of a terminal, in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TerminalSize {
+    /// Columns.
+    pub width: u16,
+    /// Rows.
+    pub height: u16,
 }

@@ -22,7 +22,7 @@ use super::protocol::{
     RefusalKind, Request, ToProcess, UserSetup,
 };
 use super::sandbox::{self, Namespaces};
-use crate::namespaces::remove_cgroups;
+use crate::cgroup::remove_cgroups;
 
 /// Serves requests until the runtime has ended.
 pub(super) fn run(setup: Option<OsString>) -> io::Result<()> {

@@ -10,10 +10,10 @@ use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::cgroup::{self, Cgroups};
 use super::files;
 use super::link::{End, Link};
 use super::terminal::Terminal;
+use crate::cgroup::{self, Cgroups};
 use crate::helper::protocol::{ContainerSetup, Operation, ProgramSetup, Refusal, RefusalKind, UserSetup};
 use crate::images::Images;
 use crate::log::LogStream;

@@ -1,6 +1,5 @@
 //! Runs pods in Linux namespaces, without root and without any tool.
 
-mod cgroup;
 mod container;
 mod files;
 mod link;
@@ -20,13 +19,12 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UdpSocket};
 
-use self::cgroup::Cgroups;
 use self::container::Container;
 #[cfg(feature = "cri")]
 pub(crate) use self::files::hosts;
 use self::link::Link;
 use self::state::State;
-pub(crate) use self::state::remove_cgroups;
+use crate::cgroup::Cgroups;
 use crate::helper::protocol::{Mapping, Operation, Refusal, SandboxSetup, SocketKind};
 use crate::images::Images;
 use crate::{
@@ -102,7 +100,7 @@ impl Namespaces {
         let name = format!("windlass-{}", state.path().file_name().unwrap_or_default().to_string_lossy());
         let cgroups = Cgroups::create(&name);
         if let Ok(cgroups) = &cgroups {
-            state.remember_cgroups(&cgroups.all()).map_err(io)?;
+            cgroups.remember(state.path()).map_err(io)?;
         }
         Ok(Self {
             config,

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::cgroup::remove_cgroups;
 use crate::random_id;
 
 /// The begin of the names of directories.
@@ -37,12 +38,6 @@ impl State {
 
     pub(super) fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Remembers the control groups, for a runtime that has to remove the groups.
-    pub(super) fn remember_cgroups(&self, groups: &[PathBuf]) -> io::Result<()> {
-        let lines: Vec<_> = groups.iter().map(|group| group.display().to_string()).collect();
-        fs::write(self.path.join("cgroups"), lines.join("\n"))
     }
 }
 
@@ -81,18 +76,6 @@ fn remove_state(path: &Path) {
             let _ = remove_tree(&entry.path());
         }
     }
-}
-
-/// Removes the control groups that the runtime with the directory `path` has remembered. Returns whether no group is left.
-pub(crate) fn remove_cgroups(path: &Path) -> bool {
-    let groups = fs::read_to_string(path.join("cgroups")).unwrap_or_default();
-    for group in groups.lines() {
-        for child in fs::read_dir(group).into_iter().flatten().flatten() {
-            let _ = fs::remove_dir(child.path());
-        }
-        let _ = fs::remove_dir(group);
-    }
-    groups.lines().all(|group| !Path::new(group).exists())
 }
 
 /// Removes a directory, also with subdirectories that have no permissions. A directory that does not exist is no error.

@@ -13,9 +13,12 @@ const PERIOD: u64 = 100_000;
 /// The controllers that limits need.
 const CONTROLLERS: [&str; 3] = ["memory", "cpu", "pids"];
 
+/// The file with the groups of a runtime, in the directory of the runtime.
+const REMEMBERED: &str = "cgroups";
+
 /// The control groups of a runtime, below those of this process.
 #[derive(Debug)]
-pub(super) struct Cgroups {
+pub(crate) struct Cgroups {
     /// Version 2: one group. Version 1: a group for each controller.
     groups: HashMap<&'static str, PathBuf>,
     version_2: bool,
@@ -23,7 +26,7 @@ pub(super) struct Cgroups {
 
 impl Cgroups {
     /// Creates groups named `name`. The error says why there are no limits.
-    pub(super) fn create(name: &str) -> Result<Self, String> {
+    pub(crate) fn create(name: &str) -> Result<Self, String> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let mut reasons = Vec::new();
@@ -55,8 +58,14 @@ impl Cgroups {
         Ok(Self { groups, version_2: false })
     }
 
+    /// Remembers the groups in the directory of the runtime. See [`remove_cgroups`].
+    pub(crate) fn remember(&self, directory: &Path) -> io::Result<()> {
+        let lines: Vec<_> = self.all().iter().map(|group| group.display().to_string()).collect();
+        fs::write(directory.join(REMEMBERED), lines.join("\n"))
+    }
+
     /// Returns all groups of this runtime.
-    pub(super) fn all(&self) -> Vec<PathBuf> {
+    fn all(&self) -> Vec<PathBuf> {
         let mut all: Vec<_> = self.groups.values().cloned().collect();
         all.sort();
         all.dedup();
@@ -64,7 +73,7 @@ impl Cgroups {
     }
 
     /// Creates the groups of a container.
-    pub(super) fn container(&self, id: &str, limits: Limits) -> io::Result<Vec<PathBuf>> {
+    pub(crate) fn container(&self, id: &str, limits: Limits) -> io::Result<Vec<PathBuf>> {
         let groups: Vec<PathBuf> = self.all().iter().map(|group| group.join(id)).collect();
         let written = groups.iter().try_for_each(fs::create_dir).and_then(|()| self.write(id, limits));
         if written.is_err() {
@@ -98,8 +107,20 @@ impl Cgroups {
     }
 }
 
+/// Removes the control groups that the runtime with a directory has remembered. Returns whether no group is left.
+pub(crate) fn remove_cgroups(directory: &Path) -> bool {
+    let groups = fs::read_to_string(directory.join(REMEMBERED)).unwrap_or_default();
+    for group in groups.lines() {
+        for child in fs::read_dir(group).into_iter().flatten().flatten() {
+            let _ = fs::remove_dir(child.path());
+        }
+        let _ = fs::remove_dir(group);
+    }
+    groups.lines().all(|group| !Path::new(group).exists())
+}
+
 /// Returns whether the kernel has ended a process of the groups that exceeded the memory limit.
-pub(super) fn out_of_memory(groups: &[PathBuf]) -> bool {
+pub(crate) fn out_of_memory(groups: &[PathBuf]) -> bool {
     let killed = |text: &str| {
         let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
         count.and_then(|count| count.trim().parse::<u64>().ok()).is_some_and(|count| count > 0)

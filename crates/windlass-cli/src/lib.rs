@@ -24,8 +24,10 @@ mod manifests;
 mod open_files;
 mod signals;
 
-mod project;
+mod remaining;
 mod webhooks;
+
+mod project;
 
 mod error;
 mod output;

@@ -15,7 +15,7 @@ use super::prune::{Found, deployed_kinds, labelled};
 use super::{PROJECT, Target};
 use crate::error::{Advice, Result};
 use crate::output::Output;
-use crate::project::Remaining;
+use crate::remaining::Remaining;
 use crate::webhooks;
 
 /// The limit for a namespace to go.

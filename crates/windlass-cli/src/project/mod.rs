@@ -5,7 +5,6 @@ mod cluster;
 mod left_behind;
 mod operator;
 mod package;
-mod remaining;
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +13,6 @@ use windlass_scaffold::{Disk, Folder, Project, STATE};
 pub(crate) use self::cargo::{Cargo, program};
 pub(crate) use self::cluster::{Cluster, ClusterArgs, LOCAL_KUBECONFIG, running_server, warn_of_replaced};
 pub(crate) use self::operator::{Child, Operator};
-pub(crate) use self::remaining::Remaining;
 use crate::error::{Advice, Result};
 
 /// The folder and the state of a project.

@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::error::Result;
 use crate::manifests::{Choices, ProjectManifests, Request};
 use crate::output::Output;
-use crate::project::{ClusterArgs, Operator, Remaining, Workspace};
+use crate::project::{ClusterArgs, Operator, Workspace};
+use crate::remaining::Remaining;
 use crate::webhooks;
 
 /// Install the CRDs of the project in a cluster, and wait until the cluster serves the CRDs.

@@ -9,7 +9,8 @@ use crate::deploy::{Removal, Target};
 use crate::error::{Advice, Result};
 use crate::manifests::{Choices, ProjectManifests, Request};
 use crate::output::Output;
-use crate::project::{ClusterArgs, Remaining, Workspace};
+use crate::project::{ClusterArgs, Workspace};
+use crate::remaining::Remaining;
 use crate::webhooks;
 
 /// Remove the deployed operator from a cluster: first the objects of the operator's kinds, then the operator,

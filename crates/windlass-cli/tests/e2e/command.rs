@@ -172,7 +172,7 @@ fn allocated_kilobytes(mappings: &str) -> u64 {
         match (fields.next(), fields.next()) {
             (Some("Anonymous:"), Some(size)) if !of_file => kilobytes += size.parse::<u64>().unwrap(),
             (Some(range), Some(_)) if !range.ends_with(':') => {
-                of_file = fields.nth(3).is_some_and(|path| path.starts_with('/'))
+                of_file = fields.nth(3).is_some_and(|path| path.starts_with('/'));
             }
             _ => {}
         }

@@ -14,13 +14,13 @@ use windlass::{
 use windlass_client::{ResourceEventHandlerFuncs, SharedInformer, SharedInformerFactory, UpdateOptions};
 
 use crate::{
+    Desired, InvalidSpec,
     apis::samplecrd::v1::Network,
     client::{
         clientset::Clientset,
         informers::{GroupInformers as _, samplecrd::v1::NetworkInformer},
         listers::samplecrd::v1::NetworkLister,
     },
-    desired::{Desired, InvalidSpec},
     neutron::{Error as NeutronError, Neutron, NeutronConfig, stand_in::StandIn},
     report::{self, Report},
     sync::{self, Owner},

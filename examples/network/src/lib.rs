@@ -14,11 +14,15 @@ mod report;
 mod sync;
 
 mod desired;
+
 pub mod neutron;
+
+mod cidr;
 
 pub mod apis;
 
 pub use self::{
+    cidr::{Cidr, InvalidSpec},
     controller::{Controller, Options, runnable},
-    desired::{Cidr, Desired, InvalidSpec},
+    desired::Desired,
 };

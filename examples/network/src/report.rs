@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use windlass::conditions;
 
 use crate::{
+    InvalidSpec,
     apis::samplecrd::v1::{Network, NetworkStatus},
-    desired::InvalidSpec,
     neutron::Error,
     sync::Actual,
 };

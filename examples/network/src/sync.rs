@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use windlass::ObjectKey;
 
 use crate::{
-    desired::{Desired, InvalidSpec},
+    Desired, InvalidSpec,
     neutron::{Error, Network, NetworkChange, Neutron, NewNetwork, NewSubnet, Subnet, SubnetChange},
 };
 

@@ -10,12 +10,13 @@ mod report;
 
 mod plan;
 
-mod ordered_set;
-mod pods;
 mod waiting;
+
+mod pods;
+
+mod ordered_set;
 
 pub use self::{
     controller::controller,
-    ordered_set::{OrderedSet, OrderedSetSpec, OrderedSetStatus},
-    waiting::Waiting,
+    ordered_set::{OrderedSet, OrderedSetSpec, OrderedSetStatus, Waiting},
 };

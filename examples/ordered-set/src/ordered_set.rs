@@ -1,14 +1,12 @@
 //! The custom resource `OrderedSet`.
 
-use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::{api::core::v1::PodTemplateSpec, apimachinery::pkg::apis::meta::v1::Time};
 use schemars::{
     JsonSchema, Schema, SchemaGenerator,
     transform::{RecursiveTransform, Transform},
 };
 use serde::{Deserialize, Serialize};
 use windlass::{conditions::Condition, prelude::*};
-
-use crate::Waiting;
 
 /// Pods with an order.
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
@@ -68,4 +66,19 @@ pub struct OrderedSetStatus {
     /// other pods waiting for longer than the set's patience.
     #[serde(default)]
     pub conditions: Vec<Condition>,
+}
+
+/// A pod that keeps other pods waiting, or that kept others waiting and has ended since.
+///
+/// The time is in the status of the set, because a pod that ends and is replaced repeatedly is a new pod each
+/// time.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq)]
+pub struct Waiting {
+    /// The index of the pod.
+    pub index: u32,
+    /// The time at which the pod began to keep other pods waiting.
+    pub since: Time,
+    /// The number of replacements of the pod since then.
+    #[serde(default)]
+    pub replacements: u32,
 }

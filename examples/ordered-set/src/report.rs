@@ -6,10 +6,10 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use windlass::{conditions, prelude::*};
 
 use crate::{
-    OrderedSet, OrderedSetStatus,
+    OrderedSet, OrderedSetStatus, Waiting,
     plan::Step,
     pods::{self, Member, State},
-    waiting::{Progress, Waiting},
+    waiting::Progress,
 };
 
 /// The interval at which a set is checked that waits without a watch, for example for room in a quota.

@@ -4,25 +4,11 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Time,
     jiff::{SignedDuration, Timestamp},
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::pods::{Member, State};
-
-/// A pod that keeps other pods waiting, or that kept others waiting and has ended since.
-///
-/// The time is in the status of the set, because a pod that ends and is replaced repeatedly is a new pod each
-/// time.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq)]
-pub struct Waiting {
-    /// The index of the pod.
-    pub index: u32,
-    /// The time at which the pod began to keep other pods waiting.
-    pub since: Time,
-    /// The number of replacements of the pod since then.
-    #[serde(default)]
-    pub replacements: u32,
-}
+use crate::{
+    Waiting,
+    pods::{Member, State},
+};
 
 /// The changes since the last reconcile of a set.
 #[derive(Debug)]

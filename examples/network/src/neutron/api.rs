@@ -4,6 +4,8 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Cidr;
+
 /// A network.
 #[derive(Deserialize, Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -78,6 +80,13 @@ pub struct AllocationPool {
     pub start: IpAddr,
     /// The last address.
     pub end: IpAddr,
+}
+
+impl AllocationPool {
+    /// Returns the hosts of a block, except the gateway.
+    pub(crate) fn without_gateway(cidr: Cidr, gateway: IpAddr) -> Vec<Self> {
+        cidr.hosts_without(gateway).map(|(start, end)| Self { start, end }).collect()
+    }
 }
 
 /// A subnet to create.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::reply::Reply;
 use crate::{
-    desired::{Cidr, Desired, Flaw},
+    cidr::{Cidr, Flaw},
     neutron::AllocationPool,
 };
 
@@ -35,7 +35,7 @@ impl Addresses {
         };
         check_gateway(gateway, cidr)?;
         let pools = match fields["allocation_pools"].as_array() {
-            None => Desired { cidr, gateway: gateway.unwrap_or(cidr.network()) }.allocation_pools(),
+            None => AllocationPool::without_gateway(cidr, gateway.unwrap_or(cidr.network())),
             Some(pools) => read_pools(pools, cidr)?,
         };
         Ok(Self { cidr, gateway, pools })

@@ -10,17 +10,7 @@ use crate::Result;
 use crate::project::Package;
 
 /// Modules of one crate that use each other. The list only gets shorter.
-const KNOTS: &[(&str, &[&str])] = &[
-    ("windlass-apply", &["field", "members"]),
-    ("windlass-cache", &["object", "scan"]),
-    ("windlass-cli", &["project", "webhooks"]),
-    ("windlass-image", &["image", "store", "unpack"]),
-    ("windlass-node", &["helper", "namespaces"]),
-    ("windlass-node", &["session", "spec"]),
-    ("windlass-schema", &["default", "protobuf"]),
-    ("network", &["desired", "neutron"]),
-    ("ordered-set", &["ordered_set", "pods", "waiting"]),
-];
+const KNOTS: &[(&str, &[&str])] = &[("windlass-cache", &["object", "scan"])];
 
 /// Crates without layers yet.
 const WITHOUT_LAYERS: &[&str] = &["windlass-cel"];

@@ -144,7 +144,7 @@ impl Api {
             return reply;
         }
         let work = deadline.within(self.route_apart(&request, &identity, accepted));
-        let response = match Box::pin(or_internal(request.uri(), work)).await {
+        let response = match or_internal(request.uri(), work).await {
             Ok(response) => response,
             Err(error) => respond::error(&error, request.headers(), request.uri().query()),
         };
@@ -211,7 +211,8 @@ impl Api {
         }
         let runtime = tokio::runtime::Handle::try_current().ok();
         let Some(runtime) = runtime.filter(|_| is_apart || !work.is_small()) else {
-            return self.route(request, identity, accepted).await;
+            // Boxed here, because the future is large, and each further layer would move the whole future.
+            return Box::pin(self.route(request, identity, accepted)).await;
         };
         let memory = self.work_memory.reserve(&work).await;
         let (api, request, identity) = (Arc::clone(self), request.clone(), identity.clone());
@@ -220,7 +221,7 @@ impl Api {
         // client.
         let routed = async move {
             let _memory = memory;
-            or_internal(request.uri(), api.route(&request, &identity, accepted)).await
+            or_internal(request.uri(), Box::pin(api.route(&request, &identity, accepted))).await
         };
         let stopped = |_ended| ApiError::internal("the request handler was stopped");
         let Some(apart) = apart else {

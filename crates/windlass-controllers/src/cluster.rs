@@ -3,19 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{Node, ServiceAccount};
 use kube_client::Client;
 use windlass_runtime::{Controller, Manager, Result, Runnable};
 
-use crate::certificates::SigningAuthority;
 use crate::component::{KUBE_CONTROLLER_MANAGER, KUBE_SCHEDULER, KUBELET};
+use crate::core::secret::SignToken;
 use crate::kubelet::{NodeRegistry, PodMode, RunPods, RunningPods};
-use crate::service_account_token::SignToken;
 use crate::{
-    certificates, claim_protection, cron_job, daemon_set, deployment, disruption, endpoints,
-    ephemeral_volume, garbage_collector, horizontal_pod_autoscaler, job, kubelet, namespace, node_lifecycle,
-    persistent_volume, pod_gc, policy_status, replica_set, resource_quota, root_ca, scheduler,
-    service_account, service_account_token, stateful_set, volume_protection,
+    SigningAuthority, admissionregistration, apps, autoscaling, batch, certificates, core, discovery,
+    garbage_collector, kubelet, policy, scheduler, storage,
 };
 
 /// The time without a heartbeat after which a node counts as lost, as in kube-controller-manager.
@@ -152,7 +150,7 @@ impl Controllers {
             let register = move |cx| kubelet::register_nodes(cx, simulated.clone(), heartbeat);
             manager = manager
                 .runnable(Runnable::new("nodes", register))
-                .runnable(Runnable::new("storage-class", persistent_volume::keep_default_class));
+                .runnable(Runnable::new("storage-class", storage::storage_class::keep_default_class));
             let registry = Arc::new(NodeRegistry::default());
             nodes
                 .push(kubelet::node_keeper(Arc::clone(&registry), version, heartbeat).field_manager(KUBELET));
@@ -164,43 +162,43 @@ impl Controllers {
             nodes.extend(kubelet.map(|controller| controller.field_manager(KUBELET)));
         }
         let authority = self.root_ca.clone();
-        let tokens = self.sign_token.map(|sign| service_account_token::controller(sign, authority));
+        let tokens = self.sign_token.map(|sign| core::secret::service_account_tokens(sign, authority));
         // These controllers write to a key as often as the cluster changes. A slow-down would slow down
         // rollouts.
         vec![
-            certificates::approving_controller(),
-            certificates::cleaning_controller(),
-            claim_protection::controller(),
-            cron_job::controller(),
-            daemon_set::controller(),
-            disruption::controller(),
-            endpoints::endpoint_slice_controller(),
-            endpoints::endpoints_controller(),
-            endpoints::endpoint_slice_mirroring_controller(),
-            ephemeral_volume::controller(),
-            horizontal_pod_autoscaler::controller(),
-            job::controller(),
-            job::ttl_controller(),
-            namespace::controller(),
-            service_account::controller(),
-            resource_quota::controller(),
-            node_lifecycle::controller(grace),
-            node_lifecycle::taint_eviction(),
-            persistent_volume::claims(),
-            persistent_volume::volumes(),
-            pod_gc::controller(),
-            replica_set::replica_sets(),
-            replica_set::replication_controllers(),
-            deployment::controller(),
-            stateful_set::controller(),
-            volume_protection::classes(),
-            volume_protection::volumes(),
+            admissionregistration::validating_admission_policy::controller(),
+            apps::daemon_set::controller(),
+            apps::deployment::controller(),
+            apps::replica_set::controller::<ReplicaSet>(),
+            apps::stateful_set::controller(),
+            autoscaling::horizontal_pod_autoscaler::controller(),
+            batch::cron_job::controller(),
+            batch::job::controller(),
+            batch::job::ttl_controller(),
+            certificates::certificate_signing_request::approving_controller(),
+            certificates::certificate_signing_request::cleaning_controller(),
+            core::endpoints::controller(),
+            core::namespace::controller(),
+            core::node::controller(grace),
+            core::node::taint_eviction(),
+            core::persistent_volume::controller(),
+            core::persistent_volume::protection(),
+            core::persistent_volume_claim::controller(),
+            core::persistent_volume_claim::ephemeral(),
+            core::persistent_volume_claim::protection(),
+            core::pod::controller(),
+            core::replication_controller::controller(),
+            core::resource_quota::controller(),
+            core::service_account::controller(),
+            discovery::endpoint_slice::controller(),
+            discovery::endpoint_slice::mirroring_controller(),
+            policy::pod_disruption_budget::controller(),
+            storage::volume_attributes_class::protection(),
         ]
         .into_iter()
-        .chain(self.root_ca.map(root_ca::controller))
+        .chain(self.root_ca.map(core::config_map::root_ca))
         .chain(tokens)
-        .chain(self.authority.map(certificates::signing_controller))
-        .chain([policy_status::controller()])
+        .chain(self.authority.map(certificates::certificate_signing_request::signing_controller))
         .map(|controller| controller.field_manager(KUBE_CONTROLLER_MANAGER))
         .chain(nodes)
         .map(Controller::allow_hot_loops)

@@ -14,38 +14,25 @@
 mod cluster;
 mod readiness;
 
+mod admissionregistration;
+mod autoscaling;
+mod batch;
 mod certificates;
-mod claim_protection;
-mod cron_job;
-mod daemon_set;
-mod deployment;
-mod disruption;
-mod endpoints;
-mod ephemeral_volume;
+mod discovery;
 mod garbage_collector;
-mod horizontal_pod_autoscaler;
-mod namespace;
-mod node_lifecycle;
-mod pod_gc;
-mod policy_status;
-mod replica_set;
-mod resource_quota;
-mod root_ca;
+mod policy;
 mod scheduler;
-mod service_account;
-mod service_account_token;
-mod stateful_set;
-mod volume_protection;
 
-mod job;
+mod core;
 mod kubelet;
-mod persistent_volume;
 
+mod apps;
+mod storage;
+
+mod finalizer;
 mod node_fit;
-mod per_namespace;
 mod percent;
 mod resources;
-mod revisions;
 
 mod host_ports;
 mod pod_control;
@@ -59,7 +46,7 @@ mod conditions;
 mod component;
 mod labels;
 
-pub use self::certificates::{SigningAuthority, SigningAuthorityError};
+pub use self::certificates::certificate_signing_request::{SigningAuthority, SigningAuthorityError};
 pub use self::cluster::Controllers;
 pub use self::kubelet::{ContainerLogs, PodMode, PodNetwork, RunningPods, script, streams};
 pub use self::readiness::can_run_pods;

@@ -23,7 +23,7 @@ use super::state::{NAME, Reservation, SharedState, needs_node};
 use super::volumes::PodVolumes;
 use super::waiting::{Change, Seen};
 use crate::component::{self, KUBE_SCHEDULER};
-use crate::persistent_volume::SELECTED_NODE;
+use crate::core::persistent_volume::SELECTED_NODE;
 use crate::pod_disruption::{Disruption, disrupt};
 use crate::pods::is_lenient;
 use crate::{conditions, pods};

@@ -9,10 +9,11 @@ use windlass_runtime::{Context, ObjectKey, Result};
 
 use super::cluster::{NodeFacts, PodFacts};
 use super::rejection::{Check, Rejection};
-use crate::persistent_volume::{
-    SELECTED_NODE, best_match, can_provision, class_of, fits_node, is_bound, is_candidate, waits_for_consumer,
+use crate::core::persistent_volume::{
+    SELECTED_NODE, best_match, class_of, fits_node, is_bound, is_candidate,
 };
 use crate::pods::claims;
+use crate::storage::storage_class::{can_provision, waits_for_consumer};
 
 const OTHER_NODE: &str = "node(s) didn't match PersistentVolume's node affinity";
 const NOTHING_TO_BIND: &str = "node(s) didn't find available persistent volumes to bind";

@@ -1,0 +1,3 @@
+//! Admission policies.
+
+pub(crate) mod validating_admission_policy;

@@ -1,0 +1,3 @@
+//! Autoscalers.
+
+pub(crate) mod horizontal_pod_autoscaler;

@@ -1,0 +1,3 @@
+//! Endpoint slices.
+
+pub(crate) mod endpoint_slice;

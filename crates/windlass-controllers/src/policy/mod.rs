@@ -1,0 +1,3 @@
+//! Disruption budgets.
+
+pub(crate) mod pod_disruption_budget;

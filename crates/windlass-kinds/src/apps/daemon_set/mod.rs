@@ -14,7 +14,7 @@ use crate::kind::{Kind, KindConfig, Prepare, WriteContext};
 pub(crate) static KIND: Kind = Kind {
     defaults: &DaemonSets,
     prepare: &DaemonSets,
-    validate: &DaemonSets,
+    validate: &validate::VALIDATION,
     table: &table::TABLE,
     ..Kind::new(CONFIG)
 };

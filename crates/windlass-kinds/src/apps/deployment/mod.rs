@@ -12,7 +12,7 @@ use crate::kind::{Generation, Kind, KindConfig, Prepare, WriteContext, Writes};
 pub(crate) static KIND: Kind = Kind {
     defaults: &Deployments,
     prepare: &Deployments,
-    validate: &Deployments,
+    validate: &validate::VALIDATION,
     table: &table::TABLE,
     ..Kind::new(CONFIG)
 };

@@ -3,47 +3,34 @@
 use serde_json::Value;
 use windlass_schema::FieldError;
 
-use super::Deployments;
-use crate::checks::{immutable, validate_not_negative};
+use crate::checks::validate_not_negative;
 use crate::json::int_at;
-use crate::kind::{Validate, WriteContext};
 use crate::workload::counters::Counters;
 use crate::workload::rollout::validate_rollout;
-use crate::workload::template::{template_warnings, validate_selector, validate_template};
+use crate::workload::template::{validate_selector, validate_template};
+use crate::workload::validate::WorkloadValidation;
 
-impl Validate for Deployments {
-    fn validate(&self, object: &Value) -> Vec<FieldError> {
-        let spec = &object["spec"];
-        let mut errors = Vec::new();
-        validate_not_negative(spec, &["replicas"], &mut errors);
-        validate_selector(spec, "deployment", &mut errors);
-        validate_template(spec, "ReplicaSet", &mut errors);
-        validate_rollout(spec, &mut errors);
-        validate_not_negative(spec, &["minReadySeconds", "revisionHistoryLimit"], &mut errors);
-        let deadline = int_at(spec, "/progressDeadlineSeconds");
-        if let Some(deadline) = deadline.filter(|deadline| *deadline < 0) {
-            let detail = "must be greater than or equal to 0";
-            errors.push(FieldError::invalid("spec.progressDeadlineSeconds", deadline, detail));
-        }
-        let ready = int_at(spec, "/minReadySeconds").unwrap_or_default();
-        if let Some(deadline) = deadline.filter(|deadline| *deadline <= ready) {
-            let detail = "must be greater than minReadySeconds";
-            errors.push(FieldError::invalid("spec.progressDeadlineSeconds", deadline, detail));
-        }
-        errors
-    }
+pub(super) static VALIDATION: WorkloadValidation =
+    WorkloadValidation { spec: validate, counters: COUNTERS, has_fixed_selector: true, names_pods: true };
 
-    fn warnings(&self, cx: &WriteContext<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
-        if cx.subresource.is_empty() { template_warnings(object, old, true) } else { Vec::new() }
+fn validate(spec: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    validate_not_negative(spec, &["replicas"], &mut errors);
+    validate_selector(spec, "deployment", &mut errors);
+    validate_template(spec, "ReplicaSet", &mut errors);
+    validate_rollout(spec, &mut errors);
+    validate_not_negative(spec, &["minReadySeconds", "revisionHistoryLimit"], &mut errors);
+    let deadline = int_at(spec, "/progressDeadlineSeconds");
+    if let Some(deadline) = deadline.filter(|deadline| *deadline < 0) {
+        let detail = "must be greater than or equal to 0";
+        errors.push(FieldError::invalid("spec.progressDeadlineSeconds", deadline, detail));
     }
-
-    fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {
-        COUNTERS.validate(object, old)
+    let ready = int_at(spec, "/minReadySeconds").unwrap_or_default();
+    if let Some(deadline) = deadline.filter(|deadline| *deadline <= ready) {
+        let detail = "must be greater than minReadySeconds";
+        errors.push(FieldError::invalid("spec.progressDeadlineSeconds", deadline, detail));
     }
-
-    fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
-        immutable(object, old, "/spec/selector")
-    }
+    errors
 }
 
 const COUNTERS: Counters = Counters {

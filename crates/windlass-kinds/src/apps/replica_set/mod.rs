@@ -12,7 +12,7 @@ use crate::kind::{Kind, KindConfig, Prepare, WriteContext};
 pub(crate) static KIND: Kind = Kind {
     defaults: &ReplicaSets,
     prepare: &ReplicaSets,
-    validate: &ReplicaSets,
+    validate: &validate::VALIDATION,
     table: &table::TABLE,
     ..Kind::new(CONFIG)
 };

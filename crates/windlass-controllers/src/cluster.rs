@@ -36,6 +36,7 @@ pub struct Controllers {
     root_ca: Option<String>,
     sign_token: Option<SignToken>,
     authority: Option<SigningAuthority>,
+    scheduler: bool,
     nodes: bool,
     strict: bool,
     simulated: Vec<Node>,
@@ -51,6 +52,7 @@ impl Controllers {
             root_ca: None,
             sign_token: None,
             authority: None,
+            scheduler: true,
             nodes: true,
             strict: true,
             simulated: Vec::new(),
@@ -96,6 +98,13 @@ impl Controllers {
     ///
     /// For tests that play the kubelet themselves.
     pub fn without_nodes(mut self) -> Self {
+        (self.scheduler, self.nodes) = (false, false);
+        self
+    }
+
+    /// Leaves out the simulated nodes, but runs the scheduler: pods are bound to the Node objects that a test creates, and stay
+    /// pending unless the test reports a status.
+    pub fn without_kubelets(mut self) -> Self {
         self.nodes = false;
         self
     }
@@ -112,7 +121,7 @@ impl Controllers {
 
     /// Adds simulated nodes to the first node, `windlass`. Labels, annotations, taints and the capacity in the status are
     /// those of the given objects. By default, a node has 32 CPUs, 128 GiB of memory and room for 110 pods. An object with
-    /// the name `windlass` changes the first node.
+    /// the name `windlass` changes the first node. [`NodePool`](crate::NodePool) makes equal nodes.
     ///
     /// While the cluster runs, a Node object with the annotation `kubelet.windlass.dev/run: simulate` adds a node, and the
     /// deletion of the object removes the node.
@@ -122,7 +131,7 @@ impl Controllers {
     }
 
     /// Sets the time without a heartbeat after which a node counts as lost. Default: 50 s, as in kube-controller-manager; never
-    /// with [`without_nodes`](Self::without_nodes), because nothing sends the heartbeats of nodes that a test creates.
+    /// without simulated nodes, because nothing sends the heartbeats of nodes that a test creates.
     /// Simulated nodes send a heartbeat every 10 s, or four times in the period if the period is shorter than 40 s.
     pub fn node_monitor_grace_period(mut self, period: Duration) -> Self {
         self.node_grace_period = Some(period);
@@ -157,9 +166,11 @@ impl Controllers {
             if self.run.is_some() {
                 manager = manager.runnable(Runnable::new("kube-dns", kubelet::create_dns_service));
             }
-            nodes.push(scheduler::controller(self.strict).field_manager(KUBE_SCHEDULER));
             let kubelet = kubelet::controllers(self.run, &registry, self.strict).into_iter();
             nodes.extend(kubelet.map(|controller| controller.field_manager(KUBELET)));
+        }
+        if self.scheduler {
+            nodes.push(scheduler::controller(self.strict).field_manager(KUBE_SCHEDULER));
         }
         let authority = self.root_ca.clone();
         let tokens = self.sign_token.map(|sign| core::secret::service_account_tokens(sign, authority));

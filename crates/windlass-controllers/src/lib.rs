@@ -48,5 +48,5 @@ mod labels;
 
 pub use self::certificates::certificate_signing_request::{SigningAuthority, SigningAuthorityError};
 pub use self::cluster::Controllers;
-pub use self::kubelet::{ContainerLogs, PodMode, PodNetwork, RunningPods, script, streams};
+pub use self::kubelet::{ContainerLogs, NodePool, PodMode, PodNetwork, RunningPods, script, streams};
 pub use self::readiness::can_run_pods;

@@ -7,15 +7,16 @@ use kube_client::api::{Api, ListParams};
 use crate::conditions;
 use crate::node_fit::untolerated_taint;
 
-/// Checks once whether pods can run: a node is ready for pods, and the namespace `default` has a service account.
+/// Checks once whether pods can run: at least `nodes` nodes are ready for pods, and the namespace `default` has a service account.
 ///
 /// # Errors
 /// The missing object, or the error of the server.
-pub async fn can_run_pods(client: &Client) -> Result<(), String> {
-    let nodes: Api<Node> = Api::all(client.clone());
-    let found = nodes.list(&ListParams::default()).await.map_err(|error| error.to_string())?;
-    if !found.items.iter().any(takes_pods) {
-        return Err("no node is ready".to_owned());
+pub async fn can_run_pods(client: &Client, nodes: usize) -> Result<(), String> {
+    let api: Api<Node> = Api::all(client.clone());
+    let found = api.list(&ListParams::default()).await.map_err(|error| error.to_string())?;
+    let ready = found.items.iter().filter(|node| takes_pods(node)).count();
+    if ready < nodes {
+        return Err(format!("{ready} of {nodes} nodes are ready"));
     }
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), "default");
     accounts.get("default").await.map(drop).map_err(|error| error.to_string())

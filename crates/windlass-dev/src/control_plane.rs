@@ -179,7 +179,7 @@ impl ControlPlane {
     /// The wait takes longer than 30 s. The error names the missing object.
     pub async fn wait_until_ready(&self) -> Result<()> {
         let begun = Instant::now();
-        while let Err(missing) = can_run_pods(&self.client()).await {
+        while let Err(missing) = can_run_pods(&self.client(), 1).await {
             if begun.elapsed() >= READY_WITHIN {
                 let message = format!("the control plane was not ready within {READY_WITHIN:?}: {missing}");
                 return Err(Error::other(message));

@@ -97,7 +97,7 @@ impl TestCluster {
     }
 
     /// Starts the API server and the built-in controllers: owned objects are garbage-collected, namespaces are finalized,
-    /// and pods run on a simulated node.
+    /// and pods run on a simulated node. [`builder`](Self::builder) has options, such as more nodes.
     ///
     /// Pods wait for missing ConfigMaps and Secrets, and for the delays of probes: see [`TestClusterBuilder::strict`]. Returns when the
     /// node is ready and the namespace `default` has a service account.
@@ -161,6 +161,7 @@ impl TestCluster {
         options: TestClusterBuilder,
         configure: impl FnOnce(Manager) -> Manager,
     ) -> Self {
+        let nodes = options.node_count();
         let mut controllers = options.configure(Controllers::new(self.client()));
         if let Some(server) = self.server.clone() {
             controllers = controllers.sign_legacy_tokens(move |account, secret| {
@@ -169,7 +170,7 @@ impl TestCluster {
             });
         }
         self.controllers = Some(self.run(configure(controllers.manager())));
-        self.wait_until_ready().await;
+        eventually(WAIT_LIMIT, || can_run_pods(&self.client, nodes)).await;
         self
     }
 
@@ -190,10 +191,6 @@ impl TestCluster {
             wait_limit: WAIT_LIMIT,
             controllers: None,
         }
-    }
-
-    async fn wait_until_ready(&self) {
-        eventually(WAIT_LIMIT, || can_run_pods(&self.client)).await;
     }
 
     /// Sets how long [`wait_for`](Self::wait_for) and [`gone`](Self::gone) wait on an idle machine. Default: 30 s. The limit is

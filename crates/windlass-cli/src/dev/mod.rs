@@ -9,6 +9,7 @@ use windlass_dev::ControlPlane;
 
 use self::session::Session;
 use crate::error::Result;
+use crate::node::SimulatedNodeArgs;
 use crate::output::Output;
 use crate::project::{Cluster, ClusterArgs, LOCAL_KUBECONFIG, Workspace, warn_of_replaced};
 use crate::signals::ShutdownSignal;
@@ -20,6 +21,8 @@ pub(crate) struct Options {
     pub(crate) port: u16,
     /// True if simulated pods wait for missing objects and for probes.
     pub(crate) strict: bool,
+    /// The nodes of the control plane.
+    pub(crate) nodes: SimulatedNodeArgs,
     /// True if samples are applied.
     pub(crate) samples: bool,
     /// Where the API server reaches the webhooks.
@@ -43,8 +46,11 @@ pub(crate) async fn run(
         let cluster = args.connect(workspace, out).await?;
         return Session::new(workspace, cluster, options).run(shutdown, out).await;
     }
+    let nodes = options.nodes.nodes()?;
     let mut plane = ControlPlane::start(options.port).await?;
     plane.set_strict(options.strict);
+    plane.set_nodes(nodes);
+    plane.set_node_monitor_grace_period(options.nodes.grace_period());
     let kubeconfig = workspace.root.join(LOCAL_KUBECONFIG);
     warn_of_replaced(&kubeconfig, LOCAL_KUBECONFIG.as_ref(), out);
     plane.write_kubeconfig(&kubeconfig)?;

@@ -1,19 +1,15 @@
 //! The flags of simulated nodes.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use k8s_openapi::api::core::v1::Node;
+use windlass_controllers::NodePool;
 use windlass_dev::read_manifests;
 use windlass_runtime::Error;
 
 use crate::error::{Advice, Result};
-
-/// The name of the first node.
-const FIRST: &str = "windlass";
-const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// The flags of simulated nodes.
 #[derive(Args, Debug)]
@@ -56,23 +52,13 @@ impl SimulatedNodeArgs {
     /// # Errors
     /// A file cannot be read, or has an object that is no Node.
     pub(crate) fn nodes(&self) -> Result<Vec<Node>> {
-        let mut nodes: Vec<Node> = (0..usize::from(self.nodes)).map(|index| self.node(index)).collect();
+        let pool = NodePool::new(self.nodes.into()).zones(&self.zones);
+        let labels = self.node_label.iter();
+        let mut nodes = labels.fold(pool, |pool, (key, value)| pool.label(key, value)).nodes();
         for path in &self.node_file {
             nodes.extend(read(path)?);
         }
         Ok(nodes)
-    }
-
-    fn node(&self, index: usize) -> Node {
-        let mut labels: BTreeMap<String, String> = self.node_label.iter().cloned().collect();
-        if !self.zones.is_empty() {
-            labels.insert(ZONE.to_owned(), self.zones[index % self.zones.len()].clone());
-        }
-        let mut node = Node::default();
-        let name = if index == 0 { FIRST.to_owned() } else { format!("{FIRST}-{}", index + 1) };
-        node.metadata.name = Some(name);
-        node.metadata.labels = Some(labels);
-        node
     }
 }
 
@@ -122,7 +108,7 @@ mod tests {
             .iter()
             .map(|node| {
                 let labels = node.metadata.labels.as_ref().unwrap();
-                format!("{} {} {}", name(node), labels[ZONE], labels["pool"])
+                format!("{} {} {}", name(node), labels["topology.kubernetes.io/zone"], labels["pool"])
             })
             .collect();
         assert_eq!(shown, ["windlass a x", "windlass-2 b x", "windlass-3 a x"]);

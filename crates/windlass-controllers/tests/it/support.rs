@@ -131,7 +131,7 @@ pub(crate) async fn cluster_with_grace(nodes: Vec<Node>, grace: Duration) -> (Te
         Controllers::new(cluster.client()).simulated_nodes(nodes).node_monitor_grace_period(grace);
     let running = cluster.run(controllers.manager());
     let client = cluster.client();
-    eventually(WAIT_LIMIT, || can_run_pods(&client)).await;
+    eventually(WAIT_LIMIT, || can_run_pods(&client, 1)).await;
     for name in names {
         node_becomes(&client, &name, |node| is_ready(node) && taints(node).is_empty()).await;
     }

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_client::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube_core::discovery::ApiResource;
@@ -156,4 +157,29 @@ async fn dropping_the_guard_of_a_failed_manager_panics() {
         if running.is_finished() { Ok(()) } else { Err("the manager runs") }
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_cluster_has_the_nodes_and_zones_of_the_builder() {
+    let cluster = TestCluster::builder().nodes(3).zones(["a", "b"]).strict(false).start().await;
+    let nodes: Api<Node> = Api::all(cluster.client());
+    let nodes = nodes.list(&ListParams::default()).await.expect("nodes");
+    let zones: Vec<_> = nodes
+        .iter()
+        .map(|node| node.metadata.labels.as_ref().expect("labels")["topology.kubernetes.io/zone"].as_str())
+        .collect();
+    assert_eq!(zones, ["a", "b", "a"]);
+    let labels = json!({ "app": "agent" });
+    let set = json!({
+        "metadata": { "name": "agent" },
+        "spec": {
+            "selector": { "matchLabels": labels },
+            "template": { "metadata": { "labels": labels }, "spec": { "containers": [{ "name": "c", "image": "i" }] } },
+        },
+    });
+    let set: DaemonSet = serde_json::from_value(set).expect("a DaemonSet");
+    let sets: Api<DaemonSet> = Api::default_namespaced(cluster.client());
+    sets.create(&PostParams::default(), &set).await.expect("created");
+    let is_everywhere = |set: &DaemonSet| set.status.as_ref().is_some_and(|status| status.number_ready == 3);
+    cluster.wait_for("default/agent", is_everywhere).await;
 }

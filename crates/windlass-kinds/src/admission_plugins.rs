@@ -13,6 +13,8 @@ pub enum AdmissionPlugin {
     LimitRanger,
     /// Bound claims grow only if the storage class allows growth.
     PersistentVolumeClaimResize,
+    /// Pods get the zone and the region of their node as labels.
+    PodTopologyLabels,
     /// Pods get the priority of their PriorityClass.
     Priority,
     /// Writes fit into the ResourceQuotas of their namespace.
@@ -26,12 +28,13 @@ pub enum AdmissionPlugin {
 }
 
 impl AdmissionPlugin {
-    const ALL: [(Self, &str); 10] = [
+    const ALL: [(Self, &str); 11] = [
         (Self::DefaultIngressClass, "DefaultIngressClass"),
         (Self::DefaultStorageClass, "DefaultStorageClass"),
         (Self::DefaultTolerationSeconds, "DefaultTolerationSeconds"),
         (Self::LimitRanger, "LimitRanger"),
         (Self::PersistentVolumeClaimResize, "PersistentVolumeClaimResize"),
+        (Self::PodTopologyLabels, "PodTopologyLabels"),
         (Self::Priority, "Priority"),
         (Self::ResourceQuota, "ResourceQuota"),
         (Self::ServiceAccount, "ServiceAccount"),

@@ -14,6 +14,7 @@ use windlass_kinds::resources::PODS;
 pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = WriteOptions::parse(&call.query, "CreateOptions")?;
     let mut binding = body(call, "Binding")?;
+    call.plugin_write().mutate_binding(&mut binding);
     call.admit_request(&mut binding).await?;
     if call.route.subresource.is_empty() {
         // The older form: a collection of bindings in the namespace. The name of a binding is the name of the
@@ -61,14 +62,11 @@ pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError
         let mut new = old.clone();
         meta::entry_object(&mut new, "spec").insert("nodeName".into(), node.clone().into());
         scheduled(&mut new, &rfc3339(call.state.env.now()));
-        for (key, value) in
-            binding.pointer("/metadata/annotations").and_then(Value::as_object).into_iter().flatten()
-        {
-            meta::entry_object(
-                meta::fields_mut(&mut new).entry("metadata").or_insert_with(|| json!({})),
-                "annotations",
-            )
-            .insert(key.clone(), value.clone());
+        for field in ["annotations", "labels"] {
+            let metadata = meta::fields_mut(&mut new).entry("metadata").or_insert_with(|| json!({}));
+            for (key, value) in binding["metadata"][field].as_object().into_iter().flatten() {
+                meta::entry_object(metadata, field).insert(key.clone(), value.clone());
+            }
         }
         Ok(new)
     });
@@ -76,7 +74,7 @@ pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError
     success(call).await
 }
 
-/// Sets the condition that says the pod has a node.
+/// Sets the condition that says the pod has a node, and ends the reservation of a node.
 fn scheduled(pod: &mut Value, now: &str) {
     let condition = json!({
         "type": "PodScheduled",
@@ -85,13 +83,16 @@ fn scheduled(pod: &mut Value, now: &str) {
         "lastTransitionTime": now,
     });
     let status = meta::entry_object(pod, "status");
+    status.remove("nominatedNodeName");
     let conditions = status.entry("conditions").or_insert_with(|| json!([]));
     if !conditions.is_array() {
         *conditions = json!([]);
     }
     if let Some(conditions) = conditions.as_array_mut() {
-        conditions.retain(|condition| condition["type"] != "PodScheduled");
-        conditions.push(condition);
+        match conditions.iter_mut().find(|known| known["type"] == "PodScheduled") {
+            Some(known) => *known = condition,
+            None => conditions.push(condition),
+        }
     }
 }
 

@@ -260,6 +260,31 @@ async fn a_scale_is_read_before_it_is_written() {
 }
 
 #[tokio::test]
+async fn a_pod_gets_the_labels_of_the_binding_and_the_zone_of_the_node() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let node = format!("node-{}", api.id);
+    let (zone, region) = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region");
+    let labels = json!({zone: "a", region: "r", "disk": "ssd"});
+    api.post("/api/v1/nodes", json!({"metadata": {"name": node, "labels": labels}})).await.is(201);
+    api.discard(format!("/api/v1/nodes/{node}"));
+    let pods = format!("/api/v1/namespaces/{ns}/pods");
+    let pod = |name: &str, node: Value| {
+        let metadata = json!({"name": name, "labels": {"app": "x", zone: "b"}});
+        json!({"metadata": metadata, "spec": {"nodeName": node, "containers": [{"name": "c", "image": "x"}]}})
+    };
+    api.post(&pods, pod("bound", Value::Null)).await.is(201);
+    let binding = json!({
+        "metadata": {"name": "bound", "labels": {"own": "y"}}, "target": {"kind": "Node", "name": node},
+    });
+    api.post(&format!("{pods}/bound/binding"), binding).await.is(201);
+    let expected = json!({"app": "x", "own": "y", zone: "a", region: "r"});
+    assert_eq!(api.get(&format!("{pods}/bound")).await.at("/metadata/labels"), expected);
+    let expected = json!({"app": "x", zone: "a", region: "r"});
+    assert_eq!(api.post(&pods, pod("placed", json!(node))).await.at("/metadata/labels"), expected);
+}
+
+#[tokio::test]
 async fn requests_that_are_passed_on_are_checked() {
     let api = Api::start();
     let ns = api.namespace().await;

@@ -1,8 +1,9 @@
-//! The built-in admission plugins that look at other objects: `LimitRanger`, `PersistentVolumeClaimResize`
-//! and `ServiceAccount`. Checks of a single kind are in the strategy of the kind.
+//! The built-in admission plugins that look at other objects: `LimitRanger`,
+//! `PersistentVolumeClaimResize`, `PodTopologyLabels` and `ServiceAccount`. Checks of a single kind are in the strategy of the kind.
 
 mod claim_resize;
 mod limit_ranger;
+mod pod_topology;
 mod service_account;
 
 use std::time::Duration;
@@ -43,7 +44,21 @@ impl Write<'_> {
         if self.plugins.has(AdmissionPlugin::ServiceAccount) {
             service_account::admit(self, object).await?;
         }
+        if self.plugins.has(AdmissionPlugin::PodTopologyLabels) {
+            let node = object["spec"]["nodeName"].as_str().unwrap_or_default().to_owned();
+            pod_topology::copy_labels(self.store, &node, object);
+        }
         Ok(())
+    }
+
+    /// Runs mutating admission of the binding of a pod.
+    pub(crate) fn mutate_binding(&self, binding: &mut Value) {
+        let is_concerned =
+            self.plugins.has(AdmissionPlugin::PodTopologyLabels) && self.subresource == "binding";
+        if is_concerned && binding["target"]["kind"] == "Node" {
+            let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
+            pod_topology::copy_labels(self.store, &node, binding);
+        }
     }
 
     /// Runs validating admission. `old` is `None` for a new object.

@@ -9,6 +9,8 @@ use windlass_runtime::{Context, Error, Result};
 
 use crate::component;
 
+const TYPE: &str = "DisruptionTarget";
+
 /// Why a pod ends, in the condition `DisruptionTarget`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Disruption<'a> {
@@ -22,12 +24,16 @@ pub(crate) struct Disruption<'a> {
 pub(crate) async fn disrupt(cx: &Context<Pod>, pod: &Pod, disruption: Disruption<'_>) -> Result<bool> {
     let pods: Api<Pod> = Api::namespaced(cx.client().clone(), &pod.namespace().unwrap_or_default());
     let condition = json!({
-        "type": "DisruptionTarget", "status": "True", "reason": disruption.reason,
+        "type": TYPE, "status": "True", "reason": disruption.reason,
         "message": disruption.message, "lastTransitionTime": Time(cx.now()),
         "observedGeneration": pod.metadata.generation,
     });
+    let known = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let others = known.map(|condition| condition.type_.as_str()).filter(|type_| *type_ != TYPE);
+    let order: Vec<_> = others.chain([TYPE]).map(|type_| json!({ "type": type_ })).collect();
     let patch = Patch::Strategic(json!({
-        "metadata": {"uid": pod.metadata.uid}, "status": {"conditions": [condition]},
+        "metadata": {"uid": pod.metadata.uid},
+        "status": {"$setElementOrder/conditions": order, "conditions": [condition]},
     }));
     let name = pod.name_any();
     let marked = pods.patch_status(&name, &component::patch(disruption.component), &patch).await;

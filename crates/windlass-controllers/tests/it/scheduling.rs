@@ -62,7 +62,7 @@ async fn replicas_that_repel_each_other_wait_for_another_node() {
     .await;
     assert_eq!(
         message,
-        "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules. preemption: 0/2 nodes are available: 2 No \
+        "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules. no new claims to deallocate, preemption: 0/2 nodes are available: 2 No \
          preemption victims found for incoming pod."
     );
     let nodes: Api<Node> = Api::all(client.clone());

@@ -106,7 +106,7 @@ impl TestCluster {
     /// Returns the message about a pod that fits on no node, without the part about the preemption.
     pub(super) fn refusal(&self, pod: Value) -> String {
         let message = self.choose(pod).unwrap_err();
-        message.split(" preemption: ").next().unwrap().to_owned()
+        message.split(" no new claims to deallocate, preemption: ").next().unwrap().to_owned()
     }
 
     /// Returns the node and the victims of a preemption, or the message.

@@ -29,7 +29,7 @@ fn shortages_are_named_and_counted() {
     let gpu = pod("p", requesting(json!({"example.com/gpu": "1", "memory": "5Gi"})));
     assert_eq!(
         TestCluster::of(&["n"]).choose(gpu),
-        Err("0/1 nodes are available: 1 Insufficient example.com/gpu, 1 Insufficient memory. preemption: 0/1 nodes are \
+        Err("0/1 nodes are available: 1 Insufficient example.com/gpu, 1 Insufficient memory. no new claims to deallocate, preemption: 0/1 nodes are \
              available: 1 Preemption is not helpful for scheduling."
             .into())
     );
@@ -116,7 +116,6 @@ fn an_obstacle_of_the_volumes_rules_out_all_nodes() {
     let crate::scheduler::decision::Decision::Wait(wait) = decision else { panic!("{decision:?}") };
     assert_eq!(
         wait.message,
-        "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: 0/2 nodes are available: \
-         2 Preemption is not helpful for scheduling."
+        "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found"
     );
 }

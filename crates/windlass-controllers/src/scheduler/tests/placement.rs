@@ -43,7 +43,7 @@ fn replicas_that_repel_each_other_need_a_node_each() {
     let cluster = TestCluster::of(&["n"]).with("n", web("first", apart()));
     assert_eq!(
         cluster.choose(web("second", apart())),
-        Err("0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules. preemption: 0/1 nodes are available: \
+        Err("0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules. no new claims to deallocate, preemption: 0/1 nodes are available: \
              1 No preemption victims found for incoming pod."
             .into())
     );

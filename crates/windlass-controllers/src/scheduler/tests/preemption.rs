@@ -24,11 +24,11 @@ fn the_least_important_pods_that_leave_enough_room_end() {
     assert_eq!(two, Ok(("n".into(), vec!["old".into(), "young".into()])));
     assert_eq!(
         cluster.victims(prioritized("p", 10, "4", 0)),
-        Err("0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 Insufficient cpu.".into())
+        Err("0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: 1 Insufficient cpu.".into())
     );
     assert_eq!(
         cluster.victims(prioritized("p", 0, "1", 0)),
-        Err("0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No preemption victims found \
+        Err("0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found \
              for incoming pod."
             .into())
     );
@@ -41,7 +41,7 @@ fn a_pod_that_never_preempts_waits() {
     pod["spec"]["preemptionPolicy"] = json!("Never");
     assert_eq!(
         cluster.victims(pod),
-        Err("0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never.".into())
+        Err("0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never.".into())
     );
 }
 
@@ -51,7 +51,7 @@ fn nodes_that_no_preemption_helps_are_counted() {
     let cluster = cluster.node("b", json!({}), json!({"taints": [{"key": "k", "effect": "NoSchedule"}]}));
     assert_eq!(
         cluster.victims(prioritized("p", 10, "1", 0)),
-        Err("0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s). preemption: 0/2 nodes are \
+        Err("0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s). no new claims to deallocate, preemption: 0/2 nodes are \
              available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling."
             .into())
     );
@@ -103,7 +103,7 @@ fn a_pod_waits_for_the_pods_that_it_has_preempted() {
     pod["status"]["nominatedNodeName"] = json!("n");
     assert_eq!(
         cluster.victims(pod),
-        Err("0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to a terminating pod on the \
+        Err("0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: not eligible due to a terminating pod on the \
              nominated node."
             .into())
     );

@@ -18,5 +18,6 @@ mod normal;
 mod pod_gc;
 mod recording;
 mod replicas;
+mod scheduling;
 mod stage;
 mod stateful_sets;

@@ -93,7 +93,7 @@ impl Names {
         for (name, shown) in &self.jobs {
             text = text.replace(name, shown);
         }
-        text
+        without_uids(&text)
     }
 
     /// Returns an object as a line of JSON, or `None` for an irrelevant object.
@@ -102,6 +102,21 @@ impl Names {
         strip(&mut object);
         self.replace(&sorted(&object).to_string())
     }
+}
+
+/// Replaces the uids in a text.
+fn without_uids(text: &str) -> String {
+    let is_part = |c: char| c.is_ascii_hexdigit() || c == '-';
+    let is_uid =
+        |word: &str| word.len() == 36 && [8, 13, 18, 23].iter().all(|at| word.as_bytes()[*at] == b'-');
+    let words = text.split_inclusive(|c: char| !is_part(c));
+    let mut out = String::with_capacity(text.len());
+    for word in words {
+        let end = word.trim_end_matches(|c: char| !is_part(c));
+        let shown = if is_uid(end) { "UID" } else { end };
+        out.extend([shown, &word[end.len()..]]);
+    }
+    out
 }
 
 fn is_number(text: &str) -> bool {

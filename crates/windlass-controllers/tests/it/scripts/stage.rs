@@ -38,12 +38,22 @@ pub(super) struct Stage {
 impl Stage {
     /// Opens a namespace for `script`. Each step shows the resources `shown`.
     pub(super) async fn open(script: &str, shown: &[&'static str]) -> Self {
+        Self::begin(script, shown, Controllers::without_nodes).await
+    }
+
+    /// As [`open`](Self::open), with a scheduler. The nodes of the cluster are the nodes of the script: on a real server, the scripts
+    /// with a scheduler run one after another.
+    pub(super) async fn open_with_scheduler(script: &str, shown: &[&'static str]) -> Self {
+        Self::begin(script, shown, Controllers::without_kubelets).await
+    }
+
+    async fn begin(script: &str, shown: &[&'static str], configure: fn(Controllers) -> Controllers) -> Self {
         let (client, cluster) = if let Some(path) = env::var_os(KUBECONFIG) {
             (real(path.as_ref()).await, None)
         } else {
             let cluster = TestCluster::start().await;
-            let manager =
-                Controllers::new(cluster.client()).sign_certificates(authority()).without_nodes().manager();
+            let controllers = Controllers::new(cluster.client()).sign_certificates(authority());
+            let manager = configure(controllers).manager();
             let running = cluster.run(manager);
             (cluster.client(), Some((cluster, running)))
         };
@@ -70,13 +80,20 @@ impl Stage {
 
     /// Creates a node for this script, with the label `pool: NAMESPACE`. Returns the name.
     pub(super) async fn node(&self, name: &str) -> String {
+        self.node_with(name, json!({}), &json!({})).await
+    }
+
+    /// As [`node`](Self::node), with more labels and with the amounts of resources that pods may request.
+    pub(super) async fn node_with(&self, name: &str, labels: Value, amounts: &Value) -> String {
         let name = format!("{name}-{}", self.namespace);
-        let metadata = json!({"name": name, "labels": {"pool": self.namespace}});
+        let mut metadata = json!({"name": name, "labels": labels});
+        metadata["labels"]["pool"] = json!(self.namespace);
         let ready = json!([{"type": "Ready", "status": "True"}]);
-        let node = json!({"metadata": metadata, "status": {"conditions": ready}});
+        let status = json!({"conditions": ready, "capacity": amounts, "allocatable": amounts});
+        let node = json!({"metadata": metadata, "status": status});
         self.send(Method::POST, "/api/v1/nodes", Some(&node)).await;
         let path = format!("/api/v1/nodes/{name}/status");
-        self.send(Method::PATCH, &path, Some(&json!({"status": {"conditions": ready}}))).await;
+        self.send(Method::PATCH, &path, Some(&json!({ "status": status }))).await;
         // A new node has a taint until the conditions were seen.
         let taints = json!({"spec": {"taints": null}});
         self.patch_node(&name, taints).await;
@@ -183,6 +200,16 @@ impl Stage {
         self.create(&format!("v1/pods/{pod}/binding"), binding).await;
     }
 
+    /// Waits until a claim is bound to a volume.
+    pub(super) async fn bound(&self, claim: &str) {
+        let path = self.path(&format!("v1/persistentvolumeclaims/{claim}"));
+        eventually(LIMIT, || async {
+            let claim = self.try_get(&path).await.unwrap_or_default();
+            if claim["status"]["phase"] == "Bound" { Ok(()) } else { Err(claim.to_string()) }
+        })
+        .await;
+    }
+
     /// Removes a terminating pod, like a kubelet.
     pub(super) async fn remove(&self, pod: &str) {
         let path = self.path(&format!("v1/pods/{pod}"));
@@ -217,8 +244,13 @@ impl Stage {
         }
     }
 
-    /// Compares the events of the script and ends it.
-    pub(super) async fn finish(mut self) {
+    /// Compares the events of the script, and deletes the namespace.
+    pub(super) async fn finish(self) {
+        self.finish_with(&[]).await;
+    }
+
+    /// As [`finish`](Self::finish), and deletes the objects with these paths, which are not in the namespace.
+    pub(super) async fn finish_with(mut self, outside: &[String]) {
         let title = "events";
         if self.recording.records {
             let shown = self.events().await;
@@ -235,8 +267,10 @@ impl Stage {
             .await;
         }
         self.recording.close();
-        let path = format!("/api/v1/namespaces/{}", self.namespace);
-        self.send(Method::DELETE, &path, Some(&json!({}))).await;
+        let namespace = format!("/api/v1/namespaces/{}", self.namespace);
+        for path in outside.iter().chain([&namespace]) {
+            self.send(Method::DELETE, path, Some(&json!({}))).await;
+        }
     }
 
     async fn until(
@@ -272,6 +306,7 @@ impl Stage {
     }
 
     async fn show(&mut self) -> String {
+        self.learn().await;
         let mut lines = Vec::new();
         for resource in self.shown.clone() {
             let objects = self.list(resource).await;
@@ -285,15 +320,24 @@ impl Stage {
         lines.into_iter().map(|line| line + "\n").collect()
     }
 
-    async fn events(&mut self) -> String {
+    /// Learns the names of objects that other objects and events name.
+    async fn learn(&mut self) {
         for resource in ["apps/v1/replicasets", "v1/pods"] {
             let objects = self.list(resource).await;
             objects.iter().for_each(|object| self.names.learn(object));
         }
+    }
+
+    async fn events(&mut self) -> String {
+        self.learn().await;
         let events = self.list("v1/events").await;
         events.iter().for_each(|event| self.names.learn_event(event));
-        // Which events the controller of volumes records depends on the time of the controller's passes.
-        let compared = |event: &&Value| event["source"]["component"] != "persistentvolume-controller";
+        // Which events the controller of volumes records depends on the time of the controller's passes, and a conflict depends on the time
+        // of the writes.
+        let compared = |event: &&Value| {
+            event["source"]["component"] != "persistentvolume-controller"
+                && event["reason"] != "FailedUpdateStatus"
+        };
         let mut lines: Vec<String> =
             events.iter().filter(compared).map(|event| self.names.replace(&event_line(event))).collect();
         lines.sort();

@@ -140,8 +140,8 @@ impl<'a> View<'a> {
             failed_indexes: None,
             failed_last: BTreeMap::new(),
         };
-        let succeeded = view.uncounted(uncounted.succeeded.as_deref(), |pod| pods::phase(pod) == "Succeeded");
-        let failed = view.uncounted(uncounted.failed.as_deref(), |found| pod::is_failed(found, job));
+        let succeeded = view.uncounted(&uncounted, |pod| pods::phase(pod) == "Succeeded");
+        let failed = view.uncounted(&uncounted, |found| pod::is_failed(found, job));
         view.back_off = back_off.after(&succeeded, &failed);
         let counts = failed.iter().filter(|pod| view.judge(pod) != Consequence::Ignore).count();
         view.succeeded = sum(status.succeeded, succeeded.len(), uncounted.succeeded.as_deref());
@@ -156,7 +156,10 @@ impl<'a> View<'a> {
         let completions = self.completions();
         let known = Indexes::parse(status.completed_indexes.as_deref().unwrap_or_default(), completions);
         let tracked: Vec<&Arc<Pod>> = self.pods.iter().filter(|found| pod::is_tracked(found)).collect();
-        let succeeded = tracked.iter().filter(|found| pods::phase(found) == "Succeeded");
+        // A pod that was deleted counts as failed, even if the pod succeeds afterwards.
+        let failed = status.uncounted_terminated_pods.as_ref().and_then(|pods| pods.failed.as_ref());
+        let succeeded =
+            tracked.iter().filter(|found| pods::phase(found) == "Succeeded" && !is_listed(found, failed));
         let succeeded = Indexes::of_each(succeeded.filter_map(|found| self.index(found)));
         self.succeeded_indexes = known.with(&succeeded);
         self.succeeded = self.succeeded_indexes.count();
@@ -191,9 +194,9 @@ impl<'a> View<'a> {
     }
 
     /// Returns the pods that satisfy a condition and that the status has not taken up yet.
-    fn uncounted(&self, known: Option<&[String]>, holds: impl Fn(&Pod) -> bool) -> Vec<Arc<Pod>> {
+    fn uncounted(&self, known: &UncountedTerminatedPods, holds: impl Fn(&Pod) -> bool) -> Vec<Arc<Pod>> {
         let is_known = |found: &Pod| {
-            found.metadata.uid.as_ref().is_some_and(|uid| known.unwrap_or_default().contains(uid))
+            is_listed(found, known.succeeded.as_ref()) || is_listed(found, known.failed.as_ref())
         };
         let valid = |found: &&Arc<Pod>| {
             pod::is_tracked(found) && !is_known(found) && (!self.is_indexed() || self.index(found).is_some())
@@ -345,6 +348,11 @@ impl<'a> View<'a> {
             message: message.to_owned(),
         })
     }
+}
+
+/// Returns whether a list of uids has the pod.
+fn is_listed(found: &Pod, uids: Option<&Vec<String>>) -> bool {
+    uids.zip(found.metadata.uid.as_ref()).is_some_and(|(uids, uid)| uids.contains(uid))
 }
 
 fn sum(counted: Option<i32>, new: usize, uncounted: Option<&[String]>) -> i32 {

@@ -380,7 +380,11 @@ impl World {
             if idle == 2 {
                 break;
             }
-            self.pods.retain(|_, pod| !pods::is_terminating(pod));
+            // A user deletes ended pods beyond the replicas: as kube-controller-manager, the plan waits for ever for the second
+            // such pod.
+            let replicas = self.replicas();
+            let is_stuck = |ordinal: i32, pod: &Pod| ordinal >= replicas && pods::has_finished(pod);
+            self.pods.retain(|ordinal, pod| !pods::is_terminating(pod) && !is_stuck(*ordinal, pod));
             for ordinal in 0..6 {
                 self.happen(Happens::Ready(ordinal))?;
             }

@@ -2,6 +2,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod world;
+
 fn job(spec: Value, status: Value) -> Job {
     let mut base = json!({
         "parallelism": 2, "completions": 3, "backoffLimit": 1,

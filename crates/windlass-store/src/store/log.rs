@@ -95,6 +95,8 @@ struct Messages {
 impl Messages {
     /// The largest size of all frames in bytes.
     const MAX_SIZE: usize = 512 << 10;
+    /// The most forms of a change that are kept. Watches in several versions, or with selectors, see a change differently.
+    const MAX_FORMS: usize = 4;
 
     fn insert(&mut self, at: usize, frame: Frame) {
         self.size += frame.bytes.len();
@@ -241,16 +243,21 @@ impl Log {
         make: impl FnOnce() -> Result<Bytes, E>,
     ) -> Result<Bytes, E> {
         let mut messages = self.messages.lock();
-        let at = messages.frames.partition_point(|frame| frame.object.rv < object.rv);
-        let known = messages.frames.get(at).filter(|frame| frame.object.rv == object.rv);
-        if let Some(frame) = known.filter(|frame| frame.is_of(change, object)) {
-            return Ok(frame.bytes.clone());
+        let first = messages.frames.partition_point(|frame| frame.object.rv < object.rv);
+        let forms = messages.frames.range(first..).take_while(|frame| frame.object.rv == object.rv);
+        let mut count = 0;
+        for frame in forms {
+            if frame.is_of(change, object) {
+                return Ok(frame.bytes.clone());
+            }
+            count += 1;
         }
-        let is_first = known.is_none();
         let bytes = make()?;
-        // Watches in several versions, or with selectors, may see a change differently: only one form is kept.
-        if is_first {
-            messages.insert(at, Frame { change, object: Arc::clone(object), bytes: bytes.clone() });
+        // No other watch can need the message of an object that one watch has made for itself.
+        let is_shared = Arc::strong_count(object) > 1;
+        if is_shared && count < Messages::MAX_FORMS {
+            let frame = Frame { change, object: Arc::clone(object), bytes: bytes.clone() };
+            messages.insert(first + count, frame);
         }
         Ok(bytes)
     }

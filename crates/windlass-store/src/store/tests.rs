@@ -320,3 +320,24 @@ fn a_message_is_made_once_also_for_a_watch_that_lags() {
     assert_eq!(message(4, "ADDED", 500 << 10), 6);
     assert_eq!(message(3, "ADDED", 500 << 10), 7);
 }
+
+#[test]
+fn odd_watches_do_not_displace_the_message_of_all_others() {
+    let store = store();
+    let log = store.log(&pods());
+    let object = commit(&store, "a/x", None, Some(&object("x"))).unwrap();
+    let mut made = 0;
+    let mut message = |change: &'static str, object: &Arc<Stored>| {
+        let make = || {
+            made += 1;
+            Ok::<_, ()>(Bytes::from_static(change.as_bytes()))
+        };
+        assert_eq!(log.message(change, object, make).unwrap(), change);
+        made
+    };
+    // The object leaves the selection of a watch, which then has an object for itself.
+    assert_eq!(message("DELETED", &Arc::new(object.at(object.rv))), 1);
+    assert_eq!(message("ADDED", &object), 2, "the object enters the selection of a watch");
+    assert_eq!(message("MODIFIED", &object), 3);
+    assert_eq!((message("MODIFIED", &object), message("ADDED", &object)), (3, 3), "both are kept");
+}

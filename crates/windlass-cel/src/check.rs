@@ -234,15 +234,21 @@ impl<'a> Checker<'a> {
     fn message(&mut self, id: Id, name: &str, fields: &[Init]) {
         let Some(object) = self.message_type(id, name) else {
             self.set(id, Type::Error);
-            fields.iter().for_each(|init| self.visit(init.value));
+            // A type without fields is known, and the fields are looked up.
+            let is_type = matches!(self.look_up(name), Some((_, Type::Type(_), _)));
+            for init in fields {
+                self.visit(init.value);
+                if is_type {
+                    self.undefined_field(init);
+                }
+            }
             return;
         };
         for init in fields {
             self.visit(init.value);
             let found = self.unwrap_optional(init.value, init.optional);
             let Some(expected) = object.field(&init.field) else {
-                let message = format!("undefined field '{}'", init.field);
-                self.issues.add(self.source, init.offset, message);
+                self.undefined_field(init);
                 continue;
             };
             if !self.bindings.is_assignable(&expected, &found) {
@@ -256,6 +262,10 @@ impl<'a> Checker<'a> {
         let known = Type::Struct(object);
         self.references[id as usize] = Reference::TypeName(known.clone());
         self.set(id, known);
+    }
+
+    fn undefined_field(&mut self, init: &Init) {
+        self.issues.add(self.source, init.offset, format!("undefined field '{}'", init.field));
     }
 
     /// Returns the type of a message. Reports a name that is not the name of such a type.

@@ -184,6 +184,11 @@ impl Env {
         self.composition == Some(index)
     }
 
+    /// Returns the declared fields of a variable whose fields are the results of other expressions.
+    pub(crate) fn composed_fields(&self, index: usize) -> Vec<Box<str>> {
+        self.variables[index].1.declared_fields()
+    }
+
     /// Finds a function by the full name, or by the name in the container.
     pub(crate) fn function(&self, name: &str) -> Option<&Function> {
         if !self.patches && name == library::ESCAPE_KEY {

@@ -3,6 +3,7 @@
 mod fold;
 mod fold_constants;
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use windlass_text::Expression;
@@ -56,8 +57,8 @@ pub(crate) enum Base {
         name: Name,
     },
     Local(usize),
-    /// The variable whose fields are the results of other expressions.
-    Composition,
+    /// The variable whose fields are the results of other expressions, with the names of the fields.
+    Composition(Arc<Vec<Box<str>>>),
     /// A variable that is computed at its first use.
     Lazy {
         slot: usize,
@@ -204,7 +205,7 @@ pub(crate) struct Plan {
 
 /// Compiles a checked expression. Constants are computed; the error of one is an error here.
 pub(crate) fn plan(checked: &Checked, env: &Env) -> Result<Plan, Error> {
-    let mut planner = Planner { checked, env, locals: Vec::new(), slots: 0 };
+    let mut planner = Planner { checked, env, locals: Vec::new(), slots: 0, composed: OnceCell::new() };
     let root = planner.node(checked.ast.root)?;
     Ok(Plan { root, slots: planner.slots })
 }
@@ -222,6 +223,8 @@ struct Planner<'a> {
     env: &'a Env,
     locals: Vec<Local>,
     slots: usize,
+    /// The fields of the variable whose fields are the results of other expressions.
+    composed: OnceCell<Arc<Vec<Box<str>>>>,
 }
 
 impl Planner<'_> {
@@ -277,7 +280,10 @@ impl Planner<'_> {
 
     fn ident(&self, id: Id, name: &Name) -> Node {
         let base = match &self.checked.references[id as usize] {
-            Reference::Variable(index) if self.env.is_composition(*index) => Base::Composition,
+            Reference::Variable(index) if self.env.is_composition(*index) => {
+                let fields = || Arc::new(self.env.composed_fields(*index));
+                Base::Composition(Arc::clone(self.composed.get_or_init(fields)))
+            }
             Reference::Variable(index) => Base::Global { index: *index, name: Arc::clone(name) },
             Reference::TypeName(known) => return Node::Constant(Value::Type(TypeName::of(known))),
             _ => {

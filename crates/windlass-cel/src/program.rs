@@ -1,5 +1,7 @@
 //! Compiled expressions.
 
+use std::collections::HashSet;
+
 use crate::ast::{Id, Kind, Literal, operator};
 use crate::check::{Checked, Reference};
 use crate::cost::{Range, SizeHints, estimate};
@@ -16,12 +18,18 @@ pub struct Program {
     checked: Checked,
     env: Env,
     plan: Result<Plan, Error>,
+    /// The fields that the expression may use by name at run time, of the variable whose fields are the results of other expressions.
+    composed_at_run_time: Vec<Box<str>>,
 }
 
 impl Program {
     pub(crate) fn new(checked: Checked, env: &Env) -> Self {
         let plan = plan(&checked, env);
-        Self { checked, env: env.clone(), plan }
+        let composed_at_run_time = match value_of_composition(&checked, env) {
+            Some(index) => env.composed_fields(index),
+            None => Vec::new(),
+        };
+        Self { checked, env: env.clone(), plan, composed_at_run_time }
     }
 
     /// Returns the type of the result.
@@ -42,29 +50,10 @@ impl Program {
         })
     }
 
-    /// Returns the fields of the variable whose fields are the results of other expressions.
+    /// Returns the fields that the expression uses, of the variable whose fields are the results of other expressions.
     pub(crate) fn composed(&self) -> Vec<&str> {
-        let Checked { ast, references, .. } = &self.checked;
-        let is_composition = |id: Id| match &references[id as usize] {
-            Reference::Variable(index) => self.env.is_composition(*index),
-            _ => false,
-        };
-        let mut fields = Vec::new();
-        for kind in &ast.kinds {
-            match kind {
-                Kind::Select { operand, field, .. } if is_composition(*operand) => fields.push(&**field),
-                Kind::Call { function, arguments, .. } if **function == *operator::OPTIONAL_SELECT => {
-                    if let [operand, field] = arguments.as_slice()
-                        && is_composition(*operand)
-                        && let Kind::Literal(Literal::String(name)) = ast.kind(*field)
-                    {
-                        fields.push(&**name);
-                    }
-                }
-                _ => {}
-            }
-        }
-        fields
+        let selected = selected(&self.checked, &self.env).map(|(_, field)| field);
+        selected.chain(self.composed_at_run_time.iter().map(|field| &**field)).collect()
     }
 
     /// Returns the depth of the expression's tree, with expanded macros.
@@ -98,4 +87,38 @@ impl Program {
             Err(error) => (Err(error.clone()), 0),
         }
     }
+}
+
+/// Returns the index of the variable that a node of the tree names, if the fields of the variable are the results of other expressions.
+fn composition(checked: &Checked, env: &Env, id: Id) -> Option<usize> {
+    match &checked.references[id as usize] {
+        Reference::Variable(index) if env.is_composition(*index) => Some(*index),
+        _ => None,
+    }
+}
+
+/// Returns the selections of fields whose values are the results of other expressions: the operand and the name of each field.
+fn selected<'c>(checked: &'c Checked, env: &'c Env) -> impl Iterator<Item = (Id, &'c str)> {
+    let found = checked.ast.kinds.iter().filter_map(|kind| match kind {
+        Kind::Select { operand, field, .. } => Some((*operand, &**field)),
+        Kind::Call { function, arguments, .. } if **function == *operator::OPTIONAL_SELECT => {
+            let [operand, field] = arguments.as_slice() else { return None };
+            match checked.ast.kind(*field) {
+                Kind::Literal(Literal::String(name)) => Some((*operand, &**name)),
+                _ => None,
+            }
+        }
+        _ => None,
+    });
+    found.filter(|(operand, _)| composition(checked, env, *operand).is_some())
+}
+
+/// Returns the index of the variable whose fields are the results of other expressions, if the expression uses the variable itself as
+/// a value.
+fn value_of_composition(checked: &Checked, env: &Env) -> Option<usize> {
+    let ids = 0..checked.references.len() as Id;
+    let mut named = ids.filter_map(|id| Some((id, composition(checked, env, id)?))).peekable();
+    named.peek()?;
+    let selected: HashSet<Id> = selected(checked, env).map(|(operand, _)| operand).collect();
+    named.find(|(id, _)| !selected.contains(id)).map(|(_, index)| index)
 }

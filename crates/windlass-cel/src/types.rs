@@ -83,6 +83,11 @@ impl DeclaredFields {
     fn get(&self, name: &str) -> Option<Type> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
+
+    /// Returns the names of the fields.
+    fn names(&self) -> Vec<Box<str>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
 }
 
 impl StructType {
@@ -138,6 +143,14 @@ impl Type {
     /// Returns the type of an object with fields of these names and types.
     pub(crate) fn declared(name: &str, fields: &DeclaredFields) -> Self {
         Self::Struct(StructType { name: name.into(), fields: Fields::Declared(fields.clone()) })
+    }
+
+    /// Returns the names of the fields that a program has declared until now; none for any other type.
+    pub(crate) fn declared_fields(&self) -> Vec<Box<str>> {
+        match self {
+            Self::Struct(StructType { fields: Fields::Declared(fields), .. }) => fields.names(),
+            _ => Vec::new(),
+        }
     }
 
     /// Returns the name with parameters, as Go prints a type: `list(google.protobuf.Duration)`.

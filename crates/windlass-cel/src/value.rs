@@ -90,8 +90,8 @@ pub enum Library<'a> {
     Preserved(&'a serde_json::Value),
     /// An object that the evaluation made, such as `Object.spec{…}`.
     Message(Arc<Message<'a>>),
-    /// The variable whose fields are the results of other expressions.
-    Composition,
+    /// The variable whose fields are the results of other expressions, with the names of the fields.
+    Composition(Arc<Vec<Box<str>>>),
 }
 
 /// The name of a type, as a value.
@@ -220,7 +220,7 @@ impl Library<'_> {
             Self::Check(check) => check.type_name(),
             Self::Preserved(_) => "unknown",
             Self::Message(message) => message.kind(),
-            Self::Composition => "kubernetes.variables",
+            Self::Composition(_) => "kubernetes.variables",
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Evaluates variables with fields and indices.
 
+use std::sync::Arc;
+
 use serde_json::Value as Json;
 
 use super::{Evaluator, Slot, costs, unshare};
@@ -27,12 +29,15 @@ impl<'a> Evaluator<'_, 'a> {
     /// Evaluates an attribute without the cost of the attribute itself.
     pub(super) fn resolve(&mut self, attribute: &Attribute) -> Result<Value<'a>, Error> {
         let base = match attribute.qualifiers.split_first() {
-            Some((first, rest)) if matches!(attribute.base, Base::Composition) => {
-                let value = self.composed(first)?;
+            Some((Qualifier { key: QualifierKey::Field { name, .. }, optional }, rest))
+                if matches!(attribute.base, Base::Composition(_)) =>
+            {
+                self.meter.charge(costs::FIELD)?;
+                let value = self.compute(name)?;
                 if rest.is_empty() && attribute.test {
                     return Ok(Value::Bool(true));
                 }
-                let value = if first.optional { Value::some(value) } else { value };
+                let value = if *optional { Value::some(value) } else { value };
                 return self.follow(value, rest, attribute.test);
             }
             _ => self.base(&attribute.base)?,
@@ -40,15 +45,18 @@ impl<'a> Evaluator<'_, 'a> {
         self.follow(base, &attribute.qualifiers, attribute.test)
     }
 
-    /// Returns a field of the variable whose fields are the results of other expressions.
-    fn composed(&mut self, field: &Qualifier) -> Result<Value<'a>, Error> {
-        let QualifierKey::Field { name, .. } = &field.key else { return Err(Error::no_overload()) };
-        self.meter.charge(costs::FIELD)?;
+    /// Computes the result of another expression.
+    fn compute(&mut self, name: &str) -> Result<Value<'a>, Error> {
         // The other expression counts its memory, and the limits hold for both expressions together.
         self.meter.share(self.limits);
         let value = self.variables.composed(name);
         self.meter.refresh(self.limits);
         value
+    }
+
+    /// Returns a field of the value of the variable whose fields are the results of other expressions; `None` if there is none.
+    fn composed_field(&mut self, fields: &[Box<str>], name: &str) -> Result<Option<Value<'a>>, Error> {
+        if fields.iter().any(|field| **field == *name) { self.compute(name).map(Some) } else { Ok(None) }
     }
 
     /// Follows fields and indices from a value.
@@ -112,7 +120,7 @@ impl<'a> Evaluator<'_, 'a> {
                 .get(*index)
                 .unwrap_or_else(|| Err(Error::new(format!("no such attribute(s): {name}")))),
             Base::Local(slot) => self.slot(*slot),
-            Base::Composition => Ok(Value::Library(Library::Composition)),
+            Base::Composition(fields) => Ok(Value::Library(Library::Composition(Arc::clone(fields)))),
             Base::Lazy { slot, init } => {
                 if matches!(self.slots[*slot], Slot::Empty) {
                     let value = self.eval(init);
@@ -149,7 +157,10 @@ impl<'a> Evaluator<'_, 'a> {
     ) -> Result<Option<Value<'a>>, Error> {
         let key = match &qualifier.key {
             QualifierKey::Field { name, member } => {
-                let found = find_field(&value, name, member.as_deref());
+                let found = match &value {
+                    Value::Library(Library::Composition(fields)) => self.composed_field(fields, name),
+                    value => find_field(value, name, member.as_deref()),
+                };
                 return self.qualified(found, optional, test, || format!("no such key: {name}"));
             }
             QualifierKey::Constant(value) => Ok(value.clone()),
@@ -164,7 +175,13 @@ impl<'a> Evaluator<'_, 'a> {
                 return Err(error);
             }
         };
-        let found = find(&value, &key);
+        let found = match (&value, &key) {
+            (Value::Library(Library::Composition(fields)), Value::String(name)) => {
+                self.composed_field(fields, name)
+            }
+            (Value::Library(Library::Composition(_)), _) => Err(Error::no_overload()),
+            (value, key) => find(value, key),
+        };
         let is_list = matches!(value, Value::List(_));
         self.qualified(found, optional, test, || {
             if is_list { format!("index out of bounds: {key}") } else { format!("no such key: {key}") }
@@ -200,7 +217,6 @@ fn find_field<'a>(value: &Value<'a>, name: &str, member: Option<&str>) -> Result
         },
         Value::Map(map) => map.get_field(name),
         Value::Library(Library::Message(message)) => message.get(name),
-        Value::Library(Library::Composition) => Err(Error::no_overload()),
         Value::List(_) => Err(Error::fixed("unsupported index type 'string' in list")),
         _ => Ok(None),
     }

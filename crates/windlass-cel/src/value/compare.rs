@@ -270,7 +270,7 @@ fn equal_library(one: &Library<'_>, other: &Library<'_>) -> Result<bool, Error> 
         (Library::Format(a), Library::Format(b)) => a.name == b.name,
         (Library::Check(a), Library::Check(b)) => a == b,
         (Library::Preserved(a), Library::Preserved(b)) => a == b,
-        (Library::Composition, Library::Composition) => true,
+        (Library::Composition(_), Library::Composition(_)) => true,
         _ => return Err(Error::no_overload()),
     })
 }

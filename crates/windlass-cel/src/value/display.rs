@@ -92,7 +92,7 @@ fn go_display_library(library: &Library<'_>) -> String {
         Library::Check(check) => check.type_name().to_owned(),
         Library::Preserved(json) => json.to_string(),
         Library::Message(message) => message.name().to_owned(),
-        Library::Composition => "kubernetes.variables".to_owned(),
+        Library::Composition(_) => "kubernetes.variables".to_owned(),
     }
 }
 

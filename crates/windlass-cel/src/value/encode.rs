@@ -51,6 +51,8 @@ impl Message<'_> {
 #[derive(Debug)]
 pub struct Encoder {
     numbers: Numbers,
+    /// The JSON of values that have another form than usual.
+    instead: fn(&Value<'_>) -> Option<Json>,
     /// The size of the JSON so far, in bytes, roughly.
     size: usize,
 }
@@ -58,7 +60,13 @@ pub struct Encoder {
 impl Encoder {
     /// Returns an encoder that has encoded nothing.
     pub fn new(numbers: Numbers) -> Self {
-        Self { numbers, size: 0 }
+        Self { numbers, instead: |_| None, size: 0 }
+    }
+
+    /// Encodes the values for which `instead` returns JSON as that JSON.
+    #[must_use]
+    pub fn with(self, instead: fn(&Value<'_>) -> Option<Json>) -> Self {
+        Self { instead, ..self }
     }
 
     fn count(&mut self, bytes: usize) -> Result<(), Error> {
@@ -72,6 +80,9 @@ impl Encoder {
     /// As [`Value::to_json`]; the size is that of all values until now.
     pub fn value(&mut self, value: &Value<'_>) -> Result<Json, Error> {
         self.count(8)?;
+        if let Some(json) = (self.instead)(value) {
+            return Ok(json);
+        }
         Ok(match value {
             Value::Null => Json::Null,
             Value::Bool(value) => Json::Bool(*value),
@@ -94,7 +105,8 @@ impl Encoder {
             Value::Optional(None) => return Err(Error::fixed("optional.none() dereference")),
             Value::Library(Library::Message(message)) => self.message(message)?,
             Value::Library(Library::Preserved(json)) => self.json(json)?,
-            Value::Type(_) | Value::Library(_) => {
+            Value::Type(_) => return Err(Error::fixed("type conversion not supported for 'type'")),
+            Value::Library(_) => {
                 let name = value.type_name();
                 return Err(Error::new(format!(
                     "unsupported conversion from '{name}' to google.protobuf.Value"
@@ -135,7 +147,7 @@ impl Encoder {
         for (key, value) in map.entries() {
             let Some(Key::String(name)) = Key::of(&key) else {
                 let name = key.type_name();
-                return Err(Error::new(format!("map key of type '{name}' is not a string")));
+                return Err(Error::new(format!("unsupported type conversion from '{name}' to string")));
             };
             self.count(name.len())?;
             members.insert(name.to_string(), self.value(&value?)?);
@@ -143,7 +155,11 @@ impl Encoder {
         Ok(Json::Object(members))
     }
 
-    fn message(&mut self, message: &Message<'_>) -> Result<Json, Error> {
+    /// Returns an object as JSON, as [`Value::to_json`] does.
+    ///
+    /// # Errors
+    /// As [`Encoder::value`].
+    pub fn message(&mut self, message: &Message<'_>) -> Result<Json, Error> {
         let mut members = Members::new();
         for (name, value) in message.fields() {
             self.count(name.len())?;

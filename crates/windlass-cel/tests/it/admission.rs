@@ -168,6 +168,34 @@ fn the_last_declaration_of_a_variable_counts() {
 }
 
 #[test]
+fn the_variables_together_are_a_value() {
+    let variables = [("a", "1"), ("b", "dyn(variables).a + 1"), ("c", "[variables]")];
+    let cases = [
+        ("dyn(variables).b", Ok("2")),
+        ("dyn(variables)['b']", Ok("2")),
+        ("variables.c[0].b + dyn([variables])[0].a", Ok("3")),
+        ("[variables].map(v, v.b)[0]", Ok("2")),
+        ("has(dyn(variables).a) && !has(dyn(variables).z)", Ok("true")),
+        ("dyn(variables).?a.orValue(7)", Ok("1")),
+        ("dyn(variables).?z.orValue(7)", Ok("7")),
+        ("variables == variables", Ok("true")),
+        ("dyn(variables).z", Err("no such key: z")),
+        ("variables.c[0].c", Err("no such key: c")),
+    ];
+    for (source, expected) in cases {
+        let found = evaluate(&variables, source, &NULL);
+        match expected {
+            Ok(expected) => assert_eq!(found.as_deref(), Ok(expected), "{source}"),
+            Err(why) => {
+                assert!(found.as_ref().is_err_and(|error| error.ends_with(why)), "{source}: {found:?}")
+            }
+        }
+    }
+    let error = evaluate(&[("a", "1"), ("a", "dyn(variables).a")], "variables.a", &NULL).unwrap_err();
+    assert!(error.ends_with("the variable is declared twice"), "{error}");
+}
+
+#[test]
 fn short_expressions_end_at_an_interrupt() {
     let compiler = Compiler::new();
     let expression = compiler.compile("true", Output::Bool, Declarations::default());

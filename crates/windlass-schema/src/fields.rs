@@ -17,6 +17,7 @@ mod path_element;
 mod v1;
 
 mod atom;
+mod go_value;
 mod list_key;
 mod problem;
 mod schema_change;
@@ -42,6 +43,7 @@ pub use convert::{Convert, ConvertError};
 pub use error::{FieldsError, TypedError, TypedErrors};
 pub use field_set::FieldSet;
 pub use filter::{FieldFilter, FieldPattern, PatternElement};
+pub use go_value::GoValue;
 pub use managers::{Managed, Managers};
 pub use merge::merge;
 pub use path_element::{FieldPath, PathElement};

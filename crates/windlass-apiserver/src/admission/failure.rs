@@ -39,7 +39,7 @@ pub(super) fn not_applied(error: &JsonPatchError, operations: &Value) -> String 
     let text = |field: &str| operation[field].as_str().unwrap_or_default();
     let (op, path, from) = (text("op"), text("path"), text("from"));
     match (op, why) {
-        (_, Mismatch::Kind) => format!("Unexpected kind: {}", if op.is_empty() { "unknown" } else { op }),
+        (_, Mismatch::Kind) => format!("Unexpected kind: {}", operation["op"].as_str().unwrap_or("unknown")),
         (_, Mismatch::Document) => "replace operation value must be object or array: %!w(<nil>)".to_owned(),
         (_, Mismatch::Value) => format!("testing value {path} failed: test failed"),
         ("move", Mismatch::Member) => missing_member(op, &last_key(from), from),

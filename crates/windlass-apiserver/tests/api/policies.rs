@@ -36,6 +36,9 @@ impl<'a> Policies<'a> {
     }
 
     async fn create(&self, name: &str, spec: Value, binding: Value) {
+        if self.api.is_shared() && spec["paramKind"]["apiVersion"] == "v1" {
+            self.keep_params(&spec["paramKind"]).await;
+        }
         let name = format!("{name}-{}", self.api.id);
         let rules = json!([{
             "operations": ["CREATE", "UPDATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]
@@ -61,10 +64,29 @@ impl<'a> Policies<'a> {
         }
     }
 
+    /// Creates a policy without effect that stays. Once no policy uses a kind of parameters, kube-apiserver stops the watch of that
+    /// kind, and later policies see old parameters.
+    async fn keep_params(&self, kind: &Value) {
+        let name = format!("keeps-{}", kind["kind"].as_str().unwrap().to_lowercase());
+        let rules = json!([{"operations": ["CREATE"], "apiGroups": ["none"], "apiVersions": ["v1"], "resources": ["none"]}]);
+        let spec = json!({
+            "paramKind": kind, "matchConstraints": {"resourceRules": rules}, "validations": [{"expression": "true"}]
+        });
+        let reference = json!({"name": "none", "parameterNotFoundAction": "Allow"});
+        let bound = json!({"policyName": name, "validationActions": ["Deny"], "paramRef": reference});
+        for (plural, spec) in [("policies", spec), ("policybindings", bound)] {
+            let path = format!("{GROUP}/validatingadmission{plural}");
+            let created = self.api.post(&path, json!({"metadata": {"name": name}, "spec": spec})).await;
+            assert!([201, 409].contains(&created.code), "{created}");
+        }
+    }
+
     /// Waits until the policies are effective that were created until now: adds a policy about ConfigMaps with a label, and
     /// waits for its effect.
     async fn wait(&self) {
-        let selector = json!({"matchLabels": {"probe": "yes"}, "matchExpressions": []});
+        // Earlier probes stay.
+        let number = format!("{:08x}", rand_suffix());
+        let selector = json!({"matchLabels": {"probe": number}, "matchExpressions": []});
         let mut spec = json!({"matchConstraints": {"objectSelector": selector}});
         if self.kind == "validating" {
             spec["validations"] = json!([{"expression": "false", "message": "the probe"}]);
@@ -72,15 +94,17 @@ impl<'a> Policies<'a> {
             let expression = "Object{metadata: Object.metadata{annotations: {'probe': 'seen'}}}";
             spec["mutations"] = json!([{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}]);
         }
-        let name = format!("probe-{:08x}", rand_suffix());
-        self.create(&name, spec, json!({})).await;
-        let probe = json!({"metadata": {"generateName": "probe-", "labels": {"probe": "yes"}}});
+        self.create(&format!("probe-{number}"), spec, json!({})).await;
+        let probe = json!({"metadata": {"generateName": "probe-", "labels": {"probe": number}}});
         let path = format!("{}?dryRun=All", self.config_maps());
         let start = std::time::Instant::now();
         loop {
             let reply = self.api.post(&path, probe.clone()).await;
             let is_seen = if self.kind == "validating" {
-                reply.code == 422
+                reply
+                    .at("/message")
+                    .as_str()
+                    .is_some_and(|message| message.ends_with("denied request: the probe"))
             } else {
                 reply.at("/metadata/annotations/probe") == "seen"
             };

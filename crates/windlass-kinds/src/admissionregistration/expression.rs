@@ -43,8 +43,13 @@ pub(super) fn compile(
     errors: &mut Errors,
 ) {
     if let Some(error) = compiler.compile(source, output, with).error() {
-        errors.push(field.invalid_as(source, error));
+        errors.push(if is_internal(error) { field.internal(error) } else { field.invalid_as(source, error) });
     }
+}
+
+/// Returns whether kube-apiserver reports an error of the compiler as an error of the server: constants that cannot be computed.
+fn is_internal(error: &str) -> bool {
+    error.starts_with("program instantiation failed")
 }
 
 /// Validates the variables of a policy, and declares the variables for expressions that are validated later.
@@ -64,7 +69,8 @@ pub(super) fn variables(
         if expression.text().trim().is_empty() {
             errors.push(expression.required("expression is not specified"));
         } else if let Err(error) = compiler.add_variable(name.text(), expression.text(), with) {
-            errors.push(expression.invalid(error));
+            let is_internal = is_internal(&error);
+            errors.push(if is_internal { expression.internal(error) } else { expression.invalid(error) });
         }
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::atom::{Form, ListAtom, MapAtom, TypeRef};
 use super::error::TypedErrors;
+use super::go_value::GoValue;
 use super::list_key::ListKey;
 use super::problem::{Problems, Walk, scalar_problem, unexpected};
 use crate::graph::NodeRef;
@@ -53,6 +54,10 @@ impl Check {
     fn value(&mut self, kind: TypeRef<'_>, value: &Value, walk: &Walk<'_>) {
         if self.problems.too_deep(walk) {
             return;
+        }
+        if let Some(found) = GoValue::read(value) {
+            let form = kind.atom().narrow(value).form();
+            return self.problems.add(walk, || found.problem(&form));
         }
         match (kind.atom().narrow(value).form(), value) {
             (Form::Scalar(scalar), _) => {

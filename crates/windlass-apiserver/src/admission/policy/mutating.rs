@@ -304,7 +304,7 @@ impl<'a> Run<'a> {
     ) -> Result<Option<Value>, PatchError> {
         let Inputs { invocation, scene, old, params } = *inputs;
         let shown = invocation.shown.resource(self.request);
-        let target = patch::Target::of(self.request, shown)?;
+        let target = patch::Target::of(self.request, shown);
         let input = scene.input(Objects { new: Some(object), old }, params);
         let is_over = || self.deadline.is_over();
         let variables = &invocation.policy.definition.variables;

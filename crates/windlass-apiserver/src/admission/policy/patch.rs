@@ -4,7 +4,7 @@ use std::io;
 
 use serde_json::{Map, Value};
 use windlass_cel::{Encoder, Library, Message, NameCheck, Numbers, Value as Computed};
-use windlass_schema::fields::{Duplicates, atomic_paths, merge, validate_typed};
+use windlass_schema::fields::{Duplicates, GoValue, atomic_paths, merge, validate_typed};
 use windlass_schema::{Catalog, Schema, go_quote};
 
 use crate::admission::{Attributes, failure, mutate};
@@ -32,27 +32,19 @@ pub(super) struct Target<'a> {
     request: &'a Attributes<'a>,
     /// The resource in the version of the object.
     shown: &'a Resource,
-    /// The schema of an object that has another kind than the resource.
+    /// The schema of an object that has another kind than the resource. `None` also for kinds without a description in
+    /// OpenAPI, such as the options of a connection.
     of_subresource: Option<Schema>,
 }
 
 impl<'a> Target<'a> {
     /// Returns the kind of the object of a request.
-    ///
-    /// # Errors
-    /// The kind has no schema, such as the options of a connection.
-    pub(super) fn of(request: &'a Attributes<'a>, shown: &'a Resource) -> Result<Self, PatchError> {
-        if request.is_of_resource() {
-            return Ok(Self { request, shown, of_subresource: None });
-        }
+    pub(super) fn of(request: &'a Attributes<'a>, shown: &'a Resource) -> Self {
         let kind = request.group_version_kind();
-        let schema = Catalog::builtin().schema(kind.group, kind.version, kind.name).ok_or_else(|| {
-            let version = format!("{}/{}, Kind={}", kind.group, kind.version, kind.name);
-            PatchError::Refused(ApiError::unavailable(format!(
-                "Resource kind {version} not found. There can be a delay between when CustomResourceDefinitions are created and when they are available."
-            )))
-        })?;
-        Ok(Self { request, shown, of_subresource: Some(schema) })
+        // The OpenAPI document of the group has no scales.
+        let is_described = !request.is_of_resource() && kind.name != "Scale";
+        let schema = || Catalog::builtin().schema(kind.group, kind.version, kind.name);
+        Self { request, shown, of_subresource: is_described.then(schema).flatten() }
     }
 
     /// Applies a list of operations on JSON. Returns `None` if a `test` says no.
@@ -71,6 +63,16 @@ impl<'a> Target<'a> {
         let internal = |why: String| PatchError::Refused(ApiError::internal(why));
         if !changed.is_object() {
             return Err(internal("the patched object is not an object".to_owned()));
+        }
+        let text = |object: &Value, field: &str| object[field].as_str().unwrap_or_default().to_owned();
+        let is_other = |field: &str| ![String::new(), text(object, field)].contains(&text(&changed, field));
+        if !self.shown.is_custom() && ["apiVersion", "kind"].into_iter().any(is_other) {
+            let (version, kind) = (text(&changed, "apiVersion"), text(&changed, "kind"));
+            return Err(internal(format!(
+                "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+                go_quote(&kind),
+                go_quote(&version)
+            )));
         }
         if self.request.is_of_resource() && !self.shown.is_custom() {
             self.shown.check_fields(&changed).map_err(internal)?;
@@ -97,7 +99,8 @@ impl<'a> Target<'a> {
             return Err(PatchError::Failed(why));
         };
         check_names(&mut NameCheck::default(), configuration)?;
-        let mut patch = configuration.to_json(Numbers::Exact).map_err(failed)?;
+        let mut encoder = Encoder::new(Numbers::Exact).with(go_value);
+        let mut patch = encoder.message(configuration).map_err(failed)?;
         for field in ["apiVersion", "kind"] {
             patch[field] = object[field].clone();
         }
@@ -106,7 +109,7 @@ impl<'a> Target<'a> {
         if self.request.is_of_resource() && !self.shown.is_custom() {
             let kind = &self.shown.kind;
             self.shown.check_fields(&changed).map_err(|why| {
-                let version = self.shown.api_version();
+                let (version, why) = (self.shown.api_version(), not_converted(&why));
                 failed(format!("unable to convert unstructured object to {version}, Kind={kind}: {why}"))
             })?;
         }
@@ -115,7 +118,15 @@ impl<'a> Target<'a> {
     }
 
     fn merge(&self, object: &Value, patch: &Value) -> Result<Value, String> {
-        let schema = self.of_subresource.as_ref().unwrap_or_else(|| self.shown.schema.get()).root();
+        let own = self.request.is_of_resource().then(|| self.shown.schema.get());
+        let Some(schema) = own.or(self.of_subresource.as_ref()) else {
+            let kind = self.request.group_version_kind();
+            let (group, version, name) = (kind.group, kind.version, kind.name);
+            return Err(format!(
+                "failed to convert patch object to typed object: no corresponding type for {group}/{version}, Kind={name}"
+            ));
+        };
+        let schema = schema.root();
         validate_typed(schema, patch, Duplicates::Forbid)
             .map_err(|errors| format!("failed to convert patch object to typed object: {errors}"))?;
         let atomic = atomic_paths(schema, patch);
@@ -215,4 +226,36 @@ impl Operations {
 
 fn check_names(names: &mut NameCheck, message: &Message<'_>) -> Result<(), PatchError> {
     names.check(message).map_err(|why| failed(format!("type mismatch: {why}")))
+}
+
+/// Returns the values that kube-apiserver does not turn into JSON before the types of an apply configuration are checked.
+fn go_value(value: &Computed<'_>) -> Option<Value> {
+    let (printed, syntax, kind) = match value {
+        Computed::Null => ("NULL_VALUE".to_owned(), "0".to_owned(), "structpb.NullValue"),
+        Computed::Uint(number) => (number.to_string(), format!("{number:#x}"), "uint64"),
+        Computed::Duration(nanos) => (value.to_string(), nanos.to_string(), "time.Duration"),
+        Computed::Timestamp(time) => {
+            let printed = time.to_string().replace('T', " ").replace('Z', " +0000 UTC");
+            (printed.clone(), printed, "time.Time")
+        }
+        Computed::Bytes(bytes) => {
+            let list =
+                |each: fn(&u8) -> String, joint: &str| bytes.iter().map(each).collect::<Vec<_>>().join(joint);
+            let printed = format!("[{}]", list(ToString::to_string, " "));
+            (printed, format!("[]uint8{{{}}}", list(|byte| format!("{byte:#x}"), ", ")), "[]uint8")
+        }
+        _ => return None,
+    };
+    Some(GoValue { printed, syntax, kind: kind.to_owned() }.into_json())
+}
+
+/// Returns the words of Go's converter for an error of the decoder.
+fn not_converted(why: &str) -> String {
+    let number = why.strip_prefix("json: cannot unmarshal number ").and_then(|rest| rest.split_once(' '));
+    match (number, why.rsplit_once(" of type ")) {
+        (Some((number, _)), Some((_, kind))) if number.contains('.') => {
+            format!("cannot convert float64 to {kind}")
+        }
+        _ => why.to_owned(),
+    }
 }

@@ -122,7 +122,7 @@ async fn the_expressions_of_conditions_are_compiled_when_they_change() {
     expect![[r#"
         Invalid value: "object.metadata.name": must evaluate to bool but got dyn
         Invalid value: "'a'": must evaluate to bool but got string
-        Invalid value: "object.": compilation failed: ERROR: <input>:1:8: Syntax error: mismatched input '<EOF>' expecting IDENTIFIER
+        Invalid value: "object.": compilation failed: ERROR: <input>:1:8: Syntax error: no viable alternative at input '.'
          | object.
          | .......^
         Invalid value: "params == null": compilation failed: ERROR: <input>:1:1: undeclared reference to 'params' (in container '')

@@ -395,3 +395,39 @@ async fn an_object_that_cannot_be_converted_is_a_failure() {
     );
     assert!(message.as_str().is_some_and(|message| message.starts_with(&head)), "{message}");
 }
+
+#[tokio::test]
+async fn an_apply_configuration_has_only_values_of_json() {
+    let api = Api::start();
+    let policies = Policies::new(&api, "mutating").await;
+    let cases = [
+        "Object{data: {'k': null}}",
+        "Object{metadata: Object.metadata{labels: null}}",
+        "Object{metadata: Object.metadata{creationTimestamp: timestamp('2001-01-01T00:00:00Z')}}",
+        "Object{data: {'k': duration('90s')}}",
+        "Object{binaryData: {'k': b'ab'}}",
+    ];
+    for (index, expression) in cases.iter().enumerate() {
+        let mutation =
+            json!({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}});
+        let selector = json!({"matchLabels": {"case": index.to_string()}, "matchExpressions": []});
+        let spec = json!({"mutations": [mutation], "matchConstraints": {"objectSelector": selector}});
+        policies.create(&format!("case-{index}"), spec, json!({})).await;
+    }
+    policies.wait().await;
+    let mut seen = Vec::new();
+    for index in 0..cases.len() {
+        let body = json!({"metadata": {"name": "a", "labels": {"case": index.to_string()}}});
+        let reply = api.post(&format!("{}?dryRun=All", policies.config_maps()), body).await;
+        let message = reply.at("/message").as_str().unwrap_or_default().to_owned();
+        let why = message.split("denied request: ").last().unwrap_or_default().to_owned();
+        seen.push(format!("{} {why}", reply.code));
+    }
+    expect![[r#"
+        403 error applying patch: failed to convert patch object to typed object: .data.k: expected string, got &value.valueUnstructured{Value:0}
+        403 error applying patch: failed to convert patch object to typed object: .metadata.labels: expected map, got &{NULL_VALUE}
+        403 error applying patch: failed to convert patch object to typed object: .metadata.creationTimestamp: expected any scalar, got &{2001-01-01 00:00:00 +0000 UTC}
+        403 error applying patch: failed to convert patch object to typed object: .data.k: expected string, got &value.valueUnstructured{Value:90000000000}
+        403 error applying patch: failed to convert patch object to typed object: .binaryData.k: expected string, got &value.valueUnstructured{Value:[]uint8{0x61, 0x62}}
+    "#]].assert_eq(&lines(&seen));
+}

@@ -134,7 +134,7 @@ async fn what_a_validating_policy_may_say_is_validated() {
           spec.paramKind.apiVersion Invalid value: "a_/": version must be specified
           spec.paramKind.kind Required value
         syntax: 422
-          spec.validations[0].expression Invalid value: "object.": compilation failed: ERROR: <input>:1:8: Syntax error: mismatched input '<EOF>' expecting IDENTIFIER
+          spec.validations[0].expression Invalid value: "object.": compilation failed: ERROR: <input>:1:8: Syntax error: no viable alternative at input '.'
              | object.
              | .......^
         type: 422
@@ -200,7 +200,7 @@ async fn what_a_validating_policy_may_say_is_validated() {
           spec.variables[2].name Invalid value: "in": must be a valid CEL identifier
           spec.variables[3].expression Required value: expression is not specified
           spec.variables[3].name Invalid value: "a-b": must be a valid CEL identifier
-          spec.variables[4].expression Invalid value: "object.": compilation failed: ERROR: <input>:1:8: Syntax error: mismatched input '<EOF>' expecting IDENTIFIER
+          spec.variables[4].expression Invalid value: "object.": compilation failed: ERROR: <input>:1:8: Syntax error: no viable alternative at input '.'
              | object.
              | .......^
           spec.variables[4].name Required value: name is not specified
@@ -217,7 +217,7 @@ async fn what_a_validating_policy_may_say_is_validated() {
         conditions: 422
           spec.matchConditions[0].expression Required value
           spec.matchConditions[0].name Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
-          spec.matchConditions[1].expression Invalid value: "object.": compilation failed: ERROR: <input>:1:8: Syntax error: mismatched input '<EOF>' expecting IDENTIFIER
+          spec.matchConditions[1].expression Invalid value: "object.": compilation failed: ERROR: <input>:1:8: Syntax error: no viable alternative at input '.'
              | object.
              | .......^
           spec.matchConditions[2].expression Invalid value: "variables.a": compilation failed: ERROR: <input>:1:1: undeclared reference to 'variables' (in container '')
@@ -230,7 +230,7 @@ async fn what_a_validating_policy_may_say_is_validated() {
           spec.auditAnnotations[0].valueExpression Invalid value: "1": must evaluate to one of [string null_type] but got int
           spec.auditAnnotations[1].valueExpression Required value: valueExpression is not specified
           spec.auditAnnotations[2].key Duplicate value: "c"
-          spec.auditAnnotations[3].valueExpression Invalid value: " object. ": compilation failed: ERROR: <input>:1:8: Syntax error: mismatched input '<EOF>' expecting IDENTIFIER
+          spec.auditAnnotations[3].valueExpression Invalid value: " object. ": compilation failed: ERROR: <input>:1:8: Syntax error: no viable alternative at input '.'
              | object.
              | .......^
     "#]].assert_eq(&seen);
@@ -306,6 +306,9 @@ async fn what_a_mutating_policy_may_say_is_validated() {
           spec.mutations[0].applyConfiguration.expression Invalid value: "int{a: 1}": compilation failed: ERROR: <input>:1:4: 'int' is not a message type
              | int{a: 1}
              | ...^
+            ERROR: <input>:1:6: undefined field 'a'
+             | int{a: 1}
+             | .....^
         one operation: 422
           spec.mutations[0].jsonPatch.expression Invalid value: "JSONPatch{op: 'add'}": must evaluate to list(JSONPatch) but got JSONPatch
         a list of maps: 422

@@ -19,7 +19,6 @@ use tokio_util::task::AbortOnDropHandle;
 use self::labels::{labels, labels_of, scope, shown_verb};
 use self::recognised::Recognised;
 use self::work::Work;
-pub(crate) use self::work::WorkMemory;
 use crate::aggregate::{Aggregator, Remote};
 use crate::auth::{AuthenticationResult, Identity};
 use crate::body::{Body, unread_nothing};
@@ -36,6 +35,7 @@ use crate::state::State;
 use crate::upgrade::Upgrade;
 use crate::verb::Verb;
 use crate::wire::ApiError;
+use crate::work_memory::WorkMemory;
 use crate::{housekeeping, registry, respond};
 
 /// One server.
@@ -214,14 +214,17 @@ impl Api {
             // Boxed here, because the future is large, and each further layer would move the whole future.
             return Box::pin(self.route(request, identity, accepted)).await;
         };
-        let memory = self.work_memory.reserve(&work).await;
+        let memory = if work.is_long() { Some(self.work_memory.reserve(work.memory()).await) } else { None };
         let (api, request, identity) = (Arc::clone(self), request.clone(), identity.clone());
         let apart = work.is_long().then(|| self.state.apart.clone());
         // The panic is caught inside: the message of the panic may quote the object, and is not for the
         // client.
         let routed = async move {
-            let _memory = memory;
-            or_internal(request.uri(), Box::pin(api.route(&request, &identity, accepted))).await
+            let routed = or_internal(request.uri(), Box::pin(api.route(&request, &identity, accepted)));
+            match memory {
+                Some(memory) => memory.during(routed).await,
+                None => routed.await,
+            }
         };
         let stopped = |_ended| ApiError::internal("the request handler was stopped");
         let Some(apart) = apart else {

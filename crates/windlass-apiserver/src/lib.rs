@@ -65,6 +65,7 @@ mod auth;
 mod apart;
 mod counters;
 mod verb;
+mod work_memory;
 
 pub use auth::{Identity, TokenKeyError, TokenKeys};
 pub use body::Body;

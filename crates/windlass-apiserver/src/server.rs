@@ -11,7 +11,7 @@ use windlass_schema::Catalog;
 use crate::admission::{Policies, Webhooks};
 use crate::aggregate::{self, Aggregator};
 use crate::apart::Apart;
-use crate::api::{Api, WorkMemory};
+use crate::api::Api;
 use crate::auth::{
     Authorizer, ISSUER, Identity, Impersonation, Issuer, LegacyClaims, ListenerTokens, TokenKeys,
 };
@@ -27,6 +27,7 @@ use crate::state::{State, UsedTokens};
 use crate::store::{Clock, Env, SystemClock};
 use crate::store::{Retention, Store, View};
 use crate::webhook::Clients;
+use crate::work_memory::WorkMemory;
 use crate::{bootstrap, definitions};
 use windlass_kinds::{AdmissionPlugin, AdmissionPlugins, Lookups, ServiceRange};
 

@@ -9,6 +9,7 @@ use super::criteria::texts;
 use super::{CallError, Objects, failure, request, response_types};
 use crate::resource::Resource;
 use crate::webhook::Clients;
+use crate::work_memory;
 
 /// The largest reply of a webhook, in bytes: a patch may replace an object of three megabytes, in base64.
 const MAX_REPLY: usize = 8 << 20;
@@ -43,7 +44,8 @@ impl Review<'_> {
             return Err(CallError::Failed { why: why.to_owned(), code: 400 });
         };
         let body = self.body(version).to_string();
-        let reply = clients.post(&hook.endpoint, body.into(), hook.timeout, MAX_REPLY).await;
+        let call = clients.post(&hook.endpoint, body.into(), hook.timeout, MAX_REPLY);
+        let reply = work_memory::calling(call).await;
         let reply = reply.map_err(CallError::not_called)?;
         let review = read(&reply, version).map_err(CallError::not_called)?;
         let answer = self.verify(&review, version);

@@ -1,11 +1,8 @@
 //! How much work a request is.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::{HeaderValue, Request, header};
 use serde::de::IgnoredAny;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// An estimate of the work of a request, from the body and from the stored object.
 ///
@@ -70,7 +67,7 @@ impl Work {
     }
 
     /// Estimates the memory of the objects that the request makes, in bytes.
-    fn memory(&self) -> usize {
+    pub(super) fn memory(&self) -> usize {
         let (each, values) = if self.is_binary {
             // The smallest message takes two bytes, and a body with more messages is refused.
             (BINARY_MEMORY, (self.bytes / 2).min(MAX_MESSAGES))
@@ -87,30 +84,6 @@ fn is_yaml(body: &Bytes) -> bool {
     let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
     let is_json = || first == Some(&b'{') && serde_json::from_slice::<IgnoredAny>(body).is_ok();
     first.is_some() && !is_json()
-}
-
-/// Limits the memory of the objects of long requests together, by estimates. Long requests wait in order.
-#[derive(Clone, Debug)]
-pub(crate) struct WorkMemory(Arc<Semaphore>);
-
-impl WorkMemory {
-    /// The limit of all long requests together, in KiB.
-    const LIMIT: u32 = 256 << 10;
-
-    pub(crate) fn new() -> Self {
-        Self(Arc::new(Semaphore::new(Self::LIMIT as usize)))
-    }
-
-    /// Waits until there is memory for the objects of a request. A small request does not wait.
-    pub(super) async fn reserve(&self, work: &Work) -> Option<OwnedSemaphorePermit> {
-        if !work.is_long() {
-            return None;
-        }
-        // A request with an estimate over the limit runs alone.
-        let amount = u32::try_from(work.memory() >> 10).unwrap_or(u32::MAX).clamp(1, Self::LIMIT);
-        // The semaphore is never closed.
-        Arc::clone(&self.0).acquire_many_owned(amount).await.ok()
-    }
 }
 
 #[cfg(test)]
@@ -138,18 +111,5 @@ mod tests {
         assert!(work("application/apply-patch+yaml; charset=utf-8", "a: b").is_long());
         assert!(work("application/apply-patch+yaml", r#"{"a": 1}"#).is_small());
         assert!(work("application/json", "a: b").is_small());
-    }
-
-    #[tokio::test]
-    async fn long_requests_share_a_limit() {
-        let memory = WorkMemory::new();
-        let huge = Work { bytes: usize::MAX, values: 0, is_binary: false, is_yaml: false };
-        let first = memory.reserve(&huge).await.unwrap();
-        let small = Work { bytes: 100, values: 10, is_binary: false, is_yaml: false };
-        assert!(memory.reserve(&small).await.is_none());
-        let mut second = Box::pin(memory.reserve(&huge));
-        assert!(futures::poll!(&mut second).is_pending());
-        drop(first);
-        assert!(second.await.is_some());
     }
 }

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::webhook::{Clients, Endpoint};
 use crate::wire::ApiError;
+use crate::work_memory;
 
 /// The time limit of a call.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -63,6 +64,10 @@ impl Converter {
         from: &str,
         to: &str,
     ) -> Result<Vec<Value>, ApiError> {
+        work_memory::calling(self.convert_all(objects, from, to)).await
+    }
+
+    async fn convert_all(&self, objects: Vec<Value>, from: &str, to: &str) -> Result<Vec<Value>, ApiError> {
         let mut converted = Vec::with_capacity(objects.len());
         let (mut batch, mut size) = (Vec::new(), 0);
         for object in objects {
@@ -94,7 +99,7 @@ impl Converter {
     ) -> Result<Arc<Value>, ApiError> {
         let key = (Box::from(uid), revision, Arc::clone(to));
         let conversion = self.join(key, object, from);
-        conversion.await
+        work_memory::calling(conversion).await
     }
 
     /// Returns the conversion in progress, or begins a conversion.
@@ -107,7 +112,7 @@ impl Converter {
         in_flight.retain(|_, conversion| conversion.upgrade().is_some());
         let (converter, object, from, of) = (Arc::clone(self), object(), from.to_owned(), key.clone());
         let conversion = async move {
-            let converted = converter.convert(vec![object], &from, &of.2).await;
+            let converted = converter.convert_all(vec![object], &from, &of.2).await;
             converter.in_flight.lock().remove(&of);
             let first = converted?.pop();
             first.map(Arc::new).ok_or_else(|| ApiError::internal("a conversion lost its object"))

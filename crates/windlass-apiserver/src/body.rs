@@ -1,14 +1,16 @@
 //! The body of a response, and of a request that is not received yet.
 
 use std::convert::Infallible;
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures::Stream;
+use futures::{Stream, StreamExt, stream};
 use http_body::{Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
 
 /// The body of a request, as the body arrives.
 pub(crate) type UnreadBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
@@ -21,14 +23,20 @@ pub(crate) fn unread_nothing() -> UnreadBody {
 /// The body of a response: bytes in memory, or a stream.
 pub struct Body(Kind);
 
-/// Marks a response with a stream of bytes as the body: the log of a pod. A client may request such a
-/// response over WebSocket.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ByteStream;
+/// Marks a response that is sent as messages if the client asks for a WebSocket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Messages {
+    /// The events of a watch.
+    Events,
+    /// The bytes of a log.
+    Bytes,
+}
+
+type Pieces = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
 
 enum Kind {
     Full(Bytes),
-    Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    Stream(Pieces),
 }
 
 impl Body {
@@ -44,18 +52,34 @@ impl Body {
 
     /// Creates a body from a stream of pieces. Each piece is sent at once.
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self(Kind::Stream(Box::pin(stream)))
+        Self::of(stream.map(Ok))
     }
 
-    pub(super) fn is_stream(&self) -> bool {
-        matches!(self.0, Kind::Stream(_))
+    fn of(pieces: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Self {
+        Self(Kind::Stream(Box::pin(pieces)))
+    }
+
+    /// Passes the body of another server's reply on. If that body breaks off, the error ends the connection of the client: the
+    /// client must not take the part for the whole.
+    pub(crate) fn passed_on(body: Incoming) -> Self {
+        Self::of(stream::unfold(Some(body), |body| async move {
+            let mut body = body?;
+            loop {
+                match body.frame().await?.map(Frame::into_data) {
+                    Ok(Ok(data)) => return Some((Ok(data), Some(body))),
+                    // Trailers.
+                    Ok(Err(_)) => {}
+                    Err(error) => return Some((Err(io::Error::other(error)), None)),
+                }
+            }
+        }))
     }
 
     /// Drops `guard` when the body ends or is dropped. A body in memory drops the guard at once.
     pub(crate) fn holding(self, guard: impl Send + Unpin + 'static) -> Self {
         match self.0 {
             Kind::Full(_) => self,
-            Kind::Stream(stream) => Self::stream(Holding { stream, _guard: guard }),
+            Kind::Stream(stream) => Self::of(Holding { stream, _guard: guard }),
         }
     }
 
@@ -66,21 +90,21 @@ impl Body {
     {
         match self.0 {
             Kind::Full(_) => self,
-            Kind::Stream(stream) => Self::stream(Until { stream, end: Box::pin(end()) }),
+            Kind::Stream(stream) => Self::of(Until { stream, end: Box::pin(end()) }),
         }
     }
 }
 
 /// A stream with a guard.
 struct Holding<G> {
-    stream: Pin<Box<dyn Stream<Item = Bytes> + Send>>,
+    stream: Pieces,
     _guard: G,
 }
 
 impl<G: Unpin> Stream for Holding<G> {
-    type Item = Bytes;
+    type Item = io::Result<Bytes>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         self.stream.as_mut().poll_next(cx)
     }
 }
@@ -88,14 +112,14 @@ impl<G: Unpin> Stream for Holding<G> {
 /// A stream that ends early. The end is polled only if there is no piece to send: hundreds of streams may
 /// share the end.
 struct Until<E> {
-    stream: Pin<Box<dyn Stream<Item = Bytes> + Send>>,
+    stream: Pieces,
     end: Pin<Box<E>>,
 }
 
 impl<E: Future<Output = ()>> Stream for Until<E> {
-    type Item = Bytes;
+    type Item = io::Result<Bytes>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         match self.stream.as_mut().poll_next(cx) {
             Poll::Pending => self.end.as_mut().poll(cx).map(|()| None),
             ready @ Poll::Ready(_) => ready,
@@ -105,17 +129,14 @@ impl<E: Future<Output = ()>> Stream for Until<E> {
 
 impl http_body::Body for Body {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = io::Error;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         match &mut self.0 {
             Kind::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
             Kind::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
             Kind::Stream(stream) => {
-                stream.as_mut().poll_next(cx).map(|next| next.map(|b| Ok(Frame::data(b))))
+                stream.as_mut().poll_next(cx).map(|next| next.map(|piece| piece.map(Frame::data)))
             }
         }
     }

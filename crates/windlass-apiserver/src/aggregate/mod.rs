@@ -47,6 +47,7 @@ pub(crate) struct Aggregator {
     remotes: Derived<Remotes>,
     clients: Clients,
     documents: Documents,
+    store: Arc<Store>,
 }
 
 impl Aggregator {
@@ -54,7 +55,8 @@ impl Aggregator {
         let api_services = ResourceId::new("apiregistration.k8s.io", "apiservices");
         Self {
             remotes: Derived::new(api_services, Remotes::of),
-            clients: Clients::new(store, network),
+            clients: Clients::new(Arc::clone(&store), network),
+            store,
             documents: Documents::default(),
         }
     }
@@ -99,10 +101,26 @@ impl Aggregator {
         Merged::new(served, &self.remotes.get(&state.store.view()), &self.documents)
     }
 
+    /// Returns the address of a server for errors: that of the service, as in kube-apiserver, although requests go to an endpoint.
+    fn address(&self, remote: &Remote) -> String {
+        let key = format!("{}/{}", remote.namespace, remote.service);
+        let view = self.store.view();
+        let service = view.get(&ResourceId::new("", "services"), &key).map(|stored| stored.value());
+        let field = match service.as_ref().map(|service| &service["spec"]["type"]) {
+            Some(kind) if kind == "ExternalName" => "/spec/externalName",
+            _ => "/spec/clusterIP",
+        };
+        let host = service.as_ref().and_then(|service| service.pointer(field)?.as_str());
+        match host.filter(|host| !host.is_empty() && *host != "None") {
+            Some(host) if host.contains(':') => format!("[{host}]:{}", remote.port),
+            Some(host) => format!("{host}:{}", remote.port),
+            None => format!("{}.{}.svc:{}", remote.service, remote.namespace, remote.port),
+        }
+    }
+
     /// Asks a server for the discovery document of the group version.
     async fn probe(&self, remote: &Remote) -> Result<(), String> {
-        let url =
-            format!("https://{}.{}.svc:{}{}", remote.service, remote.namespace, remote.port, remote.path());
+        let url = format!("https://{}{}", self.address(remote), remote.path());
         let mut last = "context deadline exceeded".to_owned();
         let attempts = async {
             for _ in 0..ATTEMPTS {
@@ -127,7 +145,7 @@ impl Aggregator {
         path: &str,
         accept: Option<&'static str>,
     ) -> Result<(http::response::Parts, Bytes), String> {
-        let url = format!("https://{}.{}.svc:{}{path}", remote.service, remote.namespace, remote.port);
+        let url = format!("https://{}{path}", self.address(remote));
         let in_get = |why: String| format!("Get \"{url}\": {why}");
         let call = async {
             let client = self.clients.of(remote).await.map_err(&in_get)?;

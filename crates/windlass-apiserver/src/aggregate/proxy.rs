@@ -1,8 +1,6 @@
 //! Requests that are passed on to an extension server, with the name of the user.
 
-use futures::stream;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
-use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
 use super::client::{Client, name_user};
@@ -61,6 +59,9 @@ pub(super) async fn pass_on<B>(
     sent.headers_mut().remove(header::HOST);
     name_user(sent.headers_mut(), identity);
     match client.request(sent).await {
+        Ok(reply) if upgrade.is_some() && forwarded::is_no_upgrade(reply.status()) => {
+            unavailable(&forwarded::invalid_upgrade(reply.status()))
+        }
         Ok(reply) => returned(reply),
         Err(error) => unavailable(&explain(&error)),
     }
@@ -76,14 +77,5 @@ fn returned(mut reply: Response<Incoming>) -> Response<Body> {
         return text(StatusCode::BAD_GATEWAY, why.to_owned());
     }
     forwarded::clean(reply.headers_mut());
-    reply.map(|body| {
-        Body::stream(stream::unfold(body, |mut body| async move {
-            loop {
-                let frame = body.frame().await?.ok()?;
-                if let Ok(data) = frame.into_data() {
-                    return Some((data, body));
-                }
-            }
-        }))
-    })
+    reply.map(Body::passed_on)
 }

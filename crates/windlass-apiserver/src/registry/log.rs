@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use self::options::LogOptions;
 use super::Call;
-use crate::body::{Body, ByteStream};
+use crate::body::{Body, Messages};
 use crate::nodes::{Container, Pod};
 use crate::state::State;
 use crate::store::{ResourceId, Stored, Watched};
@@ -81,7 +81,7 @@ pub(super) async fn read(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 fn respond(body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-    response.extensions_mut().insert(ByteStream);
+    response.extensions_mut().insert(Messages::Bytes);
     response
 }
 

@@ -2,9 +2,7 @@
 
 pub(crate) mod headers;
 
-use futures::stream;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
-use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -129,19 +127,14 @@ async fn pass_on(
     if reply.status() == StatusCode::SWITCHING_PROTOCOLS {
         return Ok(upgraded(reply));
     }
+    if upgrades.is_some() && headers::is_no_upgrade(reply.status()) {
+        return Err(ApiError::unexplained(headers::invalid_upgrade(reply.status())));
+    }
     headers::clean(reply.headers_mut());
     headers::rewrite_location(reply.headers_mut(), &prefix, &backend.host);
     let (head, body) = reply.into_parts();
     // The sender is kept, because the connection ends without the sender.
-    let chunks = stream::unfold((body, sender), |(mut body, sender)| async move {
-        loop {
-            let frame = body.frame().await?.ok()?;
-            if let Ok(data) = frame.into_data() {
-                return Some((data, (body, sender)));
-            }
-        }
-    });
-    Ok(Response::from_parts(head, Body::stream(chunks)))
+    Ok(Response::from_parts(head, Body::passed_on(body).holding(sender)))
 }
 
 fn explain(error: &hyper::Error) -> String {

@@ -15,7 +15,7 @@ use super::Call;
 use super::event::{Events, error_event};
 use super::options::{self, ListOptions};
 use super::reply::sent_metadata;
-use crate::body::Body;
+use crate::body::{Body, Messages};
 use crate::resource::Resource;
 use crate::respond::{self, object_bytes, write_partial_metadata};
 use crate::state::State;
@@ -79,6 +79,7 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let mut response = Response::new(Body::stream(frames));
     let content_type = HeaderValue::from_static(negotiated.format.watch_content_type());
     response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    response.extensions_mut().insert(Messages::Events);
     respond::warn(response.headers_mut(), &call.warnings);
     Ok(response)
 }

@@ -5,7 +5,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::stream;
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -61,10 +60,5 @@ where
     tokio::spawn(connection.with_upgrades());
     let response = sender.send_request(request).await?;
     // The sender is kept, because the connection ends without the sender.
-    Ok(response.map(|body| {
-        Body::stream(stream::unfold((body, sender), |(mut body, sender)| async move {
-            let data = body.frame().await?.ok()?.into_data().unwrap_or_default();
-            Some((data, (body, sender)))
-        }))
-    }))
+    Ok(response.map(|body| Body::passed_on(body).holding(sender)))
 }

@@ -19,7 +19,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 use crate::auth::subprotocol;
-use crate::body::{Body, ByteStream};
+use crate::body::{Body, Messages};
 
 /// The largest message that a client may send. All messages are ignored.
 const MESSAGE_LIMIT: usize = 64 * 1024;
@@ -71,14 +71,16 @@ impl WebSocket {
     /// A watch has no subprotocols, and answers with the offered subprotocol; several offers are 400. A log
     /// answers 403 if the log knows none of the offered subprotocols.
     pub(super) fn answer(self, response: Response<Body>, connection: OnUpgrade) -> Response<Body> {
-        let is_log = response.extensions().get::<ByteStream>().is_some();
-        let is_encoded = response.headers().contains_key(CONTENT_ENCODING);
-        if response.status() != StatusCode::OK || is_encoded || !(is_log || response.body().is_stream()) {
+        let Some(sent_as) = response.extensions().get::<Messages>().copied() else { return response };
+        if response.status() != StatusCode::OK || response.headers().contains_key(CONTENT_ENCODING) {
             return response;
         }
         let is_protobuf = response.headers().get(CONTENT_TYPE).is_some_and(|found| found == PROTOBUF_WATCH);
         let events = if is_protobuf { Format::Messages } else { Format::Events };
-        let chosen = if is_log { self.choose_for_log() } else { self.choose_for_watch(events) };
+        let chosen = match sent_as {
+            Messages::Bytes => self.choose_for_log(),
+            Messages::Events => self.choose_for_watch(events),
+        };
         let (protocol, format) = match chosen {
             Ok(chosen) => chosen,
             Err(status) => return empty(status),

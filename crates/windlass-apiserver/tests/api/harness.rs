@@ -132,6 +132,11 @@ impl Api {
         tcp.connect(&self.credentials, tcp.host(), "http/1.1").await.expect("a connection")
     }
 
+    /// Returns the header of the administrator's token, for requests by hand; empty for an administrator with a certificate.
+    pub(crate) async fn authorization(&self) -> String {
+        self.transport.tcp().await.token_header()
+    }
+
     /// Asks to go on over WebSocket, always over TLS. Any reply but 101 is an error.
     pub(crate) async fn websocket(
         &self,

@@ -270,6 +270,10 @@ async fn a_watch_sends_messages_with_their_lengths() {
 #[tokio::test]
 async fn a_watch_that_fails_sends_a_status() {
     let api = Api::start();
+    if api.is_shared() {
+        // The real server knows the first revision for some minutes.
+        return;
+    }
     let path = "/api/v1/configmaps?watch=true&resourceVersion=1";
     let mut watch = api.request(Method::GET, path).accept(PROTOBUF).stream().await;
     let mut json = api.request(Method::GET, path).accept(JSON).stream().await;

@@ -406,7 +406,8 @@ async fn a_long_list_is_whole_however_it_is_sent() {
     assert_eq!(plain.names().len(), 8);
     assert_eq!(plain.header("content-encoding"), None);
     let pretty = api.get(&format!("{path}?pretty=true")).await.is(200);
-    assert_eq!(pretty.json(), plain.json());
+    // Other tests may write between both lists.
+    assert_eq!(pretty.at("/items"), plain.at("/items"));
 }
 
 #[tokio::test]

@@ -1,10 +1,10 @@
 //! The path and the headers of a request on the way to a pod, and of the reply on the way back.
 
-use http::Uri;
 use http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION,
     SEC_WEBSOCKET_PROTOCOL, UPGRADE,
 };
+use http::{StatusCode, Uri};
 
 use crate::auth::subprotocol;
 
@@ -26,6 +26,16 @@ pub(crate) fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     let mut words = headers.get_all(CONNECTION).into_iter().filter_map(|value| value.to_str().ok());
     let is_asked = words.any(|value| value.to_ascii_lowercase().contains("upgrade"));
     headers.get(UPGRADE).filter(|_| is_asked).cloned()
+}
+
+/// Returns whether a reply to a request for an upgrade is neither an upgrade nor an error. Errors are passed back.
+pub(crate) fn is_no_upgrade(status: StatusCode) -> bool {
+    status != StatusCode::SWITCHING_PROTOCOLS && status.as_u16() < 400
+}
+
+/// Returns the words of kube-apiserver for such a reply.
+pub(crate) fn invalid_upgrade(status: StatusCode) -> String {
+    format!("invalid upgrade response: status code {}", status.as_u16())
 }
 
 /// Returns the path and the query for the backend.

@@ -140,6 +140,11 @@ impl Tcp {
         &self.host
     }
 
+    /// The header of the administrator's token with the line end; empty without a token.
+    pub(super) fn token_header(&self) -> String {
+        self.token.as_ref().map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default()
+    }
+
     /// Opens a connection to the server for a protocol, with the client certificate of these credentials. The
     /// server's certificate must be for `host`.
     pub(super) async fn connect(

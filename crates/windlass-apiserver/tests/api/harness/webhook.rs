@@ -1,15 +1,18 @@
 //! A webhook server of a test: HTTPS on 127.0.0.1, with a certificate of its own.
 
 use std::convert::Infallible;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use futures::{StreamExt, stream};
 use http::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
@@ -35,6 +38,8 @@ pub(crate) enum Answer {
     Later(u32),
     /// 302, to this address.
     Redirect(&'static str),
+    /// 200, with this part of a body, after which the connection breaks.
+    Broken(&'static str),
     /// Nothing, ever.
     Never,
 }
@@ -190,7 +195,7 @@ async fn answer(
     request: http::Request<Incoming>,
     handler: Arc<Handler>,
     record: Arc<Mutex<Vec<(String, Value)>>>,
-) -> Result<http::Response<Full<Bytes>>, Infallible> {
+) -> Result<http::Response<UnsyncBoxBody<Bytes, io::Error>>, Infallible> {
     let path = request.uri().path().to_owned();
     let body = request.into_body().collect().await.map(http_body_util::Collected::to_bytes);
     let review: Value = serde_json::from_slice(&body.unwrap_or_default()).unwrap_or_default();
@@ -198,6 +203,15 @@ async fn answer(
     let answer = if path == READY { Answer::allow() } else { handler(&path, &review) };
     let wait = if let Answer::Later(seconds) = answer { Some(seconds) } else { None };
     let location = if let Answer::Redirect(location) = answer { Some(location) } else { None };
+    if let Answer::Broken(part) = answer {
+        // The part is sent while the rest is pending.
+        let rest = async {
+            tokio::task::yield_now().await;
+            Err(io::Error::other("broken"))
+        };
+        let parts = stream::iter([Ok(Frame::data(part.into()))]).chain(stream::once(rest));
+        return Ok(http::Response::new(StreamBody::new(parts).boxed_unsync()));
+    }
     let (code, content_type, body) = match answer {
         Answer::Converted(objects) => {
             let response = json!({
@@ -220,7 +234,7 @@ async fn answer(
         }
         Answer::Later(_) => (429, "text/plain", "later".to_owned()),
         Answer::Redirect(_) => (302, "text/plain", String::new()),
-        Answer::Never => std::future::pending().await,
+        Answer::Broken(_) | Answer::Never => std::future::pending().await,
     };
     let mut response = http::Response::builder().status(code).header(CONTENT_TYPE, content_type);
     if let Some(seconds) = wait {
@@ -229,7 +243,8 @@ async fn answer(
     if let Some(location) = location {
         response = response.header(LOCATION, location);
     }
-    Ok(response.body(Full::from(body)).unwrap())
+    let body = Full::from(body).map_err(|never| match never {});
+    Ok(response.body(body.boxed_unsync()).unwrap())
 }
 
 fn certificate(name: &str) -> (TlsAcceptor, String) {

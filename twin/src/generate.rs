@@ -12,6 +12,7 @@ mod forms;
 mod hostile;
 mod mistakes;
 mod objects;
+mod policies;
 mod reads;
 mod users;
 mod webhooks;
@@ -77,6 +78,8 @@ struct Episode {
     watches: usize,
     /// The paths of the configurations of webhooks.
     webhooks: Vec<String>,
+    /// The admission policies: `true` for a mutating policy.
+    policies: Vec<bool>,
     /// True if some steps run as a user with few rights.
     has_user: bool,
 }
@@ -103,6 +106,7 @@ impl Episode {
             definitions: Vec::new(),
             watches: 0,
             webhooks: Vec::new(),
+            policies: Vec::new(),
             has_user: false,
         }
     }
@@ -122,6 +126,9 @@ impl Episode {
         }
         if self.random.u32(..4) == 0 {
             self.register();
+        }
+        if self.random.u32(..8) == 0 {
+            self.change_policies();
         }
     }
 
@@ -160,6 +167,7 @@ impl Episode {
             96..98 => self.namespace_life(),
             100..109 => self.apply(),
             109 if self.has_user => self.ask(),
+            110 if !self.policies.is_empty() => self.change_policies(),
             110..112 => self.change_webhooks(),
             112..121 => self.any_form(),
             121..128 => self.hostile(),

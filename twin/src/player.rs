@@ -32,6 +32,9 @@ const FOLLOWED: [&str; 7] = [
     "rbac.authorization.k8s.io",
 ];
 
+/// The time after which the real server evaluates a changed admission policy.
+const POLICIES_FOLLOW: Duration = Duration::from_millis(1200);
+
 /// A server and the replies until now.
 pub(crate) struct Player {
     session: Session,
@@ -42,6 +45,10 @@ pub(crate) struct Player {
     created: BTreeSet<String>,
     /// True if a step has named the webhook server.
     has_webhooks: bool,
+    /// When an admission policy was written last.
+    policies_changed: Option<Instant>,
+    /// True if a step has written an admission policy, which may read ConfigMaps.
+    has_policies: bool,
 }
 
 impl Player {
@@ -54,6 +61,8 @@ impl Player {
             watches: BTreeMap::new(),
             created: BTreeSet::new(),
             has_webhooks: false,
+            policies_changed: None,
+            has_policies: false,
         }
     }
 
@@ -76,13 +85,32 @@ impl Player {
         if self.session.shared && path.contains("resourceVersion=0") {
             self.refresh(&path).await;
         }
+        let is_write = op.parts().0 != "GET";
+        let is_of_policies = is_write && path.contains("admissionpolic");
+        if !is_of_policies {
+            self.settle_policies().await;
+        }
         let (outcome, _) = self.request(op, &path).await;
         self.remember(op, &path, &outcome);
-        if self.session.shared && op.parts().0 != "GET" && FOLLOWED.iter().any(|plural| path.contains(plural))
-        {
+        if is_of_policies {
+            self.policies_changed = Some(Instant::now());
+            self.has_policies = true;
+        }
+        let is_followed = FOLLOWED.iter().any(|plural| path.contains(plural))
+            || self.has_policies && path.contains("configmaps");
+        if self.session.shared && is_write && is_followed {
             tokio::time::sleep(Duration::from_millis(150)).await;
         }
         outcome
+    }
+
+    /// Waits until the server evaluates the policies that were written last.
+    async fn settle_policies(&mut self) {
+        if let Some(changed) = self.policies_changed.take()
+            && self.session.shared
+        {
+            tokio::time::sleep(POLICIES_FOLLOW.saturating_sub(changed.elapsed())).await;
+        }
     }
 
     fn remember(&mut self, op: &Op, path: &str, outcome: &Outcome) {
@@ -287,9 +315,15 @@ impl Player {
         };
         // Objects before namespaces and definitions: the paths of objects are longer.
         let mut paths: Vec<String> = std::mem::take(&mut self.created).into_iter().collect();
-        // Webhooks go first: a webhook could refuse the other deletions.
-        paths.sort_by_key(|path| (path.contains("webhookconfigurations"), path.matches('/').count()));
+        // Webhooks and policies go first: a webhook could refuse the other deletions.
+        let refuses = |path: &str| path.contains("webhookconfigurations") || path.contains("admissionpolic");
+        paths.sort_by_key(|path| (refuses(path), path.matches('/').count()));
         for path in paths.iter().rev() {
+            if path.contains("admissionpolic") {
+                self.policies_changed = Some(Instant::now());
+            } else {
+                self.settle_policies().await;
+            }
             let (mut reply, _) = self.request(&delete, path).await;
             for _ in 0..5 {
                 // A webhook that is gone is asked a moment longer.

@@ -82,7 +82,7 @@ impl Episode {
         webhook
     }
 
-    fn webhook_rule(&mut self) -> Value {
+    pub(super) fn webhook_rule(&mut self) -> Value {
         let kind = self.kind();
         let random = &mut self.random;
         let version = kind.api_version();

@@ -8,6 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use h2::client::ResponseFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version, header};
 use hyper_util::{
     client::legacy::{Client as Http1Client, connect::capture_connection},
@@ -264,12 +265,20 @@ impl Inner {
         let lane = if traits.streams { &self.streams } else { &self.requests };
         let mut resends = 0;
         loop {
-            let Stream::Http2(lease) = lane.stream().await? else {
+            let Stream::Http2(mut lease) = lane.stream().await? else {
                 tracing::debug!("the API server does not speak HTTP/2");
                 *self.refused_http2.lock() = Some(Instant::now());
                 return Box::pin(self.send_http1(head()?.map(|()| Body::from(body)), traits)).await;
             };
-            match self.exchange(lease, head()?, body.clone(), traits).await {
+            // No wait has the head in the future.
+            let outcome = match lease.ready().await {
+                Ok(()) => match lease.send(with_length(head()?, body.len()), body.clone()) {
+                    Ok(response) => self.answer(lease, response, traits).await,
+                    Err(error) => Outcome::Unprocessed(error),
+                },
+                Err(error) => Outcome::Unprocessed(error),
+            };
+            match outcome {
                 Outcome::Answered(response) => return Ok(response),
                 Outcome::Unprocessed(_) if resends < MOST_RESENDS => {}
                 Outcome::Unprocessed(error) | Outcome::Failed(error) => return Err(Error::exchange(error)),
@@ -281,21 +290,8 @@ impl Inner {
         }
     }
 
-    async fn exchange(
-        &self,
-        mut lease: Lease,
-        mut head: Request<()>,
-        body: Bytes,
-        traits: Traits,
-    ) -> Outcome {
-        *head.version_mut() = Version::HTTP_2;
-        if !body.is_empty() {
-            head.headers_mut().insert(header::CONTENT_LENGTH, decimal(body.len()));
-        }
-        let response = match lease.send(head, body).await {
-            Ok(response) => response,
-            Err(error) => return Outcome::Unprocessed(error),
-        };
+    /// Waits for the answer to a request.
+    async fn answer(&self, lease: Lease, response: ResponseFuture, traits: Traits) -> Outcome {
         let exchange = async move {
             let unanswered = lease.unanswered();
             let answer = response.await;
@@ -334,6 +330,15 @@ impl Inner {
             Err(error) => Err(Error::exchange(error)),
         }
     }
+}
+
+/// Adds the length of the body to the head of a request.
+fn with_length(mut head: Request<()>, length: usize) -> Request<()> {
+    *head.version_mut() = Version::HTTP_2;
+    if length > 0 {
+        head.headers_mut().insert(header::CONTENT_LENGTH, decimal(length));
+    }
+    head
 }
 
 /// Returns a number as the value of a header, with a single allocation.

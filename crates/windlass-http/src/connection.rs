@@ -184,16 +184,19 @@ impl Shared {
 }
 
 impl Lease {
-    /// Hands a request to the connection. Dropping the returned future resets the stream.
+    /// Waits until the connection takes a request.
+    ///
+    /// # Errors
+    /// The connection has ended, so that the server does not have the request.
+    pub(crate) async fn ready(&mut self) -> Result<(), h2::Error> {
+        poll_fn(|cx| self.sender.poll_ready(cx)).await
+    }
+
+    /// Hands a request to the connection that is [ready](Self::ready). Dropping the returned future resets the stream.
     ///
     /// # Errors
     /// The connection does not take the request, so that the server does not have the request.
-    pub(crate) async fn send(
-        &mut self,
-        request: Request<()>,
-        body: Bytes,
-    ) -> Result<ResponseFuture, h2::Error> {
-        poll_fn(|cx| self.sender.poll_ready(cx)).await?;
+    pub(crate) fn send(&mut self, request: Request<()>, body: Bytes) -> Result<ResponseFuture, h2::Error> {
         let (response, mut stream) = self.sender.send_request(request, body.is_empty())?;
         if !body.is_empty() {
             stream.send_data(body, true)?;

@@ -43,7 +43,7 @@ impl Exchange {
         let writes = is_write(&request).await;
         let record = self.begin_record(writes, request.method(), request.uri().path());
         let traits = RequestTraits::of(&request);
-        let response = self.send_with_retries(&traits, Outgoing::Request(request)).await?;
+        let response = self.send_with_retries(&traits, Outgoing::Request(Box::new(request))).await?;
         if writes && response.status().is_success() {
             note_any();
         }
@@ -55,25 +55,27 @@ impl Exchange {
     }
 
     /// Runs the exchange of a request of the runtime. Reports an unknown outcome of a write, even if the exchange is dropped.
-    pub(super) async fn run_call(self, call: Call) -> Result<Reply> {
-        let Call { message, no_retry, on_unknown } = call;
-        let writes = changes_objects(&message.method, message.path.query());
-        let record = self.begin_record(writes, &message.method, message.path.path());
-        let mut outcome = Outcome { on_unknown, progress: self.progress.clone() };
-        let traits = RequestTraits::of_message(&message, no_retry);
-        let response = self.send_with_retries(&traits, Outgoing::Message(&message)).await;
-        let response = response.map_err(Error::of_service)?;
-        let reply = Reply::of(response).await?;
-        if !reply.status.is_server_error() {
-            outcome.on_unknown = None;
-        }
-        if writes && reply.status.is_success() {
-            note_any();
-            if let Some(record) = record {
-                self.record(record, &reply.body).await;
+    #[allow(clippy::manual_async_fn, reason = "an `async fn` keeps the arguments twice")]
+    pub(super) fn run_call(self, mut call: Call) -> impl Future<Output = Result<Reply>> + Send {
+        async move {
+            let message = &call.message;
+            let writes = changes_objects(&message.method, message.path.query());
+            let record = self.begin_record(writes, &message.method, message.path.path());
+            let mut outcome = Outcome { on_unknown: call.on_unknown.take(), progress: self.progress.clone() };
+            let traits = RequestTraits::of_message(message, call.no_retry);
+            let response = self.send_with_retries(&traits, Outgoing::Message(message)).await;
+            let reply = Reply::of(response.map_err(Error::of_service)?).await?;
+            if !reply.status.is_server_error() {
+                outcome.on_unknown = None;
             }
+            if writes && reply.status.is_success() {
+                note_any();
+                if let Some(record) = record {
+                    self.record(record, &reply.body).await;
+                }
+            }
+            Ok(reply)
         }
-        Ok(reply)
     }
 
     fn begin_record(&self, writes: bool, method: &http::Method, path: &str) -> Option<Record> {
@@ -85,7 +87,8 @@ impl Exchange {
     /// Records the response to a write in the write journal.
     async fn record(&self, Record { written, again }: Record, body: &[u8]) {
         let Some(path) = again else { return written.finish(body) };
-        match self.read(&path).await {
+        // Boxed, because each write keeps the future, and few writes read.
+        match Box::pin(self.read(&path)).await {
             Ok(list) => written.finish_read(&list),
             // The write succeeded, and a controller may lack the right to list the objects.
             Err(error) => {

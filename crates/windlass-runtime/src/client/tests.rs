@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 use super::{
     Call, ClientBuilder, JSON, OnUnknownOutcome, Target,
     config::ConfigSource,
+    exchange::Exchange,
     path::{ResourcePath, query_flag},
     retry::{Repeatable, RetryPolicy, retry_after},
 };
@@ -254,4 +255,17 @@ async fn the_longest_body_timeout_means_never() {
     let client = client.body_timeout(Duration::MAX).build().expect("a client");
     let request = Request::get("/").body(Vec::new()).expect("a request");
     assert_eq!(client.request_text(request).await.expect("a complete body"), "{}");
+}
+
+/// Each request of the runtime allocates the future of its exchange.
+#[tokio::test]
+async fn the_future_of_an_exchange_is_small() {
+    let service = tower::service_fn(|_: Request<Body>| async {
+        Ok::<_, std::convert::Infallible>(Response::new(Body::empty()))
+    });
+    let client = ClientBuilder::to(Target::Client(Client::new(service, "default")));
+    let (_, service) = client.build_with_service().expect("a client");
+    let call = Call::write(Method::POST, "/api/v1/nodes".to_owned(), JSON, &()).expect("a call");
+    let size = size_of_val(&Exchange::new(service, Arc::default()).run_call(call));
+    assert!(size <= 3584, "{size} bytes");
 }

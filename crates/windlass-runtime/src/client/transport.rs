@@ -16,10 +16,9 @@ pub(super) enum Transport {
 }
 
 /// A request that is about to be sent.
-#[expect(clippy::large_enum_variant, reason = "a request is moved twice, which costs less than a box")]
 pub(super) enum Outgoing<'a> {
     /// A request of kube's client.
-    Request(Request<Body>),
+    Request(Box<Request<Body>>),
     /// A request of the runtime itself.
     Message(&'a Message),
 }
@@ -31,14 +30,18 @@ impl Transport {
         outgoing: Outgoing<'_>,
         authorization: Option<HeaderValue>,
     ) -> Result<Response<Content>, BoxError> {
-        let request = match (self, outgoing) {
-            (Self::Http(client), Outgoing::Message(message)) => {
-                return Ok(client.send_message(message, authorization).await?.map(Content::from));
-            }
-            (_, Outgoing::Request(request)) => request,
-            (Self::Client(_), Outgoing::Message(message)) => request_of(message),
+        if let (Self::Http(client), Outgoing::Message(message)) = (self, &outgoing) {
+            return Ok(client.send_message(message, authorization).await?.map(Content::from));
+        }
+        let request = match outgoing {
+            Outgoing::Request(request) => *request,
+            Outgoing::Message(message) => request_of(message),
         };
-        let request = authorized(request, authorization);
+        // Boxed, because callers keep the future of each message.
+        Box::pin(self.send_request(authorized(request, authorization))).await
+    }
+
+    async fn send_request(&self, request: Request<Body>) -> Result<Response<Content>, BoxError> {
         match self {
             Self::Client(client) => Ok(client.send(request).await?.map(Content::from)),
             Self::Http(client) => Ok(client.send(request).await?.map(Content::from)),
@@ -58,7 +61,7 @@ impl Outgoing<'_> {
                 *copy.version_mut() = request.version();
                 *copy.headers_mut() = request.headers().clone();
                 *copy.extensions_mut() = request.extensions().clone();
-                Some(Self::Request(copy))
+                Some(Self::Request(Box::new(copy)))
             }
         }
     }

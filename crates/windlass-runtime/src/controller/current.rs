@@ -9,6 +9,7 @@ tokio::task_local! {
 }
 
 /// Tells the controllers of a process apart.
+#[derive(Clone)]
 pub(crate) struct Identity {
     name: String,
     /// The metrics of the controller's manager.
@@ -18,6 +19,11 @@ pub(crate) struct Identity {
 impl Identity {
     pub(super) fn new(name: &str, metrics: &Metrics) -> Arc<Self> {
         Arc::new(Self { name: name.to_owned(), metrics: metrics.clone() })
+    }
+
+    /// Returns a copy for one worker. Workers do not contend for the reference count of the copy.
+    pub(super) fn of_worker(&self) -> Arc<Self> {
+        Arc::new(self.clone())
     }
 
     /// Runs a reconcile of this controller.

@@ -11,7 +11,7 @@ use tokio::{
 use tracing::Instrument;
 use windlass_workqueue::{AddOptions, Item, WorkQueue};
 
-use super::{Outcome, Running, reconcile_right::ReconcileRight};
+use super::{Outcome, Running, current::Identity, reconcile_right::ReconcileRight};
 use crate::{
     client::path::GroupResource,
     error::{Error, Result, is_undecodable},
@@ -57,6 +57,7 @@ impl<Q: QueueKey> Running<Q> {
     async fn worker(self: Arc<Self>, shutdown: Shutdown, recovery: Recovery) {
         // Each worker has a separate handle: workers do not contend for a reference count.
         let queue = self.queue.clone();
+        let identity = self.identity.of_worker();
         loop {
             if shutdown.is_requested() {
                 return;
@@ -64,7 +65,7 @@ impl<Q: QueueKey> Running<Q> {
             let Some(item) = next(&queue, &shutdown, &recovery).await else { return };
             if let Some((item, right)) = self.admit(InWork::new(item)) {
                 let busy = Busy::new(&self.metrics.active);
-                self.reconcile_one(item, right).await;
+                self.reconcile_one(item, right, &identity).await;
                 drop(busy);
             }
             recovery.complete();
@@ -92,18 +93,18 @@ impl<Q: QueueKey> Running<Q> {
         None
     }
 
-    async fn reconcile_one(&self, in_work: InWork<Q>, mut right: ReconcileRight) {
+    async fn reconcile_one(&self, in_work: InWork<Q>, mut right: ReconcileRight, identity: &Arc<Identity>) {
         let key = in_work.item.key().clone();
         let span = self.span(&key);
         async {
-            let writes = Session::new(self.identity(&key));
+            let writes = Session::new(self.reconcile_number(&key));
             let _right = RightToWrite(&writes);
             let mut own_writes = OwnEvents::begin(self, &key);
             let began = Instant::now();
             let outcome = tokio::select! {
                 biased;
                 () = revoke(&mut right, &writes) => Outcome::Revoked,
-                outcome = writes.run(self.attempt(key.clone())) => outcome,
+                outcome = writes.run(self.attempt(key.clone(), identity)) => outcome,
             };
             self.metrics.time.observe(began.elapsed().as_secs_f64());
             let revoked = matches!(outcome, Outcome::Revoked);
@@ -117,7 +118,7 @@ impl<Q: QueueKey> Running<Q> {
             }
             let written = writes.take();
             let has_seen = |write: &WriteRef| self.has_seen(write);
-            self.journal.note(&key, writes.has_written(), written, Instant::now(), has_seen);
+            self.journal.note(&key, writes.has_written(), written, Instant::now, has_seen);
             self.report(&key, &outcome);
             own_writes.transitions = matches!(outcome, Outcome::Done).then(|| writes.take_transitions());
             outcome.settle(&in_work.item, &self.metrics);
@@ -142,8 +143,8 @@ impl<Q: QueueKey> Running<Q> {
         }
     }
 
-    async fn attempt(&self, key: Q) -> Outcome {
-        let reconcile = self.identity.run((self.reconcile)(key.clone(), self.context.clone()));
+    async fn attempt(&self, key: Q, identity: &Arc<Identity>) -> Outcome {
+        let reconcile = identity.run((self.reconcile)(key.clone(), self.context.clone()));
         let reconcile = AssertUnwindSafe(reconcile).catch_unwind();
         let finished = match self.settings.reconcile_timeout {
             Some(limit) => match timeout(limit, reconcile).await {
@@ -168,7 +169,7 @@ impl<Q: QueueKey> Running<Q> {
     }
 
     /// Returns a number that identifies the reconciles of a key by this controller.
-    fn identity(&self, key: &Q) -> u64 {
+    fn reconcile_number(&self, key: &Q) -> u64 {
         foldhash::fast::FixedState::default().hash_one((&self.name, key))
     }
 

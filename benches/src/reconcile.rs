@@ -21,9 +21,6 @@ use windlass_runtime::{Action, Context, Controller, Manager, ObjectKey, Result};
 const NAMESPACE: &str = "bench";
 /// The concurrency of the controller.
 const WORKERS: usize = 16;
-/// How often each key is reconciled again once all children exist.
-const ROUNDS: u64 = 20;
-
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Number of ConfigMaps
@@ -37,6 +34,9 @@ pub(crate) struct Args {
     /// Only creates the ConfigMaps
     #[arg(long)]
     prepare: bool,
+    /// How often each key is reconciled again once all children exist; 0 shows only the creates to a profiler
+    #[arg(long, default_value_t = 20)]
+    rounds: u64,
 }
 
 /// The progress of the reconciles.
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Cell {
             prepare(&client, args.objects).await;
             return Cell::default();
         }
-        operate(client, args.objects as u64, began).await
+        operate(client, args, began).await
     })
 }
 
@@ -101,7 +101,8 @@ fn named(name: &str) -> ObjectMeta {
     ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() }
 }
 
-async fn operate(client: Client, objects: u64, began: Instant) -> Cell {
+async fn operate(client: Client, args: &Args, began: Instant) -> Cell {
+    let objects = args.objects as u64;
     let progress = Arc::new(Progress {
         began,
         first: OnceLock::new(),
@@ -127,7 +128,7 @@ async fn operate(client: Client, objects: u64, began: Instant) -> Cell {
     let keys: Vec<ObjectKey> =
         (0..objects as usize).map(|number| ObjectKey::new(Some(NAMESPACE), &name(number))).collect();
     let (before, round) = (process::processor(), Instant::now());
-    for _ in 0..ROUNDS {
+    for _ in 0..args.rounds {
         let wanted = progress.reconciles() + objects;
         keys.iter().for_each(|key| handle.enqueue(key.clone()));
         until(|| progress.reconciles() >= wanted).await;
@@ -136,7 +137,7 @@ async fn operate(client: Client, objects: u64, began: Instant) -> Cell {
     let _ = stop.send(());
     task.await.expect("no panic").expect("a graceful end");
     let first = progress.first.get().expect("a reconcile").duration_since(progress.began).as_secs_f64();
-    let rounds = (objects * ROUNDS) as f64;
+    let rounds = (objects * args.rounds) as f64;
     Cell::rate(objects as f64 / seconds)
         .with("peak", peak as f64)
         .with("first", first)

@@ -103,26 +103,19 @@ impl Bases {
         }
         let (good, poor) = (length / 16 * 5, length / 4 * 3);
         let search = self.until_forgetting.is_multiple_of(RETRY);
-        if let Some(old) = old
-            && let Form::Based(base) = old.form()
-            && let Some(bytes) = self.difference.repeat(object, old.layout(), base)
-            && (!search || bytes.len() <= good)
-        {
-            let bytes = ThinArc::from_header_and_slice(Form::Based(base.clone()), bytes);
-            self.earn(stored.len().saturating_sub(bytes.slice.len()));
-            return Some(RawObject(bytes));
-        }
+        // Compressed operations are not repeated.
+        let state = old.filter(|old| matches!(old.form(), Form::Based(_))).map(RawObject::layout);
         self.best.base = None;
         let old = old.and_then(RawObject::base);
         let is_new = old.is_none();
         let search = is_new || search;
         if let Some(base) = old.or(self.last.as_ref()).cloned() {
-            self.attempt(object, &base, if search { good } else { poor });
+            self.attempt(object, &base, if search { good } else { poor }, state);
         }
         if search && self.best.base.is_none() {
             for base in self.similar(object.json()) {
                 let limit = self.best.base.as_ref().map_or(poor, |_| self.best.bytes.len());
-                self.attempt(object, &base, limit);
+                self.attempt(object, &base, limit, None);
             }
             if self.best.base.is_none() || self.best.bytes.len() > good {
                 self.learn(object);
@@ -142,8 +135,9 @@ impl Bases {
         self.credit = (self.credit + bytes).min(MAX_CREDIT);
     }
 
-    fn attempt(&mut self, object: Layout<'_>, base: &Arc<Base>, limit: usize) {
-        let Some(bytes) = self.difference.encode(object, base, limit) else { return };
+    /// Stores an object as the difference from a base. `old` is an earlier state of the object, stored as the difference from this base.
+    fn attempt(&mut self, object: Layout<'_>, base: &Arc<Base>, limit: usize, old: Option<Layout<'_>>) {
+        let Some(bytes) = self.difference.encode(object, base, limit, old) else { return };
         if self.best.base.is_none() || bytes.len() < self.best.bytes.len() {
             self.best.bytes.clear();
             self.best.bytes.extend_from_slice(bytes);
@@ -184,7 +178,7 @@ impl Bases {
         let Some(base) = Base::new(text).map(Arc::new) else { return };
         self.credit = self.credit.saturating_sub(base.memory());
         self.add(base.clone());
-        self.attempt(object, &base, text.len());
+        self.attempt(object, &base, text.len(), None);
     }
 
     fn add(&mut self, base: Arc<Base>) {

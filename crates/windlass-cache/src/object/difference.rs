@@ -25,6 +25,8 @@ pub(super) struct Difference {
     operations: Vec<u8>,
     /// The spans of the indexed texts, in the order of [`Layout::texts`].
     texts: Vec<Span>,
+    /// The spans of the old state's texts.
+    old_texts: Vec<Span>,
     /// The numbers of the indexed texts, in the order of the JSON.
     order: Vec<u16>,
     /// The length of the own text since the last copy.
@@ -61,8 +63,15 @@ const ENOUGH: usize = 8;
 
 impl Difference {
     /// Returns the stored bytes of an object. Returns `None` if more than `limit` bytes differ from the base,
-    /// or if the JSON does not contain an indexed text literally.
-    pub(super) fn encode(&mut self, object: Layout<'_>, base: &Base, limit: usize) -> Option<&[u8]> {
+    /// or if the JSON does not contain an indexed text literally. `old` is an earlier state of the object, stored as differences from the
+    /// same base: the operations up to the first change are repeated.
+    pub(super) fn encode(
+        &mut self,
+        object: Layout<'_>,
+        base: &Base,
+        limit: usize,
+        old: Option<Layout<'_>>,
+    ) -> Option<&[u8]> {
         let json = object.json();
         self.texts.clear();
         self.texts.extend(object.texts());
@@ -77,7 +86,8 @@ impl Difference {
         self.own.clear();
         self.operations.clear();
         let mut walk = Walk { json, base, at: 0, in_base: 0, synced: true, limit };
-        for place in 0..self.order.len() {
+        let repeated = old.and_then(|old| self.repeat(object, old, &mut walk)).unwrap_or_default();
+        for place in repeated..self.order.len() {
             let number = usize::from(self.order[place]);
             let span = self.texts[number];
             if (span.offset as usize) < walk.at || self.own.len() > limit {
@@ -90,40 +100,52 @@ impl Difference {
         if self.own.len() > limit {
             return None;
         }
-        self.write_copy();
+        if self.pending + self.copy.length > 0 {
+            self.write_copy();
+        }
         let operations = Span::new(self.own.len(), self.operations.len());
         self.own.extend_from_slice(&self.operations);
         object.put_index(&mut self.own, operations, &self.texts);
         Some(&self.own)
     }
 
-    /// Returns the stored bytes of an object whose own texts and copies have the lengths of those of `old`, which is stored as differences
-    /// from `base`. Usually, only the resource version or a time has changed.
-    pub(super) fn repeat(&mut self, object: Layout<'_>, old: Layout<'_>, base: &Base) -> Option<&[u8]> {
-        if object.json_length() != old.json_length() || object.counts() != old.counts() {
+    /// Repeats the operations of the old state up to the first copy that differs. Returns the number of indexed texts before that copy.
+    /// Returns `None`, and repeats nothing, if an indexed text has moved.
+    fn repeat(&mut self, object: Layout<'_>, old: Layout<'_>, walk: &mut Walk<'_>) -> Option<usize> {
+        if object.counts() != old.counts() {
             return None;
         }
-        self.own.clear();
-        let mut json = object.json();
-        for (own, copy) in Operations::new(old.json()) {
-            let (text, rest) = json.split_at_checked(own)?;
+        let mut operations = Operations::new(old.json());
+        let (mut own, mut stored) = (0, operations);
+        let mut rest = walk.json;
+        while let Some((length, copy)) = operations.next() {
+            let Some((text, behind)) = rest.split_at_checked(length) else { break };
+            let Some(behind) = behind.strip_prefix(walk.base.text().get(copy).unwrap_or_default()) else {
+                break;
+            };
             self.own.extend_from_slice(text);
-            json = rest.strip_prefix(base.text().get(copy)?)?;
+            own += length;
+            (rest, stored) = (behind, operations);
         }
-        if !json.is_empty() {
+        let at = walk.json.len() - rest.len();
+        self.old_texts.clear();
+        self.old_texts.extend(old.texts());
+        let copies = Layout::without_index(&self.own[..own], walk.base.text());
+        let texts = self.order.iter().map(|&number| usize::from(number));
+        let before = texts.clone().take_while(|&number| (self.texts[number].offset as usize) < at);
+        let is_same = |number: usize| object.text(self.texts[number]) == copies.text(self.old_texts[number]);
+        if !before.clone().all(is_same) {
+            self.own.clear();
             return None;
         }
-        self.texts.clear();
-        self.texts.extend(old.texts());
-        let stored = Layout::without_index(&self.own, base.text());
-        let mut texts = object.texts().zip(&self.texts);
-        if texts.any(|(text, &copy)| object.text(text) != stored.text(copy)) {
-            return None;
+        let repeated = before.count();
+        for &number in &self.order[..repeated] {
+            self.texts[usize::from(number)] = self.old_texts[usize::from(number)];
         }
-        let operations = Span::new(self.own.len(), old.json().len());
-        self.own.extend_from_slice(old.json());
-        object.put_index(&mut self.own, operations, &self.texts);
-        Some(&self.own)
+        self.operations.extend_from_slice(&old.json()[..old.json().len() - stored.stored.len()]);
+        self.copied = stored.copied;
+        (walk.at, walk.in_base) = (at, stored.copied);
+        Some(repeated)
     }
 
     /// Passes text that is not indexed, up to `end`.
@@ -239,6 +261,7 @@ fn is_alike(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// Reads the stored operations: for each own text, the length of the text, and the range of the base that is copied after the text.
+#[derive(Clone, Copy)]
 struct Operations<'a> {
     stored: &'a [u8],
     /// The end of the last copy.

@@ -30,31 +30,37 @@ pub(crate) struct Args {
 }
 
 const BLOB: &str = "crates/windlass-schema/src/catalog/builtin.bin";
+/// The blob of an older version, and the folder of the data files.
+const OLDER: [(&str, &str); 1] = [("crates/windlass-schema/src/catalog/builtin-1.36.bin", "catalog/1.36")];
 
 pub(crate) fn run(args: Args) -> Result {
     let root = project::root();
+    for (path, folder) in OLDER {
+        blob(root, path, &DataFiles::read(&root.join(folder))?, args.check)?;
+    }
     let data = DataFiles::read(&root.join("catalog"))?;
-    blob(&root.join(BLOB), &data, args.check)?;
+    blob(root, BLOB, &data, args.check)?;
     apply::run(root, &data, args.check)?;
     clients::run(root, &data, args.check)
 }
 
 /// Writes the blob of `windlass-schema`, or compares it.
-fn blob(path: &Path, data: &DataFiles, check: bool) -> Result {
+fn blob(root: &Path, path: &str, data: &DataFiles, check: bool) -> Result {
     let raw = encode(data)?;
+    let file = root.join(path);
     if check {
         // Compare the unpacked bytes, because another version of the compressor may write other bytes.
-        let current = fs::read(path).ok().and_then(|blob| unpack(&blob));
+        let current = fs::read(&file).ok().and_then(|blob| unpack(&blob));
         return match current {
             Some(current) if current == raw => Ok(()),
-            _ => Err(format!("{BLOB} differs from catalog/; run `cargo xtask codegen`").into()),
+            _ => Err(format!("{path} differs from catalog/; run `cargo xtask codegen`").into()),
         };
     }
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(&raw)?;
     let packed = encoder.finish()?;
-    println!("{BLOB}: {} bytes, {} unpacked", packed.len(), raw.len());
-    Ok(fs::write(path, packed)?)
+    println!("{path}: {} bytes, {} unpacked", packed.len(), raw.len());
+    Ok(fs::write(file, packed)?)
 }
 
 fn unpack(blob: &[u8]) -> Option<Vec<u8>> {

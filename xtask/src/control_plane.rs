@@ -7,6 +7,7 @@ mod build;
 mod layout;
 mod process;
 mod reference;
+mod release;
 mod start;
 
 use std::path::PathBuf;
@@ -15,17 +16,17 @@ use clap::Subcommand;
 
 use crate::Result;
 use layout::Layout;
+use release::Release;
 pub(crate) use layout::cache_folder;
 pub(crate) use process::{Lifetime, Process};
 
 pub(crate) use reference::Reference;
 
-/// The reference release: the minor version that the embedded server reports.
-const KUBERNETES: &str = "1.36.3";
-const ETCD: &str = "3.6.16";
-
 #[derive(clap::Args)]
 pub(crate) struct Args {
+    /// Release of Kubernetes, such as 1.36: each release has its own programs and its own instance
+    #[arg(long, global = true, value_name = "RELEASE", default_value_t)]
+    version: Release,
     #[command(subcommand)]
     action: Option<Action>,
 }
@@ -63,7 +64,7 @@ struct StartArgs {
 }
 
 pub(crate) fn run(args: Args) -> Result {
-    let layout = Layout::find()?;
+    let layout = Layout::find(args.version)?;
     match args.action.unwrap_or(Action::Status) {
         Action::Build(args) => build::build(&layout, args.force),
         Action::Start(args) => {
@@ -78,7 +79,7 @@ pub(crate) fn run(args: Args) -> Result {
     }
 }
 
-/// Returns the kubeconfig of the started instance, if an instance was started.
+/// Returns the kubeconfig of the started instance of the default release, if an instance was started.
 pub(crate) fn kubeconfig() -> Option<PathBuf> {
-    Some(Layout::find().ok()?.kubeconfig()).filter(|path| path.is_file())
+    Some(Layout::find(Release::default()).ok()?.kubeconfig()).filter(|path| path.is_file())
 }

@@ -9,10 +9,10 @@ use std::time::Instant;
 use serde::Deserialize;
 
 use super::layout::{Layout, PROGRAMS};
-use super::{ETCD, KUBERNETES};
+use super::release::Release;
 use crate::Result;
 
-/// The oldest Go that this release of Kubernetes builds with.
+/// The oldest Go that the releases of Kubernetes build with.
 const GO: (u32, u32) = (1, 26);
 
 pub(super) fn build(layout: &Layout, again: bool) -> Result {
@@ -21,14 +21,16 @@ pub(super) fn build(layout: &Layout, again: bool) -> Result {
     }
     check_go()?;
     let start = Instant::now();
+    let release = layout.release;
     println!(
-        "Building Kubernetes {KUBERNETES} and etcd {ETCD} from their Go modules. This takes minutes, once."
+        "Building Kubernetes {release} and etcd {} from their Go modules. This takes minutes, once.",
+        release.etcd
     );
     let scratch = layout.scratch();
     let made = scratch.join("bin");
     fs::create_dir_all(&made)?;
-    build_kubernetes(&scratch.join("kubernetes"), &made)?;
-    build_etcd(&scratch.join("etcd"), &made)?;
+    build_kubernetes(release, &scratch.join("kubernetes"), &made)?;
+    build_etcd(release, &scratch.join("etcd"), &made)?;
     // Programs are moved to the final folder only when all programs are complete.
     fs::create_dir_all(layout.bin())?;
     for name in PROGRAMS {
@@ -60,20 +62,20 @@ fn parse_go(version: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-fn build_kubernetes(folder: &Path, made: &Path) -> Result {
+fn build_kubernetes(release: Release, folder: &Path, made: &Path) -> Result {
     const COMMANDS: [&str; 4] = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"];
     fs::create_dir_all(folder)?;
     let mut module = format!(
-        "module scratch\n\ngo {0}.{1}.0\n\ngodebug default=go{0}.{1}\n\nrequire k8s.io/kubernetes v{KUBERNETES}\n\n",
+        "module scratch\n\ngo {0}.{1}.0\n\ngodebug default=go{0}.{1}\n\nrequire k8s.io/kubernetes v{release}\n\n",
         GO.0, GO.1
     );
     fs::write(folder.join("go.mod"), &module)?;
     // Kubernetes requires a version of the staging modules that does not exist: replace each module with the
     // module's release.
-    let staging = staging_modules(folder)?;
-    let release = KUBERNETES.strip_prefix("1.").unwrap_or(KUBERNETES);
+    let staging = staging_modules(release, folder)?;
+    let library = release.kubernetes.strip_prefix("1.").unwrap_or(release.kubernetes);
     for name in &staging {
-        writeln!(module, "replace {name} => {name} v0.{release}")?;
+        writeln!(module, "replace {name} => {name} v0.{library}")?;
     }
     fs::write(folder.join("go.mod"), &module)?;
     let mut imports = String::new();
@@ -85,11 +87,11 @@ fn build_kubernetes(folder: &Path, made: &Path) -> Result {
         format!("//go:build tools\n\npackage tools\n\nimport (\n{imports})\n"),
     )?;
     go("downloading Kubernetes", folder, &["mod", "tidy"])?;
-    let minor = release.split('.').next().unwrap_or_default();
+    let minor = library.split('.').next().unwrap_or_default();
     let set = |name: &str, value: &str| format!("-X k8s.io/component-base/version.{name}={value}");
     let flags = [
         "-s -w".to_owned(),
-        set("gitVersion", &format!("v{KUBERNETES}")),
+        set("gitVersion", &format!("v{release}")),
         set("gitMajor", "1"),
         set("gitMinor", minor),
     ];
@@ -107,13 +109,13 @@ fn build_kubernetes(folder: &Path, made: &Path) -> Result {
 }
 
 /// Returns the modules that the go.mod of Kubernetes requires at `v0.0.0`.
-fn staging_modules(folder: &Path) -> Result<Vec<String>> {
+fn staging_modules(release: Release, folder: &Path) -> Result<Vec<String>> {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
     struct Download {
         go_mod: String,
     }
-    let module = format!("k8s.io/kubernetes@v{KUBERNETES}");
+    let module = format!("k8s.io/kubernetes@v{release}");
     let output =
         Command::new("go").args(["mod", "download", "-json", &module]).current_dir(folder).output()?;
     if !output.status.success() {
@@ -134,10 +136,12 @@ fn staging_module(line: &str) -> Option<&str> {
     (name.starts_with("k8s.io/") && version.split_whitespace().next() == Some("v0.0.0")).then_some(name)
 }
 
-fn build_etcd(folder: &Path, made: &Path) -> Result {
+fn build_etcd(release: Release, folder: &Path, made: &Path) -> Result {
     fs::create_dir_all(folder)?;
-    let module =
-        format!("module scratch\n\ngo {}.{}.0\n\nrequire go.etcd.io/etcd/server/v3 v{ETCD}\n", GO.0, GO.1);
+    let module = format!(
+        "module scratch\n\ngo {}.{}.0\n\nrequire go.etcd.io/etcd/server/v3 v{}\n",
+        GO.0, GO.1, release.etcd
+    );
     fs::write(folder.join("go.mod"), module)?;
     let program = "package main\n\nimport (\n\t\"os\"\n\n\t\"go.etcd.io/etcd/server/v3/etcdmain\"\n)\n\n\
                    func main() { etcdmain.Main(os.Args) }\n";

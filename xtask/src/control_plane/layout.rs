@@ -3,7 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use super::KUBERNETES;
+use super::release::Release;
 use crate::Result;
 
 /// The environment variable that overrides the cache folder.
@@ -14,6 +14,7 @@ pub(super) const PROGRAMS: [&str; 5] =
     ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"];
 
 pub(super) struct Layout {
+    pub(super) release: Release,
     folder: PathBuf,
     /// The name of the folder of the running instance.
     run: String,
@@ -31,9 +32,9 @@ pub(crate) fn cache_folder() -> Result<PathBuf> {
 }
 
 impl Layout {
-    pub(super) fn find() -> Result<Self> {
-        let folder = cache_folder()?.join("control-plane").join(KUBERNETES);
-        Ok(Layout { folder, run: "run".to_owned() })
+    pub(super) fn find(release: Release) -> Result<Self> {
+        let folder = cache_folder()?.join("control-plane").join(release.kubernetes);
+        Ok(Layout { release, folder, run: "run".to_owned() })
     }
 
     /// Returns the same programs with another folder for the running instance.

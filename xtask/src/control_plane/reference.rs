@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::StartArgs;
 use super::layout::Layout;
 use super::process::Lifetime;
+use super::release::Release;
 use super::start::{Instance, launch};
 use crate::Result;
 
@@ -19,7 +20,7 @@ pub(crate) struct Reference {
 impl Reference {
     /// Starts both in a folder of the cache with this name. The programs have to be built already.
     pub(crate) fn start(name: &str) -> Result<Self> {
-        let layout = Layout::find()?.with_run(name);
+        let layout = Layout::find(Release::default())?.with_run(name);
         if !layout.is_built() {
             return Err("kube-apiserver is not built; `cargo xtask control-plane build` builds it from source, with Go".into());
         }

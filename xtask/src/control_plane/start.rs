@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::StartArgs;
 use super::layout::{Layout, PROGRAMS};
 use super::process::{Lifetime, Process};
-use super::{ETCD, KUBERNETES, StartArgs};
 use crate::Result;
 
 /// The time that the API server has to become ready.
@@ -40,7 +40,8 @@ pub(super) fn start(layout: &Layout, args: &StartArgs) -> Result {
     let begin = Instant::now();
     let instance = launch(layout, args, Lifetime::Detached)?;
     println!(
-        "Kubernetes {KUBERNETES} is ready at {} after {:.1} s.",
+        "Kubernetes {} is ready at {} after {:.1} s.",
+        layout.release,
         instance.url,
         begin.elapsed().as_secs_f32()
     );
@@ -89,7 +90,7 @@ impl Instance {
         fs::write(folder.join("service-accounts.pub"), key.public_key_pem())?;
         write_signer(&folder)?;
 
-        eprintln!("starting etcd {ETCD} …");
+        eprintln!("starting etcd {} …", layout.release.etcd);
         let etcd = format!("http://127.0.0.1:{}", free_port()?);
         let peers = format!("http://127.0.0.1:{}", free_port()?);
         self.spawn(layout, "etcd", &etcd_flags(&etcd, &peers))?;
@@ -246,7 +247,8 @@ pub(super) fn status(layout: &Layout) {
         println!("  cargo xtask control-plane build");
         return;
     }
-    println!("Built: Kubernetes {KUBERNETES}, etcd {ETCD} in {}", layout.bin().display());
+    let release = layout.release;
+    println!("Built: Kubernetes {release}, etcd {} in {}", release.etcd, layout.bin().display());
     let Some(instance) = Instance::read(layout) else {
         println!("Not running (cargo xtask control-plane start)");
         return;

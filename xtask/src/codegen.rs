@@ -32,14 +32,17 @@ pub(crate) struct Args {
 const BLOB: &str = "crates/windlass-schema/src/catalog/builtin.bin";
 /// The blob of an older version, and the folder of the data files.
 const OLDER: [(&str, &str); 1] = [("crates/windlass-schema/src/catalog/builtin-1.36.bin", "catalog/1.36")];
+/// The data files of the version whose types in k8s-openapi the workspace uses (`v1_36`): apply configurations and clients are made
+/// of these types.
+const TYPES: &str = "catalog/1.36";
 
 pub(crate) fn run(args: Args) -> Result {
     let root = project::root();
     for (path, folder) in OLDER {
         blob(root, path, &DataFiles::read(&root.join(folder))?, args.check)?;
     }
-    let data = DataFiles::read(&root.join("catalog"))?;
-    blob(root, BLOB, &data, args.check)?;
+    blob(root, BLOB, &DataFiles::read(&root.join("catalog"))?, args.check)?;
+    let data = DataFiles::read(&root.join(TYPES))?;
     apply::run(root, &data, args.check)?;
     clients::run(root, &data, args.check)
 }

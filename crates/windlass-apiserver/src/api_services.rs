@@ -16,7 +16,7 @@ const AUTOMANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
 const CUSTOM_PRIORITIES: (i64, i64) = (1_000, 100);
 
 /// The priority of a group and a version in discovery, as in the real server.
-const PRIORITIES: [(&str, &str, i64, i64); 21] = [
+const PRIORITIES: [(&str, &str, i64, i64); 22] = [
     ("", "v1", 18_000, 1),
     ("admissionregistration.k8s.io", "v1", 16_700, 15),
     ("apiextensions.k8s.io", "v1", 16_700, 15),
@@ -38,6 +38,7 @@ const PRIORITIES: [(&str, &str, i64, i64); 21] = [
     ("resource.k8s.io", "v1", 16_200, 21),
     ("scheduling.k8s.io", "v1", 16_600, 15),
     ("storage.k8s.io", "v1", 16_800, 15),
+    ("storagemigration.k8s.io", "v1", 15_800, 15),
 ];
 
 /// Returns the APIServices of the built-in group versions.

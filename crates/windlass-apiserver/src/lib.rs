@@ -83,4 +83,5 @@ pub use server::{BuildError, Server, ServerBuilder, Snapshot};
 #[doc(hidden)]
 pub use streams::parsers;
 pub use windlass_kinds::{AdmissionPlugin, ServiceRange, ServiceRangeError};
+pub use windlass_schema::{KubernetesVersion, UnknownKubernetesVersion};
 pub use windlass_store::{Clock, SystemClock};

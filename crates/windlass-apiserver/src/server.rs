@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use windlass_schema::Catalog;
+use windlass_schema::{Catalog, KubernetesVersion};
 
 use crate::admission::{Policies, Webhooks};
 use crate::aggregate::{self, Aggregator};
@@ -55,6 +55,7 @@ pub struct Snapshot {
 /// Settings of a [`Server`].
 #[derive(Default)]
 pub struct ServerBuilder {
+    version: KubernetesVersion,
     clock: Option<Arc<dyn Clock>>,
     seed: Option<u64>,
     snapshot: Option<Snapshot>,
@@ -78,6 +79,20 @@ pub struct ServerBuilder {
 pub struct BuildError(crate::wire::ApiError);
 
 impl ServerBuilder {
+    /// Serves the groups, kinds and fields of this version of Kubernetes. Default: the newest version. Defaults and checks that are
+    /// not part of a schema are those of the newest version.
+    ///
+    /// ```
+    /// use windlass_apiserver::{KubernetesVersion, Server};
+    ///
+    /// let server = Server::builder().kubernetes_version(KubernetesVersion::V1_36).build()?;
+    /// # Ok::<(), windlass_apiserver::BuildError>(())
+    /// ```
+    pub fn kubernetes_version(mut self, version: KubernetesVersion) -> Self {
+        self.version = version;
+        self
+    }
+
     /// Reads the time from `clock`; without this, from the machine.
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
         self.clock = Some(Arc::new(clock));
@@ -207,7 +222,7 @@ impl ServerBuilder {
         let aggregator = Arc::new(Aggregator::new(Arc::clone(&store), network.clone()));
         // A fork must not repeat the uids that the original server made with the same seed.
         let origin = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.view.revision());
-        let catalog = Catalog::builtin();
+        let catalog = Catalog::of(self.version);
         let builtin = builtin::served(&catalog);
         let no_key = || crate::wire::ApiError::internal("the operating system has no randomness for a key");
         let generated = || TokenKeys::generate(ISSUER).ok_or_else(|| BuildError(no_key()));

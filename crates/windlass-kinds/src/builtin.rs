@@ -4,7 +4,7 @@ use crate::kind::{Kind, KindConfig};
 use crate::{
     admissionregistration, apiextensions, apiregistration, apps, authorization, autoscaling, batch,
     certificates, coordination, core, discovery, flowcontrol, networking, node, policy, rbac, resource,
-    scheduling, storage,
+    scheduling, storage, storagemigration,
 };
 
 /// A kind without code.
@@ -38,6 +38,7 @@ fn of_group(group: &str) -> &'static [(&'static str, &'static Kind)] {
         "resource.k8s.io" => resource::KINDS,
         "scheduling.k8s.io" => scheduling::KINDS,
         "storage.k8s.io" => storage::KINDS,
+        "storagemigration.k8s.io" => storagemigration::KINDS,
         _ => &[],
     }
 }

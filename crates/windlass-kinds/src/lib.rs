@@ -26,6 +26,7 @@ mod rbac;
 mod resource;
 mod scheduling;
 mod storage;
+mod storagemigration;
 
 mod certificates;
 
@@ -37,6 +38,7 @@ mod pod_template;
 mod volume;
 
 mod selector;
+mod signer_name;
 
 mod addresses;
 mod checks;

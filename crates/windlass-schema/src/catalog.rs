@@ -5,6 +5,7 @@
 
 mod bits;
 mod decode;
+mod kubernetes_version;
 mod reader;
 
 use std::collections::BTreeMap;
@@ -13,13 +14,18 @@ use std::sync::{Arc, LazyLock};
 
 use crate::graph::{NamedNodes, Schema};
 use decode::TypeTable;
+pub use kubernetes_version::{KubernetesVersion, UnknownKubernetesVersion};
 use reader::Reader;
 
-static BLOB: &[u8] = include_bytes!("catalog/builtin.bin");
+/// The catalog of the newest version.
+static BUILTIN: LazyLock<Arc<Catalog>> = LazyLock::new(|| unpacked(include_bytes!("catalog/builtin.bin")));
 
-/// The unpacked blob.
-static BUILTIN: LazyLock<Arc<Catalog>> =
-    LazyLock::new(|| Arc::new(Catalog::unpack(BLOB).expect("the blob is what `cargo xtask codegen` wrote")));
+/// The catalog of Kubernetes 1.36.
+static V1_36: LazyLock<Arc<Catalog>> = LazyLock::new(|| unpacked(include_bytes!("catalog/builtin-1.36.bin")));
+
+fn unpacked(blob: &[u8]) -> Arc<Catalog> {
+    Arc::new(Catalog::unpack(blob).expect("the blob is what `cargo xtask codegen` wrote"))
+}
 
 /// Group, version and kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -115,10 +121,18 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Returns the catalog that is built into this crate. The first call unpacks the catalog, which takes
-    /// about a millisecond.
+    /// Returns the catalog of the newest version, [`KubernetesVersion::default`]. The first call unpacks the catalog, which
+    /// takes about a millisecond.
     pub fn builtin() -> Arc<Self> {
         Arc::clone(&BUILTIN)
+    }
+
+    /// Returns the catalog of a version. The first call for a version unpacks the catalog.
+    pub fn of(version: KubernetesVersion) -> Arc<Self> {
+        match version {
+            KubernetesVersion::V1_36 => Arc::clone(&V1_36),
+            KubernetesVersion::V1_37 => Self::builtin(),
+        }
     }
 
     fn unpack(blob: &[u8]) -> Option<Self> {
@@ -132,12 +146,12 @@ impl Catalog {
         Some(Self { version, group_versions, kinds, types: Arc::new(types) })
     }
 
-    /// Returns the Kubernetes version that the catalog describes, such as `1.36.3`.
+    /// Returns the Kubernetes version that the catalog describes, such as `1.37.2`.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// Returns the version of Kubernetes without its patch release: `1.36`.
+    /// Returns the version of Kubernetes without its patch release: `1.37`.
     pub fn minor_version(&self) -> &str {
         self.version.rsplit_once('.').map_or(&*self.version, |(minor, _)| minor)
     }

@@ -32,7 +32,9 @@ mod graph;
 
 mod go;
 
-pub use catalog::{Catalog, GroupVersion, Gvk, Resource, Subresource};
+pub use catalog::{
+    Catalog, GroupVersion, Gvk, KubernetesVersion, Resource, Subresource, UnknownKubernetesVersion,
+};
 pub use default::{default, default_missing};
 pub use definitions::Definitions;
 pub use error_list::{ErrorBudget, ErrorList};

@@ -144,6 +144,11 @@ impl ApiError {
         self
     }
 
+    /// Adds a cause to the details.
+    pub fn caused_by(self, cause: Cause) -> Self {
+        self.causes(vec![cause])
+    }
+
     fn causes(mut self, causes: Vec<Cause>) -> Self {
         self.0.details.get_or_insert_default().causes.extend(causes);
         self

@@ -1,6 +1,6 @@
 //! Writes definitions as nodes and edges.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::DataFiles;
 use super::bits::{edge_bit, node_bit};
@@ -129,8 +129,11 @@ impl Writer<'_> {
         let owner = owner.as_deref().unwrap_or(self.definition);
         let lookup =
             |table: &Map<String, Value>| property.and_then(|name| table.get(owner)?.get(name).cloned());
-        let given = lookup(&self.data.defaults);
         let default = schema.get("default").filter(|value| !value.is_null());
+        let given = match property {
+            Some(_) => lookup(&self.data.defaults),
+            None => self.zero_element(schema).filter(|_| default.is_none()),
+        };
         let strategy = schema["x-kubernetes-patch-strategy"].as_str().unwrap_or_default();
         let merge_key = schema["x-kubernetes-patch-merge-key"].as_str();
         let target = schema["$ref"].as_str();
@@ -174,6 +177,21 @@ impl Writer<'_> {
         }
         let inner = proto.and_then(|proto| inner_field(&self.data.messages, proto));
         self.node(packer, schema, &[], inner.as_ref())
+    }
+
+    /// Returns the zero value of Go for a null in a list or map of such elements, for OpenAPI documents that do not contain the value.
+    fn zero_element(&self, schema: &Value) -> Option<Value> {
+        let kind = match schema["$ref"].as_str() {
+            Some(target) => self.data.types.get(target)?["type"].as_str().filter(|kind| *kind == "object"),
+            None => schema["type"].as_str().filter(|kind| *kind != "object"),
+        };
+        match kind? {
+            "object" => Some(json!({})),
+            "string" if schema["format"].is_null() => Some(json!("")),
+            "integer" => Some(json!(0)),
+            "boolean" => Some(json!(false)),
+            _ => None,
+        }
     }
 
     fn proto(&self, packer: &mut Packer, proto: &ProtoField, schema: &Value) -> Result {

@@ -32,6 +32,7 @@ impl Api {
         let (query, headers) = (request.uri().query(), request.headers());
         let reply = discovery::respond(
             &merged,
+            &self.state.catalog,
             self.state.server_address.get(),
             &self.health_checks,
             path,

@@ -79,12 +79,14 @@ impl Reviewer<'_> {
         let spec = &review["spec"];
         let (resource, other) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
         let mut errors = Vec::new();
-        if resource.is_object() && other.is_object() {
-            errors.push(wrong_path(other, "cannot be specified in combination with resourceAttributes"));
-        }
-        if !resource.is_object() && !other.is_object() {
+        if resource.is_object() == other.is_object() {
             let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-            errors.push(FieldError::invalid("spec.resourceAttributes", Value::Null, why));
+            let error = if other.is_object() {
+                wrong_path(other, why)
+            } else {
+                FieldError::invalid("spec", Value::Null, why)
+            };
+            errors.push(FieldError { field: "spec".to_owned(), ..error });
         }
         let has_group = spec["groups"].as_array().is_some_and(|groups| !groups.is_empty());
         if !about_self && text(spec, "user").is_empty() && !has_group {

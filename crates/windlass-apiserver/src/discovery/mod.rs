@@ -3,6 +3,7 @@
 mod aggregated;
 mod health;
 mod legacy;
+mod version;
 
 use std::net::SocketAddr;
 
@@ -11,21 +12,22 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha512};
+use windlass_schema::Catalog;
 
 pub use self::health::HealthCheck;
+pub(crate) use self::version::version_labels;
 use crate::aggregate::Merged;
 use crate::body::Body;
 use crate::respond::{line, protobuf, wants_pretty};
 use crate::wire::{ApiError, Format, MediaType, Target, negotiate};
 
-/// The Kubernetes minor version of this server's behaviour.
-const MINOR: &str = "36";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// Answers a GET of a document; `None` if the path names no document. `address` is the address of a listening
 /// server.
 pub(crate) fn respond(
     groups: &Merged<'_>,
+    catalog: &Catalog,
     address: Option<&SocketAddr>,
     checks: &[Box<dyn HealthCheck>],
     path: &str,
@@ -40,7 +42,7 @@ pub(crate) fn respond(
     Some(match segments[..] {
         ["index.html"] if path.ends_with('/') => return None,
         ["" | "index.html"] => raw(&json!({ "paths": legacy::paths(groups) })),
-        ["version"] => raw(&version()),
+        ["version"] => raw(&version::version(catalog)),
         ["healthz" | "livez" | "readyz", ..] if path.ends_with('/') => return None,
         ["healthz" | "livez" | "readyz", ..] => return health::respond(&segments, checks, query).map(Ok),
         ["apis"] if path.ends_with("//") => return None,
@@ -55,52 +57,6 @@ pub(crate) fn respond(
         }
         _ => return None,
     })
-}
-
-/// Returns the version as the labels of a metric.
-pub(crate) fn version_labels() -> String {
-    let version = serde_json::to_value(version()).unwrap_or_default();
-    let label = |(label, field): (&str, &str)| format!("{label}={}", version[field]);
-    let labels = [
-        ("build_date", "buildDate"),
-        ("compiler", "compiler"),
-        ("git_commit", "gitCommit"),
-        ("git_tree_state", "gitTreeState"),
-        ("git_version", "gitVersion"),
-        ("go_version", "goVersion"),
-        ("major", "major"),
-        ("minor", "minor"),
-        ("platform", "platform"),
-    ];
-    labels.map(label).join(",")
-}
-
-/// Returns the reply to `/version`. Numbers are facts about the wire; the rest names this project.
-fn version() -> impl Serialize {
-    json!({
-        "major": "1",
-        "minor": MINOR,
-        "emulationMajor": "1",
-        "emulationMinor": MINOR,
-        "minCompatibilityMajor": "1",
-        "minCompatibilityMinor": "35",
-        "gitVersion": format!("v1.{MINOR}.3+windlass-{}", env!("CARGO_PKG_VERSION")),
-        "gitCommit": "",
-        "gitTreeState": "clean",
-        "buildDate": "1970-01-01T00:00:00Z",
-        "goVersion": "none",
-        "compiler": "rustc",
-        "platform": format!("{}/{}", std::env::consts::OS, platform_architecture()),
-    })
-}
-
-/// Returns the architecture in Go's words, because clients compare the architecture with node labels.
-fn platform_architecture() -> &'static str {
-    match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    }
 }
 
 /// Replies with indented JSON, regardless of the `Accept` header.

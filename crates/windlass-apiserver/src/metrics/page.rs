@@ -92,7 +92,7 @@ fn page(metrics: &Metrics, state: &State) -> String {
     let labels = r#"decision="allowed",name="rbac",type="RBAC""#;
     page.sample(name, labels, state.authorizer.allowed_by_rbac());
     page.metric("kubernetes_build_info", "gauge", "The version of the server, as labels of the value 1.");
-    let version = crate::discovery::version_labels();
+    let version = crate::discovery::version_labels(&state.catalog);
     page.sample("kubernetes_build_info", &version, 1);
     for (name, kind, value) in process::numbers() {
         page.metric(name, kind, "As the kernel reports it for this process.");

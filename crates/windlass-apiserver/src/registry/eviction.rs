@@ -14,7 +14,7 @@ use crate::meta;
 use crate::resource::Resource;
 use crate::route::Query;
 use crate::store::{CommitError, Stored};
-use crate::wire::{ApiError, GroupResource, LabelSelector};
+use crate::wire::{ApiError, Cause, GroupResource, LabelSelector};
 use windlass_kinds::resources::POD_DISRUPTION_BUDGETS;
 
 /// How often an eviction is tried when other writes come first.
@@ -218,19 +218,30 @@ fn lets_unhealthy_go(budget: &Value) -> bool {
 /// Takes a disruption from a budget.
 fn take_one(budget: &mut Value, pod: &str, now: &str) -> Result<(), ApiError> {
     let name = meta::name(budget).to_owned();
-    let refuse = |why: &str| {
-        Err(ApiError::forbidden(&GroupResource::new("policy", "poddisruptionbudget"), &name, why))
+    let refuse = |why: &str, cause: &str| {
+        let resource = GroupResource::new("policy", "poddisruptionbudget");
+        let message = format!("The disruption budget {name} does not allow evicting pods currently: {cause}");
+        let reason = "DisruptionBudget".to_owned();
+        Err(ApiError::forbidden(&resource, &name, why).caused_by(Cause {
+            reason,
+            message,
+            ..Cause::default()
+        }))
     };
     if number(budget, "observedGeneration") < meta::integer(budget, "generation").unwrap_or(0) {
         return Err(still_processed(&name));
     }
     let allowed = number(budget, "disruptionsAllowed");
     if allowed < 0 {
-        return refuse("pdb disruptions allowed is negative");
+        let why = "pdb disruptions allowed is negative";
+        return refuse(why, why);
     }
     let disrupted = budget.pointer("/status/disruptedPods").and_then(Value::as_object);
     if disrupted.is_some_and(|pods| pods.len() > MAX_DISRUPTED_PODS) {
-        return refuse("DisruptedPods map too big - too many evictions not confirmed by PDB controller");
+        return refuse(
+            "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
+            "too many pending evictions not confirmed by PDB controller",
+        );
     }
     if allowed == 0 {
         return Err(ApiError::disruption_budget(&name, why_none_is_allowed(budget), 0));

@@ -1554,6 +1554,7 @@ async fn autoscalers_have_managers_in_two_versions() {
           "kind": "HorizontalPodAutoscaler",
           "metadata": {
             "creationTimestamp": "TIME",
+            "generation": 1,
             "managedFields": [
               "one Apply autoscaling/v1: {'f:spec':{'f:maxReplicas':{},'f:scaleTargetRef':{},'f:targetCPUUtilizationPercentage':{}}}"
             ],
@@ -1588,6 +1589,7 @@ async fn autoscalers_have_managers_in_two_versions() {
           "kind": "HorizontalPodAutoscaler",
           "metadata": {
             "creationTimestamp": "TIME",
+            "generation": 2,
             "managedFields": [
               "one Apply autoscaling/v1: {'f:spec':{'f:scaleTargetRef':{},'f:targetCPUUtilizationPercentage':{}}}",
               "two Apply autoscaling/v2: {'f:spec':{'f:maxReplicas':{}}}"

@@ -92,6 +92,7 @@ async fn api_services() {
         v1.resource.k8s.io 16200 21 "Available" "True" "Local"
         v1.scheduling.k8s.io 16600 15 "Available" "True" "Local"
         v1.storage.k8s.io 16800 15 "Available" "True" "Local"
+        v1.storagemigration.k8s.io 15800 15 "Available" "True" "Local"
         v2.autoscaling 17500 30 "Available" "True" "Local"
     "#]]
     .assert_eq(&lines(&shown.collect::<Vec<_>>()));

@@ -371,6 +371,7 @@ async fn other_workloads_are_filled_in() {
           "serviceName": "s",
           "updateStrategy": {
             "rollingUpdate": {
+              "maxUnavailable": 1,
               "partition": 0
             },
             "type": "RollingUpdate"
@@ -882,9 +883,9 @@ async fn roles_and_bindings_are_filled_in() {
     api.patch(&format!("{rbac}/rolebindings/a"), MERGE_PATCH, json!({"roleRef": {"name": "other"}}))
         .await
         .shows(expect![[r#"
-            422 Invalid: RoleBinding.rbac.authorization.k8s.io "a" is invalid: roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":"other"}: cannot change roleRef
+            422 Invalid: RoleBinding.rbac.authorization.k8s.io "a" is invalid: roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":"other"}: field is immutable
             group="rbac.authorization.k8s.io" kind="RoleBinding" name="a"
-            - FieldValueInvalid roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":"other"}: cannot change roleRef"#]]);
+            - FieldValueInvalid roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":"other"}: field is immutable"#]]);
 }
 
 #[tokio::test]

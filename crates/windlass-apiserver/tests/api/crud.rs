@@ -228,8 +228,8 @@ async fn finalizers_and_owners_are_checked() {
         kind="ConfigMap" name="a"
         - FieldValueInvalid metadata.finalizers: Invalid value: "bad name/x": prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
         - FieldValueInvalid metadata.finalizers[0]: Invalid value: "plain": name is neither a standard finalizer name nor is it fully qualified
-        - FieldValueInvalid metadata.ownerReferences.name: Invalid value: "": must not be empty
-        - FieldValueInvalid metadata.ownerReferences.uid: Invalid value: "": must not be empty"#]]);
+        - FieldValueRequired metadata.ownerReferences[0].name: Required value: must not be empty
+        - FieldValueRequired metadata.ownerReferences[0].uid: Required value: must not be empty"#]]);
     let mut body = config_map("a");
     let owner = |name: &str| json!({"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": true});
     body["metadata"]["ownerReferences"] = json!([owner("one"), owner("two")]);

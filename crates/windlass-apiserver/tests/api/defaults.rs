@@ -99,9 +99,9 @@ async fn strategies_and_policies_have_defaults_by_their_type() {
     let jobs = format!("/apis/batch/v1/namespaces/{ns}/jobs");
     seen.push(format!("{}", defaulted(&api, &jobs, job, "/spec/podFailurePolicy").await));
     expect![[r#"
-        {"rollingUpdate":{"partition":0},"type":"RollingUpdate"}
+        {"rollingUpdate":{"maxUnavailable":1,"partition":0},"type":"RollingUpdate"}
         {"type":"RollingUpdate"}
-        {"rollingUpdate":{"partition":0},"type":"RollingUpdate"}
+        {"rollingUpdate":{"maxUnavailable":1,"partition":0},"type":"RollingUpdate"}
         {"type":"OnDelete"}
         {"scaleDown":{"policies":[{"periodSeconds":15,"type":"Percent","value":100}],"selectPolicy":"Max"},"scaleUp":{"policies":[{"periodSeconds":15,"type":"Pods","value":4},{"periodSeconds":15,"type":"Percent","value":100}],"selectPolicy":"Max","stabilizationWindowSeconds":0}}
         {"scaleDown":{"policies":[{"periodSeconds":15,"type":"Percent","value":100}],"selectPolicy":"Max"},"scaleUp":{"policies":[{"periodSeconds":15,"type":"Pods","value":4},{"periodSeconds":15,"type":"Percent","value":100}],"selectPolicy":"Min","stabilizationWindowSeconds":5}}

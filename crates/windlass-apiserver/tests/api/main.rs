@@ -3,7 +3,7 @@
 //! Every test talks to an embedded server of its own, in process or, if `WINDLASS_TEST_TLS` is set, over TLS. If
 //! `WINDLASS_TEST_KUBECONFIG` names a kubeconfig, the tests talk to that server instead.
 //!
-//! The expectations were recorded from kube-apiserver 1.36 (`cargo xtask control-plane`). Where the two
+//! The expectations were recorded from kube-apiserver 1.37 (`cargo xtask control-plane`). Where the two
 //! servers differ, the real server is right. `UPDATE_EXPECT=1` records again; use the variable only with a
 //! real server.
 

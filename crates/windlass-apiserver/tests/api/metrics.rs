@@ -95,7 +95,7 @@ async fn objects_and_the_process_are_measured() {
     if !api.is_shared() {
         let group = [("group", ""), ("resource", "namespaces")];
         assert!((value(&api, "apiserver_resource_objects", &group).await - 5.0).abs() < 0.1);
-        let version = [("major", "1"), ("minor", "36")];
+        let version = [("major", "1"), ("minor", "37")];
         assert!((value(&api, "kubernetes_build_info", &version).await - 1.0).abs() < 0.1);
     }
     assert!(value(&api, "process_resident_memory_bytes", &[]).await > 1e6);

@@ -1,4 +1,4 @@
-//! Built-in kinds, by example: `filled.json` and `refused.json` are replies of kube-apiserver 1.36 to dry runs.
+//! Built-in kinds, by example: `filled.json` and `refused.json` are replies of kube-apiserver 1.37 to dry runs.
 
 use serde_json::{Value, json};
 

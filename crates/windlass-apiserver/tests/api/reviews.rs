@@ -26,9 +26,9 @@ async fn may_i() {
     let body =
         json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {}});
     api.post(&format!("{AUTHORIZATION}/selfsubjectaccessreviews"), body).await.shows(expect![[r#"
-        422 Invalid: .authorization.k8s.io "" is invalid: spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified
+        422 Invalid: .authorization.k8s.io "" is invalid: spec: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified
         group="authorization.k8s.io"
-        - FieldValueInvalid spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified"#]]);
+        - FieldValueInvalid spec: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified"#]]);
 }
 
 #[tokio::test]
@@ -206,8 +206,8 @@ async fn reviews_are_validated() {
     expect![[r#"
         422 Invalid: .authorization.k8s.io "" is invalid: [as below]
         group="authorization.k8s.io"
-        - FieldValueInvalid spec.nonResourceAttributes: Invalid value: {"Path":"/a","Verb":"get"}: cannot be specified in combination with resourceAttributes
         - FieldValueInvalid spec.user: Invalid value: "": at least one of user or group must be specified
+        - FieldValueInvalid spec: Invalid value: {"Path":"/a","Verb":"get"}: exactly one of nonResourceAttributes or resourceAttributes must be specified
         422 Invalid: .authorization.k8s.io "" is invalid: spec.resourceAttributes.fieldSelector.requirements: Required value: when spec.resourceAttributes.fieldSelector is specified, requirements or rawSelector is required
         group="authorization.k8s.io"
         - FieldValueRequired spec.resourceAttributes.fieldSelector.requirements: Required value: when spec.resourceAttributes.fieldSelector is specified, requirements or rawSelector is required

@@ -136,7 +136,7 @@ fn system_info(runtime: Option<&str>) -> NodeSystemInfo {
         kernel_version: "simulated".to_owned(),
         container_runtime_version: runtime
             .map_or_else(|| format!("simulated://{}", env!("CARGO_PKG_VERSION")), str::to_owned),
-        kubelet_version: format!("v1.36.0+windlass-{}", env!("CARGO_PKG_VERSION")),
+        kubelet_version: format!("v1.37.2+windlass-{}", env!("CARGO_PKG_VERSION")),
         ..NodeSystemInfo::default()
     }
 }

@@ -11,6 +11,7 @@ mod webhook;
 
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
+use windlass_store::object_meta as meta;
 use windlass_wire::ApiError;
 
 use self::webhook::validate_webhooks;
@@ -64,7 +65,20 @@ const POLICIES: KindConfig =
 
 struct Configurations;
 
+/// Returns the error of a name that only manifests of the server may have.
+fn reserved_name(object: &Value) -> Option<FieldError> {
+    let name = meta::name(object);
+    let why = "names ending with \".static.k8s.io\" are reserved for static manifest-based configurations and cannot be managed via the API";
+    name.ends_with(".static.k8s.io").then(|| FieldError::invalid("metadata.name", name, why))
+}
+
 impl Validate for Configurations {
+    fn validate_create(&self, _: &WriteContext<'_>, object: &Value) -> Vec<FieldError> {
+        let mut errors = self.validate(object);
+        errors.extend(reserved_name(object));
+        errors
+    }
+
     fn validate(&self, object: &Value) -> Vec<FieldError> {
         validate_configuration(object, false)
     }
@@ -75,6 +89,11 @@ impl Validate for Configurations {
             webhooks.map(|webhook| webhook["matchConditions"].clone()).collect()
         };
         validate_configuration(object, conditions(object) == conditions(old))
+    }
+
+    fn warnings(&self, _: &WriteContext<'_>, object: &Value, _: Option<&Value>) -> Vec<String> {
+        let webhooks = object.get("webhooks").unwrap_or(&Value::Null);
+        field::validate("webhooks", webhooks, rule::without_effect)
     }
 }
 
@@ -100,7 +119,8 @@ impl Prepare for Policies {
 
 impl Validate for Policies {
     fn validate_create(&self, cx: &WriteContext<'_>, object: &Value) -> Vec<FieldError> {
-        let errors = (self.0)(object, None);
+        let mut errors = (self.0)(object, None);
+        errors.extend(reserved_name(object));
         if errors.is_empty() { rights::of_policy(cx, object, None) } else { errors }
     }
 
@@ -135,7 +155,9 @@ impl Bindings {
 
 impl Validate for Bindings {
     fn validate_create(&self, cx: &WriteContext<'_>, object: &Value) -> Vec<FieldError> {
-        self.validate_written(cx, object)
+        let mut errors = self.validate_written(cx, object);
+        errors.extend(reserved_name(object));
+        errors
     }
 
     fn validate_update(&self, cx: &WriteContext<'_>, object: &Value, _: &Value) -> Vec<FieldError> {

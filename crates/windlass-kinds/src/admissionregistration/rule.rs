@@ -2,10 +2,42 @@
 
 use std::collections::BTreeSet;
 
-use crate::field::{Errors, Field};
+use crate::field::{Errors, Field, Warnings};
 
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const SCOPES: [&str; 3] = ["*", "Cluster", "Namespaced"];
+
+/// The reviews that kube-apiserver shows to no webhook.
+const REVIEWS: [(&str, &str); 6] = [
+    ("authentication.k8s.io", "selfsubjectreviews"),
+    ("authentication.k8s.io", "tokenreviews"),
+    ("authorization.k8s.io", "localsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectrulesreviews"),
+    ("authorization.k8s.io", "subjectaccessreviews"),
+];
+
+/// Warns about rules that name reviews. Rules with wildcards may mean other resources.
+pub(super) fn without_effect(webhooks: &Field<'_>, warnings: &mut Warnings) {
+    for rule in webhooks.items().flat_map(|webhook| webhook.at("rules").items()) {
+        let (groups, resources) = (rule.at("apiGroups"), rule.at("resources"));
+        if groups.items().chain(resources.items()).any(|name| name.text() == "*") {
+            continue;
+        }
+        let mut seen = BTreeSet::new();
+        for (group, resource) in groups.items().flat_map(|group| {
+            let resources: Vec<_> = resources.items().collect();
+            resources.into_iter().map(move |resource| (group.text(), resource.text()))
+        }) {
+            if REVIEWS.contains(&(group, resource)) && seen.insert((group, resource)) {
+                let text = format!(
+                    "{resource}.{group} is excluded from admission webhooks; this rule will have no effect"
+                );
+                warnings.push(rule.warning(text));
+            }
+        }
+    }
+}
 
 pub(super) fn validate_rule(rule: &Field<'_>, errors: &mut Errors) {
     let operations = rule.at("operations");

@@ -77,8 +77,7 @@ pub(crate) fn validate_of_pod(spec: &Field<'_>, errors: &mut Errors) {
     }
     let shares = spec.at("shareProcessNamespace");
     if shares.flag() && spec.at("hostPID").flag() {
-        let shown = shares.at_path_of(&context.at("shareProcessNamespace"));
-        errors.push(shown.invalid("ShareProcessNamespace and HostPID cannot both be enabled"));
+        errors.push(shares.invalid("ShareProcessNamespace and HostPID cannot both be enabled"));
     }
     validate_sysctls(spec, &context.at("sysctls"), errors);
     context.at("fsGroupChangePolicy").one_of(&["Always", "OnRootMismatch"], errors);
@@ -86,7 +85,7 @@ pub(crate) fn validate_of_pod(spec: &Field<'_>, errors: &mut Errors) {
     validate_windows(&context.at("windowsOptions"), errors);
     validate_app_armor(&context.at("appArmorProfile"), errors);
     context.at("supplementalGroupsPolicy").one_of(&["Merge", "Strict"], errors);
-    context.at("seLinuxChangePolicy").one_of(&["Recursive"], errors);
+    context.at("seLinuxChangePolicy").one_of(&["MountOption", "Recursive"], errors);
 }
 
 fn validate_sysctls(spec: &Field<'_>, list: &Field<'_>, errors: &mut Errors) {

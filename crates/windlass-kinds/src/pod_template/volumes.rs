@@ -145,5 +145,6 @@ fn ephemeral(source: &Field<'_>, errors: &mut Errors) {
 }
 
 fn image(source: &Field<'_>, errors: &mut Errors) {
+    source.at("reference").require(errors);
     source.at("pullPolicy").require_one_of(&["Always", "IfNotPresent", "Never"], errors);
 }

@@ -1,6 +1,7 @@
 //! Claims for devices.
 
 mod device_class;
+mod device_taint_rule;
 mod resource_claim;
 mod resource_slice;
 
@@ -9,6 +10,7 @@ use crate::kind::{Kind, KindConfig};
 /// The kinds by resource.
 pub(crate) static KINDS: &[(&str, &Kind)] = &[
     ("deviceclasses", &device_class::KIND),
+    ("devicetaintrules", &device_taint_rule::KIND),
     ("resourceclaims", &resource_claim::CLAIMS),
     ("resourceclaimtemplates", &resource_claim::TEMPLATES),
     ("resourceslices", &resource_slice::KIND),

@@ -49,7 +49,7 @@ async fn ask(runtime: &dyn Runtime, sandbox: &SandboxId, port: u16, service: &st
         .uri(format!("http://localhost:{port}/grpc.health.v1.Health/Check"))
         .header("content-type", "application/grpc")
         .header("te", "trailers")
-        .header("user-agent", "kube-probe/1.36")
+        .header("user-agent", "kube-probe/1.37")
         .body(Full::new(Bytes::from(message(service))))
         .map_err(|error| error.to_string())?;
     let reply = sender.send_request(request).await.map_err(text);

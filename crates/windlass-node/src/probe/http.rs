@@ -82,7 +82,7 @@ fn request(
         builder = builder.header(HOST, format!("{}:{}", probe.host, probe.port));
     }
     if !given("user-agent") {
-        builder = builder.header(USER_AGENT, "kube-probe/1.36");
+        builder = builder.header(USER_AGENT, "kube-probe/1.37");
     }
     if !given("accept") {
         builder = builder.header(ACCEPT, "*/*");

@@ -4,7 +4,7 @@ use crate::graph::NodeRef;
 #[test]
 fn resources_are_as_a_server_lists_them() {
     let catalog = Catalog::builtin();
-    assert_eq!(catalog.version(), "1.36.3");
+    assert_eq!(catalog.version(), "1.37.2");
     let first = &catalog.group_versions()[0];
     assert_eq!((&*first.group, &*first.version), ("", "v1"));
     let pods = catalog.resource("", "v1", "pods").unwrap();

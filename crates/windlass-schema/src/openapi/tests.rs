@@ -126,7 +126,7 @@ fn version_two(schema: &Value) -> Value {
     };
     let gadgets = gadgets();
     let built_in = catalog.group_versions().iter().map(|gv| openapi_v3(&catalog, gv, &[]));
-    openapi_v2(built_in.chain([openapi_v3(&catalog, &gadgets, &[kind])]), "1.36")
+    openapi_v2(built_in.chain([openapi_v3(&catalog, &gadgets, &[kind])]), "1.37")
 }
 
 #[test]

@@ -124,18 +124,15 @@ fn owners(object: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::new();
     let owners = meta::at(object, "/metadata/ownerReferences").and_then(Value::as_array);
     let mut controllers: Vec<String> = Vec::new();
-    // The real server does not name the wrong owner.
-    let path = "metadata.ownerReferences";
-    for owner in owners.into_iter().flatten() {
+    for (index, owner) in owners.into_iter().flatten().enumerate() {
+        let path = format!("metadata.ownerReferences[{index}]");
         let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
-        if text("apiVersion").is_empty() {
-            errors.push(FieldError::invalid(format!("{path}.apiVersion"), "", "version must not be empty"));
-        }
-        for (field, complaint) in
-            [("kind", "must not be empty"), ("name", "must not be empty"), ("uid", "must not be empty")]
-        {
+        for field in ["apiVersion", "kind", "name", "uid"] {
             if text(field).is_empty() {
-                errors.push(FieldError::invalid(format!("{path}.{field}"), "", complaint));
+                errors.push(FieldError::required(format!("{path}.{field}"), "must not be empty"));
+            } else if field == "apiVersion" && !is_api_version(text(field)) {
+                let why = "must be <group>/<version> or <version>";
+                errors.push(FieldError::invalid(format!("{path}.{field}"), text(field), why));
             }
         }
         if text("apiVersion") == "v1" && text("kind") == "Event" {
@@ -158,6 +155,12 @@ fn owners(object: &Value) -> Vec<FieldError> {
         errors.push(error.showing(format!("[{}]", shown.join(","))));
     }
     errors.into_vec()
+}
+
+/// Returns whether a text is a version, or a group and a version.
+fn is_api_version(text: &str) -> bool {
+    let version = text.split_once('/').map_or(text, |(_, version)| version);
+    !version.is_empty() && !version.contains('/')
 }
 
 /// Formats an owner reference like kube-apiserver, in the order of the type.

@@ -24,6 +24,7 @@ impl Defaults for StatefulSets {
                 && let Some(rolling) = entry_mut(update, "rollingUpdate")
             {
                 default(rolling, "partition", 0);
+                default(rolling, "maxUnavailable", 1);
             }
         }
         default_template(spec);

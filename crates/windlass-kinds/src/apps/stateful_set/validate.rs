@@ -7,7 +7,7 @@ use windlass_schema::FieldError;
 use windlass_wire::names;
 
 use super::StatefulSets;
-use crate::checks::{invalid_names, validate_annotations, validate_labels};
+use crate::checks::{immutable, invalid_names, validate_annotations, validate_labels};
 use crate::field::{self, Errors, Field};
 use crate::json::{int_at, list_at, map_at, text, text_at};
 use crate::kind::{Validate, WriteContext};
@@ -57,31 +57,14 @@ impl Validate for StatefulSets {
             return self.validate_status(object, old);
         }
         let mut errors = validate(object, validate(old, true).is_empty());
-        let fixed = |object: &Value| {
-            let mut spec = object["spec"].as_object().cloned().unwrap_or_default();
-            for field in MUTABLE {
-                spec.remove(field);
-            }
-            spec
-        };
-        if fixed(object) != fixed(old) {
-            errors.push(FieldError::forbidden("spec", FORBIDDEN));
-        }
+        errors.extend(FIXED.iter().flat_map(|pointer| immutable(object, old, pointer)));
         errors
     }
 }
 
-const FORBIDDEN: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
-
-const MUTABLE: [&str; 7] = [
-    "replicas",
-    "ordinals",
-    "template",
-    "updateStrategy",
-    "revisionHistoryLimit",
-    "persistentVolumeClaimRetentionPolicy",
-    "minReadySeconds",
-];
+/// The fields that an update must not change.
+const FIXED: [&str; 4] =
+    ["/spec/selector", "/spec/volumeClaimTemplates", "/spec/serviceName", "/spec/podManagementPolicy"];
 
 const COUNTERS: Counters = Counters {
     fields: &[

@@ -19,7 +19,7 @@ pub(crate) static KIND: Kind = Kind {
     ..Kind::new(CONFIG)
 };
 
-const CONFIG: KindConfig = KindConfig { encoding_annotations: &version1::ANNOTATIONS, ..KindConfig::DATA };
+const CONFIG: KindConfig = KindConfig { encoding_annotations: &version1::ANNOTATIONS, ..KindConfig::SPEC };
 
 struct Autoscalers;
 

@@ -63,21 +63,14 @@ pub(super) fn status(status: &Value) -> Vec<FieldError> {
         for field in ["currentReplicas", "desiredReplicas"] {
             status.at(field).not_negative(errors);
         }
+        for condition in status.at("conditions").items() {
+            condition.at("observedGeneration").not_negative(errors);
+        }
     })
 }
 
 fn validate_spec(spec: &Field<'_>, old: Option<&Value>, errors: &mut Errors) {
-    let had_none = old.is_some_and(|old| old.get("minReplicas").and_then(Value::as_i64) == Some(0));
-    let lower_bound = i64::from(!had_none);
     let (least, most) = (spec.at("minReplicas"), spec.at("maxReplicas"));
-    if least.is_set() && least.int() < lower_bound {
-        errors.push(least.invalid(format!("must be greater than or equal to {lower_bound}")));
-    }
-    if most.int() == 0 {
-        errors.push(most.required("must be set and greater than 0"));
-    } else if most.int() < 0 {
-        errors.push(most.invalid("must be greater than or equal to 1"));
-    }
     if least.is_set() && most.int() < least.int() {
         errors.push(most.invalid_as(most.int(), "must be greater than or equal to `minReplicas`"));
     }
@@ -106,6 +99,13 @@ fn validate_spec(spec: &Field<'_>, old: Option<&Value>, errors: &mut Errors) {
         if rules.is_set() {
             validate_rules(&rules, errors);
         }
+    }
+    // As in kube-apiserver, the errors of its declarative rules are the last ones.
+    least.not_negative(errors);
+    if most.int() == 0 {
+        errors.push(most.required(""));
+    } else if most.int() < 0 {
+        errors.push(most.invalid("must be greater than or equal to 1"));
     }
 }
 

@@ -12,6 +12,8 @@ impl Defaults for CronJobs {
         if let Some(template) = entry_mut(spec_mut(object), "jobTemplate")
             && let Some(spec) = entry_mut(template, "spec")
         {
+            // A feature that is off by default.
+            spec.remove("scheduling");
             default_template(spec);
         }
     }

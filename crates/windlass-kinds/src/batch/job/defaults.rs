@@ -23,6 +23,8 @@ impl Defaults for Jobs {
 }
 
 fn default_job(spec: &mut Map<String, Value>) {
+    // A feature that is off by default.
+    spec.remove("scheduling");
     if spec.get("completions").is_none_or(Value::is_null)
         && spec.get("parallelism").is_none_or(Value::is_null)
     {

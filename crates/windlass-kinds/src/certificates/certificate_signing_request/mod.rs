@@ -9,10 +9,12 @@ mod validate;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use windlass_store::{Attributes, Identity, object_meta as meta};
+use windlass_store::{Identity, object_meta as meta};
 use windlass_wire::{ApiError, GroupResource, names};
 
 use self::pem::Request;
+use super::GROUP;
+use super::signer::may_act_for;
 use crate::json::{spec_mut, text_at};
 use crate::kind::{Admission, Kind, KindConfig, Prepare, WriteContext, Writes};
 
@@ -24,8 +26,6 @@ pub(crate) static KIND: Kind = Kind {
     table: &table::TABLE,
     ..Kind::new(CONFIG)
 };
-
-const GROUP: &str = "certificates.k8s.io";
 
 const RESOURCE: &str = "certificatesigningrequests";
 
@@ -48,16 +48,6 @@ struct SigningRequests;
 const SIGNER: &str = "/spec/signerName";
 
 const CERTIFICATE: &str = "/status/certificate";
-
-/// Returns whether the user may approve or sign requests for a signer: for this signer, or for all signers of
-/// the domain.
-fn may_act_for(cx: &WriteContext<'_>, verb: &str, signer: &str) -> bool {
-    let domain = signer.split('/').next().unwrap_or_default();
-    [signer.to_owned(), format!("{domain}/*")].iter().any(|name| {
-        let act = Attributes { verb, group: GROUP, resource: "signers", name, ..Attributes::default() };
-        cx.authorizer.allows(cx.store, cx.identity, &act)
-    })
-}
 
 /// Returns whether a request is for a client certificate of an administrator.
 fn asks_for_masters(object: &Value) -> bool {

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use super::{conditions, pem};
 use serde_json::Value;
 use windlass_schema::{ErrorList, FieldError};
-use windlass_wire::names;
 
 use super::pem::Request;
 use super::{CERTIFICATE, SIGNER, SigningRequests, bytes_at};
+use crate::certificates::signer::FIELD;
 use crate::json::{list_at, text_at};
 use crate::kind::{Validate, WriteContext};
+use crate::signer_name;
 
 impl Validate for SigningRequests {
     fn validate_create(&self, _cx: &WriteContext<'_>, object: &Value) -> Vec<FieldError> {
@@ -76,7 +77,7 @@ fn problems(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let why = "the legacy signerName is not allowed via this API version";
         errors.push(FieldError::invalid("spec.signerName", signer, why));
     } else {
-        errors.extend(problems_of_signer(signer));
+        errors.extend(signer_name::validate(FIELD, signer));
     }
     let seconds = object.pointer("/spec/expirationSeconds").and_then(Value::as_i64);
     if let Some(seconds) = seconds.filter(|seconds| *seconds < SHORTEST) {
@@ -107,30 +108,4 @@ fn problems_of_usages(object: &Value) -> Vec<FieldError> {
         errors.push(FieldError::duplicate(path(index), *usage));
     }
     errors.into_vec()
-}
-
-fn problems_of_signer(signer: &str) -> Vec<FieldError> {
-    const FIELD: &str = "spec.signerName";
-    if signer.is_empty() {
-        return vec![FieldError::required(FIELD, "")];
-    }
-    let Some((domain, path)) = signer.split_once('/').filter(|(_, path)| !path.contains('/')) else {
-        let why = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
-        return vec![FieldError::invalid(FIELD, signer, why)];
-    };
-    let mut errors = Vec::new();
-    let mut check = |part: &str, labels: &dyn Fn(&str) -> Vec<String>| {
-        let first = part.split('.').map(|label| (label, labels(label))).find(|(_, why)| !why.is_empty());
-        for (label, why) in first.iter().flat_map(|(label, all)| all.iter().map(move |why| (label, why))) {
-            let why = format!("validating label {}: {why}", windlass_schema::go_quote(label));
-            errors.push(FieldError::invalid(FIELD, part, why));
-        }
-    };
-    check(domain, &names::dns_1123_label);
-    check(path, &names::dns_1123_subdomain);
-    if !domain.contains('.') {
-        let why = "should be a domain with at least two segments separated by dots";
-        errors.push(FieldError::invalid(FIELD, domain, why));
-    }
-    errors
 }

@@ -8,7 +8,10 @@ use crate::kind::Defaults;
 
 impl Defaults for Nodes {
     fn default(&self, object: &mut Value) {
-        mirror_range(spec_mut(object));
+        let spec = spec_mut(object);
+        // A feature that is off by default.
+        spec.remove("podPreemptionPolicy");
+        mirror_range(spec);
         default_allocatable(object);
     }
 }

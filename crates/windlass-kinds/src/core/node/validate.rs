@@ -123,8 +123,8 @@ fn validate_change(node: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     }
     let (provider, before) = (node.at_path("spec/providerID"), old.at_path("spec/providerID"));
     if !before.text().is_empty() && provider.text() != before.text() {
-        let detail = "node updates may not change providerID except from \"\" to valid";
-        errors.push(provider.forbidden(detail));
+        let change = if provider.text().is_empty() { "cleared" } else { "modified" };
+        errors.push(provider.invalid_as(Value::Null, format!("field cannot be {change} once set")));
     }
     validate_taints(node, errors);
     let external = node.at_path("spec/externalID");

@@ -81,7 +81,7 @@ fn validate_port(entry: &Field<'_>, errors: &mut Errors) {
         _ => {
             port.within(1, 65535, errors);
             if end.is_set() && end.int() < port.int() {
-                errors.push(end.invalid_as(port.int(), "must be greater than or equal to `port`"));
+                errors.push(end.invalid("must be greater than or equal to `port`"));
             }
             end.within(1, 65535, errors);
         }

@@ -15,12 +15,6 @@ impl Validate for Roles {
         for (index, rule) in list_at(object, "/rules").iter().enumerate() {
             let path = format!("rules[{index}]");
             let given = |field: &str| !list_at(rule, &format!("/{field}")).is_empty();
-            if !given("verbs") {
-                errors.push(FieldError::required(
-                    format!("{path}.verbs"),
-                    "verbs must contain at least one value",
-                ));
-            }
             if given("nonResourceURLs") {
                 let urls = rule.get("nonResourceURLs").cloned().unwrap_or(Value::Null);
                 let field = format!("{path}.nonResourceURLs");
@@ -49,6 +43,12 @@ impl Validate for Roles {
                 &object["aggregationRule"],
                 validate_aggregation,
             ));
+        }
+        // As in kube-apiserver, the errors of its declarative rules are the last ones.
+        for (index, rule) in list_at(object, "/rules").iter().enumerate() {
+            if list_at(rule, "/verbs").is_empty() {
+                errors.push(FieldError::required(format!("rules[{index}].verbs"), ""));
+            }
         }
         errors.into_vec()
     }

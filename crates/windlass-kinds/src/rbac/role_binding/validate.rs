@@ -45,7 +45,7 @@ impl Validate for Bindings {
             quoted("kind"),
             quoted("name")
         );
-        vec![FieldError::invalid("roleRef", role.clone(), "cannot change roleRef").showing(shown)]
+        vec![FieldError::invalid("roleRef", role.clone(), "field is immutable").showing(shown)]
     }
 }
 

@@ -15,26 +15,13 @@ pub(crate) static KIND: Kind =
 
 struct Drivers;
 
-/// Drops a field that is off by default.
-fn drop_disabled(object: &mut Value) {
-    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
-        spec.remove("preventPodSchedulingIfMissing");
-    }
-}
-
 impl Prepare for Drivers {
-    fn prepare_create(&self, _cx: &WriteContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        drop_disabled(object);
-        Ok(())
-    }
-
     fn prepare_update(
         &self,
         _cx: &WriteContext<'_>,
         object: &mut Value,
         old: &Value,
     ) -> Result<(), ApiError> {
-        drop_disabled(object);
         if object.get("spec") != old.get("spec") {
             let generation = meta::integer(old, "generation").unwrap_or_default() + 1;
             meta::set(object, "generation", Some(generation.into()));

@@ -53,7 +53,7 @@ pub(super) struct Configuration {
 
 impl Configuration {
     pub(super) fn read(body: &[u8]) -> Result<Self, ApiError> {
-        let broken = |why: String| ApiError::bad_request(format!("error decoding YAML: {why}"));
+        let broken = |why: String| ApiError::bad_request(format!("error decoding patch: {why}"));
         let (value, duplicates) = wire::from_yaml_with_duplicates(body)
             .map_err(|why| broken(format!("error converting YAML to JSON: {why}")))?;
         match value {
@@ -79,7 +79,7 @@ impl Configuration {
             FieldValidation::Warn => call.warnings.extend(complaints),
             FieldValidation::Strict => {
                 if let Some(first) = complaints.into_iter().next() {
-                    return Err(ApiError::bad_request(format!("error strict decoding YAML: {first}")));
+                    return Err(ApiError::bad_request(format!("error strict decoding patch: {first}")));
                 }
             }
         }

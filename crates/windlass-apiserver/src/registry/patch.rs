@@ -96,11 +96,9 @@ pub(super) fn read(
 ) -> Result<Patch, ApiError> {
     let lenient = field_validation == FieldValidation::Ignore;
     let head = if essence == STRATEGIC || lenient { "" } else { "error decoding patch: " };
-    let broken = |why: &str| match essence {
-        MERGE if lenient => ApiError::bad_request("Invalid JSON Patch"),
-        _ => ApiError::bad_request(format!("{head}{why}")),
-    };
-    let (value, duplicates) = wire::from_json_with_duplicates(call.body).map_err(|why| broken(&why))?;
+    let broken = |why: &str| ApiError::bad_request(format!("{head}{why}"));
+    let syntax = |_| ApiError::bad_request("invalid JSON patch");
+    let (value, duplicates) = wire::from_json_with_duplicates(call.body).map_err(syntax)?;
     if essence == JSON {
         let patch = JsonPatch::read(value, !lenient).map_err(|why| broken(&why))?;
         if patch.len() > Limits::OPERATIONS {

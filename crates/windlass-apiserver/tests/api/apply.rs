@@ -550,7 +550,7 @@ async fn a_configuration_is_checked() {
         let (api, path) = (&api, format!("{path}?fieldManager=one"));
         async move { api.request(Method::PATCH, &path).body(APPLY, text).send().await }
     };
-    text("[1]").await.shows(expect!["400 BadRequest: error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type map[string]interface {}"]);
+    text("[1]").await.shows(expect!["400 BadRequest: error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type map[string]interface {}"]);
     text("").await.shows(expect!["400 BadRequest: invalid object type: /, Kind="]);
     text(r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}"#).await.shows(expect![
         "400 BadRequest: the name of the object (a based on URL) was undeterminable: name must be provided"
@@ -622,7 +622,7 @@ async fn fields_given_twice_are_a_warning_or_an_error() {
         async move { api.request(Method::PATCH, &path).body(APPLY, text).send().await }
     };
     send("&fieldValidation=Strict").await.shows(expect![[r#"
-        400 BadRequest: error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:
+        400 BadRequest: error strict decoding patch: error converting YAML to JSON: yaml: unmarshal errors:
           line 5: key "data" already set in map"#]]);
     send("&fieldValidation=Ignore").await.shows(expect![[r#"
         201

@@ -179,9 +179,9 @@ async fn an_approval_is_final() {
     seen.push(shown(&api.patch(&approval, MERGE_PATCH, json!({"status": {"conditions": []}})).await));
     seen.push(shown(&api.patch(&approval, MERGE_PATCH, condition("Denied")).await));
     expect![[r#"
-        422 Invalid: CertificateSigningRequest.certificates.k8s.io "csr-ID" is invalid: status.conditions: Invalid value: "Denied": Approved and Denied conditions are mutually exclusive
+        422 Invalid: CertificateSigningRequest.certificates.k8s.io "csr-ID" is invalid: status.conditions: Invalid value: "{conditions[{\"type\": \"Approved\"}], conditions[{\"type\": \"Denied\"}]}": must specify at most one of: `conditions[{"type": "Approved"}]`, `conditions[{"type": "Denied"}]`
         group="certificates.k8s.io" kind="CertificateSigningRequest" name="csr-ID"
-        - FieldValueInvalid status.conditions: Invalid value: "Denied": Approved and Denied conditions are mutually exclusive
+        - FieldValueInvalid status.conditions: Invalid value: "{conditions[{\"type\": \"Approved\"}], conditions[{\"type\": \"Denied\"}]}": must specify at most one of: `conditions[{"type": "Approved"}]`, `conditions[{"type": "Denied"}]`
         422 Invalid: CertificateSigningRequest.certificates.k8s.io "csr-ID" is invalid: status.conditions[0].status: Unsupported value: "False": supported values: "True"
         group="certificates.k8s.io" kind="CertificateSigningRequest" name="csr-ID"
         - FieldValueNotSupported status.conditions[0].status: Unsupported value: "False": supported values: "True"

@@ -428,8 +428,8 @@ async fn unusual_requests_have_unusual_replies() {
     let limited = api.impersonating(&format!("user-{}", api.id), &["system:authenticated"]);
     seen.push(brief(&limited.get(&format!("/api/v1//namespaces/{ns}/pods")).await));
     expect![[r#"
-        400 Invalid JSON Patch
-        400 error decoding patch: unexpected end of JSON input
+        400 invalid JSON patch
+        400 invalid JSON patch
         400 strconv.ParseInt: parsing "99999999999999999999": value out of range
         400 strconv.ParseInt: parsing "x": invalid syntax
         200 ConfigMapList

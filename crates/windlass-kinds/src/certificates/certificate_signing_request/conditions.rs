@@ -78,15 +78,17 @@ pub(super) fn validate(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         } else if !allowed.contains(&status) {
             errors.push(FieldError::not_supported(format!("{path}.status"), status, allowed));
         }
-        let other = if kind == APPROVED { DENIED } else { APPROVED };
-        if !may_be_both && [APPROVED, DENIED].contains(&kind) && seen.contains(other) {
-            let why = "Approved and Denied conditions are mutually exclusive";
-            errors.push(FieldError::invalid(PATH, kind, why));
-        }
         if !may_repeat && seen.contains(kind) {
             errors.push(FieldError::duplicate(format!("{path}.type"), kind));
         }
         seen.insert(kind);
+    }
+    // As in kube-apiserver, the errors of its declarative rules are the last ones.
+    if !may_be_both && both(object) {
+        let [approved, denied] =
+            [APPROVED, DENIED].map(|kind| format!("conditions[{{\"type\": \"{kind}\"}}]"));
+        let why = format!("must specify at most one of: `{approved}`, `{denied}`");
+        errors.push(FieldError::invalid(PATH, format!("{{{approved}, {denied}}}"), why));
     }
     errors.into_vec()
 }

@@ -14,7 +14,9 @@ use tokio::{
     time::sleep,
 };
 use tracing::Dispatch;
-use windlass_apiserver::{AdmissionPlugin, Identity, Listen, Listening, Server, ServerBuilder};
+use windlass_apiserver::{
+    AdmissionPlugin, Identity, KubernetesVersion, Listen, Listening, Server, ServerBuilder,
+};
 use windlass_controllers::{Controllers, PodMode, RunningPods, SigningAuthority, can_run_pods};
 use windlass_runtime::{Error, Result};
 
@@ -34,6 +36,19 @@ pub struct PodRunner {
     pub mode: PodMode,
     /// Ports on the loopback address of this machine that pods reach at `host.windlass.internal`.
     pub host_ports: Vec<u16>,
+}
+
+/// Settings of a [`ControlPlane`], for [`ControlPlane::start_with`].
+#[derive(Clone, Debug, Default)]
+pub struct ControlPlaneOptions {
+    /// The port of the loopback address. Default: 0, which chooses a free port.
+    pub port: u16,
+    /// The version of Kubernetes whose kinds the API server serves. Default: the newest version.
+    pub version: KubernetesVersion,
+    /// True for an API server without controllers: pods have no service accounts. Default: false.
+    pub bare: bool,
+    /// The first node runs the programs of pods with this runner. By default, all pods are simulated.
+    pub runner: Option<PodRunner>,
 }
 
 /// A control plane in this process. All state is in memory. Dropping the value aborts the control plane;
@@ -63,7 +78,7 @@ impl ControlPlane {
     /// # Errors
     /// The port is taken.
     pub async fn start(port: u16) -> Result<Self> {
-        Self::listen(port, with_accounts().nodes(SimulatedNodes)).await
+        Self::start_with(ControlPlaneOptions { port, ..ControlPlaneOptions::default() }).await
     }
 
     /// Works like [`start`](Self::start), with a node that runs the programs of pods.
@@ -71,9 +86,8 @@ impl ControlPlane {
     /// # Errors
     /// The port is taken.
     pub async fn start_with_pods(port: u16, runner: PodRunner) -> Result<Self> {
-        let nodes = RunningNodes::new(runner.pods.clone());
-        let plane = Self::listen(port, with_accounts().nodes(nodes)).await?;
-        Ok(Self { runner: Some(runner), ..plane })
+        let runner = Some(runner);
+        Self::start_with(ControlPlaneOptions { port, runner, ..ControlPlaneOptions::default() }).await
     }
 
     /// Works like [`start`](Self::start), for an API server without controllers: pods have no service
@@ -82,19 +96,24 @@ impl ControlPlane {
     /// # Errors
     /// The port is taken.
     pub async fn start_bare(port: u16) -> Result<Self> {
-        Self::listen(port, Server::builder().nodes(SimulatedNodes)).await
+        Self::start_with(ControlPlaneOptions { port, bare: true, ..ControlPlaneOptions::default() }).await
     }
 
-    async fn listen(port: u16, builder: ServerBuilder) -> Result<Self> {
+    /// Starts the API server with these settings. Unless the control plane is bare, call
+    /// [`start_controllers`](Self::start_controllers) next.
+    ///
+    /// # Errors
+    /// The port is taken.
+    pub async fn start_with(options: ControlPlaneOptions) -> Result<Self> {
         let begun = Instant::now();
-        let server = builder.build().map_err(Error::other)?;
-        let listening = server.listen(Listen::port(port)).await.map_err(Error::other)?;
+        let server = options.builder().build().map_err(Error::other)?;
+        let listening = server.listen(Listen::port(options.port)).await.map_err(Error::other)?;
         Ok(Self {
             server,
             listening,
             controllers: None,
             threads: None,
-            runner: None,
+            runner: options.runner,
             strict: true,
             simulated_nodes: Vec::new(),
             node_grace_period: None,
@@ -242,9 +261,17 @@ impl ControlPlane {
     }
 }
 
-/// Returns an API server whose pods have service accounts.
-fn with_accounts() -> ServerBuilder {
-    Server::builder().admission_plugin(AdmissionPlugin::ServiceAccount, true)
+impl ControlPlaneOptions {
+    /// Returns the API server. Pods have service accounts unless the control plane is bare.
+    fn builder(&self) -> ServerBuilder {
+        let builder = Server::builder()
+            .kubernetes_version(self.version)
+            .admission_plugin(AdmissionPlugin::ServiceAccount, !self.bare);
+        match &self.runner {
+            Some(runner) => builder.nodes(RunningNodes::new(runner.pods.clone())),
+            None => builder.nodes(SimulatedNodes),
+        }
+    }
 }
 
 /// A runtime that may be dropped inside of an asynchronous context.

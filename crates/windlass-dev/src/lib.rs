@@ -29,10 +29,11 @@ mod running_nodes;
 mod nodes;
 
 pub use self::{
-    control_plane::{ControlPlane, PodRunner},
+    control_plane::{ControlPlane, ControlPlaneOptions, PodRunner},
     kubeconfig_file::{KubeconfigWriteError, write as write_kubeconfig},
     kubectl_name::kubectl_name,
     manifests::{apply_manifest, apply_manifests, read_manifests},
     shell_word::shell_word,
 };
+pub use windlass_apiserver::{KubernetesVersion, UnknownKubernetesVersion};
 pub use windlass_runtime::crds::{REPLACED_CONVERSION, install_crds, install_definitions, set_conversion};

@@ -44,7 +44,7 @@ pub(super) const ETCD_WITHOUT_EFFECT: &[Flag] = &[
     ("snapshot-count", Value),
 ];
 
-/// Flags of kube-apiserver 1.36 for parts that this server does not have.
+/// Flags of kube-apiserver 1.37 for parts that this server does not have.
 pub(super) const APISERVER_WITHOUT_EFFECT: &[Flag] = &[
     ("audit-log-format", Value),
     ("audit-log-maxage", Value),

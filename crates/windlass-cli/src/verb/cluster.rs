@@ -5,7 +5,7 @@ use std::{io, thread};
 
 use clap::{ArgAction, Args};
 use tokio::sync::oneshot;
-use windlass_dev::{ControlPlane, shell_word};
+use windlass_dev::{ControlPlane, ControlPlaneOptions, KubernetesVersion, shell_word};
 
 use crate::error::Result;
 use crate::node::{NodeArgs, SimulatedNodeArgs};
@@ -71,6 +71,11 @@ pub(crate) struct Cluster {
     #[arg(long, default_value_t = 0)]
     port: u16,
 
+    /// Serve the groups, kinds and fields of this version of Kubernetes: 1.37 or 1.36. The checks of objects are those of the newest
+    /// version.
+    #[arg(long, value_name = "VERSION", default_value_t)]
+    version: KubernetesVersion,
+
     /// Write the kubeconfig to this file, with mode 0600, because the kubeconfig has the rights of an
     /// administrator.
     #[arg(long, value_name = "FILE", default_value = KUBECONFIG)]
@@ -112,11 +117,13 @@ impl Cluster {
         open_files::raise_limit();
         let simulated = self.nodes.nodes()?;
         let node = if self.bare { None } else { self.node.start(out).await? };
-        let mut plane = match &node {
-            _ if self.bare => ControlPlane::start_bare(self.port).await?,
-            Some(node) => ControlPlane::start_with_pods(self.port, node.runner.clone()).await?,
-            None => ControlPlane::start(self.port).await?,
-        };
+        let mut plane = ControlPlane::start_with(ControlPlaneOptions {
+            port: self.port,
+            version: self.version,
+            bare: self.bare,
+            runner: node.as_ref().map(|node| node.runner.clone()),
+        })
+        .await?;
         plane.set_strict(self.strict);
         plane.set_nodes(simulated);
         plane.set_node_monitor_grace_period(self.nodes.grace_period());

@@ -296,3 +296,71 @@ async fn the_server_names_the_authority_of_its_certificate() {
     assert_ne!(data["requestheader-client-ca-file"], data["client-ca-file"]);
     assert_eq!(data["requestheader-username-headers"], r#"["X-Remote-User"]"#);
 }
+
+/// Stops a process at the end of a test.
+struct Process(std::process::Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The process may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Needs the program of the Go module `k8s.io/sample-apiserver`, whose path is in `WINDLASS_TEST_SAMPLE_APISERVER`, and an etcd.
+#[tokio::test]
+async fn the_sample_server_of_kubernetes_works_behind_this_server() {
+    let Some(program) = std::env::var_os("WINDLASS_TEST_SAMPLE_APISERVER") else { return };
+    let etcd = std::env::var("WINDLASS_TEST_ETCD").unwrap_or_else(|_| "http://127.0.0.1:2379".to_owned());
+    let server = Server::builder().build().unwrap();
+    let listening = server.listen(Listen::default()).await.unwrap();
+    let api = Api::listening(&server, Listen::default()).await;
+    let ns = api.namespace().await;
+    let folder = std::env::temp_dir().join(format!("sample-apiserver-{}", api.id));
+    std::fs::create_dir_all(&folder).unwrap();
+    let kubeconfig = folder.join("kubeconfig");
+    std::fs::write(&kubeconfig, listening.kubeconfig()).unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let kubeconfigs = ["kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"];
+    let process = std::process::Command::new(program)
+        .args([format!("--secure-port={port}"), "--bind-address=127.0.0.1".to_owned()])
+        .arg(format!("--etcd-servers={etcd}"))
+        .arg(format!("--cert-dir={}", folder.display()))
+        .args(kubeconfigs.map(|flag| format!("--{flag}={}", kubeconfig.display())))
+        .stderr(std::fs::File::create(folder.join("log")).unwrap())
+        .spawn();
+    let _process = Process(process.unwrap());
+    let service = json!({"metadata": {"name": "sample"}, "spec": {"type": "ExternalName", "externalName": "localhost"}});
+    api.post(&format!("/api/v1/namespaces/{ns}/services"), service).await.is(201);
+    let registered = json!({
+        "metadata": {"name": "v1alpha1.wardle.example.com"},
+        "spec": {
+            "group": "wardle.example.com", "version": "v1alpha1", "groupPriorityMinimum": 1000, "versionPriority": 15,
+            "insecureSkipTLSVerify": true, "service": {"namespace": ns, "name": "sample", "port": port},
+        },
+    });
+    api.post(API_SERVICES, registered).await.is(201);
+    let is_passed = |reply: &Reply| reply.at("/status/conditions/0/reason") == "Passed";
+    api.eventually(&format!("{API_SERVICES}/v1alpha1.wardle.example.com"), is_passed).await;
+
+    let group = "/apis/wardle.example.com/v1alpha1";
+    let flunders = format!("{group}/namespaces/{ns}/flunders");
+    assert!(api.get(group).await.is(200).at("/resources").as_array().unwrap().len() >= 2);
+    let flunder = json!({
+        "apiVersion": "wardle.example.com/v1alpha1", "kind": "Flunder", "metadata": {"name": "a"}, "spec": {}
+    });
+    let created = api.post(&flunders, flunder).await.is(201);
+    assert_eq!(api.get(&flunders).await.is(200).names(), ["a"]);
+    let mut watch = api.watch(&format!("{flunders}?resourceVersion={}", created.version())).await;
+    let label = json!({"metadata": {"labels": {"a": "b"}}});
+    api.patch(&format!("{flunders}/a"), MERGE_PATCH, label).await.is(200);
+    assert_eq!(watch.next().await.kind, "MODIFIED");
+    let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+    let table = api.request(Method::GET, &flunders).accept(table).send().await.is(200);
+    assert_eq!((table.at("/kind"), table.at("/rows/0/cells/0")), (json!("Table"), json!("a")));
+    api.delete(&format!("{flunders}/a")).await.is(200);
+    assert_eq!(watch.next().await.kind, "DELETED");
+    api.get(&format!("{flunders}/a")).await.is(404);
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -16,9 +16,9 @@ use clap::Subcommand;
 
 use crate::Result;
 use layout::Layout;
-use release::Release;
 pub(crate) use layout::cache_folder;
 pub(crate) use process::{Lifetime, Process};
+use release::Release;
 
 pub(crate) use reference::Reference;
 

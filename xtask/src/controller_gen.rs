@@ -11,7 +11,7 @@ use crate::{Result, control_plane, go_module, project};
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Version of the Go module sigs.k8s.io/controller-tools
-    #[arg(long, default_value = "v0.21.0")]
+    #[arg(long, default_value = "v0.23.0")]
     version: String,
 }
 
@@ -21,7 +21,7 @@ module example.com/markers
 
 go 1.26
 
-require k8s.io/apimachinery v0.36.0
+require k8s.io/apimachinery v0.37.2
 ";
 
 pub(crate) fn run(args: &Args) -> Result {

@@ -33,8 +33,7 @@ fn statement(marker: &Marker, fields: &[NamedField], schema: &TokenStream) -> To
         Effect::Rule(rule) => add_rule(&rule_value(rule), schema),
         Effect::OneOf { operator, message, fields: named } => {
             let names: Vec<String> = named.iter().map(|ident| json_name(ident.to_string(), fields)).collect();
-            let sets: Vec<String> = names.iter().map(|name| format!("has(self.{name})")).collect();
-            let rule = format!("[{}].filter(x,x==true).size() {operator}", sets.join(","));
+            let rule = rule_of_union(&names, operator);
             let message = message.replace("{}", &names.join(" "));
             add_rule(
                 &quote!(::schemars::json_schema!({ "rule": #rule, "message": #message }).to_value()),
@@ -50,6 +49,15 @@ fn statement(marker: &Marker, fields: &[NamedField], schema: &TokenStream) -> To
             }
         }
     }
+}
+
+/// Returns the rule for the number of fields that are set. The text is the text of controller-gen 0.23.
+fn rule_of_union(names: &[String], operator: &str) -> String {
+    let each = |set: fn(&str) -> String| names.iter().map(|name| set(name)).collect::<Vec<_>>();
+    if operator == ">= 1" {
+        return each(|name| format!("has(self.{name})")).join("||");
+    }
+    format!("{} {operator}", each(|name| format!("(has(self.{name})?1:0)")).join("+"))
 }
 
 fn json_name(ident: String, fields: &[NamedField]) -> String {

@@ -7,7 +7,7 @@
 //! [`RunningPods`], programs of pods run on this machine.
 //!
 //! All controllers are written with `windlass-runtime`. The decisions are state machines without I/O, with
-//! tests: `garbage_collector::graph`, `kubelet::lifecycle`, `scheduler::decision`, `deployment::plan` and others.
+//! tests: `garbage_collector::graph`, `kubelet::lifecycle`, `scheduler::decision`, `apps::deployment::plan` and others.
 #![forbid(unsafe_code)]
 
 // From the surface down: a module uses only modules further down.

@@ -10,10 +10,10 @@ use super::*;
 /// The step of a reconcile after which the controller stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Crash {
-    AfterPods,
-    AfterFirstStatus,
+    Pods,
+    FirstStatus,
     /// After so many pods were released.
-    AfterReleases(usize),
+    Releases(usize),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -30,11 +30,7 @@ enum Happens {
 }
 
 fn crash() -> impl Strategy<Value = Crash> {
-    prop_oneof![
-        Just(Crash::AfterPods),
-        Just(Crash::AfterFirstStatus),
-        (0..3_usize).prop_map(Crash::AfterReleases),
-    ]
+    prop_oneof![Just(Crash::Pods), Just(Crash::FirstStatus), (0..3_usize).prop_map(Crash::Releases),]
 }
 
 fn happens() -> impl Strategy<Value = Happens> {
@@ -144,17 +140,17 @@ impl World {
         let plan = plan(&self.job, &self.pods, self.back_off, later());
         self.back_off = plan.back_off;
         self.change_pods(&plan)?;
-        if crash == Some(Crash::AfterPods) {
+        if crash == Some(Crash::Pods) {
             return Ok(());
         }
         if !plan.release.is_empty() || plan.before.conditions != plan.after.conditions {
             self.write(plan.before.clone())?;
         }
-        if crash == Some(Crash::AfterFirstStatus) {
+        if crash == Some(Crash::FirstStatus) {
             return Ok(());
         }
         for (done, pod) in plan.release.iter().enumerate() {
-            if crash == Some(Crash::AfterReleases(done)) {
+            if crash == Some(Crash::Releases(done)) {
                 return Ok(());
             }
             self.release(pod);

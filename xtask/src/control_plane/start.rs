@@ -116,6 +116,8 @@ impl Instance {
             flags.push("--root-ca-file=certificates/apiserver.crt");
             flags.push("--cluster-signing-cert-file=signer.crt");
             flags.push("--cluster-signing-key-file=signer.key");
+            // A script of an autoscaler need not wait.
+            flags.push("--horizontal-pod-autoscaler-sync-period=1s");
             self.spawn(layout, "kube-controller-manager", &owned(&flags))?;
         }
         if args.scheduler {

@@ -346,6 +346,10 @@ impl<'a> Rollout<'a> {
             return (old.filter(|_| was(LATE)).cloned().unwrap_or(paused), None);
         }
         let reached = was("NewReplicaSetAvailable");
+        if reached && totals.replicas == totals.updated {
+            // The rollout is complete. Neither another size nor the replacement of a pod starts a rollout.
+            return (old.cloned().unwrap_or_default(), None);
+        }
         if self.is_complete() {
             let done = conditions::new(
                 "Progressing",

@@ -5,6 +5,7 @@
 //! runs on that server and the server's controller manager instead; with `WINDLASS_TEST_RECORD` as well, the
 //! recording is written anew.
 
+mod autoscalers;
 mod budgets;
 mod certificate;
 mod certificates;
@@ -13,6 +14,7 @@ mod daemon_sets;
 mod deployments;
 mod endpoints;
 mod jobs;
+mod metrics_server;
 mod mirrors;
 mod normal;
 mod pod_gc;

@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep};
 use windlass_controllers::{Controllers, SigningAuthority};
 use windlass_test::{RunningManager, TestCluster, eventually, stretched};
 
+use super::metrics_server::MetricsServer;
 use super::normal::Names;
 use super::recording::{KUBECONFIG, Recording};
 
@@ -32,7 +33,7 @@ pub(super) struct Stage {
     /// The resources that a step shows: as paths below the namespace, `apps/v1/statefulsets`, or as whole
     /// paths. Of a whole path, only objects with the namespace in the name belong to the script.
     shown: Vec<&'static str>,
-    _cluster: Option<(TestCluster, RunningManager)>,
+    cluster: Option<(TestCluster, RunningManager)>,
 }
 
 impl Stage {
@@ -65,7 +66,7 @@ impl Stage {
             namespace,
             recording: Recording::open(script),
             shown: shown.to_vec(),
-            _cluster: cluster,
+            cluster,
         };
         let body = json!({"metadata": {"name": stage.namespace}});
         stage.send(Method::POST, "/api/v1/namespaces", Some(&body)).await;
@@ -198,6 +199,37 @@ impl Stage {
     pub(super) async fn bind(&self, pod: &str, node: &str) {
         let binding = json!({"metadata": {"name": pod}, "target": {"kind": "Node", "name": node}});
         self.create(&format!("v1/pods/{pod}/binding"), binding).await;
+    }
+
+    /// Starts the metrics API of a recorded server.
+    pub(super) async fn metrics_server(&self) -> Option<MetricsServer> {
+        if self.cluster.is_some() {
+            None
+        } else {
+            Some(MetricsServer::start(&self.client, &self.namespace).await)
+        }
+    }
+
+    /// Waits until the namespace has so many active pods.
+    pub(super) async fn pods(&self, count: usize) {
+        eventually(LIMIT, || async {
+            let active = self.active().await.len();
+            if active == count { Ok(()) } else { Err(format!("{active} pods of {count}")) }
+        })
+        .await;
+    }
+
+    /// Waits until a condition of an object has a status.
+    pub(super) async fn has_condition(&self, resource: &str, kind: &str, status: &str) {
+        let path = self.path(resource);
+        eventually(LIMIT, || async {
+            let object = self.try_get(&path).await.unwrap_or_default();
+            let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+            let is_there =
+                conditions.any(|condition| condition["type"] == kind && condition["status"] == status);
+            if is_there { Ok(()) } else { Err(object.to_string()) }
+        })
+        .await;
     }
 
     /// Waits until a claim is bound to a volume.
@@ -370,6 +402,13 @@ impl Stage {
         let reply = self.client.request(request.body(body).unwrap()).await;
         reply.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
+}
+
+/// Creates an object.
+pub(super) async fn send(client: &Client, path: &str, object: &Value) {
+    let request = Request::post(path).header("content-type", "application/json");
+    let created = client.request::<Value>(request.body(serde_json::to_vec(object).unwrap()).unwrap()).await;
+    created.unwrap_or_else(|error| panic!("{path}: {error}"));
 }
 
 async fn real(kubeconfig: &std::path::Path) -> Client {

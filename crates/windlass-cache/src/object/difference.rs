@@ -116,7 +116,7 @@ impl Difference {
             return None;
         }
         let mut operations = Operations::new(old.json());
-        let (mut own, mut stored) = (0, operations);
+        let (mut own, mut stored) = (0, operations.clone());
         let mut rest = walk.json;
         while let Some((length, copy)) = operations.next() {
             let Some((text, behind)) = rest.split_at_checked(length) else { break };
@@ -125,7 +125,7 @@ impl Difference {
             };
             self.own.extend_from_slice(text);
             own += length;
-            (rest, stored) = (behind, operations);
+            (rest, stored) = (behind, operations.clone());
         }
         let at = walk.json.len() - rest.len();
         self.old_texts.clear();
@@ -261,7 +261,7 @@ fn is_alike(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// Reads the stored operations: for each own text, the length of the text, and the range of the base that is copied after the text.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Operations<'a> {
     stored: &'a [u8],
     /// The end of the last copy.

@@ -93,6 +93,9 @@ pub(crate) struct Objects {
 
 const FIRST_REVISION: u64 = 100_000_000;
 
+/// The number of pods of charts that are generated together.
+const TOGETHER: usize = 20_000;
+
 impl Corpus {
     /// Returns the objects of a source, and `changes` of the objects. A file yields all objects of the file.
     pub(crate) fn new(source: &Source, kind: Kind, count: usize, changes: usize, seed: u64) -> Self {
@@ -113,19 +116,37 @@ impl Corpus {
 
     /// Returns pods of charts, and `changes` of the pods.
     pub(crate) fn of_charts(random: &mut Random, charts: &Charts, count: usize, changes: usize) -> Self {
-        let (mut pods, diversity) = cluster::pods(random, charts, count);
-        let mut order: Vec<usize> = (0..count).collect();
-        (1..count).for_each(|at| order.swap(at, random.below(at as u64 + 1) as usize));
-        let (mut objects, mut changed) = (Objects::default(), Objects::default());
+        let mut corpus = Self {
+            objects: Objects::default(),
+            changes: Objects::default(),
+            diversity: Some(Diversity::default()),
+        };
+        // Pods that are not serialized yet take much more memory.
+        for start in (0..count).step_by(TOGETHER) {
+            let together = TOGETHER.min(count - start);
+            corpus.push_charts(random, charts, start..start + together, changes * together / count);
+        }
+        corpus
+    }
+
+    fn push_charts(&mut self, random: &mut Random, charts: &Charts, range: Range<usize>, changes: usize) {
+        let (mut pods, diversity) =
+            cluster::pods(random, charts, range.len(), range.start / cluster::PODS_OF_A_NAMESPACE);
+        let mut order: Vec<usize> = (0..pods.len()).collect();
+        (1..pods.len()).for_each(|at| order.swap(at, random.below(at as u64 + 1) as usize));
+        let first = FIRST_REVISION + range.start as u64;
         for (pod, place) in pods.iter().zip(&order) {
             // The revisions have no order in a list.
-            objects.push(pod.json(FIRST_REVISION + *place as u64).as_bytes());
+            self.objects.push(pod.json(first + *place as u64).as_bytes());
         }
         for (number, &place) in order.iter().take(changes).enumerate() {
             pods[place].change(random);
-            changed.push(pods[place].json(2 * FIRST_REVISION + number as u64).as_bytes());
+            let revision = FIRST_REVISION + first + number as u64;
+            self.changes.push(pods[place].json(revision).as_bytes());
         }
-        Self { objects, changes: changed, diversity: Some(diversity) }
+        let all = self.diversity.get_or_insert_default();
+        all.workloads += diversity.workloads;
+        all.structures += diversity.structures;
     }
 
     /// Reads a file.

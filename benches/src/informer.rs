@@ -4,14 +4,16 @@ use crate::cell::Cell;
 use crate::corpus::Kind;
 use crate::process;
 use crate::reads::Hundreds;
-use kube_core::ApiResource;
+use kube_core::{ApiResource, DynamicObject};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::Notify;
-use windlass_cache::{Delta, IndexFn, ObjectKey, ReflectorConfig};
-use windlass_runtime::informer::{CacheOptions, HandlerOptions, ObjectEncoding, SharedInformerFactory};
+use windlass_cache::{Delta, IndexFn, ObjectKey, ReflectorConfig, Store};
+use windlass_runtime::informer::{
+    CacheOptions, HandlerOptions, ObjectEncoding, SharedInformer, SharedInformerFactory,
+};
 use windlass_workqueue::WorkQueue;
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -42,6 +44,13 @@ pub(crate) struct Args {
     /// relist.
     #[arg(long)]
     relist: bool,
+    /// The number of custom resources that the server serves besides, each thirtieth in a cache. Two further caches have a fiftieth of
+    /// the objects of the kind.
+    #[arg(long, default_value_t = 0)]
+    others: usize,
+    /// Measures the time from the sending of a change to its worker.
+    #[arg(long)]
+    latency: bool,
     /// Measures reads from the cache.
     #[arg(long)]
     reads: bool,
@@ -107,8 +116,12 @@ async fn measure(args: &Args) -> Cell {
         },
         HandlerOptions::default(),
     );
+    let others = others(args, &factory);
     factory.start();
     informer.synced().await;
+    for other in &others {
+        other.synced().await;
+    }
     counter.all_added.notified().await;
     let seconds = began.elapsed().as_secs_f64();
     assert_eq!(informer.store().len(), args.objects);
@@ -117,11 +130,16 @@ async fn measure(args: &Args) -> Cell {
         .with("seconds", seconds)
         .with("peak", process::peak() as f64)
         .with("processor", processor);
-    if args.relist {
+    if args.latency {
+        let mut latencies = work_off(&queue, args.events, Some(&informer.store())).await;
+        latencies.sort_unstable();
+        let part = |percent: usize| latencies[(latencies.len() - 1) * percent / 100] as f64 / 1e6;
+        cell = cell.with("latency_50", part(50)).with("latency_99", part(99));
+    } else if args.relist {
         cell = relist(args, &queue, cell).await;
         assert_eq!(informer.store().len(), args.objects);
     } else if args.events > 0 {
-        work_off(&queue, args.events).await;
+        work_off(&queue, args.events, None).await;
         let since = counter.first_change.get().expect("there were changes").elapsed();
         cell = cell
             .with("rate", args.events as f64 / since.as_secs_f64())
@@ -129,7 +147,7 @@ async fn measure(args: &Args) -> Cell {
     } else {
         tokio::time::sleep(SETTLED).await;
         let kept = process::anonymous().saturating_sub(before);
-        cell = cell.with("bytes_per_object", kept as f64 / args.objects as f64);
+        cell = cell.with("kept", kept as f64).with("bytes_per_object", kept as f64 / args.objects as f64);
     }
     if args.reads {
         cell = crate::reads::measure(args.kind, &informer, cell);
@@ -140,15 +158,40 @@ async fn measure(args: &Args) -> Cell {
 /// The time after which memory is measured as steady.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// Processes `count` keys in a task, like a worker of a controller.
-async fn work_off(queue: &WorkQueue<ObjectKey>, count: usize) {
-    let queue = queue.clone();
+/// The number of caches of custom resources.
+const OTHERS: usize = 29;
+/// A filtered cache holds this part of the objects.
+const FILTERED: usize = 50;
+
+/// Watches the other objects of the server, and two parts of the objects of the kind.
+fn others(args: &Args, factory: &SharedInformerFactory) -> Vec<SharedInformer<DynamicObject>> {
+    let count = if args.others > 0 { OTHERS } else { 0 };
+    let others = (0..count).map(|number| (Kind::Databases, format!("part={number}.{OTHERS}")));
+    let filtered = (0..count.min(2)).map(|number| (args.kind, format!("part={number}.{FILTERED}")));
+    let watch = |(kind, selector): (Kind, String)| {
+        let options = options(args).label_selector(selector.parse().expect("a selector"));
+        factory.informer(resource(kind), options).expect("nobody else watches")
+    };
+    others.chain(filtered).map(watch).collect()
+}
+
+/// Processes `count` keys in a task, like a worker of a controller. With a store, returns the times from the sending of each change to the
+/// worker, in microseconds.
+async fn work_off(queue: &WorkQueue<ObjectKey>, count: usize, store: Option<&Store>) -> Vec<u128> {
+    let (queue, store) = (queue.clone(), store.cloned());
     let worker = tokio::spawn(async move {
+        let mut latencies = Vec::new();
         for _ in 0..count {
-            queue.get().await.expect("the queue is open").done();
+            let item = queue.get().await.expect("the queue is open");
+            if let Some(object) = store.as_ref().and_then(|store| store.get(item.key())) {
+                let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+                latencies.push(now.as_micros().saturating_sub(object.revision().into()));
+            }
+            item.done();
         }
+        latencies
     });
-    worker.await.expect("a worker does not panic");
+    worker.await.expect("a worker does not panic")
 }
 
 /// Measures the peak memory during a relist, and the resident memory before the relist.
@@ -156,7 +199,7 @@ async fn relist(args: &Args, queue: &WorkQueue<ObjectKey>, cell: Cell) -> Cell {
     tokio::time::sleep(SETTLED).await;
     let steady = process::resident();
     process::reset_peak();
-    work_off(queue, args.events).await;
+    work_off(queue, args.events, None).await;
     tokio::time::sleep(SETTLED).await;
     cell.with("steady", steady as f64).with("relist_peak", process::peak() as f64)
 }

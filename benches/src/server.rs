@@ -11,10 +11,11 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
@@ -40,33 +41,59 @@ pub(crate) struct Args {
     /// `uniform`, `diverse` or a file of JSON lines.
     #[arg(long, default_value = "uniform")]
     corpus: Source,
+    /// Serves this number of custom resources besides. A selector [`PART`] selects a part of a kind.
+    #[arg(long, default_value_t = 0)]
+    others: usize,
+    /// Sends this number of changes a second, and not all changes at once. The resource version of a change is then the time at which the
+    /// change was sent, in microseconds since 1970.
+    #[arg(long, default_value_t = 0)]
+    pace: u64,
     /// Serves TLS and writes the certificate to this file.
     #[arg(long)]
     tls: Option<PathBuf>,
 }
 
+/// The label of a selector for a part of the objects: `part=3.30` selects the fourth of thirty parts.
+const PART: &str = "part";
+
 struct ByteServer {
-    kind: Kind,
-    objects: Objects,
+    kinds: Vec<Collection>,
     /// The number of changes.
     events: usize,
-    initial: Bytes,
-    changes: Bytes,
+    pace: u64,
     expire_after: Option<Duration>,
+    /// The number of watches of all objects of the first kind so far.
     watches: AtomicUsize,
+}
+
+/// The objects of a kind.
+struct Collection {
+    kind: Kind,
+    objects: Objects,
+    /// The objects as watch events.
+    initial: Lines,
+    changes: Lines,
+}
+
+/// The lines of a watch.
+struct Lines {
+    text: Bytes,
+    ends: Vec<usize>,
 }
 
 /// Runs the server until killed. Prints the address when the server is ready.
 pub(crate) fn run(args: &Args) {
     let server = Arc::new(ByteServer::new(args));
-    eprintln!("{} objects, {} bytes", server.objects.len(), server.objects.bytes());
+    for Collection { objects, .. } in &server.kinds {
+        eprintln!("{} objects, {} bytes", objects.len(), objects.bytes());
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("tokio starts");
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
         let tls = args.tls.as_ref().map(crate::tls::acceptor);
         let scheme = if tls.is_some() { "https" } else { "http" };
-        println!("{scheme}://{address} {} {}", server.objects.len(), server.events);
+        println!("{scheme}://{address} {} {}", server.kinds[0].objects.len(), server.events);
         loop {
             let Ok((connection, _)) = listener.accept().await else { continue };
             let _ = connection.set_nodelay(true);
@@ -97,7 +124,8 @@ async fn serve(server: Arc<ByteServer>, connection: impl AsyncRead + AsyncWrite 
 
 impl ByteServer {
     fn new(args: &Args) -> Self {
-        let corpus = Corpus::new(&args.corpus, args.kind, args.objects, args.events, args.seed);
+        let prepared = args.events.min(args.objects);
+        let corpus = Corpus::new(&args.corpus, args.kind, args.objects, prepared, args.seed);
         let events = match &args.corpus {
             Source::File(_) => args.events.min(corpus.changes.len()),
             Source::Uniform | Source::Diverse => args.events,
@@ -105,36 +133,119 @@ impl ByteServer {
         if let Some(diversity) = corpus.diversity {
             eprintln!("{} workloads, {} structures", diversity.workloads, diversity.structures);
         }
+        let mut kinds = vec![Collection::new(args.kind, corpus.objects, &corpus.changes)];
+        if args.others > 0 {
+            let others = Objects::uniform(Kind::Databases, args.others, args.seed);
+            kinds.push(Collection::new(Kind::Databases, others, &Objects::default()));
+        }
         Self {
-            kind: args.kind,
-            initial: lines("ADDED", &corpus.objects, corpus.objects.len()),
-            changes: lines("MODIFIED", &corpus.changes, events),
+            kinds,
             events,
+            pace: args.pace,
             expire_after: args.expire_after.map(Duration::from_secs),
             watches: AtomicUsize::new(0),
-            objects: corpus.objects,
         }
     }
 
     fn answer(self: &Arc<Self>, request: &Request<Incoming>) -> Response<Body> {
         let uri = request.uri();
-        if uri.path() != self.kind.path() {
+        let Some(number) = self.kinds.iter().position(|kind| kind.kind.path() == uri.path()) else {
             let status =
                 r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}"#;
             return respond(404, vec![Bytes::from_static(status.as_bytes())]);
-        }
+        };
         let query: HashMap<&str, &str> =
             uri.query().unwrap_or("").split('&').filter_map(|pair| pair.split_once('=')).collect();
         let is = |name: &str| matches!(query.get(name), Some(&("true" | "1")));
-        if is("watch") { self.watch(is("sendInitialEvents")) } else { self.list(&query) }
+        if is("watch") {
+            self.watch(number, &query, is("sendInitialEvents"))
+        } else {
+            self.kinds[number].list(&query)
+        }
+    }
+
+    fn watch(self: &Arc<Self>, number: usize, query: &HashMap<&str, &str>, initial: bool) -> Response<Body> {
+        let collection = &self.kinds[number];
+        let range = collection.selected(query);
+        let mut parts = Vec::new();
+        if initial {
+            parts.extend([collection.initial.range(range.clone()), collection.end().into()]);
+        }
+        let has_changes = number == 0 && range.len() == collection.objects.len();
+        let before = if has_changes { self.watches.fetch_add(1, Ordering::Relaxed) } else { usize::MAX };
+        let end = self.expire_after.filter(|_| before == 0);
+        let has_changes = before == usize::from(self.expire_after.is_some());
+        let changes = if has_changes { self.events } else { 0 };
+        let tail = stream::once(async move {
+            match end {
+                Some(after) => tokio::time::sleep(after).await,
+                None => std::future::pending().await,
+            }
+            Bytes::from_static(GONE.as_bytes())
+        });
+        if self.pace > 0 {
+            return body(200, stream::iter(chunks(parts)).chain(self.paced(changes)).chain(tail));
+        }
+        if changes <= collection.changes.len() {
+            parts.push(collection.changes.range(0..changes));
+            return body(200, stream::iter(chunks(parts)).chain(tail));
+        }
+        body(200, stream::iter(chunks(parts)).chain(self.repeated(changes)).chain(tail))
+    }
+
+    /// Returns changes at the pace of the server.
+    fn paced(self: &Arc<Self>, count: usize) -> impl futures::Stream<Item = Bytes> + use<> {
+        let ticks = tokio::time::interval(Duration::from_secs(1) / self.pace.max(1) as u32);
+        stream::unfold((self.clone(), ticks, 0), move |(server, mut ticks, number)| async move {
+            if number == count {
+                return None;
+            }
+            ticks.tick().await;
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            let line = server.kinds[0].changes.at_revision(number, now.as_micros());
+            Some((line.into(), (server, ticks, number + 1)))
+        })
+    }
+
+    /// Returns more changes than there are, with ascending resource versions.
+    fn repeated(self: &Arc<Self>, count: usize) -> impl futures::Stream<Item = Bytes> + use<> {
+        const TOGETHER: usize = 32;
+        let server = self.clone();
+        stream::iter((0..count).step_by(TOGETHER)).map(move |from| {
+            let numbers = from..count.min(from + TOGETHER);
+            let revision = |number: usize| u128::from(Corpus::revision()) + 1 + number as u128;
+            let changes = &server.kinds[0].changes;
+            numbers
+                .flat_map(|number| changes.at_revision(number, revision(number)))
+                .collect::<Vec<_>>()
+                .into()
+        })
+    }
+}
+
+impl Collection {
+    fn new(kind: Kind, objects: Objects, changes: &Objects) -> Self {
+        let (initial, changes) = (Lines::new("ADDED", &objects), Lines::new("MODIFIED", changes));
+        Self { kind, objects, initial, changes }
+    }
+
+    /// Returns the range of the objects that the request selects.
+    fn selected(&self, query: &HashMap<&str, &str>) -> Range<usize> {
+        let all = self.objects.len();
+        let selector = query.get("labelSelector").map_or("", |selector| selector);
+        let part = selector.replace("%3D", "=").replace("==", "=");
+        let part = part.strip_prefix(PART).and_then(|part| part.strip_prefix('=')?.split_once('.'));
+        let numbers = part.and_then(|(part, parts)| Some((part.parse().ok()?, parts.parse().ok()?)));
+        numbers.map_or(0..all, |(part, parts): (usize, usize)| all * part / parts..all * (part + 1) / parts)
     }
 
     fn list(&self, query: &HashMap<&str, &str>) -> Response<Body> {
         let number = |name: &str| query.get(name).and_then(|value| value.parse::<usize>().ok());
-        let start = number("continue").unwrap_or(0).min(self.objects.len());
+        let Range { start, end: last } = self.selected(query);
+        let start = number("continue").unwrap_or(start).min(last);
         let limit = number("limit").filter(|&limit| limit > 0).unwrap_or(usize::MAX);
-        let end = start.saturating_add(limit).min(self.objects.len());
-        let next = if end < self.objects.len() { format!(r#","continue":"{end}""#) } else { String::new() };
+        let end = start.saturating_add(limit).min(last);
+        let next = if end < last { format!(r#","continue":"{end}""#) } else { String::new() };
         let kind = self.kind;
         let head = format!(
             r#"{{"kind":"{}List","apiVersion":"{}","metadata":{{"resourceVersion":"{}"{next}}},"items":["#,
@@ -146,35 +257,19 @@ impl ByteServer {
         respond(200, vec![head.into(), items, Bytes::from_static(b"]}\n")])
     }
 
-    fn watch(self: &Arc<Self>, initial: bool) -> Response<Body> {
-        let mut parts = Vec::new();
-        if initial {
-            let kind = self.kind;
-            let end = format!(
-                concat!(
-                    r#"{{"type":"BOOKMARK","object":{{"kind":"{}","apiVersion":"{}","metadata":{{"resourceVersion":"{}","#,
-                    r#""creationTimestamp":null,"annotations":{{"k8s.io/initial-events-end":"true"}}}},"spec":{{}}}}}}"#,
-                    "\n"
-                ),
-                kind.kind(),
-                kind.api_version(),
-                Corpus::revision()
-            );
-            parts.extend([self.initial.clone(), end.into()]);
-        }
-        let before = self.watches.fetch_add(1, Ordering::Relaxed);
-        let end = self.expire_after.filter(|_| before == 0);
-        if before == usize::from(self.expire_after.is_some()) {
-            parts.push(self.changes.clone());
-        }
-        let tail = stream::once(async move {
-            match end {
-                Some(after) => tokio::time::sleep(after).await,
-                None => std::future::pending().await,
-            }
-            Bytes::from_static(GONE.as_bytes())
-        });
-        body(200, stream::iter(chunks(parts)).chain(tail))
+    /// Returns the bookmark at the end of the initial events.
+    fn end(&self) -> String {
+        let kind = self.kind;
+        format!(
+            concat!(
+                r#"{{"type":"BOOKMARK","object":{{"kind":"{}","apiVersion":"{}","metadata":{{"resourceVersion":"{}","#,
+                r#""creationTimestamp":null,"annotations":{{"k8s.io/initial-events-end":"true"}}}},"spec":{{}}}}}}"#,
+                "\n"
+            ),
+            kind.kind(),
+            kind.api_version(),
+            Corpus::revision()
+        )
     }
 }
 
@@ -184,14 +279,38 @@ pub(crate) const GONE: &str = concat!(
     "\n"
 );
 
-fn lines(event: &str, corpus: &Objects, count: usize) -> Bytes {
-    let mut out = BytesMut::with_capacity(corpus.bytes() + 40 * corpus.len());
-    for number in 0..count {
-        out.extend_from_slice(format!(r#"{{"type":"{event}","object":"#).as_bytes());
-        out.extend_from_slice(corpus.object(number % corpus.len()));
-        out.extend_from_slice(b"}\n");
+impl Lines {
+    fn new(event: &str, objects: &Objects) -> Self {
+        let mut text = BytesMut::with_capacity(objects.bytes() + 40 * objects.len());
+        let mut ends = Vec::with_capacity(objects.len());
+        for number in 0..objects.len() {
+            text.extend_from_slice(format!(r#"{{"type":"{event}","object":"#).as_bytes());
+            text.extend_from_slice(objects.object(number));
+            text.extend_from_slice(b"}\n");
+            ends.push(text.len());
+        }
+        Self { text: text.freeze(), ends }
     }
-    out.freeze()
+
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Returns a line with another resource version. After the last line, the first line follows.
+    fn at_revision(&self, number: usize, revision: u128) -> Vec<u8> {
+        const VERSION: &[u8] = br#""resourceVersion":""#;
+        let number = number % self.len();
+        let line = self.range(number..number + 1);
+        let place = line.windows(VERSION.len()).position(|text| text == VERSION);
+        let (head, tail) = line.split_at(place.expect("an object has a resource version") + VERSION.len());
+        let digits = tail.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        [head, revision.to_string().as_bytes(), &tail[digits..]].concat()
+    }
+
+    fn range(&self, lines: Range<usize>) -> Bytes {
+        let place = |number: usize| number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.text.slice(place(lines.start)..place(lines.end))
+    }
 }
 
 fn chunks(parts: Vec<Bytes>) -> impl Iterator<Item = Bytes> {

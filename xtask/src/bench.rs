@@ -24,7 +24,7 @@ use crate::Result;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Run only the groups that have rows with one of these prefixes: queue, scan, sync, events, relist,
+    /// Run only the groups that have rows with one of these prefixes: queue, scan, sync, events, relist, large,
     /// reads, reconcile, reconcile-shards, libc (musl and glibc), server, server-objects, server-watch,
     /// server-crds, server-updates. The name build, alone: compile times of an operator outside of the
     /// workspace, and the size of an operator for an image

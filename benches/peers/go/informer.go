@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -31,6 +32,8 @@ func runInformer(args []string) (cell, error) {
 	list := set.Bool("list", false, "list and watch instead of WatchList")
 	reads := set.Bool("reads", false, "measure lists from the cache")
 	relist := set.Bool("relist", false, "measure the memory during a relist")
+	others := set.Int("others", 0, "number of custom resources that the server serves besides")
+	latency := set.Bool("latency", false, "measure the time from the sending of a change to its worker")
 	if err := parse(set, args); err != nil {
 		return nil, err
 	}
@@ -44,14 +47,8 @@ func runInformer(args []string) (cell, error) {
 	}
 
 	before, began := anonymousMemory(), time.Now()
-	source := cache.NewListWatchFromClient(client, *kind, metav1.NamespaceAll, fields.Everything())
-	informer := cache.NewSharedIndexInformer(source, example, 0, cache.Indexers{
-		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
-		"app":                byLabel,
-		"owner":              byOwner,
-	})
-	// Users of controller-runtime do this to save memory; our informer always does.
-	if err := informer.SetTransform(dropManagedFields); err != nil {
+	informer, err := newInformer(client, *kind, "", example)
+	if err != nil {
 		return nil, err
 	}
 	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "bench"})
@@ -77,8 +74,17 @@ func runInformer(args []string) (cell, error) {
 	stop := make(chan struct{})
 	defer close(stop)
 	go informer.Run(stop)
+	var further []cache.SharedIndexInformer
+	if *others > 0 {
+		if further, err = runOthers(*url, *ca, *kind, stop); err != nil {
+			return nil, err
+		}
+	}
 	for !registration.HasSynced() || added.Load() < int64(*objects) {
 		time.Sleep(time.Millisecond)
+	}
+	for _, other := range further {
+		cache.WaitForCacheSync(stop, other.HasSynced)
 	}
 	seconds, processor := time.Since(began).Seconds(), cpuSeconds()
 	result := cell{"seconds": seconds, "peak": peakMemory(), "processor": processor}
@@ -99,6 +105,19 @@ func runInformer(args []string) (cell, error) {
 			return nil, fmt.Errorf("%d objects listed", listed)
 		}
 		result["list_typed_warm_ns"] = float64(time.Since(began).Nanoseconds()) / 10
+	case *latency:
+		var latencies []float64
+		for range *events {
+			key, _ := queue.Get()
+			if object, found, _ := informer.GetStore().GetByKey(key); found {
+				sent, _ := strconv.ParseInt(object.(metav1.Object).GetResourceVersion(), 10, 64)
+				latencies = append(latencies, float64(time.Now().UnixMicro()-sent)/1e6)
+			}
+			queue.Done(key)
+		}
+		slices.Sort(latencies)
+		result["latency_50"] = latencies[(len(latencies)-1)*50/100]
+		result["latency_99"] = latencies[(len(latencies)-1)*99/100]
 	case *relist:
 		time.Sleep(settled)
 		result["steady"] = residentMemory()
@@ -112,12 +131,50 @@ func runInformer(args []string) (cell, error) {
 		result["processor_each"] = (cpuSeconds() - processor) / float64(*events)
 	default:
 		time.Sleep(settled)
-		result["bytes_per_object"] = (anonymousMemory() - before) / float64(*objects)
+		result["kept"] = anonymousMemory() - before
+		result["bytes_per_object"] = result["kept"] / float64(*objects)
 		// The live memory. Real programs do not force a collection.
 		debug.FreeOSMemory()
 		result["collected_bytes_per_object"] = (anonymousMemory() - before) / float64(*objects)
 	}
 	return result, nil
+}
+
+func newInformer(client rest.Interface, kind, selector string, example runtime.Object) (cache.SharedIndexInformer, error) {
+	source := cache.NewFilteredListWatchFromClient(client, kind, metav1.NamespaceAll, func(options *metav1.ListOptions) {
+		options.LabelSelector = selector
+	})
+	informer := cache.NewSharedIndexInformer(source, example, 0, cache.Indexers{
+		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
+		"app":                byLabel,
+		"owner":              byOwner,
+	})
+	// Users of controller-runtime do this to save memory; our informer always does.
+	return informer, informer.SetTransform(dropManagedFields)
+}
+
+// runOthers watches the other objects of the server, each twenty-ninth part in an informer, and two parts of the objects of the kind.
+func runOthers(url, ca, kind string, stop <-chan struct{}) ([]cache.SharedIndexInformer, error) {
+	var informers []cache.SharedIndexInformer
+	run := func(kind string, parts, of int) error {
+		client, example, err := restClient(url, ca, kind)
+		if err != nil {
+			return err
+		}
+		for part := range parts {
+			informer, err := newInformer(client, kind, fmt.Sprintf("part=%d.%d", part, of), example)
+			if err != nil {
+				return err
+			}
+			go informer.Run(stop)
+			informers = append(informers, informer)
+		}
+		return nil
+	}
+	if err := run("databases", 29, 29); err != nil {
+		return nil, err
+	}
+	return informers, run(kind, 2, 50)
 }
 
 // settled is the time after which memory is measured as steady.

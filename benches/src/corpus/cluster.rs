@@ -26,7 +26,7 @@ pub(crate) struct Diversity {
 const CHARTS: usize = 461;
 /// The number of pods for each workload and for each namespace.
 const PODS_OF_A_WORKLOAD: f64 = 20_000.0 / 7_000.0;
-const PODS_OF_A_NAMESPACE: usize = 70;
+pub(super) const PODS_OF_A_NAMESPACE: usize = 70;
 
 /// The charts of a cluster.
 pub(crate) struct Charts(Vec<Chart>);
@@ -45,10 +45,15 @@ impl Charts {
     }
 }
 
-/// Returns pods in the order of the namespaces.
-pub(super) fn pods(random: &mut Random, Charts(charts): &Charts, count: usize) -> (Vec<Pod>, Diversity) {
+/// Returns pods in the order of the namespaces. `first` is the number of the first namespace.
+pub(super) fn pods(
+    random: &mut Random,
+    Charts(charts): &Charts,
+    count: usize,
+    first: usize,
+) -> (Vec<Pod>, Diversity) {
     let nodes: Vec<Node> = (0..(count / 25).max(3)).map(|_| node(random)).collect();
-    let mut namespaces: Vec<String> = (0..(count / PODS_OF_A_NAMESPACE).max(1))
+    let mut namespaces: Vec<String> = (first..first + (count / PODS_OF_A_NAMESPACE).max(1))
         .map(|number| {
             format!("team-{:02}-{}-{number}", random.below(40), random.pick(&["prod", "staging", "dev"]))
         })

@@ -42,6 +42,10 @@ pub(crate) struct ServeOptions {
     /// The number of seconds after which the first watch ends with 410.
     pub(crate) expire_after: Option<u64>,
     pub(crate) tls: bool,
+    /// The number of custom resources besides, in 29 further caches. Two further caches have a fiftieth of the objects of the kind.
+    pub(crate) others: usize,
+    /// The number of changes a second; zero for as many as the client takes.
+    pub(crate) pace: u64,
 }
 
 /// A running server. Dropping it stops the process.
@@ -61,6 +65,7 @@ impl ByteServer {
         let mut command = Command::new(program);
         command.args(["serve", "--kind", feed.kind, "--objects", &feed.objects.to_string()]);
         command.args(["--events", &feed.events.to_string(), "--seed", &seed.to_string()]);
+        command.args(["--others", &feed.others.to_string(), "--pace", &feed.pace.to_string()]);
         command.arg("--corpus").arg(file.unwrap_or(Path::new(feed.corpus.name())));
         if let Some(after) = feed.expire_after {
             command.args(["--expire-after", &after.to_string()]);

@@ -2,11 +2,12 @@
 
 use super::backend::Backend;
 use super::contender::Contender;
-use super::feed::{Corpus, ServeOptions};
+use super::feed::ServeOptions;
 use super::rows::Goal::{AtLeast, AtMost, Report, Times};
 use super::rows::{
-    Group, Run, against_collected, alone, diverse, each, events, feed, first_reconcile, listed, of_reconcile,
-    operate, peak, processor, processor_each, rate, read, reconciles, relist, run, scan, shard, time,
+    Group, Run, against_collected, alone, diverse, each, events, feed, first_reconcile, kept, large, latency,
+    listed, of_reconcile, operate, peak, processor, processor_each, rate, read, reconciles, relist, run,
+    scan, shard, time,
 };
 
 const OURS: &str = "windlass";
@@ -209,14 +210,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group {
         name: "relist",
         about: "100k custom resources listed again after 410: peak memory relative to steady memory",
-        feed: Some(ServeOptions {
-            kind: "databases",
-            corpus: Corpus::Uniform,
-            objects: 100_000,
-            events: 1,
-            expire_after: Some(5),
-            tls: false,
-        }),
+        feed: Some(ServeOptions { expire_after: Some(5), ..feed("databases", 100_000, 1) }),
         count: None,
         runs: &[
             run(RAW, Contender::Ours, &["informer", "relist"]),
@@ -264,14 +258,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group {
         name: "sync-tls",
         about: "100k custom resources over TLS",
-        feed: Some(ServeOptions {
-            kind: "databases",
-            corpus: Corpus::Uniform,
-            objects: 100_000,
-            events: 0,
-            expire_after: None,
-            tls: true,
-        }),
+        feed: Some(ServeOptions { tls: true, ..feed("databases", 100_000, 0) }),
         count: None,
         runs: &[
             run(RAW, Contender::Ours, &["informer"]),
@@ -279,6 +266,64 @@ pub(crate) const GROUPS: &[Group] = &[
             run(KUBE, Contender::KubeRs, &["informer"]),
         ],
         rows: &[time("sync-tls", (RAW, LIST, LIST), Report), time("sync-tls", (RAW, KUBE, KUBE), Report)],
+    },
+    Group {
+        name: "large",
+        about: "150k pods, 29 other kinds with 145k objects and two filtered caches of pods in one process, over TLS",
+        feed: Some(large(0)),
+        count: None,
+        runs: &[
+            run(RAW, Contender::Ours, &["informer"]),
+            run(COMPRESSED, Contender::Ours, &["informer", "tier=compressed"]),
+            run(LIST, Contender::Go, &["informer", "list"]),
+        ],
+        rows: &[
+            time("large.sync", (RAW, LIST, LIST), Report),
+            processor("large.sync-processor", (RAW, LIST, LIST)),
+            peak("large.peak", (RAW, LIST, LIST), Report),
+            alone("large.steady", RAW, ("kept", 1e-6, "MB"), 500.0),
+            alone("large.steady-compressed", COMPRESSED, ("kept", 1e-6, "MB"), 250.0),
+            kept("large.steady", (RAW, LIST, LIST), Report),
+        ],
+    },
+    Group {
+        name: "large-events",
+        about: "a million changes of those pods, through a predicate into a queue",
+        feed: Some(large(1_000_000)),
+        count: None,
+        runs: &[run(RAW, Contender::Ours, &["informer"]), run(WATCH_LIST, Contender::Go, &["informer"])],
+        rows: &[
+            events("large-events", (RAW, WATCH_LIST, WATCH_LIST), Report),
+            processor_each("large-events.processor", (RAW, WATCH_LIST, WATCH_LIST)),
+        ],
+    },
+    Group {
+        name: "large-latency",
+        about: "500 changes of those pods a second; from the sending of a change to a worker that reads the object",
+        feed: Some(ServeOptions { pace: 500, ..large(10_000) }),
+        count: None,
+        runs: &[
+            run(RAW, Contender::Ours, &["informer", "latency"]),
+            run(LIST, Contender::Go, &["informer", "list", "latency"]),
+        ],
+        rows: &[
+            latency("large-latency.p50", "latency_50", (RAW, LIST, LIST)),
+            latency("large-latency.p99", "latency_99", (RAW, LIST, LIST)),
+        ],
+    },
+    Group {
+        name: "large-relist",
+        about: "those pods listed again after 410: peak memory relative to steady memory",
+        feed: Some(ServeOptions { expire_after: Some(60), ..large(1) }),
+        count: None,
+        runs: &[
+            run(RAW, Contender::Ours, &["informer", "relist"]),
+            run(LIST, Contender::Go, &["informer", "list", "relist=1"]),
+        ],
+        rows: &[
+            relist("large-relist", (RAW, "", ""), AtMost(1.1)),
+            relist("large-relist", (RAW, LIST, LIST), Report),
+        ],
     },
     Group {
         name: "reconcile",

@@ -81,6 +81,7 @@ fn one(group: &Group, run: &Run, programs: &Programs, args: &Args) -> Result<Opt
     let feed = group.feed.map(|feed| ServeOptions {
         objects: scaled(feed.objects),
         events: scaled(feed.events),
+        others: scaled(feed.others),
         ..feed
     });
     // Every run needs a new server, because the server treats the first watch specially.
@@ -110,6 +111,9 @@ fn one(group: &Group, run: &Run, programs: &Programs, args: &Args) -> Result<Opt
         pass(&format!("kind={}", feed.kind));
         pass(&format!("objects={}", server.objects));
         pass(&format!("events={}", server.events));
+        if let Some(others) = group.feed.map(|feed| feed.others).filter(|&others| others > 0) {
+            pass(&format!("others={}", scaled(others)));
+        }
         if let Some(file) = &server.certificate {
             pass(&format!("ca={}", file.display()));
         }

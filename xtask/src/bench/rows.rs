@@ -169,6 +169,16 @@ pub(crate) const fn against_collected(name: &'static str, versus: Versus) -> Row
     Row { theirs_value: "collected_bytes_per_object", ..each(name, versus, Report) }
 }
 
+/// Returns the memory that the process keeps for all caches.
+pub(crate) const fn kept(name: &'static str, versus: Versus, goal: Goal) -> Row {
+    row(name, versus, ("kept", 1e-6, "MB"), Better::Lower, goal)
+}
+
+/// Returns the time from the sending of a change until a worker has the key.
+pub(crate) const fn latency(name: &'static str, value: &'static str, versus: Versus) -> Row {
+    row(name, versus, (value, 1e3, "ms"), Better::Lower, Report)
+}
+
 pub(crate) const fn relist(name: &'static str, versus: Versus, goal: Goal) -> Row {
     Row { per: Some("steady"), ..row(name, versus, ("relist_peak", 1.0, "÷"), Better::Lower, goal) }
 }
@@ -192,10 +202,24 @@ pub(crate) const fn alone(
 }
 
 pub(crate) const fn feed(kind: &'static str, objects: usize, events: usize) -> ServeOptions {
-    ServeOptions { kind, corpus: Corpus::Uniform, objects, events, expire_after: None, tls: false }
+    ServeOptions {
+        kind,
+        corpus: Corpus::Uniform,
+        objects,
+        events,
+        expire_after: None,
+        tls: false,
+        others: 0,
+        pace: 0,
+    }
 }
 
 /// Returns a feed of the diverse corpus.
 pub(crate) const fn diverse(objects: usize, events: usize) -> ServeOptions {
     ServeOptions { corpus: Corpus::Diverse, ..feed("pods", objects, events) }
+}
+
+/// Returns a feed of a large cluster: 150,000 pods of the diverse corpus and 29 kinds of custom resources, over TLS.
+pub(crate) const fn large(events: usize) -> ServeOptions {
+    ServeOptions { tls: true, others: 145_000, ..diverse(150_000, events) }
 }

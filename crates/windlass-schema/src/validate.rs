@@ -87,17 +87,17 @@ pub fn validate_status(schema: &Schema, object: &Value, old: &Value) -> Vec<Fiel
 
 /// Checks the value validations only; paths start at `""`.
 pub(crate) fn check(schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    check_in_steps(schema, value, old, MAX_STEPS)
+    check_in_steps(schema, value, old, &mut Steps::default())
 }
 
-/// Works like [`check`], with a limit other than [`MAX_STEPS`].
-fn check_in_steps(schema: NodeRef<'_>, value: &Value, old: Option<&Value>, steps: usize) -> Vec<FieldError> {
-    let mut validator = Validator {
-        path: String::new(),
-        budget: ErrorBudget::new(),
-        steps,
-        pattern_steps: MAX_PATTERN_STEPS,
-    };
+/// Works like [`check`], within the steps that are left.
+pub(crate) fn check_in_steps(
+    schema: NodeRef<'_>,
+    value: &Value,
+    old: Option<&Value>,
+    steps: &mut Steps,
+) -> Vec<FieldError> {
+    let mut validator = Validator { path: String::new(), budget: ErrorBudget::new(), steps };
     let mut result = validator.visit(schema, value, old);
     if validator.is_exhausted() {
         result.add(too_large());
@@ -107,6 +107,21 @@ fn check_in_steps(schema: NodeRef<'_>, value: &Value, old: Option<&Value>, steps
 
 fn too_large() -> FieldError {
     FieldError::forbidden(NO_FIELD, "the object is too large to be checked with such a large schema")
+}
+
+/// The work that the validation of an object may still take.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    /// The values that may still be compared with a schema.
+    pub(crate) values: usize,
+    /// The steps that regular expressions may still take.
+    pub(crate) patterns: usize,
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self { values: MAX_STEPS, patterns: MAX_PATTERN_STEPS }
+    }
 }
 
 /// The limit of comparisons of a value with a schema, for one object. A list of a million elements with a
@@ -121,17 +136,14 @@ const MAX_PATTERN_STEPS: usize = 50_000_000;
 const STEP_LENGTH: usize = 64;
 
 /// A walk over an object.
-struct Validator {
+struct Validator<'s> {
     /// The current position in kube-apiserver's form, up to [`path::MAX_LENGTH`].
     path: String,
     budget: ErrorBudget,
-    /// The values that may still be compared with a schema.
-    steps: usize,
-    /// The steps that regular expressions may still take.
-    pattern_steps: usize,
+    steps: &'s mut Steps,
 }
 
-impl Validator {
+impl Validator<'_> {
     /// Checks `value`. Errors are dropped if the value is unchanged.
     fn visit(&mut self, schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> ValidationResult {
         let left = self.budget.left();
@@ -160,7 +172,7 @@ impl Validator {
     fn examine(&mut self, schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> ValidationResult {
         let mut result = ValidationResult::default();
         let length = value.as_str().map_or(0, str::len);
-        self.steps = self.steps.saturating_sub(1 + length / STEP_LENGTH);
+        self.steps.values = self.steps.values.saturating_sub(1 + length / STEP_LENGTH);
         if self.is_exhausted() {
             return ValidationResult::failed(too_large());
         }
@@ -195,7 +207,7 @@ impl Validator {
 
     /// Returns whether no more steps are left: then the object is invalid, and loops end.
     fn is_exhausted(&self) -> bool {
-        self.steps == 0
+        self.steps.values == 0
     }
 
     /// Returns the field of an error at the current position.
@@ -251,7 +263,7 @@ impl Validator {
             .pattern
             .as_ref()
             .filter(|_| min_length.is_none())
-            .map_or(Ok(true), |pattern| pattern.is_match_within(text, &mut self.pattern_steps));
+            .map_or(Ok(true), |pattern| pattern.is_match_within(text, &mut self.steps.patterns));
         let invalid = |detail: fmt::Arguments<'_>| {
             self.failed(|| FieldError::invalid(self.field(), text, self.sentence(&detail.to_string())))
         };
@@ -261,7 +273,7 @@ impl Validator {
         match (is_match, &rules.pattern) {
             (Ok(false), Some(pattern)) => invalid(format_args!("should match '{}'", pattern.source())),
             (Err(OutOfSteps), _) => {
-                self.steps = 0;
+                self.steps.values = 0;
                 ValidationResult::failed(too_large())
             }
             _ => ValidationResult::default(),

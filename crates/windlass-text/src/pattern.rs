@@ -1,27 +1,30 @@
 //! Regular expressions in Go's dialect (RE2), translated for the `regex` crate.
 
+mod compiled;
 mod machine;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use regex::Regex;
 
-use self::machine::Machine;
+use self::machine::{Machine, automaton};
 
-/// A `pattern` of a schema, compiled on first use.
-#[derive(Clone)]
+/// A `pattern` of a schema, compiled when a text is matched.
+///
+/// Equal patterns of the process share the compiled form. The process keeps a limited number of compiled patterns: a schema with
+/// thousands of patterns takes little memory, and such patterns are compiled again for each object.
 pub struct Pattern {
     source: Box<str>,
-    compiled: OnceLock<Option<Expression>>,
+    compiled: Mutex<Weak<Expression>>,
 }
 
 impl Pattern {
     /// Returns the pattern with this source.
     pub fn new(source: &str) -> Self {
-        Self { source: source.into(), compiled: OnceLock::new() }
+        Self { source: source.into(), compiled: Mutex::default() }
     }
 
     /// Returns the source of the pattern.
@@ -29,22 +32,41 @@ impl Pattern {
         &self.source
     }
 
-    /// Works like [`Expression::is_match_within`]. An invalid pattern never matches.
+    /// Works like [`Expression::is_match_within`]. The compilation takes steps, too. An invalid pattern never matches.
     ///
     /// # Errors
-    /// The search may take more steps.
+    /// The search may take more steps, or the pattern is not compiled and no steps are left.
     pub fn is_match_within(&self, text: &str, steps: &mut usize) -> Result<bool, OutOfSteps> {
-        let compiled = self.compiled.get_or_init(|| Expression::compile(&self.source).ok());
-        compiled.as_ref().map_or(Ok(false), |expression| expression.is_match_within(text, steps))
+        let expression = self.expression(steps)?;
+        expression.map_or(Ok(false), |expression| expression.is_match_within(text, steps))
+    }
+
+    /// Returns the compiled form; `None` for an invalid pattern.
+    fn expression(&self, steps: &mut usize) -> Result<Option<Arc<Expression>>, OutOfSteps> {
+        let known = self.compiled.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        if known.is_some() {
+            return Ok(known);
+        }
+        let compiled = compiled::expression(&self.source, steps)?;
+        if let Some(expression) = &compiled {
+            *self.compiled.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(expression);
+        }
+        Ok(compiled)
     }
 }
 
-/// A compiled regular expression, with a limit for searches: a search may take as many steps as the product of the sizes of the text and of the
-/// compiled expression.
-#[derive(Clone)]
+impl Clone for Pattern {
+    fn clone(&self) -> Self {
+        Self::new(&self.source)
+    }
+}
+
+/// A compiled regular expression, with a limit for searches.
 pub struct Expression {
-    regex: Regex,
+    source: Box<str>,
     machine: Machine,
+    /// Compiled when the machine gives up, or for the positions of matches. `None` if the compiled form is too large.
+    regex: OnceLock<Option<Regex>>,
 }
 
 impl Expression {
@@ -53,28 +75,52 @@ impl Expression {
     /// # Errors
     /// The pattern is not valid. The error has the words of Go's `regexp`.
     pub fn compile(source: &str) -> Result<Self, String> {
-        Ok(Self { regex: compile(source)?, machine: Machine::new(&translate(source)) })
+        if let Some(error) = rejected_repetition(source) {
+            return Err(error);
+        }
+        let regex = OnceLock::new();
+        let machine = match automaton(&translate(source)) {
+            Ok(automaton) => Machine::new(automaton),
+            Err(_) => {
+                // The compilation has the words of the error.
+                let _ = regex.set(Some(compile(source)?));
+                Machine::missing()
+            }
+        };
+        Ok(Self { source: source.into(), machine, regex })
     }
 
-    /// Returns the expression without a limit.
-    pub fn regex(&self) -> &Regex {
-        &self.regex
+    /// Returns the number of states of the expression. The memory of the expression, and the time of the compilation, grow with the number.
+    pub fn states(&self) -> usize {
+        self.machine.states()
+    }
+
+    /// Returns the most steps of a search for the positions of matches in `text`: the product of the states and the bytes of the text.
+    pub fn most_steps(&self, text: &str) -> usize {
+        self.machine.most_steps(text)
+    }
+
+    /// Returns the expression without a limit; `None` if the expression is too large.
+    pub fn regex(&self) -> Option<&Regex> {
+        self.regex.get_or_init(|| compile(&self.source).ok()).as_ref()
     }
 
     /// Returns whether the expression matches anywhere in `text`.
     ///
-    /// The search takes at most `steps`, and about as many bytes of text; a step takes some nanoseconds. The steps of the search are
-    /// subtracted. Most searches need no more steps than the text has bytes, even if `steps` is 0.
+    /// The search takes at most about `steps`; a step takes some nanoseconds. The steps of the search are subtracted. Most searches take fewer
+    /// steps than the text has bytes.
     ///
     /// # Errors
     /// The search may take more steps.
     pub fn is_match_within(&self, text: &str, steps: &mut usize) -> Result<bool, OutOfSteps> {
-        let needed = self.machine.most_steps(text);
-        if let Some(left) = steps.checked_sub(needed) {
-            *steps = left;
-            return Ok(self.regex.is_match(text));
+        if *steps == 0 {
+            return Err(OutOfSteps);
         }
-        self.machine.is_match(text).ok_or(OutOfSteps)
+        if let Some(is_match) = self.machine.is_match(text, steps) {
+            return Ok(is_match);
+        }
+        *steps = steps.checked_sub(self.most_steps(text)).ok_or(OutOfSteps)?;
+        self.regex().map(|regex| regex.is_match(text)).ok_or(OutOfSteps)
     }
 }
 
@@ -86,7 +132,7 @@ impl fmt::Debug for Pattern {
 
 impl fmt::Debug for Expression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.regex.fmt(f)
+        f.write_str(&self.source)
     }
 }
 
@@ -94,8 +140,7 @@ impl fmt::Debug for Expression {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfSteps;
 
-/// The largest size of a small compiled pattern, in bytes. A small pattern takes less than a millisecond to
-/// compile.
+/// The largest size of the automaton of a small pattern, in bytes. A small pattern takes less than a millisecond to compile.
 const SMALL: usize = 64 << 10;
 
 /// The size of the largest pattern that is compiled, in bytes.
@@ -130,28 +175,30 @@ impl Patterns {
         if self.errors.borrow().len() >= MAX_PATTERNS {
             return Err(format!("the schema has more than {MAX_PATTERNS} patterns"));
         }
-        let small = regex::RegexBuilder::new(&translate(source)).size_limit(SMALL).build();
-        if let Err(regex::Error::CompiledTooBig(_)) = small {
-            self.large.set(self.large.get() + 1);
-            if self.large.get() > MAX_LARGE {
-                return Err(format!(
-                    "the schema has more than {MAX_LARGE} patterns that are large when compiled"
-                ));
-            }
+        if let Some(error) = rejected_repetition(source) {
+            return Err(error);
         }
-        compile(source).map(drop)
+        match automaton(&translate(source)) {
+            // The automaton is enough to know that the pattern is valid, and takes a fraction of the time.
+            Ok(automaton) if automaton.memory_usage() <= SMALL => Ok(()),
+            Ok(_) if self.large.get() == MAX_LARGE => {
+                Err(format!("the schema has more than {MAX_LARGE} patterns that are large when compiled"))
+            }
+            Ok(_) => {
+                self.large.set(self.large.get() + 1);
+                Ok(())
+            }
+            Err(_) => compile(source).map(drop),
+        }
     }
 }
 
 /// Compiles a pattern. Errors have the words of Go's `regexp`.
 pub fn compile(source: &str) -> Result<Regex, String> {
-    let fail = |what: &str, part: &str| Err(format!("error parsing regexp: {what}: `{part}`"));
-    if let Some(count) = excessive_repetition(source) {
-        return fail("invalid repeat count", count);
+    if let Some(error) = rejected_repetition(source) {
+        return Err(error);
     }
-    if let Some(operators) = nested_repetition(source) {
-        return fail("invalid nested repetition operator", operators);
-    }
+    let fail = |what: &str, part: &str| Err(parse_error(what, part));
     let translated = translate(source);
     let error = match regex::RegexBuilder::new(&translated).size_limit(LARGEST).build() {
         Ok(regex) => return Ok(regex),
@@ -174,6 +221,18 @@ pub fn compile(source: &str) -> Result<Regex, String> {
         }
         _ => fail(text, source),
     }
+}
+
+fn parse_error(what: &str, part: &str) -> String {
+    format!("error parsing regexp: {what}: `{part}`")
+}
+
+/// Returns the error of a repetition that Go rejects, and the `regex` crate accepts.
+fn rejected_repetition(source: &str) -> Option<String> {
+    if let Some(count) = excessive_repetition(source) {
+        return Some(parse_error("invalid repeat count", count));
+    }
+    nested_repetition(source).map(|operators| parse_error("invalid nested repetition operator", operators))
 }
 
 /// Returns the part of the pattern that an error of the `regex` crate underlines.

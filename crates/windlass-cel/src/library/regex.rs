@@ -22,8 +22,16 @@ pub(super) const FUNCTIONS: &[Row] = &[
 /// The steps of a search of a large expression in a long text; about a twentieth of a second.
 const MAX_STEPS: usize = 5_000_000;
 
+/// The limit of the product of the states of an expression and the bytes of the text, for the positions of matches.
+const MAX_FIND_STEPS: usize = 100_000_000;
+
+/// The bytes of text that a search for a position looks at, for a unit of work.
+const FIND_SPEED: usize = 8;
+
 /// The work of compiling a byte of a pattern, compared with looking at a byte.
 const COMPILE: usize = 5000;
+/// The work of compiling a state: a short pattern may repeat a part many times.
+const COMPILE_STATE: usize = 100;
 
 /// Compiles the pattern of a call, and runs the call.
 fn compiled<'a>(meter: &mut Meter, kind: RegexCall, arguments: &[Value<'a>]) -> Result<Value<'a>, Error> {
@@ -33,6 +41,7 @@ fn compiled<'a>(meter: &mut Meter, kind: RegexCall, arguments: &[Value<'a>]) -> 
         RegexCall::Matches => Error::new(error),
         _ => Error::new(format!("Illegal regex: {error}")),
     })?;
+    meter.work(regex.states().saturating_mul(COMPILE_STATE))?;
     run(meter, kind, &regex, arguments)
 }
 
@@ -48,8 +57,15 @@ pub(crate) fn run<'a>(
     };
     meter.work(text.len() * 4)?;
     // A search that finds nothing takes as long as any other search.
-    let is_match = regex.is_match_within(text, &mut { MAX_STEPS }).map_err(|_| Error::resource_limit())?;
-    let regex = regex.regex();
+    let mut steps = MAX_STEPS;
+    let is_match = regex.is_match_within(text, &mut steps).map_err(|_| Error::resource_limit())?;
+    meter.work(MAX_STEPS - steps)?;
+    if kind == RegexCall::Matches {
+        return Ok(Value::Bool(is_match));
+    }
+    // The search for the end of a match may take longer than the search for a match.
+    let regex = regex.regex().filter(|_| regex.most_steps(text) <= MAX_FIND_STEPS);
+    let regex = regex.ok_or_else(Error::resource_limit)?;
     match kind {
         RegexCall::Matches => Ok(Value::Bool(is_match)),
         RegexCall::Find => Ok(Value::text(regex.find(text).map_or("", |found| found.as_str()))),
@@ -58,6 +74,8 @@ pub(crate) fn run<'a>(
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             let mut found = Vec::new();
             for part in regex.find_iter(text).take(limit) {
+                // Each search may look at the rest of the text.
+                meter.work((text.len() - part.start()) / FIND_SPEED)?;
                 meter.allocate(part.len() + size_of::<Value<'_>>())?;
                 found.push(Value::String(Text::from(part.as_str())));
             }

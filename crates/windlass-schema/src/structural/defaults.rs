@@ -7,29 +7,57 @@ use crate::go::json_type;
 use crate::graph::NodeRef;
 use crate::path::Path;
 use crate::prune::prune_node;
-use crate::validate::{NO_FIELD, check as check_value};
+use crate::validate::{NO_FIELD, Steps, check_in_steps};
 use crate::{FieldError, Schema};
 
 pub(super) fn check(schema: &Value, path: Path<'_>, errors: &mut ErrorList) {
     let compiled = Schema::compile(schema);
-    visit(schema, compiled.root(), path, errors, false);
+    // All defaults together have the limit of an object.
+    Checker { errors, steps: Steps::default() }.visit(schema, compiled.root(), path, false);
 }
 
-/// Checks the defaults of a schema and of all schemas inside. `node` is the compiled schema.
-fn visit(schema: &Value, node: NodeRef<'_>, path: Path<'_>, errors: &mut ErrorList, inside_meta: bool) {
-    let embedded = node.is_embedded_resource();
-    let inside_meta = inside_meta && !embedded;
-    if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
-        one(schema, node, default, path.child("default"), errors, inside_meta);
+/// A walk over the defaults of a schema.
+struct Checker<'e> {
+    errors: &'e mut ErrorList,
+    steps: Steps,
+}
+
+impl Checker<'_> {
+    /// Checks the defaults of a schema and of all schemas inside. `node` is the compiled schema.
+    fn visit(&mut self, schema: &Value, node: NodeRef<'_>, path: Path<'_>, inside_meta: bool) {
+        let embedded = node.is_embedded_resource();
+        let inside_meta = inside_meta && !embedded;
+        if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
+            self.one(schema, node, default, path.child("default"), inside_meta);
+        }
+        if let Some((items, node)) = schema.get("items").zip(node.items()) {
+            self.visit(items, node, path.child("items"), inside_meta);
+        }
+        let properties = path.child("properties");
+        for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            let of_meta = embedded && matches!(name.as_str(), "metadata" | "apiVersion" | "kind");
+            let Some(node) = node.property(name) else { continue };
+            self.visit(property, node, properties.key(name), inside_meta || of_meta);
+        }
     }
-    if let Some((items, node)) = schema.get("items").zip(node.items()) {
-        visit(items, node, path.child("items"), errors, inside_meta);
-    }
-    let properties = path.child("properties");
-    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        let of_meta = embedded && matches!(name.as_str(), "metadata" | "apiVersion" | "kind");
-        let Some(node) = node.property(name) else { continue };
-        visit(property, node, properties.key(name), errors, inside_meta || of_meta);
+
+    /// Checks the default at `path`.
+    fn one(&mut self, schema: &Value, node: NodeRef<'_>, default: &Value, path: Path<'_>, inside_meta: bool) {
+        if !inside_meta {
+            let mut pruned = default.clone();
+            prune_node(node, &mut pruned);
+            if pruned != *default {
+                self.errors.push(FieldError::invalid(path, default.clone(), "must not have unknown fields"));
+            }
+        }
+        let base = String::from(path);
+        of_unknown_types(schema, default, &base, "", self.errors);
+        let errors = check_in_steps(node, default, None, &mut self.steps);
+        self.errors.extend(errors.into_iter().map(|mut error| {
+            let is_whole = error.field == NO_FIELD || error.field.is_empty();
+            error.field = if is_whole { base.clone() } else { format!("{base}.{}", error.field) };
+            error
+        }));
     }
 }
 
@@ -63,28 +91,4 @@ fn of_unknown_types(schema: &Value, value: &Value, base: &str, name: &str, error
             of_unknown_types(property, value, base, &name, errors);
         }
     }
-}
-
-fn one(
-    schema: &Value,
-    node: NodeRef<'_>,
-    default: &Value,
-    path: Path<'_>,
-    errors: &mut ErrorList,
-    inside_meta: bool,
-) {
-    if !inside_meta {
-        let mut pruned = default.clone();
-        prune_node(node, &mut pruned);
-        if pruned != *default {
-            errors.push(FieldError::invalid(path, default.clone(), "must not have unknown fields"));
-        }
-    }
-    let base = String::from(path);
-    of_unknown_types(schema, default, &base, "", errors);
-    errors.extend(check_value(node, default, None).into_iter().map(|mut error| {
-        let is_whole = error.field == NO_FIELD || error.field.is_empty();
-        error.field = if is_whole { base.clone() } else { format!("{base}.{}", error.field) };
-        error
-    }));
 }

@@ -7,7 +7,7 @@ use super::{NO_FIELD, Validator};
 use crate::graph::{Node, NodeRef};
 use crate::{FieldError, go_quote};
 
-impl Validator {
+impl Validator<'_> {
     pub(super) fn junctors(
         &mut self,
         schema: NodeRef<'_>,

@@ -22,7 +22,7 @@ fn is_json_integer(value: f64) -> bool {
     fraction == 0.0 || whole != 0.0 && fraction.abs() / (value.abs() + whole.abs()) < 1e-9
 }
 
-pub(super) fn check(at: &Validator, schema: NodeRef<'_>, value: &Number) -> ValidationResult {
+pub(super) fn check(at: &Validator<'_>, schema: NodeRef<'_>, value: &Number) -> ValidationResult {
     let mut result = ValidationResult::matched();
     let (kind, format) = if schema.is_int_or_string() {
         (Type::Any, None)
@@ -109,7 +109,7 @@ fn is_multiple(value: &Number, factor: &Number) -> bool {
 fn range(
     result: &mut ValidationResult,
     what: &str,
-    at: &Validator,
+    at: &Validator<'_>,
     kind: Type,
     format: Option<&str>,
     value: &Number,

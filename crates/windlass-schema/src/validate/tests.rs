@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::check_in_steps;
+use super::{Steps, check_in_steps};
 use crate::{FieldError, Schema, default, prune, validate, validate_update};
 
 fn rows(errors: &[FieldError]) -> Vec<[String; 3]> {
@@ -119,7 +119,8 @@ fn a_large_object_with_a_large_schema_is_refused() {
         "items": {"type": "object", "anyOf": branches},
     }}}));
     let large = json!({"list": vec![json!({"f999": 1}); 10_000]});
-    let errors = check_in_steps(schema.root(), &large, None, 50_000);
+    let mut steps = Steps { values: 50_000, ..Steps::default() };
+    let errors = check_in_steps(schema.root(), &large, None, &mut steps);
     let detail = "the object is too large to be checked with such a large schema";
     assert!(errors.iter().any(|error| error.detail == detail), "{errors:?}");
     assert!(validate(&schema, &json!({"list": vec![json!({"f999": 1}); 10]})).is_empty());

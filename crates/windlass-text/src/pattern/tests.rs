@@ -1,4 +1,4 @@
-use super::{OutOfSteps, Pattern, compile};
+use super::{Expression, MAX_PATTERNS, OutOfSteps, Pattern, Patterns, compile};
 
 fn matches(pattern: &str, text: &str) -> bool {
     Pattern::new(pattern).is_match_within(text, &mut { usize::MAX }).unwrap()
@@ -75,7 +75,17 @@ fn a_search_has_a_limit() {
 }
 
 #[test]
-fn usual_patterns_need_no_steps() {
+fn searches_share_their_steps() {
+    let expression = Expression::compile("(?:(?:x{1,20}){1,20}){1,20}y").unwrap();
+    let mut steps = 2_000_000;
+    let text = "x".repeat(50);
+    let many = (0..100_000).find(|_| expression.is_match_within(&text, &mut steps).is_err());
+    assert!(many.is_some_and(|count| count < 1_000), "{many:?}");
+    assert_eq!(Expression::compile("x").unwrap().is_match_within(&text, &mut 0), Err(OutOfSteps));
+}
+
+#[test]
+fn usual_patterns_need_few_steps() {
     let long = "ab0-".repeat(300_000);
     for (pattern, expected) in [
         (r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", false),
@@ -85,6 +95,49 @@ fn usual_patterns_need_no_steps() {
         (r"^[A-Za-z0-9+/=-]*$", true),
         (r"^.{1,100}$", false),
     ] {
-        assert_eq!(Pattern::new(pattern).is_match_within(&long, &mut 0), Ok(expected), "{pattern}");
+        let expression = Expression::compile(pattern).unwrap();
+        assert_eq!(expression.is_match_within(&long, &mut { long.len() / 4 }), Ok(expected), "{pattern}");
     }
+}
+
+#[test]
+fn the_compilation_takes_steps() {
+    let pattern = Pattern::new("^only-in-this-test$");
+    let mut steps = 50_000_000;
+    assert_eq!(pattern.is_match_within("a", &mut steps), Ok(false));
+    let spent = 50_000_000 - steps;
+    let mut steps = 50_000_000;
+    assert_eq!(pattern.is_match_within("a", &mut steps), Ok(false));
+    assert!(50_000_000 - steps < spent / 10, "the compiled pattern is kept");
+    assert_eq!(Pattern::new("^never-compiled$").is_match_within("a", &mut 0), Err(OutOfSteps));
+}
+
+#[test]
+fn patterns_that_the_process_has_dropped_are_compiled_again() {
+    let patterns: Vec<Pattern> = (0..1_000).map(|number| Pattern::new(&format!("^x{number}$"))).collect();
+    for _ in 0..2 {
+        for (number, pattern) in patterns.iter().enumerate() {
+            let mut steps = usize::MAX;
+            assert_eq!(pattern.is_match_within(&format!("x{number}"), &mut steps), Ok(true));
+            assert_eq!(pattern.is_match_within("y", &mut steps), Ok(false));
+        }
+    }
+}
+
+#[test]
+fn a_schema_has_a_limit_of_patterns() {
+    let patterns = Patterns::default();
+    for number in 0..MAX_PATTERNS {
+        assert_eq!(patterns.error(&format!("^x{number}$")), None);
+    }
+    assert_eq!(patterns.error("^x1$"), None, "a known pattern");
+    assert_eq!(patterns.error("^one-more$").unwrap(), "the schema has more than 10000 patterns");
+    let patterns = Patterns::default();
+    for number in 0..200 {
+        assert_eq!(patterns.error(&format!("(?:x{{1,100}}){{1,100}}{number}")), None);
+    }
+    let error = patterns.error("(?:x{1,100}){1,100}y").unwrap();
+    assert_eq!(error, "the schema has more than 200 patterns that are large when compiled");
+    assert_eq!(patterns.error("a{1001}"), compile("a{1001}").err());
+    assert_eq!(patterns.error("(a"), compile("(a").err());
 }

@@ -1,5 +1,6 @@
 //! The IPAddress objects of services: one for each cluster address.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::LazyLock;
 
@@ -8,11 +9,17 @@ use serde_json::{Value, json};
 use crate::managed_fields::{FieldManager, SERVER};
 use crate::meta;
 use crate::state::State;
-use crate::store::{ResourceId, View, Write};
+use crate::store::{CommitError, ResourceId, Stored, View, Write};
+use crate::wire::ApiError;
 
 static SERVICES: LazyLock<ResourceId> = LazyLock::new(|| ResourceId::new("", "services"));
 static ADDRESSES: LazyLock<ResourceId> =
     LazyLock::new(|| ResourceId::new("networking.k8s.io", "ipaddresses"));
+
+/// The label of an IPAddress with the program that allocated the address.
+const MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
+/// The allocator of the server.
+const ALLOCATOR: &str = "ipallocator.k8s.io";
 
 /// A service whose IPAddress objects follow a write.
 #[derive(Clone, Debug)]
@@ -31,19 +38,37 @@ impl ServiceAddresses {
 
     /// Creates the objects of new addresses, and removes the objects of released addresses.
     pub(crate) async fn settle(&self, state: &State) {
-        let view = state.store.view();
-        let now = addresses(&view, &self.key);
-        for released in self.before.iter().filter(|address| !now.contains(address)) {
-            self.remove(state, &view, released).await;
-        }
-        for address in now.iter().filter(|address| view.get(&ADDRESSES, address).is_none()) {
-            self.create(state, address).await;
+        let mut all: BTreeSet<String> = self.before.iter().cloned().collect();
+        all.extend(addresses(&state.store.view(), &self.key));
+        for address in all {
+            // After a conflict, another write has changed the object.
+            while let Err(CommitError::Conflict) | Ok(Settled::Removed) = self.step(state, &address).await {}
         }
     }
 
-    async fn create(&self, state: &State, address: &str) {
+    /// Takes a step towards the right object of an address.
+    ///
+    /// A service may get the address of another service before the object of the other service is removed.
+    async fn step(&self, state: &State, address: &str) -> Result<Settled, CommitError> {
+        let view = state.store.view();
+        let is_owned = has_address(&view, &self.key, address);
+        match view.get(&ADDRESSES, address) {
+            None if is_owned => self.create(state, address).await,
+            None => Ok(Settled::Done),
+            Some(stored) => {
+                let parent = allocated_for(&stored.value());
+                let parent = parent.filter(|parent| is_owned || *parent == self.key);
+                match parent.filter(|parent| !has_address(&view, parent, address)) {
+                    Some(parent) => remove(state, stored, address, &parent).await,
+                    None => Ok(Settled::Done),
+                }
+            }
+        }
+    }
+
+    async fn create(&self, state: &State, address: &str) -> Result<Settled, CommitError> {
         let Some(resource) = state.builtin.resource(&ADDRESSES.group, "v1", &ADDRESSES.resource) else {
-            return;
+            return Ok(Settled::Done);
         };
         let (namespace, name) = self.key.split_once('/').unwrap_or_default();
         let mut object = object(address, namespace, name);
@@ -55,22 +80,44 @@ impl ServiceAddresses {
         manager.track(None, &mut object).await;
         let draft = Some(resource.draft_new(&object, state.store.labels(), now));
         let write = Write { id: &ADDRESSES, key: address, expected: None, draft, now };
-        // An object of a user with the name stays.
-        let _ = state.store.commit(write, |_| Ok(())).await;
+        let guard = |view: &View| {
+            if has_address(view, &self.key, address) { Ok(()) } else { Err(ApiError::no_such_resource()) }
+        };
+        state.store.commit(write, guard).await.map(|_| Settled::Done)
     }
+}
 
-    async fn remove(&self, state: &State, view: &View, address: &str) {
-        let Some(stored) = view.get(&ADDRESSES, address) else { return };
-        let parent = &stored.value()["spec"]["parentRef"];
-        let text = |field: &str| parent[field].as_str().unwrap_or_default();
-        if text("resource") != "services" || format!("{}/{}", text("namespace"), text("name")) != self.key {
-            return;
-        }
-        let (now, expected) = (state.env.now(), Some(stored.rv));
-        let write = Write { id: &ADDRESSES, key: address, expected, draft: None, now };
-        // An object that was written meanwhile may belong to another service.
-        let _ = state.store.commit(write, |_| Ok(())).await;
+/// The result of a step.
+#[derive(Clone, Copy, Debug)]
+enum Settled {
+    Done,
+    /// The object of another service was removed.
+    Removed,
+}
+
+/// Removes the object of an address that the service `parent` has released.
+async fn remove(state: &State, stored: &Stored, address: &str, parent: &str) -> Result<Settled, CommitError> {
+    let (now, expected) = (state.env.now(), Some(stored.rv));
+    let write = Write { id: &ADDRESSES, key: address, expected, draft: None, now };
+    // A service of the same name may have the address again.
+    let guard = |view: &View| {
+        if has_address(view, parent, address) { Err(ApiError::no_such_resource()) } else { Ok(()) }
+    };
+    state.store.commit(write, guard).await.map(|_| Settled::Removed)
+}
+
+/// Returns the key of the service that the server made an IPAddress for; `None` for an object of a user.
+fn allocated_for(object: &Value) -> Option<String> {
+    if object.pointer("/metadata/labels")?.get(MANAGED_BY)? != ALLOCATOR {
+        return None;
     }
+    let parent = &object["spec"]["parentRef"];
+    let text = |field: &str| parent[field].as_str().unwrap_or_default();
+    (text("resource") == "services").then(|| format!("{}/{}", text("namespace"), text("name")))
+}
+
+fn has_address(view: &View, key: &str, address: &str) -> bool {
+    addresses(view, key).iter().any(|own| own == address)
 }
 
 /// Returns the cluster addresses of a service; none for a missing service.
@@ -91,7 +138,7 @@ pub(crate) fn object(address: &str, namespace: &str, name: &str) -> Value {
             "name": address,
             "labels": {
                 "ipaddress.kubernetes.io/ip-family": family,
-                "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
+                MANAGED_BY: ALLOCATOR,
             },
         },
         "spec": {"parentRef": {"resource": "services", "namespace": namespace, "name": name}},

@@ -283,3 +283,29 @@ async fn each_cluster_address_has_an_object() {
     api.delete(&format!("{path}/a")).await.is(200);
     api.eventually(&object, |reply| reply.code == 404).await;
 }
+
+#[tokio::test]
+async fn an_object_of_a_released_address_is_replaced() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let addresses = "/apis/networking.k8s.io/v1/ipaddresses";
+    let parent = json!({"resource": "services", "namespace": ns, "name": "gone"});
+    let object = |address: &str, allocator: &str| {
+        json!({
+            "metadata": {"name": address, "labels": {
+                "ipaddress.kubernetes.io/ip-family": "IPv4", "ipaddress.kubernetes.io/managed-by": allocator
+            }},
+            "spec": {"parentRef": parent}
+        })
+    };
+    for (address, allocator, owner) in
+        [("10.0.0.77", "ipallocator.k8s.io", "new-77"), ("10.0.0.78", "me.example.com", "gone")]
+    {
+        api.post(addresses, object(address, allocator)).await.is(201);
+        let name = format!("new-{}", &address[7..]);
+        let spec = json!({"clusterIP": address, "ports": [{"port": 80}]});
+        api.post(&format!("/api/v1/namespaces/{ns}/services"), service(&name, spec)).await.is(201);
+        let seen = api.get(&format!("{addresses}/{address}")).await.is(200);
+        assert_eq!(seen.text_at("/spec/parentRef/name"), owner);
+    }
+}

@@ -55,6 +55,16 @@ struct Seating {
     waiting: Queue<oneshot::Sender<Seat>>,
 }
 
+impl Seating {
+    /// Takes a free seat for the next request that waits.
+    fn next(&mut self) -> Option<oneshot::Sender<Seat>> {
+        let is_free = self.taken < self.limits.seats;
+        let next = if is_free { self.waiting.pop() } else { None };
+        self.taken += u32::from(next.is_some());
+        next
+    }
+}
+
 impl Level {
     /// Makes a level; `None` for a level without limits.
     pub(super) fn new(name: &str, limits: Option<Limits>) -> Self {
@@ -77,13 +87,12 @@ impl Level {
     /// Gives a free seat to the next request; false if no seat is free or no request waits.
     fn give_seat(self: &Arc<Self>) -> bool {
         let Some(seating) = &self.seating else { return false };
-        let next = {
-            let mut seating = seating.lock();
-            let is_free = seating.taken < seating.limits.seats;
-            let next = if is_free { seating.waiting.pop() } else { None };
-            seating.taken += u32::from(next.is_some());
-            next
-        };
+        let next = seating.lock().next();
+        self.seat(next)
+    }
+
+    /// Gives a seat that was taken for the request `next`; false without a request.
+    fn seat(self: &Arc<Self>, next: Option<oneshot::Sender<Seat>>) -> bool {
         let Some(next) = next else { return false };
         // The seat of a request that has left goes to the request after it.
         drop(next.send(Seat { level: Some(Arc::clone(self)), counts: None }));
@@ -143,8 +152,12 @@ impl Level {
     /// Takes back a seat, and gives the seat to the next request.
     fn leave(self: &Arc<Self>) {
         let Some(seating) = &self.seating else { return };
-        seating.lock().taken -= 1;
-        self.give_seat();
+        let next = {
+            let mut seating = seating.lock();
+            seating.taken -= 1;
+            seating.next()
+        };
+        self.seat(next);
     }
 }
 

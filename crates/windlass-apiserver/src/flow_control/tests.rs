@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::poll;
+use futures::{FutureExt, poll};
 use http::HeaderMap;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -213,4 +213,45 @@ async fn requests_of_a_new_cluster_are_classified() {
     let of = |name: &str| limits.iter().find(|(level, _)| level == name).unwrap().1;
     // The shares of all levels are 245.
     assert_eq!((of("workload-low"), of("catch-all"), of("exempt")), (245, 13, 0));
+}
+
+/// Returns the time that the classification, a seat and the response headers take, without other requests.
+fn cost(server: &Server, identity: &Identity, request: &Attributes<'_>) -> Duration {
+    let state = server.state();
+    let mut best = Duration::MAX;
+    for _ in 0..10 {
+        let start = std::time::Instant::now();
+        for _ in 0..100_000 {
+            let flow = state.flow_control.classify(&state.store, identity, request);
+            let seat = flow.enter(Instant::now()).now_or_never().unwrap().unwrap();
+            let mut headers = HeaderMap::with_capacity(8);
+            flow.label(&mut headers);
+            drop((seat, headers));
+        }
+        best = best.min(start.elapsed() / 100_000);
+    }
+    best
+}
+
+#[tokio::test]
+#[ignore = "a measurement, for a release build: cargo test --release -p windlass-apiserver --lib -- --ignored cost"]
+async fn the_cost_of_a_request_without_contention() {
+    let server = Server::builder().build().unwrap();
+    let get = Attributes {
+        verb: "get",
+        resource: "configmaps",
+        namespace: "default",
+        name: "a",
+        ..Attributes::default()
+    };
+    for identity in [
+        Identity::admin(),
+        Identity::user("system:node:a").with_group("system:nodes"),
+        Identity::service_account("a", "b"),
+        Identity::user("jane").with_group("system:authenticated"),
+    ] {
+        let cost = cost(&server, &identity, &get);
+        eprintln!("{}: {cost:?}", identity.name());
+        assert!(cost <= Duration::from_nanos(500), "{}: {cost:?}", identity.name());
+    }
 }

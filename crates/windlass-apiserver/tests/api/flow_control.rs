@@ -1,7 +1,6 @@
 //! API Priority and Fairness: classification, limits of requests in flight, and the objects of the server.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use expect_test::expect;
 use http::Method;
@@ -101,14 +100,11 @@ async fn a_full_level_refuses_requests() {
     let (jane, john) = (api.impersonating("jane", &[]), api.impersonating("john", &[]));
     jane.get(maps).await.is(200);
     let mut seat = Box::pin(held(&jane, maps));
-    let refused = loop {
+    let refused = tokio::select! {
+        biased;
+        _ = &mut seat => panic!("the request ends before the body"),
         // The seat is taken when the request has arrived.
-        assert!(futures::poll!(&mut seat).is_pending());
-        let reply = jane.get(maps).await;
-        if reply.code != 200 {
-            break reply;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        refused = jane.eventually(maps, |reply| reply.code != 200) => refused,
     };
     let body = String::from_utf8_lossy(&refused.body).into_owned();
     let shown =
@@ -133,9 +129,7 @@ async fn a_full_level_refuses_requests() {
         assert!(page.contains(&wanted), "{wanted}\n{page}");
     }
     drop(seat);
-    while jane.get(maps).await.code == 429 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    jane.eventually(maps, |reply| reply.code == 200).await;
     // A watch holds the seat only until the watch has started.
     let watch = jane.watch(maps).await;
     let mut another = jane.watch(maps).await;

@@ -206,8 +206,9 @@ impl Api {
         let is_deletion = matches!(verb, Some(Verb::Delete | Verb::DeleteCollection));
         let is_apart = is_deletion || matches!(verb, None | Some(Verb::List | Verb::Watch));
         let mut work = Work::of(request);
-        if let Some(route) = &accepted.route {
-            work.add_object(self.object_size(route));
+        match &accepted.route {
+            Some(route) => work.add_object(self.object_size(route)),
+            None => work.add_document(request.uri().path()),
         }
         let runtime = tokio::runtime::Handle::try_current().ok();
         let Some(runtime) = runtime.filter(|_| is_apart || !work.is_small()) else {

@@ -23,6 +23,8 @@ const ROOT: &str = "/openapi/v3";
 const JSON: &str = "application/json";
 /// The number of cached documents: documents are large, and few are requested again.
 const KEPT: usize = 3;
+/// The limit of the cached documents together, in bytes: the document of thousands of kinds has tens of megabytes.
+const KEPT_BYTES: usize = 16 << 20;
 
 /// The last requested documents, by hash.
 #[derive(Default)]
@@ -36,7 +38,9 @@ impl Documents {
         let document = write();
         let mut kept = self.0.lock();
         kept.push_back((hash.to_owned(), document.clone()));
-        while kept.len() > KEPT {
+        let size =
+            |kept: &VecDeque<(String, Bytes)>| kept.iter().map(|(_, document)| document.len()).sum::<usize>();
+        while kept.len() > KEPT || size(&kept) > KEPT_BYTES {
             kept.pop_front();
         }
         document
@@ -78,11 +82,11 @@ fn version_two(state: &State, documents: &Documents, headers: &HeaderMap) -> Res
     let hash = hash(&format!("v2 {form} {all}"));
     let write = || {
         let served = hashes(state).into_keys().map(|name| document_of(state, &name));
-        let document = windlass_schema::openapi_v2(served, state.catalog.minor_version());
+        let version = state.catalog.minor_version();
         if in_protobuf {
-            windlass_schema::openapi_v2_protobuf(&document).into()
+            windlass_schema::openapi_v2_protobuf(served, version).into()
         } else {
-            document.to_string().into()
+            windlass_schema::openapi_v2(served, version).into()
         }
     };
     reply(headers, &hash, content_type, || documents.get(&hash, write))

@@ -15,6 +15,8 @@ pub(super) struct Work {
     /// True for a body in protobuf or CBOR.
     is_binary: bool,
     is_yaml: bool,
+    /// True for a request for an OpenAPI document.
+    is_document: bool,
 }
 
 /// A request with more bytes does not run in the task of the connection.
@@ -46,7 +48,8 @@ impl Work {
             length if is_binary => length / 8,
             _ => body.iter().filter(|byte| matches!(byte, b',' | b'{' | b'[')).count(),
         };
-        Self { bytes: body.len(), values, is_binary, is_yaml: essence.ends_with(b"yaml") && is_yaml(body) }
+        let is_yaml = essence.ends_with(b"yaml") && is_yaml(body);
+        Self { bytes: body.len(), values, is_binary, is_yaml, is_document: false }
     }
 
     /// Adds the work on a stored object of `bytes`.
@@ -56,6 +59,11 @@ impl Work {
         }
     }
 
+    /// Adds the work on a document that describes all kinds.
+    pub(super) fn add_document(&mut self, path: &str) {
+        self.is_document = path.starts_with("/openapi/v");
+    }
+
     /// Returns whether the request may run in the task of the connection.
     pub(super) fn is_small(&self) -> bool {
         self.bytes <= SMALL_BYTES && !self.is_long()
@@ -63,7 +71,7 @@ impl Work {
 
     /// Returns whether the request may keep a thread for many milliseconds.
     pub(super) fn is_long(&self) -> bool {
-        self.bytes > LONG_BYTES || self.values > LONG_VALUES || self.is_yaml
+        self.bytes > LONG_BYTES || self.values > LONG_VALUES || self.is_yaml || self.is_document
     }
 
     /// Estimates the memory of the objects that the request makes, in bytes.

@@ -2,21 +2,37 @@
 
 use serde_json::{Map, Value};
 
-/// Writes an OpenAPI v2 document of [`openapi_v2`](super::openapi_v2) in protobuf.
-pub fn openapi_v2_protobuf(document: &Value) -> Vec<u8> {
+use super::version_two::{self, Parts};
+
+/// Writes the document of [`openapi_v2`](super::openapi_v2) in protobuf.
+pub fn openapi_v2_protobuf(documents: impl IntoIterator<Item = Value>, version: &str) -> Vec<u8> {
+    let encode = |item: &Value| {
+        let mut out = Message::default();
+        path_item(&mut out, item);
+        out.0
+    };
+    let Parts { paths, definitions } = Parts::new(documents, encode);
     let mut out = Message::default();
-    out.text(1, document, "swagger");
-    out.message(2, |info| {
-        info.text(1, &document["info"], "title");
-        info.text(2, &document["info"], "version");
+    out.string(1, "2.0");
+    out.message(2, |out| {
+        let info = version_two::info(version);
+        out.text(1, &info, "title");
+        out.text(2, &info, "version");
     });
-    out.message(8, |paths| paths.named(2, &document["paths"], path_item));
-    out.message(9, |definitions| definitions.named(1, &document["definitions"], schema));
-    for requirement in list(&document["security"]) {
+    out.message(8, |out| {
+        for (path, item) in paths {
+            out.message(2, |pair| {
+                pair.string(1, &path);
+                pair.bytes(2, &item);
+            });
+        }
+    });
+    out.message(9, |out| out.named(1, &Value::from(definitions), schema));
+    for requirement in list(&version_two::security()) {
         out.message(12, |out| out.named(1, requirement, |out, scopes| out.texts(1, scopes)));
     }
     out.message(13, |out| {
-        out.named(1, &document["securityDefinitions"], |out, token| {
+        out.named(1, &version_two::security_definitions(), |out, token| {
             out.message(2, |out| {
                 for (number, name) in [(1, "type"), (2, "name"), (3, "in"), (4, "description")] {
                     out.text(number, token, name);

@@ -114,8 +114,8 @@ fn custom_kinds_are_described_by_their_schema() {
     assert!(document["paths"]["/apis/schema.example/v1/gadgets"]["get"].is_object());
 }
 
-/// Returns the v2 document of all built-in kinds and of a custom kind.
-fn version_two(schema: &Value) -> Value {
+/// Returns the v3 documents of all built-in kinds and of a custom kind.
+fn all_documents(schema: &Value) -> Vec<Value> {
     let catalog = Catalog::builtin();
     let kind = CustomKind {
         kind: "Gadget",
@@ -126,7 +126,12 @@ fn version_two(schema: &Value) -> Value {
     };
     let gadgets = gadgets();
     let built_in = catalog.group_versions().iter().map(|gv| openapi_v3(&catalog, gv, &[]));
-    openapi_v2(built_in.chain([openapi_v3(&catalog, &gadgets, &[kind])]), "1.37")
+    built_in.chain([openapi_v3(&catalog, &gadgets, &[kind])]).collect()
+}
+
+/// Returns the v2 document of all built-in kinds and of a custom kind.
+fn version_two(schema: &Value) -> Value {
+    serde_json::from_slice(&openapi_v2(all_documents(schema), "1.37")).unwrap()
 }
 
 #[test]
@@ -238,15 +243,16 @@ fn operations_of_version_two_have_their_body_among_the_parameters() {
 
 #[test]
 fn a_document_in_protobuf_has_the_fields_of_gnostic() {
-    let document = json!({
-        "swagger": "2.0",
-        "info": {"title": "T", "version": "1"},
-        "definitions": {"A": {"type": "object", "x-k": [1], "properties": {"b": {"minimum": 1.5, "maxLength": 300}}}},
-    });
-    let expected: &[u8] = b"\x0a\x032.0\x12\x06\x0a\x01T\x12\x011\x42\x00\x4a\x37\x0a\x35\x0a\x01A\x12\x30\
+    let document = json!({"components": {"schemas": {
+        "A": {"type": "object", "x-k": [1], "properties": {"b": {"minimum": 1.5, "maxLength": 300}}}
+    }}});
+    let expected: &[u8] =
+        b"\x0a\x032.0\x12\x0f\x0a\x0aKubernetes\x12\x011\x42\x00\x4a\x37\x0a\x35\x0a\x01A\x12\x30\
         \xb2\x01\x08\x0a\x06object\
         \xca\x01\x13\x0a\x11\x0a\x01b\x12\x0c\x49\x00\x00\x00\x00\x00\x00\xf8\x3f\x58\xac\x02\
         \xfa\x01\x0c\x0a\x03x-k\x12\x05\x12\x03[1]\
-        \x6a\x00";
-    assert_eq!(openapi_v2_protobuf(&document), expected);
+        \x62\x11\x0a\x0f\x0a\x0bBearerToken\x12\x00\
+        \x6a\x4f\x0a\x4d\x0a\x0bBearerToken\x12\x3e\x12\x3c\x0a\x06apiKey\x12\x0dauthorization\x1a\x06header\
+        \x22\x1bBearer Token authentication";
+    assert_eq!(openapi_v2_protobuf([document], "1"), expected);
 }

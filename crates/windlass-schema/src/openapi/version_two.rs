@@ -1,5 +1,7 @@
 //! OpenAPI v2: a document of all group-versions, made from the v3 documents.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 const V3_REFERENCE: &str = "#/components/schemas/";
@@ -11,8 +13,8 @@ const OF_TYPES: [&str; 4] = ["type", "items", "properties", "additionalPropertie
 const PRESERVES: &str = "x-kubernetes-preserve-unknown-fields";
 const KINDS: &str = "x-kubernetes-group-version-kind";
 
-/// Returns the OpenAPI v2 document with the content of v3 documents, as far as v2 allows. `version` is the
-/// server's version, such as `1.36`.
+/// Writes the OpenAPI v2 document with the content of v3 documents, as far as v2 allows, in JSON. `version` is the server's version, such
+/// as `1.36`.
 ///
 /// Schemas lose features that only v3 has, like the schemas of kube-apiserver: a value that may be null or
 /// have unknown fields has any type, and `oneOf`, `anyOf`, `not` and defaults are left out.
@@ -22,34 +24,68 @@ const KINDS: &str = "x-kubernetes-group-version-kind";
 ///
 /// let catalog = Catalog::builtin();
 /// let apps = openapi_v3(&catalog, catalog.group_version("apps", "v1").unwrap(), &[]);
-/// let document = openapi_v2([apps], "1.36");
+/// let document: serde_json::Value = serde_json::from_slice(&openapi_v2([apps], "1.36")).unwrap();
 /// assert_eq!(document["swagger"], "2.0");
 /// assert!(document["definitions"]["io.k8s.api.apps.v1.Deployment"].is_object());
 /// ```
-pub fn openapi_v2(documents: impl IntoIterator<Item = Value>, version: &str) -> Value {
-    let (mut paths, mut definitions) = (Map::new(), Map::new());
-    for mut document in documents {
-        for (path, item) in take_members(&mut document["paths"]) {
-            paths.insert(path, path_item(item));
-        }
-        for (name, schema) in take_members(&mut document["components"]["schemas"]) {
-            define(&mut definitions, name, definition(schema));
-        }
+pub fn openapi_v2(documents: impl IntoIterator<Item = Value>, version: &str) -> Vec<u8> {
+    let Parts { paths, definitions } = Parts::new(documents, |item| item.to_string().into_bytes());
+    let mut out = Vec::new();
+    let mut add = |text: &str| out.extend_from_slice(text.as_bytes());
+    add(&format!("{{\"definitions\":{},", Value::from(definitions)));
+    add(&format!("\"info\":{},\"paths\":{{", info(version)));
+    for (index, (path, item)) in paths.into_iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        out.extend_from_slice(format!("{comma}{}:", Value::from(path)).as_bytes());
+        out.extend_from_slice(&item);
     }
-    let token = json!({
+    let (security, token) = (security(), security_definitions());
+    let end = format!("}},\"security\":{security},\"securityDefinitions\":{token},\"swagger\":\"2.0\"}}");
+    out.extend_from_slice(end.as_bytes());
+    out
+}
+
+pub(super) fn info(version: &str) -> Value {
+    json!({"title": "Kubernetes", "version": version})
+}
+
+pub(super) fn security() -> Value {
+    json!([{"BearerToken": []}])
+}
+
+pub(super) fn security_definitions() -> Value {
+    json!({"BearerToken": {
         "description": "Bearer Token authentication",
         "type": "apiKey",
         "name": "authorization",
         "in": "header",
-    });
-    json!({
-        "swagger": "2.0",
-        "info": {"title": "Kubernetes", "version": version},
-        "paths": paths,
-        "definitions": definitions,
-        "securityDefinitions": {"BearerToken": token},
-        "security": [{"BearerToken": []}],
-    })
+    }})
+}
+
+/// The parts of a document that depend on the kinds.
+pub(super) struct Parts {
+    /// The encoded operations by path: as values, the operations of thousands of kinds take hundreds of megabytes.
+    pub(super) paths: BTreeMap<String, Vec<u8>>,
+    pub(super) definitions: Map<String, Value>,
+}
+
+impl Parts {
+    /// Converts v3 documents. `encode` encodes the operations of a path.
+    pub(super) fn new(
+        documents: impl IntoIterator<Item = Value>,
+        encode: impl Fn(&Value) -> Vec<u8>,
+    ) -> Self {
+        let mut parts = Self { paths: BTreeMap::new(), definitions: Map::new() };
+        for mut document in documents {
+            for (path, item) in take_members(&mut document["paths"]) {
+                parts.paths.insert(path, encode(&path_item(item)));
+            }
+            for (name, schema) in take_members(&mut document["components"]["schemas"]) {
+                define(&mut parts.definitions, name, definition(schema));
+            }
+        }
+        parts
+    }
 }
 
 fn take_members(value: &mut Value) -> Map<String, Value> {

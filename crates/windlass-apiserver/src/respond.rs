@@ -100,8 +100,12 @@ pub(crate) fn protobuf(json: &[u8]) -> Result<Vec<u8>, ApiError> {
 
 /// Indents JSON by two spaces. The order of the fields stays.
 pub(crate) fn indent(json: &[u8]) -> Vec<u8> {
+    indent_at(json, 0)
+}
+
+/// Indents JSON that is inside of `depth` objects and lists.
+pub(crate) fn indent_at(json: &[u8], mut depth: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(json.len() * 2);
-    let mut depth = 0;
     let mut in_string = false;
     let mut escaped = false;
     let newline = |out: &mut Vec<u8>, depth: usize| {

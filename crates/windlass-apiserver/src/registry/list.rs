@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::get::{not_older, not_older_of};
 use super::options::{self, ListOptions, VersionMatch};
-use super::{Call, protobuf_list, reply};
+use super::{Call, protobuf_list, reply, text_list};
 use crate::body::Body;
 use crate::resource::InternalForm;
 use crate::respond::write_partial_metadata;
@@ -55,25 +55,23 @@ pub(super) async fn reply(
     if negotiated.format == Format::Protobuf {
         return protobuf_list::reply(call, form, page, negotiated).await;
     }
+    let is_text = negotiated.format == Format::Yaml || negotiated.pretty;
+    if is_text && page.items.iter().map(|item| item.json().len()).sum::<usize>() > PIECE {
+        let empty = form.head(call, page.metadata, true);
+        let pieces = text_list::pieces(&empty, form, page.items, negotiated.format)?;
+        return Ok(call.stream_apart(pieces, negotiated));
+    }
     let head = form.head(call, page.metadata, page.items.is_empty());
     if page.items.is_empty() {
         return call.json(StatusCode::OK, head.into(), negotiated).await;
     }
-    let mut pieces = pieces(head, form, page.items);
+    let write = move |item: &Stored, out: &mut Vec<u8>| form.write(item, out);
+    let mut pieces = pieces(ListText { head, separator: b",", end: b"]}".to_vec() }, write, page.items);
     let first = pieces.next().unwrap_or_default();
     let Some(second) = pieces.next() else { return call.json(StatusCode::OK, first, negotiated).await };
-    if negotiated.format == Format::Json && !negotiated.pretty {
-        // A long list is serialised while the list is sent.
-        let line_feed = Bytes::from_static(b"\n");
-        return Ok(call.stream([first, second].into_iter().chain(pieces).chain([line_feed]), negotiated));
-    }
-    let mut all = Vec::from(first);
-    all.extend_from_slice(&second);
-    for piece in pieces {
-        all.extend_from_slice(&piece);
-        tokio::task::yield_now().await;
-    }
-    call.json(StatusCode::OK, all.into(), negotiated).await
+    // A long list is serialised while the list is sent.
+    let line_feed = Bytes::from_static(b"\n");
+    Ok(call.stream([first, second].into_iter().chain(pieces).chain([line_feed]), negotiated))
 }
 
 /// How the items of a list are written.
@@ -149,7 +147,7 @@ impl ItemForm {
         head.into_bytes()
     }
 
-    fn write(&self, item: &Stored, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, item: &Stored, out: &mut Vec<u8>) {
         match self {
             Self::Object { is_custom, drops_managed_fields } => {
                 reply::write_item(*is_custom, *drops_managed_fields, item, out);
@@ -171,13 +169,20 @@ impl ItemForm {
     }
 }
 
-/// Serialises a list in pieces, after the `head`.
-fn pieces(
-    head: Vec<u8>,
-    form: ItemForm,
+/// The bytes of a list around the items.
+pub(super) struct ListText {
+    pub(super) head: Vec<u8>,
+    pub(super) separator: &'static [u8],
+    pub(super) end: Vec<u8>,
+}
+
+/// Serialises a list in pieces.
+pub(super) fn pieces(
+    text: ListText,
+    write: impl Fn(&Stored, &mut Vec<u8>) + Send + 'static,
     items: Vec<Arc<Stored>>,
 ) -> impl Iterator<Item = Bytes> + Send + 'static {
-    let mut out = head;
+    let ListText { head: mut out, separator, end } = text;
     let mut items = items.into_iter();
     let (mut first, mut done) = (true, false);
     std::iter::from_fn(move || {
@@ -187,15 +192,15 @@ fn pieces(
         out.reserve(PIECE + PIECE / 16);
         while out.len() < PIECE {
             let Some(item) = items.next() else {
-                out.extend_from_slice(b"]}");
+                out.extend_from_slice(&end);
                 done = true;
                 break;
             };
             if !first {
-                out.push(b',');
+                out.extend_from_slice(separator);
             }
             first = false;
-            form.write(&item, &mut out);
+            write(&item, &mut out);
         }
         Some(std::mem::take(&mut out).into())
     })

@@ -19,6 +19,7 @@ mod event;
 mod get;
 mod list;
 mod protobuf_list;
+mod text_list;
 mod watch;
 
 mod apply;

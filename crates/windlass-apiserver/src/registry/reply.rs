@@ -1,6 +1,7 @@
 //! The replies of verbs: objects in the representation that was asked for.
 
 use std::borrow::Cow;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,6 +10,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::Value;
 
 use super::Call;
+use crate::apart::Apart;
 use crate::body::Body;
 use crate::respond::{self, indent, wants_pretty};
 use crate::store::{Stored, managed_fields_in, read_value};
@@ -172,12 +174,29 @@ impl Call<'_> {
         pieces: impl Iterator<Item = Bytes> + Send + 'static,
         negotiated: Negotiated,
     ) -> Response<Body> {
+        self.stream_by(pieces, negotiated, one_by_one)
+    }
+
+    /// Works like [`stream`](Self::stream). Each piece takes long, and is made on another thread.
+    pub(super) fn stream_apart(
+        &self,
+        pieces: impl Iterator<Item = Bytes> + Send + 'static,
+        negotiated: Negotiated,
+    ) -> Response<Body> {
+        let apart = self.state.apart.clone();
+        self.stream_by(pieces, negotiated, move |pieces| each_apart(apart, pieces))
+    }
+
+    fn stream_by<S: Stream<Item = Bytes> + Send + 'static>(
+        &self,
+        pieces: impl Iterator<Item = Bytes> + Send + 'static,
+        negotiated: Negotiated,
+        stream: impl FnOnce(Box<dyn Iterator<Item = Bytes> + Send>) -> S,
+    ) -> Response<Body> {
         let compress = wire::accepts_gzip(self.header(header::ACCEPT_ENCODING));
-        let body = if compress {
-            Body::stream(one_by_one(wire::gzip_pieces(pieces)))
-        } else {
-            Body::stream(one_by_one(pieces))
-        };
+        let pieces: Box<dyn Iterator<Item = Bytes> + Send> =
+            if compress { Box::new(wire::gzip_pieces(pieces)) } else { Box::new(pieces) };
+        let body = Body::stream(stream(pieces));
         let mut response = self.respond(StatusCode::OK, body, negotiated);
         if compress {
             say_gzip(&mut response);
@@ -218,6 +237,25 @@ fn one_by_one(pieces: impl Iterator<Item = Bytes> + Send + 'static) -> impl Stre
         let piece = pieces.next()?;
         tokio::task::yield_now().await;
         Some((piece, pieces))
+    })
+}
+
+/// Makes a stream of pieces. Each piece is made on another thread, when the client has taken the piece before.
+fn each_apart(
+    apart: Apart,
+    pieces: impl Iterator<Item = Bytes> + Send + 'static,
+) -> impl Stream<Item = Bytes> + Send {
+    stream::unfold(pieces, move |mut pieces| {
+        let apart = apart.clone();
+        async move {
+            let next = apart.run(async move { (pieces.next(), pieces) }).await;
+            match next {
+                Ok((piece, pieces)) => Some((piece?, pieces)),
+                // The end of the stream would make a part of the reply look complete.
+                Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+                Err(_stopped) => None,
+            }
+        }
     })
 }
 

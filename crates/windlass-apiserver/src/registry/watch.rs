@@ -33,6 +33,8 @@ const SHORTEST_WATCH: u64 = 1_800;
 const BATCH: usize = 256;
 /// The largest number of initial objects in a frame.
 const INITIAL_BATCH: usize = 64;
+/// A frame with more bytes takes no further object: a client that does not read keeps a frame in memory.
+const FRAME_BYTES: usize = 256 << 10;
 
 pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let negotiated = call.negotiate()?;
@@ -162,7 +164,7 @@ impl Watcher {
             return Some(self.fail(&ApiError::too_old_resource_version(self.cursor, since)));
         }
         if !self.initial.is_empty() {
-            let batch: Vec<_> = self.initial.drain(..self.initial.len().min(INITIAL_BATCH)).collect();
+            let batch = self.initial_batch();
             let shown = self.resource.present(&batch).await;
             let added =
                 shown.map(|shown| shown.into_iter().map(|shown| ("ADDED", shown)).collect::<Vec<_>>());
@@ -184,14 +186,20 @@ impl Watcher {
                     return Some(self.fail(&ApiError::too_old_resource_version(self.cursor, oldest)));
                 }
                 Tail::Events(events) if !events.is_empty() => {
-                    let mut seen = Vec::with_capacity(events.len());
+                    let (mut seen, mut size) = (Vec::with_capacity(events.len()), 0);
                     for event in &events {
                         tokio::task::consume_budget().await;
                         match self.seen(event).await {
-                            Ok(change) => seen.extend(change),
+                            Ok(change) => {
+                                size += change.as_ref().map_or(0, |(_, shown)| shown.json().len());
+                                seen.extend(change);
+                            }
                             Err(error) => return Some(self.fail(&error)),
                         }
                         self.cursor = event.rv;
+                        if size > FRAME_BYTES {
+                            break;
+                        }
                     }
                     if !seen.is_empty() {
                         let frame = self.frame(&seen);
@@ -229,6 +237,18 @@ impl Watcher {
                 }
             }
         }
+    }
+
+    /// Takes the initial objects of the next frame.
+    fn initial_batch(&mut self) -> Vec<Arc<Stored>> {
+        let mut size = 0;
+        let next = self.initial.iter().take(INITIAL_BATCH).take_while(|stored| {
+            let is_taken = size <= FRAME_BYTES;
+            size += stored.json().len();
+            is_taken
+        });
+        let count = next.count();
+        self.initial.drain(..count).collect()
     }
 
     /// Ends the watch with an error.

@@ -752,3 +752,28 @@ async fn the_media_type_of_the_reply_is_negotiated_before_the_object_is_read() {
     let reply = api.request(Method::GET, &format!("{path}/x")).accept(list).send().await.is(500);
     assert_eq!(reply.text_at("/message"), "content is not a list");
 }
+
+#[tokio::test]
+async fn a_long_list_in_yaml_and_in_indented_json_is_written_item_by_item() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    for name in ["a", "b", "c"] {
+        let data = json!({"text": format!("# {}\n  more: 'x'\n", "long ".repeat(40_000)), "empty": "", "number": "1"});
+        api.post(&path, json!({"metadata": {"name": name}, "data": data})).await.is(201);
+    }
+    let list = api.get(&path).await.is(200);
+    let yaml = api.request(Method::GET, &path).accept("application/yaml").send().await.is(200);
+    assert_eq!(yaml.header("content-length"), None, "the list is a stream");
+    assert_eq!(String::from_utf8_lossy(&yaml.body), windlass_wire::to_yaml(&list.json()).unwrap());
+    let pretty = api.get(&format!("{path}?pretty=true")).await.is(200);
+    let text = String::from_utf8_lossy(&pretty.body).into_owned();
+    let short: String = text.lines().map(str::trim_start).collect::<String>().replace("\": ", "\":");
+    assert_eq!(short, String::from_utf8_lossy(&list.body).trim_end());
+    assert_eq!(text.matches("\n    },\n    {\n      \"metadata\": {\n").count(), 2);
+    assert!(text.ends_with("\n    }\n  ]\n}"), "{}", &text[text.len() - 100..]);
+    let table = format!("{TABLE};q=0.9");
+    let rows = api.request(Method::GET, &format!("{path}?pretty=true&includeObject=Object"));
+    let rows = rows.accept(&table).send().await.is(200);
+    assert_eq!(rows.json()["rows"].as_array().unwrap().len(), 3);
+}

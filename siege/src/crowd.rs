@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
 
-use crate::attack::{self, Attack, NAMESPACE};
+use crate::attack::{self, NAMESPACE};
 use crate::client::{Call, Client, Connection};
 use crate::usage::Process;
 use crate::{Result, Target};
@@ -18,8 +18,11 @@ use crate::{Result, Target};
 const MAX_WAIT: Duration = Duration::from_secs(1);
 /// The memory after the attack, compared with the memory before.
 const MAX_GROWTH: f64 = 1.5;
-/// The time after the end of the attack until the memory is measured.
-const AFTERWARDS: Duration = Duration::from_secs(30);
+/// The longest time after the end of the attack until the memory is measured: longer than the history of the server.
+const AFTERWARDS: Duration = Duration::from_secs(100);
+
+/// The label of the objects that the crowd creates.
+const LABEL: &str = "siege-crowd";
 
 /// The number of hostile users with rights.
 const USERS: usize = 20;
@@ -39,7 +42,7 @@ pub async fn run(target: &Target, clients: usize, time: Duration) -> Result<bool
     let admin = target.admin.connect().await?;
     attack::prepare(&admin).await?;
     allow(&admin).await?;
-    let attacks = Arc::new(attack::all());
+    let attacks = Arc::new(attack::calls());
     let process = target.process();
     let resident = || process.map_or(0, Process::resident);
     let before = resident();
@@ -58,7 +61,10 @@ pub async fn run(target: &Target, clients: usize, time: Duration) -> Result<bool
     }
     let mut waits = probe.join().map_err(|_| "the administrator panicked")??;
     crowd.shutdown().await;
-    tokio::time::sleep(AFTERWARDS.min(time)).await;
+    remove_objects(&admin).await?;
+    if let Some(process) = process {
+        process.shrink((before as f64 * MAX_GROWTH) as u64, AFTERWARDS).await;
+    }
     let after = resident();
     waits.sort();
     let at = |part: usize| waits.get(waits.len() * part / 100).copied().unwrap_or_default();
@@ -74,6 +80,15 @@ pub async fn run(target: &Target, clients: usize, time: Duration) -> Result<bool
     );
     println!("memory: {} MiB before, {} MiB at most, {} MiB after", before >> 20, peak >> 20, after >> 20);
     Ok(longest <= MAX_WAIT && (process.is_none() || after as f64 <= before as f64 * MAX_GROWTH))
+}
+
+/// Removes the objects that the crowd has created.
+async fn remove_objects(admin: &Connection) -> Result {
+    let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps?labelSelector={LABEL}");
+    match admin.send(Call::new(Method::DELETE, path)).await?.code {
+        200 => Ok(()),
+        code => Err(format!("the objects stay: {code}").into()),
+    }
 }
 
 /// Asks for `/readyz` again and again, on a kept connection and on new connections in turn. Returns the waits.
@@ -121,7 +136,7 @@ async fn allow(admin: &Connection) -> Result {
 }
 
 /// Attacks until the end of the task.
-async fn hostile(admin: Client, number: usize, attacks: Arc<Vec<Attack>>, work: Arc<Work>) {
+async fn hostile(admin: Client, number: usize, attacks: Arc<Vec<Call>>, work: Arc<Work>) {
     let (user, anonymous) = (admin.as_user(&user(number)), admin.anonymous());
     let mut random = fastrand::Rng::with_seed(number as u64);
     loop {
@@ -168,10 +183,10 @@ async fn flood(client: &Client, path: &str, work: &Work) -> Result {
 }
 
 /// Sends a hostile body.
-async fn send_body(client: &Client, attack: &Attack, work: &Work) -> Result {
+async fn send_body(client: &Client, call: &Call, work: &Work) -> Result {
     let connection = client.connect().await?;
     for _ in 0..10 {
-        let reply = connection.send(attack.call.clone()).await?;
+        let reply = connection.send(call.clone()).await?;
         work.count(reply.code);
     }
     Ok(())
@@ -195,9 +210,9 @@ async fn watches(client: &Client, work: &Work) -> Result {
 async fn resets(client: &Client, work: &Work) -> Result {
     let connection = client.connect().await?;
     for _ in 0..100 {
-        let call = Call::new(Method::POST, format!("/api/v1/namespaces/{NAMESPACE}/configmaps"));
-        let begun =
-            connection.begin(call.with("application/json", "{\"metadata\":{\"generateName\":\"x-\"}}"));
+        let object = json!({"metadata": {"generateName": "x-", "labels": {LABEL: ""}}});
+        let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps");
+        let begun = connection.begin(Call::post(&path, &object));
         let _ = tokio::time::timeout(Duration::from_millis(1), begun).await;
         work.requests.fetch_add(1, Ordering::Relaxed);
     }

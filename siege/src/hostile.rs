@@ -4,62 +4,83 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 
-use crate::attack::{self, Attack};
+use crate::attack::{self, Attack, Means, Sent};
 use crate::usage::Process;
 use crate::{Connection, Result, Target};
 
-/// The memory that a request may take beyond the size of the request, in bytes.
+/// The memory that a request may take beyond the sizes of the request and the reply, in bytes.
 const MAX_MEMORY: u64 = 64 << 20;
 /// The processor time that a request may take.
 const MAX_PROCESSOR: f64 = 1.0;
+/// The memory after an attack, compared with the memory before the attack.
+const MAX_GROWTH: f64 = 1.5;
 /// The longest wait for work that goes on after a reply.
 const AFTERWARDS: Duration = Duration::from_secs(20);
 
-/// Sends the attacks with `name` in the name, and prints a table. Returns whether all requests kept the limits.
+/// Sends the attacks with `name` in the name, and prints a table. Returns whether all attacks kept the limits.
 ///
-/// Several copies of a request have the limits of so many requests for the processor time, and twice the limit for the memory.
+/// Several requests have the limits of so many requests for the processor time, and twice the limit for the memory.
 ///
 /// # Errors
 /// The server does not answer, or is not a process of its own.
 pub async fn run(target: &Target, name: &str) -> Result<bool> {
-    let admin = target.admin.connect().await?;
-    attack::prepare(&admin).await?;
     let process = target.process().ok_or("the server is not a process of its own")?;
     println!(
-        "{:52} {:>5} {:>7} {:>8} {:>8} {:>8} {:>8}",
+        "{:60} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8}",
         "request", "code", "size", "wait", "cpu", "peak", "after"
     );
-    let mut is_right = true;
-    for attack in attack::all().into_iter().filter(|attack| attack.name.contains(name)) {
-        is_right &= measure(&admin, process, attack).await?;
+    let mut broken = Vec::new();
+    for group in attack::groups() {
+        let attacks: Vec<Attack> =
+            group.attacks.into_iter().filter(|attack| attack.name.contains(name)).collect();
+        if attacks.is_empty() {
+            continue;
+        }
+        let _servers = (group.prepare)(target.admin.clone()).await?;
+        for attack in attacks {
+            let name = attack.name;
+            if !measure(target, process, attack).await? {
+                broken.push(name);
+            }
+        }
     }
-    Ok(is_right)
+    println!("{} over a limit{}", broken.len(), if broken.is_empty() { "" } else { ":" });
+    broken.iter().for_each(|name| println!("  {name}"));
+    Ok(broken.is_empty())
 }
 
-async fn measure(admin: &Connection, process: Process, attack: Attack) -> Result<bool> {
+async fn measure(target: &Target, process: Process, attack: Attack) -> Result<bool> {
+    let admin = target.admin.connect().await?;
     process.settle(AFTERWARDS).await;
     process.reset_peak();
     let (memory, processor) = (process.resident(), process.processor());
     let start = Instant::now();
-    let Attack { name, call, copies } = attack;
-    let size = call.body.len() + call.path.len();
-    let replies = join_all((0..copies).map(|_| admin.send(call.clone()))).await;
+    let Attack { name, means } = attack;
+    let sent = attack_by(target, &admin, means).await;
     let wait = start.elapsed();
     process.settle(AFTERWARDS).await;
     let processor = process.processor() - processor;
     let peak = process.peak().saturating_sub(memory);
-    let after = process.resident().saturating_sub(memory);
-    let code = match &replies[0] {
-        Ok(reply) => reply.code.to_string(),
-        Err(_) => "ended".to_owned(),
-    };
-    let times = copies as u64;
-    let allowed = MAX_MEMORY * times.min(2) + size as u64 * times;
-    let is_right = process.is_running() && peak <= allowed && processor <= MAX_PROCESSOR * copies as f64;
-    let mark = if is_right { "" } else { "  <- over the limit" };
+    drop(admin);
+    let most_after = (memory as f64 * MAX_GROWTH) as u64;
+    process.shrink(most_after, AFTERWARDS).await;
+    let after = process.resident();
+    let allowed = MAX_MEMORY * (sent.requests as u64).min(2) + sent.bytes as u64;
+    let is_over = [
+        peak > allowed,
+        processor > MAX_PROCESSOR * sent.requests as f64,
+        after > most_after,
+        !process.is_running(),
+    ];
+    let words = ["memory", "processor", "memory afterwards", "ended"];
+    let marks: Vec<&str> =
+        words.into_iter().zip(is_over).filter(|(_, is_over)| *is_over).map(|(word, _)| word).collect();
+    let mark =
+        if marks.is_empty() { String::new() } else { format!("  <- over the limit: {}", marks.join(", ")) };
     println!(
-        "{name:52} {code:>5} {:>5} K {:>6.2} s {processor:>6.2} s {:>6} M {:>6} M{mark}",
-        size >> 10,
+        "{name:60} {:>6} {:>6} K {:>6.2} s {processor:>6.2} s {:>6} M {:>6} M{mark}",
+        sent.outcome,
+        sent.bytes >> 10,
         wait.as_secs_f64(),
         peak >> 20,
         after >> 20
@@ -67,5 +88,22 @@ async fn measure(admin: &Connection, process: Process, attack: Attack) -> Result
     if !process.is_running() {
         return Err(format!("the server has ended: {name}").into());
     }
-    Ok(is_right)
+    Ok(marks.is_empty())
+}
+
+async fn attack_by(target: &Target, admin: &Connection, means: Means) -> Sent {
+    let ended = || "ended".to_owned();
+    match means {
+        Means::Requests { call, copies } => {
+            let replies = join_all((0..copies).map(|_| admin.send(call.clone()))).await;
+            let received: usize = replies.iter().flatten().map(|reply| reply.body.len()).sum();
+            let bytes = (call.body.len() + call.path.len()) * copies + received;
+            let outcome = replies[0].as_ref().map_or_else(|_| ended(), |reply| reply.code.to_string());
+            Sent { outcome, bytes, requests: copies }
+        }
+        Means::Conversation(talk) => {
+            let sent = talk(target.admin.clone()).await;
+            sent.unwrap_or_else(|_| Sent { outcome: ended(), bytes: 0, requests: 1 })
+        }
+    }
 }

@@ -16,12 +16,15 @@ mod watcher;
 mod schema;
 mod webhook;
 
+mod https;
+
 mod target;
 
 mod client;
 mod usage;
 
 pub use client::{Call, Client, Connection, Reply};
+pub use https::HttpsServer;
 pub use target::{Target, serve};
 
 /// The result of a test. The message of an error is printed.

@@ -52,6 +52,14 @@ impl Process {
         }
     }
 
+    /// Waits until the resident memory is at most `bytes`, at most `limit`.
+    pub(crate) async fn shrink(self, bytes: u64, limit: Duration) {
+        let end = tokio::time::Instant::now() + limit;
+        while self.resident() > bytes && tokio::time::Instant::now() < end {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
     fn field(self, name: &str) -> u64 {
         let text = fs::read_to_string(format!("/proc/{}/status", self.0)).unwrap_or_default();
         let kilobytes = text.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix("kB"));

@@ -5,10 +5,11 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 use serde_json::{Map, Value};
+use windlass_siege::HttpsServer;
 
 use crate::op::PLACEHOLDER;
 use crate::outcome::Outcome;
-use crate::webhook::{self, Webhook};
+use crate::webhook;
 
 /// Replaces uids and resource versions with labels, numbered in order of appearance.
 ///
@@ -28,7 +29,7 @@ pub(crate) struct Normaliser {
 
 impl Normaliser {
     /// Returns a normaliser for a server on which `id` replaces the placeholder.
-    pub(crate) fn new(id: &str, webhook: &Webhook) -> Self {
+    pub(crate) fn new(id: &str, webhook: &HttpsServer) -> Self {
         Normaliser {
             id: id.to_owned(),
             webhook: [webhook.url.clone(), webhook.authority.clone()],

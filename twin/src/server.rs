@@ -9,9 +9,10 @@ use kube_client::Client;
 use kube_client::client::Body;
 use kube_client::config::{Config, KubeConfigOptions, Kubeconfig};
 use windlass_apiserver::{Identity, Server};
+use windlass_siege::HttpsServer;
 
 use crate::op::PLACEHOLDER;
-use crate::webhook::Webhook;
+use crate::webhook;
 
 /// How to reach a server.
 #[derive(Clone, Debug)]
@@ -30,7 +31,7 @@ pub(crate) struct Session {
     /// True if other runs use the server. Some parts of the server then follow writes with a delay.
     pub(crate) shared: bool,
     /// The webhook server of the script.
-    pub(crate) webhook: Webhook,
+    pub(crate) webhook: HttpsServer,
 }
 
 impl Backend {
@@ -44,7 +45,7 @@ impl Backend {
 
     /// Opens the server for a script.
     pub(crate) async fn open(&self) -> Result<Session, Box<dyn std::error::Error>> {
-        let webhook = Webhook::start().await?;
+        let webhook = webhook::start().await.map_err(|error| -> Box<dyn std::error::Error> { error })?;
         match self {
             Backend::Embedded => {
                 // The real server has no controller that aggregates cluster roles.

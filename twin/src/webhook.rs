@@ -1,81 +1,28 @@
-//! The webhook server of a run: HTTPS on 127.0.0.1, with a self-signed certificate. A response depends only
-//! on the path and the review.
-
-use std::sync::Arc;
+//! The webhook server of a run. A response depends only on the path and the review.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto;
-use rcgen::{CertificateParams, Issuer, KeyPair, SanType};
-use rustls::ServerConfig;
-use rustls::crypto::ring;
-use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio::task::AbortHandle;
-use tokio_rustls::TlsAcceptor;
+use windlass_siege::HttpsServer;
 
 /// Stands for the URL of the webhook server in scripts.
 pub(crate) const URL: &str = "https://twin00-webhook";
 /// Stands for the `caBundle` of the webhook server in scripts.
 pub(crate) const AUTHORITY: &str = "dHdpbjAwLWF1dGhvcml0eQ==";
 
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
-
-/// A webhook server. Dropping the value stops the server.
-pub(crate) struct Webhook {
-    pub(crate) url: String,
-    /// The value of `caBundle`.
-    pub(crate) authority: String,
-    task: AbortHandle,
-}
-
-impl Webhook {
-    pub(crate) async fn start() -> Result<Self> {
-        let (tls, authority) = certificate()?;
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let url = format!("https://{}", listener.local_addr()?);
-        let task = tokio::spawn(async move {
-            while let Ok((tcp, _)) = listener.accept().await {
-                let tls = tls.clone();
-                tokio::spawn(async move {
-                    let Ok(stream) = tls.accept(tcp).await else { return };
-                    let builder = auto::Builder::new(TokioExecutor::new());
-                    // The client may end the connection at any time.
-                    let _ = builder.serve_connection(TokioIo::new(stream), service_fn(serve)).await;
-                });
-            }
-        });
-        Ok(Webhook { url, authority: STANDARD.encode(authority), task: task.abort_handle() })
-    }
-}
-
-impl Drop for Webhook {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-async fn serve(
-    request: http::Request<Incoming>,
-) -> std::result::Result<http::Response<Full<Bytes>>, http::Error> {
-    let path = request.uri().path().to_owned();
-    let body = request.into_body().collect().await.map(http_body_util::Collected::to_bytes);
-    let review: Value = serde_json::from_slice(&body.unwrap_or_default()).unwrap_or_default();
-    let (code, body) = match path.as_str() {
-        "/error" => (500, "broken".to_owned()),
-        "/garbage" => (200, "no JSON".to_owned()),
-        _ => (200, reply(&path, &review).to_string()),
-    };
-    http::Response::builder()
-        .status(code)
-        .header(http::header::CONTENT_TYPE, "application/json")
-        .body(Full::from(body))
+/// Starts a webhook server.
+///
+/// # Errors
+/// No port is free, or no certificate can be made.
+pub(crate) async fn start() -> windlass_siege::Result<HttpsServer> {
+    HttpsServer::start(|path: String, review: Value| async move {
+        match path.as_str() {
+            "/error" => (500, "broken".into()),
+            "/garbage" => (200, "no JSON".into()),
+            _ => (200, reply(&path, &review).to_string().into()),
+        }
+    })
+    .await
 }
 
 /// Returns the review that answers a review.
@@ -133,21 +80,4 @@ fn label(request: &Value) -> Value {
     } else {
         json!([{"op": "add", "path": "/metadata/labels", "value": {"hooked": "yes"}}])
     }
-}
-
-fn certificate() -> Result<(TlsAcceptor, String)> {
-    let mut authority = CertificateParams::default();
-    authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    let authority_key = KeyPair::generate()?;
-    let authority_pem = authority.self_signed(&authority_key)?.pem();
-    let mut params = CertificateParams::new(["localhost".to_owned()])?;
-    params.subject_alt_names.push(SanType::IpAddress([127, 0, 0, 1].into()));
-    let key = KeyPair::generate()?;
-    let certificate = params.signed_by(&key, &Issuer::new(authority, authority_key))?;
-    let der = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], der)?;
-    Ok((TlsAcceptor::from(Arc::new(config)), authority_pem))
 }

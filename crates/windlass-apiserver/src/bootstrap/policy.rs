@@ -145,7 +145,7 @@ mod tests {
         let count = |resource| objects.iter().filter(|(of, _)| *of == resource).count();
         assert_eq!(
             (count("clusterroles"), count("clusterrolebindings"), count("roles"), count("rolebindings")),
-            (69, 50, 7, 7)
+            (73, 54, 7, 7)
         );
     }
 }

@@ -1,5 +1,5 @@
 //! Scripts of manifests, scalings, failures and deletions, played on the embedded cluster and compared with recordings of
-//! kube-controller-manager 1.36: object for object and event for event.
+//! kube-controller-manager: object for object and event for event.
 //!
 //! Each script plays the kubelet, by writing the status of pods. With `WINDLASS_TEST_KUBECONFIG`, a script
 //! runs on that server and the server's controller manager instead; with `WINDLASS_TEST_RECORD` as well, the

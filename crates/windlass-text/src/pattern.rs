@@ -79,13 +79,12 @@ impl Expression {
             return Err(error);
         }
         let regex = OnceLock::new();
-        let machine = match automaton(&translate(source)) {
-            Ok(automaton) => Machine::new(automaton),
-            Err(_) => {
-                // The compilation has the words of the error.
-                let _ = regex.set(Some(compile(source)?));
-                Machine::missing()
-            }
+        let machine = if let Ok(automaton) = automaton(&translate(source)) {
+            Machine::new(automaton)
+        } else {
+            // The compilation has the words of the error.
+            let _ = regex.set(Some(compile(source)?));
+            Machine::missing()
         };
         Ok(Self { source: source.into(), machine, regex })
     }

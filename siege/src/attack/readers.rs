@@ -93,7 +93,7 @@ fn request(frames: &mut Frames, stream: u32, path: &str, accept: &str) {
     frames.push(HEADERS, END_HEADERS | END_STREAM, 2 * stream + 1, &head);
 }
 
-/// Opens watches that nobody reads, and changes large objects.
+/// Opens watches without reading the events, and changes large objects.
 async fn changes(client: Client) -> Result<Sent> {
     let mut frames = open(&client).await?;
     for stream in 0..100 {

@@ -125,7 +125,7 @@ pub(crate) enum Dispatch {
     /// A function with a regular expression that is known.
     Regex {
         kind: RegexCall,
-        regex: Expression,
+        regex: Box<Expression>,
     },
 }
 

@@ -74,7 +74,7 @@ pub(super) fn regex(name: &str, arguments: &[Node]) -> Result<Option<Dispatch>, 
     };
     match arguments.get(1) {
         Some(Node::Constant(Value::String(pattern))) => {
-            let regex = compile(pattern).map_err(Error::new)?;
+            let regex = Box::new(compile(pattern).map_err(Error::new)?);
             Ok(Some(Dispatch::Regex { kind, regex }))
         }
         _ => Ok(None),

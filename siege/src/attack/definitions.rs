@@ -124,7 +124,7 @@ pub(super) fn attacks() -> Vec<Attack> {
 fn custom(plural: &str, kind: &str, field: &str, value: Value) -> Call {
     let mut object = json!({"apiVersion": "siege.test/v1", "kind": kind, "metadata": {"name": "x"}});
     object[field] = value;
-    Call::post(&format!("/apis/siege.test/v1/namespaces/siege/{plural}?dryRun=All"), &object)
+    Call::post(format!("/apis/siege.test/v1/namespaces/siege/{plural}?dryRun=All"), &object)
 }
 
 /// Creates a definition with a schema for the field `value`, without effect.
@@ -133,7 +133,7 @@ fn wide(schema: Value) -> Call {
 }
 
 fn of(definition: Value) -> Call {
-    Call::post(&format!("{CRDS}?dryRun=All"), &definition)
+    Call::post(format!("{CRDS}?dryRun=All"), &definition)
 }
 
 fn keys_of(prefix: &str, count: usize, value: &Value) -> Map<String, Value> {
@@ -207,7 +207,7 @@ fn policy(count: usize, expression: &str) -> Call {
     let rules =
         json!([{"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]);
     Call::post(
-        &format!("{POLICIES}?dryRun=All"),
+        format!("{POLICIES}?dryRun=All"),
         &json!({
             "metadata": {"name": "siege"},
             "spec": {"matchConstraints": {"resourceRules": rules}, "validations": validations}

@@ -143,7 +143,7 @@ async fn references(client: Client) -> Result<Sent> {
     for stream in 1..200 {
         let mut fields = head("GET", "/version", &[]);
         // The first entry of the dynamic table.
-        fields.extend(std::iter::repeat_n(0x80 | 62, 16_000 - fields.len()));
+        fields.extend(std::iter::repeat_n(0x80 | 0x3e, 16_000 - fields.len()));
         frames.push(HEADERS, END_HEADERS | END_STREAM, 2 * stream + 1, &fields);
         is_open = frames.send().await;
         if !is_open {
@@ -189,7 +189,7 @@ async fn websocket(client: Client) -> Result<Sent> {
         let _ = tokio::time::timeout(Duration::from_secs(5), stream.read(&mut reply)).await?;
         let frame: Vec<u8> = if attempt % 2 == 0 {
             // A binary frame of 2^62 bytes.
-            [&[0x82, 0xff][..], &(1_u64 << 62).to_be_bytes(), &[0; 4], &[0; 1 << 20]].concat()
+            [&[0x82, 0xff][..], &(1_u64 << 62).to_be_bytes(), &[0; 4], &vec![0; 1 << 20]].concat()
         } else {
             // Pings of 125 bytes.
             [&[0x89, 0xfd][..], &[0; 4], &[0; 125]].concat().repeat(5_000)

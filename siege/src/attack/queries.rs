@@ -29,7 +29,7 @@ pub(super) fn attacks() -> Vec<Attack> {
 }
 
 fn values(count: usize) -> String {
-    (0..count).map(|number| format!("{number},")).collect()
+    (0..count).map(|number| format!("{number},")).collect::<Vec<_>>().concat()
 }
 
 /// Lists by pages of one object, with other selectors: a server may keep an index or a snapshot for each.

@@ -102,7 +102,7 @@ async fn a_full_level_refuses_requests() {
     let mut seat = Box::pin(held(&jane, maps));
     let refused = tokio::select! {
         biased;
-        _ = &mut seat => panic!("the request ends before the body"),
+        () = &mut seat => panic!("the request ends before the body"),
         // The seat is taken when the request has arrived.
         refused = jane.eventually(maps, |reply| reply.code != 200) => refused,
     };

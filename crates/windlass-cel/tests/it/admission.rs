@@ -187,7 +187,7 @@ fn the_variables_together_are_a_value() {
         match expected {
             Ok(expected) => assert_eq!(found.as_deref(), Ok(expected), "{source}"),
             Err(why) => {
-                assert!(found.as_ref().is_err_and(|error| error.ends_with(why)), "{source}: {found:?}")
+                assert!(found.as_ref().is_err_and(|error| error.ends_with(why)), "{source}: {found:?}");
             }
         }
     }

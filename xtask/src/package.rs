@@ -19,7 +19,11 @@ pub(crate) fn run(args: &Args) -> Result {
     let root = project::root().canonicalize()?;
     let target =
         env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder));
-    cargo(&root, &["package", "--workspace", "--no-verify", "--allow-dirty", "--offline", "--quiet"])?;
+    let packages = project::packages()?;
+    let unpublished = packages.iter().filter(|package| !package.is_published());
+    let excluded = unpublished.flat_map(|package| ["--exclude", package.name.as_str()]);
+    let options = ["package", "--workspace", "--no-verify", "--allow-dirty", "--offline", "--quiet"];
+    cargo(&root, &options.into_iter().chain(excluded).collect::<Vec<_>>())?;
     println!("all crates can be packed");
     if args.project { build_project(&root, &target) } else { Ok(()) }
 }
@@ -64,7 +68,9 @@ fn build_project(root: &Path, target: &Path) -> Result {
 /// Unpacks the packages of the libraries, and returns the names and folders.
 fn unpack(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     let mut unpacked = Vec::new();
-    for package in project::packages()?.into_iter().filter(|package| package.name.starts_with("windlass")) {
+    let is_library =
+        |package: &project::Package| package.is_published() && package.name.starts_with("windlass");
+    for package in project::packages()?.into_iter().filter(is_library) {
         let stem = format!("{}-{}", package.name, env!("CARGO_PKG_VERSION"));
         let into = folder.join("unpacked");
         fs::create_dir_all(&into)?;

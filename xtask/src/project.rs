@@ -24,6 +24,15 @@ pub(crate) struct Package {
     pub(crate) manifest_path: PathBuf,
     pub(crate) dependencies: Vec<Dependency>,
     pub(crate) targets: Vec<Target>,
+    /// The registries for the package; an empty list for a package that is never published.
+    publish: Option<Vec<String>>,
+}
+
+impl Package {
+    /// Returns whether releases have the package.
+    pub(crate) fn is_published(&self) -> bool {
+        self.publish.as_ref().is_none_or(|registries| !registries.is_empty())
+    }
 }
 
 /// An entry of a `[dependencies]` table.

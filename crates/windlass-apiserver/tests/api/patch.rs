@@ -137,7 +137,6 @@ async fn a_patch_whose_result_is_no_object_of_the_kind_is_refused() {
         .shows(expect![[r#"
             422 Invalid: ConfigMap "a" is invalid: metadata.uid: Invalid value: "UID": field is immutable
             kind="ConfigMap" name="a"
-            - FieldValueInvalid metadata.uid: Invalid value: "UID": field is immutable
             - FieldValueInvalid metadata.uid: Invalid value: "UID": field is immutable"#]]);
     api.patch(&path, MERGE_PATCH, json!({"metadata": null})).await.shows(expect![
         "400 BadRequest: the name of the object (a based on URL) was undeterminable: name must be provided"

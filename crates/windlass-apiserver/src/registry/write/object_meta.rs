@@ -36,32 +36,34 @@ pub(super) fn create(
 }
 
 /// Returns the errors of the metadata of an updated object. The generic registry and the strategy of the kind
-/// both validate the metadata, and most errors are therefore repeated.
+/// both validate the metadata, and most errors are therefore found twice.
 pub(super) fn update(resource: &Resource, subresource: &str, object: &Value, old: &Value) -> Vec<FieldError> {
     let checks = checks(resource);
     let is_pod = resource.storage == *PODS && subresource != "status";
     let (changes, wholes) = match subresource {
-        _ if !custom::envelope(resource, object).is_empty() => (0, 0),
+        _ if !custom::envelope(resource, object).is_empty() => (false, false),
         "" => (checks.changes, checks.whole),
-        _ if is_pod => (1, 1),
-        _ => (checks.subresources, 0),
+        _ if is_pod => (true, true),
+        _ => (checks.subresources, false),
     };
     let mut errors = whole(resource, object, names::path_segment_name);
     let change = change(object, old);
     let standard = if checks.finalizers { standard_finalizers(object) } else { Vec::new() };
     errors.extend(change.iter().cloned());
-    for _ in 0..changes {
-        errors.extend(change.iter().cloned());
+    if changes {
+        errors.extend(change);
         errors.extend(standard.iter().cloned());
     }
-    if wholes > 0 {
-        let found = whole(resource, object, resource.strategy.config.name);
-        for _ in 0..wholes {
-            errors.extend(found.iter().cloned());
-            errors.extend(standard.iter().cloned());
-        }
+    if wholes {
+        errors.extend(whole(resource, object, resource.strategy.config.name));
+        errors.extend(standard);
     }
     errors
+}
+
+/// Returns whether kube-apiserver reports an error twice that the generic registry and the strategy both find.
+pub(super) fn repeats_errors(resource: &Resource) -> bool {
+    checks(resource).repeated
 }
 
 fn checks(resource: &Resource) -> MetadataChecks {

@@ -1,5 +1,7 @@
 //! Validation of an object: the metadata, the schema of a custom resource, and the rules of the kind.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 use windlass_schema::FieldError;
 
@@ -21,7 +23,7 @@ pub(super) fn validate_create(call: &mut Call<'_>, view: &View, new: &Value) -> 
         }
         errors
     });
-    refuse_invalid(resource, new, &errors)?;
+    refuse_invalid(resource, new, errors)?;
     warn(call, view, new, None);
     Ok(())
 }
@@ -40,7 +42,7 @@ pub(super) fn validate_update(
     if !call.state.allows_privileged && subresource != "status" {
         errors.extend(privileged::errors(resource, new));
     }
-    refuse_invalid(resource, new, &errors)?;
+    refuse_invalid(resource, new, errors)?;
     warn(call, view, new, Some(old));
     Ok(())
 }
@@ -51,9 +53,13 @@ fn warn(call: &mut Call<'_>, view: &View, new: &Value, old: Option<&Value>) {
     call.warnings.extend(warnings);
 }
 
-fn refuse_invalid(resource: &Resource, object: &Value, errors: &[FieldError]) -> Result<(), ApiError> {
+fn refuse_invalid(resource: &Resource, object: &Value, mut errors: Vec<FieldError>) -> Result<(), ApiError> {
     if errors.is_empty() {
         return Ok(());
+    }
+    if !object_meta::repeats_errors(resource) {
+        let mut seen = HashSet::new();
+        errors.retain(|error| seen.insert(error.to_string()));
     }
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or(&resource.kind);
     // The group of a custom resource is the group in the object.
@@ -63,5 +69,5 @@ fn refuse_invalid(resource: &Resource, object: &Value, errors: &[FieldError]) ->
         None if resource.is_custom() => "",
         _ => &*resource.storage.group,
     };
-    Err(ApiError::invalid(group, kind, meta::name(object), errors))
+    Err(ApiError::invalid(group, kind, meta::name(object), &errors))
 }

@@ -16,6 +16,7 @@ use crate::wire::{self, ApiError};
 pub(super) async fn apply(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     call.negotiate()?;
     let options = WriteOptions::parse_apply(&call.query)?;
+    let configuration = Configuration::read(call.body)?;
     let may_create = match &*call.route.subresource {
         "" => true,
         "status" => call.resource.strategy.config.create_on_update,
@@ -24,7 +25,7 @@ pub(super) async fn apply(call: &mut Call<'_>) -> Result<Response<Body>, ApiErro
     loop {
         let view = call.state.store.view();
         let creates = may_create && view.get(&call.resource.storage, &call.key()).is_none();
-        let mut applying = Applying { options, configuration: None };
+        let applying = Applying { options, configuration: &configuration };
         let written = if creates {
             let object = applying.create(call).await?;
             write::create(call, object, options).await
@@ -44,6 +45,15 @@ pub(super) async fn apply(call: &mut Call<'_>) -> Result<Response<Body>, ApiErro
     }
 }
 
+fn broken(why: &str) -> ApiError {
+    ApiError::bad_request(format!("error decoding patch: {why}"))
+}
+
+/// Returns whether kube-apiserver takes a body for JSON: the first character is a brace.
+fn is_json(body: &[u8]) -> bool {
+    body.trim_ascii_start().starts_with(b"{")
+}
+
 /// The configuration of a request.
 pub(super) struct Configuration {
     pub(super) value: Value,
@@ -52,15 +62,22 @@ pub(super) struct Configuration {
 }
 
 impl Configuration {
-    pub(super) fn read(body: &[u8]) -> Result<Self, ApiError> {
-        let broken = |why: String| ApiError::bad_request(format!("error decoding patch: {why}"));
-        let (value, duplicates) = wire::from_yaml_with_duplicates(body)
-            .map_err(|why| broken(format!("error converting YAML to JSON: {why}")))?;
+    /// Reads the body of a request. The outer error is about the syntax of YAML, and for every object. The inner
+    /// error matters if the object is there, or may be created.
+    pub(super) fn read(body: &[u8]) -> Result<Result<Self, ApiError>, ApiError> {
+        match wire::from_yaml_with_duplicates(body) {
+            Ok((value, duplicates)) => Ok(Self::classify(value, duplicates)),
+            Err(why) if is_json(body) => Ok(Err(broken(&format!("error converting YAML to JSON: {why}")))),
+            Err(why) => Err(ApiError::bad_request(format!("error encoding patch: {why}"))),
+        }
+    }
+
+    fn classify(value: Value, duplicates: Vec<String>) -> Result<Self, ApiError> {
         match value {
             // Go decodes null as a map without members.
             Value::Null => Ok(Self { value: Value::Object(serde_json::Map::new()), duplicates }),
             Value::Object(_) => Ok(Self { value, duplicates }),
-            other => Err(broken(format!(
+            other => Err(broken(&format!(
                 "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
                 json_type(&other)
             ))),
@@ -88,18 +105,14 @@ impl Configuration {
 }
 
 /// An apply to the present object, or to none.
-struct Applying {
+struct Applying<'a> {
     options: WriteOptions,
-    /// Parsed at the first use.
-    configuration: Option<Configuration>,
+    configuration: &'a Result<Configuration, ApiError>,
 }
 
-impl Applying {
-    async fn merge(&mut self, call: &mut Call<'_>, old: Option<&Value>) -> Result<Value, ApiError> {
-        let configuration = match &self.configuration {
-            Some(configuration) => configuration,
-            None => self.configuration.insert(Configuration::read(call.body)?),
-        };
+impl Applying<'_> {
+    async fn merge(&self, call: &mut Call<'_>, old: Option<&Value>) -> Result<Value, ApiError> {
+        let configuration = self.configuration.as_ref().map_err(Clone::clone)?;
         let (served, manager) = (call.state.served.load_full(), call.manager());
         let fields = call.field_manager(&served, &manager);
         // Boxed: other requests are smaller, and share the type of the future.
@@ -111,7 +124,7 @@ impl Applying {
     }
 
     /// Makes a new object of the configuration.
-    async fn create(&mut self, call: &mut Call<'_>) -> Result<Value, ApiError> {
+    async fn create(&self, call: &mut Call<'_>) -> Result<Value, ApiError> {
         let new = self.merge(call, None).await?;
         let uid = meta::uid(&new);
         if !uid.is_empty() {
@@ -148,7 +161,7 @@ fn expect_types(call: &Call<'_>, new: &Value, configuration: &Value) -> Result<(
     })
 }
 
-impl Change for Applying {
+impl Change for Applying<'_> {
     async fn make(&mut self, call: &mut Call<'_>, old: &Value) -> Result<Value, ApiError> {
         let new = self.merge(call, Some(old)).await?;
         expect_name(call, &new)?;

@@ -40,25 +40,22 @@ pub(super) async fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiErro
     }
     call.negotiate()?;
     let options = WriteOptions::parse(&call.query, "PatchOptions")?;
-    let change = Patching { media_type, options, patch: None };
+    let patch = read(call, media_type, options.field_validation)?;
+    let change = Patching { options, patch };
     let stored = write::update(call, options, change).await?;
     call.object(StatusCode::OK, &stored).await
 }
 
 /// A patch of the present object.
 struct Patching {
-    media_type: &'static str,
     options: WriteOptions,
-    /// Only the patch of an object that is there is read, and only once.
-    patch: Option<Patch>,
+    /// The patch, or the error that an object gets that is there.
+    patch: Result<Patch, ApiError>,
 }
 
 impl Change for Patching {
     async fn make(&mut self, call: &mut Call<'_>, old: &Value) -> Result<Value, ApiError> {
-        let patch = match &mut self.patch {
-            Some(patch) => patch,
-            none => none.insert(read(call, self.media_type, self.options.field_validation)?),
-        };
+        let patch = self.patch.as_ref().map_err(Clone::clone)?;
         let mut new = patched(patch, call.resource.schema.get(), old)?;
         if !matches!(patch, Patch::Strategic(_)) && is_without_version(call, &new) {
             return Err(refuse_versionless(call, self.options, patch, &new));
@@ -88,17 +85,27 @@ pub(super) fn has_route(content_type: &str) -> bool {
     essences.any(|essence| [JSON, MERGE, STRATEGIC, APPLY].contains(&essence))
 }
 
-/// Reads the body as a patch of the type `essence`.
+/// Reads the body as a patch of the type `essence`. The outer error is about the syntax of the body, and for every
+/// object. The inner error is about JSON that is no patch, and matters if the object is there.
 pub(super) fn read(
     call: &Call<'_>,
+    essence: &str,
+    field_validation: FieldValidation,
+) -> Result<Result<Patch, ApiError>, ApiError> {
+    let (value, duplicates) = wire::from_json_with_duplicates(call.body)
+        .map_err(|_| ApiError::bad_request("invalid JSON patch"))?;
+    Ok(classify(value, duplicates, essence, field_validation))
+}
+
+fn classify(
+    value: Value,
+    duplicates: Vec<String>,
     essence: &str,
     field_validation: FieldValidation,
 ) -> Result<Patch, ApiError> {
     let lenient = field_validation == FieldValidation::Ignore;
     let head = if essence == STRATEGIC || lenient { "" } else { "error decoding patch: " };
     let broken = |why: &str| ApiError::bad_request(format!("{head}{why}"));
-    let syntax = |_| ApiError::bad_request("invalid JSON patch");
-    let (value, duplicates) = wire::from_json_with_duplicates(call.body).map_err(syntax)?;
     if essence == JSON {
         let patch = JsonPatch::read(value, !lenient).map_err(|why| broken(&why))?;
         if patch.len() > Limits::OPERATIONS {

@@ -6,12 +6,13 @@ use http::{Response, StatusCode};
 use serde_json::{Value, json};
 use windlass_schema::fields::FieldPath;
 
+use super::Call;
 use super::apply::Configuration;
 use super::get::not_older;
 use super::options::{self, WriteOptions};
+use super::patch::{self, Patch};
 use super::update::expect_name;
 use super::write::{self, Change};
-use super::{Call, patch};
 use crate::body::Body;
 use crate::managed_fields::{self, FieldManager, ReplicasPaths};
 use crate::meta;
@@ -68,38 +69,42 @@ pub(super) async fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiErro
     call.negotiate()?;
     if media_type == patch::APPLY {
         let options = WriteOptions::parse_apply(&call.query)?;
-        return write_scale(call, options, ScaleChange::Apply(options)).await;
+        let configuration = Configuration::read(call.body)?;
+        return write_scale(call, options, ScaleChange::Apply(configuration, options)).await;
     }
     let options = WriteOptions::parse(&call.query, "PatchOptions")?;
-    write_scale(call, options, ScaleChange::Patch(media_type, options)).await
+    let patch = patch::read(call, media_type, options.field_validation)?;
+    write_scale(call, options, ScaleChange::Patch(patch, options)).await
 }
 
 /// A change of the scale of an object.
 enum ScaleChange {
     Replace(Value),
-    /// A patch of this media type.
-    Patch(&'static str, WriteOptions),
-    Apply(WriteOptions),
+    /// A patch, or the error that a scale gets that is there.
+    Patch(Result<Patch, ApiError>, WriteOptions),
+    /// A configuration, or the error that a scale gets that is there.
+    Apply(Result<Configuration, ApiError>, WriteOptions),
 }
 
 impl ScaleChange {
     /// Makes the new scale of `old`, and records the managers of the scale's fields.
     async fn make(&self, call: &mut Call<'_>, old: &Value) -> Result<Value, ApiError> {
         let scales = Arc::clone(&call.state.scales);
-        if let Self::Apply(options) = self {
+        if let Self::Apply(configuration, options) = self {
+            let configuration = configuration.as_ref().map_err(Clone::clone)?;
             let (served, manager) = (call.state.served.load_full(), call.manager());
             let fields = FieldManager { resource: &scales, ..call.field_manager(&served, &manager) };
-            let configuration = Configuration::read(call.body)?;
             let new = Box::pin(fields.apply(Some(old), &configuration.value, options.force)).await?;
             configuration.apply_field_validation(call, options.field_validation)?;
             return Ok(new);
         }
         let mut new = match self {
             Self::Replace(scale) => scale.clone(),
-            Self::Patch(media_type, options) => {
-                as_scale(call, |call| patched(call, media_type, *options, old))?
+            Self::Patch(patch, options) => {
+                let patch = patch.as_ref().map_err(Clone::clone)?;
+                as_scale(call, |call| patched(call, patch, *options, old))?
             }
-            Self::Apply(_) => unreachable!("returned above"),
+            Self::Apply(..) => unreachable!("returned above"),
         };
         let mut old = old.clone();
         // Go omits a zero: no manager gets or loses the field.
@@ -117,17 +122,16 @@ impl ScaleChange {
 
 fn patched(
     call: &mut Call<'_>,
-    media_type: &str,
+    patch: &Patch,
     options: WriteOptions,
     scale: &Value,
 ) -> Result<Value, ApiError> {
-    let patch = patch::read(call, media_type, options.field_validation)?;
-    let mut new = patch::patched(&patch, call.resource.schema.get(), scale)?;
+    let mut new = patch::patched(patch, call.resource.schema.get(), scale)?;
     if let Some(why) = windlass_schema::decode_error(call.resource.schema.get(), "Scale", &new) {
         return Err(patch::not_an_object_of_the_kind(&patch.shown(&new), why));
     }
     let unknown = call.admit_fields(&mut new)?;
-    patch::apply_field_validation(call, options, &patch, &unknown, scale)?;
+    patch::apply_field_validation(call, options, patch, &unknown, scale)?;
     Ok(new)
 }
 

@@ -552,6 +552,11 @@ async fn a_configuration_is_checked() {
     };
     text("[1]").await.shows(expect!["400 BadRequest: error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type map[string]interface {}"]);
     text("").await.shows(expect!["400 BadRequest: invalid object type: /, Kind="]);
+    let reply = text("a: b: c").await.is(400);
+    assert!(reply.text_at("/message").starts_with("error encoding patch: yaml: "), "{reply}");
+    let reply = text("{").await.is(400);
+    let head = "error decoding patch: error converting YAML to JSON: yaml: ";
+    assert!(reply.text_at("/message").starts_with(head), "{reply}");
     text(r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}"#).await.shows(expect![
         "400 BadRequest: the name of the object (a based on URL) was undeterminable: name must be provided"
     ]);

@@ -99,6 +99,14 @@ async fn bodies_that_are_no_patch_are_refused() {
         "400 BadRequest: json: cannot unmarshal array into Go value of type map[string]interface {}"
     ]);
     send(STRATEGIC_PATCH, "").await.shows(expect!["400 BadRequest: invalid JSON patch"]);
+    let absent = format!("{path}bsent");
+    let send =
+        |media_type, body: &'static str| api.request(Method::PATCH, &absent).body(media_type, body).send();
+    send(MERGE_PATCH, "{").await.shows(expect!["400 BadRequest: invalid JSON patch"]);
+    send(MERGE_PATCH, "[]").await.is(404);
+    send(JSON_PATCH, "{}").await.is(404);
+    let send =
+        |media_type, body: &'static str| api.request(Method::PATCH, &path).body(media_type, body).send();
     send("application/json", "{}")
         .await
         .shows(expect!["415 UnsupportedMediaType: 415: Unsupported Media Type"]);

@@ -202,7 +202,7 @@ async fn a_binding_to_a_role_that_is_not_there_is_named() {
     jane.eventually(&maps, |reply| reply.text_at("/message").contains("no-role"))
         .await
         .shows(expect![[r#"
-            403 Forbidden: configmaps is forbidden: User "jane-ID" cannot list resource "configmaps" in API group "" in the namespace "ns-ID": RBAC: role.rbac.authorization.k8s.io "no-role" not found
+            403 Forbidden: configmaps is forbidden: User "jane-ID" cannot list resource "configmaps" in API group "" in the namespace "ns-ID": rbac: RBAC: role.rbac.authorization.k8s.io "no-role" not found
             kind="configmaps""#]]);
 }
 

@@ -73,6 +73,6 @@ fn validate_actions(actions: &Field<'_>, errors: &mut Errors) {
         errors.push(actions.invalid(detail));
     }
     if seen.is_empty() {
-        errors.push(actions.required("at least one validation action is required"));
+        errors.push(actions.required(""));
     }
 }

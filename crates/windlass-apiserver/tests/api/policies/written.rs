@@ -356,7 +356,7 @@ async fn what_a_binding_may_say_is_validated() {
         fine: 201
         nothing: 422
           spec.policyName Required value
-          spec.validationActions Required value: at least one validation action is required
+          spec.validationActions Required value
         names: 422
           spec.policyName Invalid value: "A b": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
         actions: 422

@@ -58,7 +58,8 @@ impl Rbac {
     /// Decides about a request. Returns the reason of an allowed request.
     ///
     /// # Errors
-    /// No rule allows the request. The text is empty, or names missing roles of the user's bindings.
+    /// No rule allows the request. The text is empty, or names missing roles of the user's bindings after the name
+    /// `rbac` of the authorizer.
     pub(super) fn decide(
         &self,
         store: &Store,
@@ -80,7 +81,7 @@ impl Rbac {
             match found {
                 ControlFlow::Break(reason) => Ok(reason),
                 ControlFlow::Continue(()) if errors.is_empty() => Err(String::new()),
-                ControlFlow::Continue(()) => Err(format!("RBAC: {}", aggregate(errors))),
+                ControlFlow::Continue(()) => Err(format!("rbac: RBAC: {}", aggregate(errors))),
             }
         })
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::delete_options::DeleteOptions;
 use super::options::ListOptions;
-use super::{Call, endpoints, list, write};
+use super::{Call, list, write};
 use crate::body::Body;
 use crate::meta;
 use crate::resource::Resource;
@@ -157,10 +157,7 @@ pub(super) async fn remove(
                         tokio::time::sleep(TERMINATING).await;
                     }
                 }
-                DeletionOutcome::Now => {
-                    endpoints::remove_with(call.state, resource, &key).await;
-                    return Ok(Deleted::Gone(stored));
-                }
+                DeletionOutcome::Now => return Ok(Deleted::Gone(stored)),
             },
             Err(CommitError::Refused(error)) => return Err(error),
             Err(CommitError::Conflict | CommitError::ClaimTaken | CommitError::QuotaConflict) => {}

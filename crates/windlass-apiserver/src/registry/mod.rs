@@ -7,7 +7,6 @@ mod reply;
 mod admission;
 mod custom;
 mod decode;
-mod endpoints;
 mod metadata;
 mod options;
 mod privileged;

@@ -16,7 +16,6 @@ use crate::nodes::{Connection, Pod};
 use crate::upgrade::Upgrade;
 use crate::webhook::{self, Backend, ready_endpoint};
 use crate::wire::ApiError;
-use windlass_kinds::resources;
 
 /// Splits `NAME`, `NAME:PORT` or `SCHEME:NAME:PORT` into the scheme, the name and the port.
 fn split(name: &str) -> (&str, &str, &str) {
@@ -63,28 +62,25 @@ pub(super) async fn to_service(
     options: &Value,
 ) -> Result<Response<Body>, ApiError> {
     let (scheme, name, port) = split(&call.route.name);
-    let service = object(call, name)?;
-    let quoted = go_quote(name);
-    let ports = service.pointer("/spec/ports").and_then(Value::as_array).into_iter().flatten();
-    let mut known = ports.map(|known| (text(known, "/name").to_owned(), known["port"].to_string()));
-    let found = known.find(|(name, number)| name == port || number == port || port.is_empty());
-    let port_name = match found {
-        Some((name, _)) => name,
-        None if port.is_empty() => String::new(),
-        None => {
-            return Err(ApiError::unavailable(format!("no service port {port} found for service {quoted}")));
-        }
+    // Only the number of a port is looked up in the service: a name is the name of a port of the endpoints.
+    let port_name = match port.parse::<i64>() {
+        Ok(number) => name_of_port(&object(call, name)?, name, number)?,
+        Err(_) => port.to_owned(),
     };
-    let view = call.state.store.view();
-    let Some(backend) = ready_endpoint(&view, &call.route.namespace, name, &port_name) else {
-        let key = format!("{}/{name}", call.route.namespace);
-        if view.get(&resources::ENDPOINTS, &key).is_none() {
-            return Err(ApiError::not_found(&resources::SERVICES.group_resource(), name));
-        }
-        return Err(ApiError::unavailable(format!("no endpoints available for service {quoted}")));
-    };
-    drop(view);
+    let backend = ready_endpoint(&call.state.store.view(), &call.route.namespace, name, &port_name)
+        .ok_or_else(|| {
+            ApiError::unavailable(format!("no endpoints available for service {}", go_quote(name)))
+        })?;
     pass_on(call, method, scheme == "https", &backend, text(options, "/path")).await
+}
+
+/// Returns the name of the port of a service with a number.
+fn name_of_port(service: &Value, name: &str, number: i64) -> Result<String, ApiError> {
+    let mut ports = service.pointer("/spec/ports").and_then(Value::as_array).into_iter().flatten();
+    let found = ports.find(|port| port["port"] == number).map(|port| text(port, "/name").to_owned());
+    found.ok_or_else(|| {
+        ApiError::unavailable(format!("no service port {number} found for service {}", go_quote(name)))
+    })
 }
 
 fn unreachable(why: &str) -> ApiError {

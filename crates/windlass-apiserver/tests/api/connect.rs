@@ -87,8 +87,8 @@ async fn webhooks_see_connections() {
         400 "CONNECT" "pods"/"portforward" "PodPortForwardOptions" "one" in "ns-ID", dry run false, old null, options null: {"apiVersion":"v1","kind":"PodPortForwardOptions"}
         400 "CONNECT" "pods"/"proxy" "PodProxyOptions" "http:one:80" in "ns-ID", dry run false, old null, options null: {"apiVersion":"v1","kind":"PodProxyOptions","path":"/a//b/"}
         404 "CONNECT" "pods"/"proxy" "PodProxyOptions" "none" in "ns-ID", dry run false, old null, options null: {"apiVersion":"v1","kind":"PodProxyOptions"}
-        404 "CONNECT" "services"/"proxy" "ServiceProxyOptions" "a:80" in "ns-ID", dry run false, old null, options null: {"apiVersion":"v1","kind":"ServiceProxyOptions","path":"/"}
-        404 "CONNECT" "services"/"proxy" "ServiceProxyOptions" "a" in "ns-ID", dry run false, old null, options null: {"apiVersion":"v1","kind":"ServiceProxyOptions","path":"/x/y"}
+        503 "CONNECT" "services"/"proxy" "ServiceProxyOptions" "a:80" in "ns-ID", dry run false, old null, options null: {"apiVersion":"v1","kind":"ServiceProxyOptions","path":"/"}
+        503 "CONNECT" "services"/"proxy" "ServiceProxyOptions" "a" in "ns-ID", dry run false, old null, options null: {"apiVersion":"v1","kind":"ServiceProxyOptions","path":"/x/y"}
         204 
     "#]].assert_eq(&plain(&lines(&seen), &api.id));
 }

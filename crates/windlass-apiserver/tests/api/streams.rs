@@ -332,10 +332,12 @@ async fn a_proxied_service_reaches_a_ready_endpoint() {
     });
     let slices = namespace.replace("/api/v1", "/apis/discovery.k8s.io/v1") + "/endpointslices";
     api.post(&slices, slice).await.is(201);
-    for name in ["s", "s:80", "s:http", "http:s:http"] {
+    for name in ["s:80", "s:http", "http:s:http"] {
         let reply = api.get(&format!("{namespace}/services/{name}/proxy/x")).await;
         assert_eq!((reply.code, reply.header("x-own")), (302, Some("yes")), "{name}: {reply}");
     }
+    // Without a port, the request is for a port without a name.
+    api.get(&format!("{namespace}/services/s/proxy/x")).await.is(503);
 }
 
 #[tokio::test]

@@ -319,7 +319,9 @@ async fn requests_that_are_passed_on_are_checked() {
         "pods/one/exec",
         "pods/one/portforward",
         "services/none/proxy",
+        "services/none:80/proxy",
         "services/a/proxy/x",
+        "services/a:x/proxy/x",
         "services/a:81/proxy",
     ] {
         let reply = api.get(&format!("/api/v1/namespaces/{ns}/{path}")).await;
@@ -341,10 +343,11 @@ async fn requests_that_are_passed_on_are_checked() {
         pods/two/exec?container=x: 400 BadRequest: container x is not valid for pod two
         pods/one/exec: 500 -: no preferred addresses found; known addresses: []
         pods/one/portforward: 500 -: no preferred addresses found; known addresses: []
-        services/none/proxy: 404 NotFound: services "none" not found
+        services/none/proxy: 503 ServiceUnavailable: no endpoints available for service "none"
+        services/none:80/proxy: 404 NotFound: services "none" not found
         kind="services" name="none"
-        services/a/proxy/x: 404 NotFound: services "a" not found
-        kind="services" name="a"
+        services/a/proxy/x: 503 ServiceUnavailable: no endpoints available for service "a"
+        services/a:x/proxy/x: 503 ServiceUnavailable: no endpoints available for service "a"
         services/a:81/proxy: 503 ServiceUnavailable: no service port 81 found for service "a"
         404 NotFound: nodes "none" not found
         kind="nodes" name="none"

@@ -10,7 +10,7 @@ use super::guard::may_create;
 use super::{Change, WriteOptions};
 use crate::definitions;
 use crate::meta;
-use crate::registry::{Call, endpoints};
+use crate::registry::Call;
 use crate::resource::Resource;
 use crate::state::State;
 use crate::store::{CommitError, Draft, Stored, View, Write};
@@ -102,7 +102,6 @@ pub(super) async fn commit_update(
     let mut charged = QuotaCheck { object: &new, old: Some(old), charges };
     match commit_charged(call, &key, Some(current.rv), draft, &mut charged, |_| Ok(())).await {
         Ok(_) if is_removed => {
-            endpoints::remove_with(call.state, resource, &key).await;
             // The reply shows the last write, although the write removes the object.
             if link.is_some() {
                 meta::set(&mut new, "selfLink", link);

@@ -754,6 +754,14 @@ async fn formats_and_defaults_of_definitions_are_checked() {
     definition["spec"]["versions"][0]["deprecated"] = json!(true);
     let reply = api.post(path, definition.clone()).await.is(201);
     assert!(reply.warnings().iter().any(|text| text.contains("unrecognized format")), "{reply}");
+    let list = json!({
+        "type": "array", "x-kubernetes-list-type": "set",
+        "items": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"a": {"type": "string"}}}
+    });
+    definition.pointer_mut(schema).unwrap()["list"] = list;
+    let reply = api.post(path, definition.clone()).await.is(201);
+    let warning = r#"x-kubernetes-list-type: set for items of type \"object\" is not supported by server-side apply or CEL validation rules"#;
+    assert!(reply.warnings().iter().any(|text| text.contains(warning)), "{reply}");
     definition.pointer_mut(schema).unwrap()["size"] = json!({"type": "array", "items": {"required": 1}});
     let reply = api.post(path, definition).await.is(400);
     assert!(reply.text_at("/message").ends_with("properties.items.required of type []string"), "{reply}");

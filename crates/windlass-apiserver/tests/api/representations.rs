@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use windlass_apiserver::Server;
 
 use crate::fixtures::{config_map, deployment, group, labelled, pod, secret, widget, widgets, widgets_path};
-use crate::harness::Api;
+use crate::harness::{Api, plain};
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
@@ -180,11 +180,22 @@ async fn a_custom_resource_has_name_and_age() {
         Name Age
         ["a",AGE]"#]]
     .assert_eq(&columns(&api, &path).await);
-    let definition =
-        format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{}", group(&api));
-    let table = api.request(Method::GET, &definition).accept(TABLE).send().await.is(200).json();
-    assert_eq!(table["columnDefinitions"][1]["name"], "Created At");
-    assert_eq!(table["rows"][0]["cells"][0], format!("widgets.{}", group(&api)));
+}
+
+#[tokio::test]
+async fn a_definition_has_the_columns_of_its_resource() {
+    let api = Api::start();
+    widgets_path(&api).await;
+    let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{}", group(&api));
+    let table = api.request(Method::GET, &path).accept(TABLE).send().await.is(200).json();
+    let columns = table["columnDefinitions"].as_array().unwrap().iter();
+    let columns: Vec<String> =
+        columns.map(|column| format!("{} {}", column["name"], column["priority"])).collect();
+    let mut cells = table["rows"][0]["cells"].clone();
+    assert!(cells[3].take().is_string(), "{table}");
+    expect![[r#"
+        "Name" 0, "Scope" 0, "Versions" 0, "Created At" 0, "Group" 1, "Kind" 1, "ShortNames" 1, "Established" 1
+        ["widgets.ID.example.com","Namespaced","v1(storage)",null,"ID.example.com","Widget","wd",true]"#]].assert_eq(&plain(&format!("{}\n{cells}", columns.join(", ")), &api.id));
 }
 
 #[tokio::test]

@@ -46,6 +46,12 @@ impl Column {
         Self { name, kind: "string", format: "", priority: 1 }
     }
 
+    /// Shows the column with `-o wide` only.
+    pub(crate) const fn only_wide(mut self) -> Self {
+        self.priority = 1;
+        self
+    }
+
     /// Marks the column's text as an object's name.
     pub(crate) const fn named(mut self) -> Self {
         self.format = "name";

@@ -50,9 +50,10 @@ impl IncludeObject {
 pub struct TableKind(Kind);
 
 impl TableKind {
-    /// Returns whether the rows of an empty list are `null`, as for a built-in kind without columns.
+    /// Returns whether the rows of an empty list are `null`, as for a built-in kind without columns of its own, and for
+    /// definitions.
     pub fn writes_null_for_no_rows(&self) -> bool {
-        matches!(&self.0, Kind::BuiltIn(table) if std::ptr::eq(*table, &raw const PLAIN))
+        matches!(&self.0, Kind::BuiltIn(table) if table.null_rows)
     }
 }
 
@@ -69,17 +70,25 @@ pub struct Table {
     cells: fn(&Row<'_>) -> Vec<Value>,
     /// Returns the conditions of a row.
     conditions: fn(&Row<'_>) -> Option<Value>,
+    /// True if the rows of an empty list are `null`.
+    null_rows: bool,
 }
 
 /// The table of kinds without columns.
 pub(crate) static PLAIN: Table = Table::new(&[Column::name(), Column::date("Created At")], |row| {
     vec![row.name(), row.value("/metadata/creationTimestamp").cloned().unwrap_or(Value::Null)]
-});
+})
+.with_null_rows();
 
 impl Table {
     /// Creates a table. `cells` returns a cell for each of `columns`.
     pub(crate) const fn new(columns: &'static [Column], cells: fn(&Row<'_>) -> Vec<Value>) -> Self {
-        Self { columns, cells, conditions: |_| None }
+        Self { columns, cells, conditions: |_| None, null_rows: false }
+    }
+
+    pub(crate) const fn with_null_rows(mut self) -> Self {
+        self.null_rows = true;
+        self
     }
 
     pub(crate) const fn with_conditions(mut self, conditions: fn(&Row<'_>) -> Option<Value>) -> Self {

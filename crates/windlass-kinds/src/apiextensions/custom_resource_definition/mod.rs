@@ -5,10 +5,11 @@
 mod approval;
 mod conditions;
 mod defaults;
-mod formats;
 mod names;
 mod prepare;
+mod table;
 mod validate;
+mod warnings;
 
 pub use conditions::{condition_is_true, set_condition};
 pub use names::{Names, accept};
@@ -23,6 +24,7 @@ pub(crate) static KIND: Kind = Kind {
     prepare: &Definitions,
     validate: &Definitions,
     delete: &Definitions,
+    table: &table::TABLE,
     ..Kind::new(CONFIG)
 };
 

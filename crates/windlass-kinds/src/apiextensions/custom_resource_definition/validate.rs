@@ -8,11 +8,11 @@ mod columns;
 mod versions;
 
 use serde_json::Value;
-use windlass_schema::{FieldError, go_quote};
+use windlass_schema::FieldError;
 use windlass_wire::names::{dns_1035_label, dns_1123_subdomain};
 use windlass_wire::validate_client_config;
 
-use super::formats::unknown_formats;
+use super::warnings::warnings;
 use super::{Definitions, approval, list, text, texts};
 use crate::kind::{Validate, WriteContext};
 
@@ -26,14 +26,11 @@ impl Validate for Definitions {
     }
 
     fn warnings(&self, cx: &WriteContext<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
-        let mut warnings = Vec::new();
         if !cx.subresource.is_empty() {
-            return warnings;
+            return Vec::new();
         }
-        let known = old.map(unknown_formats).unwrap_or_default();
-        let formats = unknown_formats(object).into_iter().filter(|format| !known.contains(format));
-        warnings.extend(formats.map(|format| format!("unrecognized format {}", go_quote(&format))));
-        warnings
+        let known = old.map(warnings).unwrap_or_default();
+        warnings(object).into_iter().filter(|warning| !known.contains(warning)).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::{Response, StatusCode};
 
-use super::{Call, options};
+use super::{Call, options, undecodable};
 use crate::body::Body;
 use crate::state::State;
 use crate::store::View;
@@ -29,7 +29,9 @@ pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     })?;
     let view = not_older_of(call, revision).await?;
     let stored = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
-    call.object(StatusCode::OK, stored).await
+    let shown = call.resource.present_one(stored).await;
+    let shown = shown.map_err(|error| undecodable::at_read(call, stored, &error))?;
+    call.object(StatusCode::OK, &shown).await
 }
 
 /// Waits like [`not_older`] for kinds that the real server reads from a cache. Does not wait for other kinds.

@@ -11,6 +11,7 @@ mod metadata;
 mod options;
 mod privileged;
 mod selection;
+mod undecodable;
 mod write;
 
 mod create;

@@ -6,13 +6,13 @@ use http::{Response, StatusCode};
 use serde_json::{Value, json};
 use windlass_schema::fields::FieldPath;
 
-use super::Call;
 use super::apply::Configuration;
 use super::get::not_older;
 use super::options::{self, WriteOptions};
 use super::patch::{self, Patch};
 use super::update::expect_name;
 use super::write::{self, Change};
+use super::{Call, undecodable};
 use crate::body::Body;
 use crate::managed_fields::{self, FieldManager, ReplicasPaths};
 use crate::meta;
@@ -36,7 +36,8 @@ pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let revision = options::revision(call.query.text("resourceVersion")).map_err(ApiError::unexplained)?;
     let view = not_older(call.state, revision).await?;
     let stored = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
-    let object = call.resource.present_one(stored).await?.value();
+    let object = call.resource.present_one(stored).await;
+    let object = object.map_err(|error| undecodable::at_read(call, stored, &error))?.value();
     call.value(StatusCode::OK, &scale_of(call, &object)?).await
 }
 

@@ -392,30 +392,35 @@ async fn what_is_no_conversion_is_an_error() {
     for name in WRONG {
         api.post(&v1, a_box(&api, "v1", name, json!({"size": 1}))).await.is(201);
         let port = hook.port().to_string();
-        let reply = api.get(&format!("{v2}/{name}")).await;
-        seen.push(format!("{name}: {reply}").replace(&port, "PORT"));
+        let reply = api.get(&format!("{v2}/{name}")).await.to_string().replace(&port, "PORT");
+        let revision = regex::Regex::new(r"revision=\d+").unwrap();
+        let message = revision.replace(reply.lines().next().unwrap(), "revision=RV");
+        seen.push(format!("{name}: {message}"));
         api.delete(&format!("{v1}/{name}")).await.is(200);
     }
     seen.push(api.post(&v2, a_box(&api, "v2", "failed", json!({}))).await.to_string());
+    api.post(&v1, a_box(&api, "v1", "failed", json!({"size": 1}))).await.is(201);
+    let change = api.patch(&format!("{v2}/failed"), MERGE_PATCH, json!({})).await.is(500).text_at("/message");
+    assert!(change.starts_with("object not decodable revision="), "{change}");
     expect![[r#"
-        empty: 500 -: conversion webhook for ID.example.com/v1, Kind=Box failed: 0-length response with status code: 200 and content type: application/json
-        error: 500 -: conversion webhook for ID.example.com/v1, Kind=Box failed: an error on the server ("out of order") has prevented the request from succeeding
-        no-response: 500 -: conversion webhook for ID.example.com/v1, Kind=Box failed: no response provided
-        other-kind: 500 -: conversion webhook for ID.example.com/v1, Kind=Box failed: no kind "AdmissionReview" is registered for version "admission.k8s.io/v1" in scheme "pkg/runtime/scheme.go:111"
-        other-uid: 500 -: conversion webhook for ID.example.com/v1, Kind=Box failed: expected response.uid="UID", got "1"
-        failed: 500 -: conversion webhook for ID.example.com/v1, Kind=Box failed: cannot convert
-        failed-silently: 500 -: conversion webhook for ID.example.com/v1, Kind=Box failed: response.result.status was '', not 'Success'
-        objects-of-type: 500 -: conversion webhook for ID.example.com/v1, Kind=Box failed: json: cannot unmarshal string into Go struct field ConversionResponse.response.convertedObjects of type []runtime.RawExtension
-        too-few: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned 0 objects, expected 1
-        other-version: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object at index 0: invalid groupVersion (expected ID.example.com/v2, received example.com/v3)
-        other-object: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object at index 0: invalid kind (expected Box, received Other)
-        other-name: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object: must have the same name: other-name != x
-        other-namespace: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object: must have the same namespace: ns-ID != x
-        new-uid: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object: must have the same UID: UID != x
-        no-metadata: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object: must have the same name: no-metadata != 
-        bad-label: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid metadata: metadata.labels: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
-        label-of-type: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid metadata: metadata.labels[a] must be a string, but is int64 in converted object
-        labels-of-type: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid metadata: invalid metadata.labels of type []interface {} in converted object
+        empty: 500 InternalError: Internal error occurred: StorageError: corrupt object, Code: 7, Key: /ID.example.com/boxes/ns-ID/empty, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=RV: conversion webhook for ID.example.com/v1, Kind=Box failed: 0-length response with status code: 200 and content type: application/json
+        error: 500 InternalError: Internal error occurred: StorageError: corrupt object, Code: 7, Key: /ID.example.com/boxes/ns-ID/error, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=RV: conversion webhook for ID.example.com/v1, Kind=Box failed: an error on the server ("out of order") has prevented the request from succeeding
+        no-response: 500 InternalError: Internal error occurred: StorageError: corrupt object, Code: 7, Key: /ID.example.com/boxes/ns-ID/no-response, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=RV: conversion webhook for ID.example.com/v1, Kind=Box failed: no response provided
+        other-kind: 500 InternalError: Internal error occurred: StorageError: corrupt object, Code: 7, Key: /ID.example.com/boxes/ns-ID/other-kind, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=RV: conversion webhook for ID.example.com/v1, Kind=Box failed: no kind "AdmissionReview" is registered for version "admission.k8s.io/v1" in scheme "pkg/runtime/scheme.go:111"
+        other-uid: 500 InternalError: Internal error occurred: StorageError: corrupt object, Code: 7, Key: /ID.example.com/boxes/ns-ID/other-uid, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=RV: conversion webhook for ID.example.com/v1, Kind=Box failed: expected response.uid="UID", got "1"
+        failed: 500 InternalError: Internal error occurred: StorageError: corrupt object, Code: 7, Key: /ID.example.com/boxes/ns-ID/failed, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=RV: conversion webhook for ID.example.com/v1, Kind=Box failed: cannot convert
+        failed-silently: 500 InternalError: Internal error occurred: StorageError: corrupt object, Code: 7, Key: /ID.example.com/boxes/ns-ID/failed-silently, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=RV: conversion webhook for ID.example.com/v1, Kind=Box failed: response.result.status was '', not 'Success'
+        objects-of-type: 500 InternalError: Internal error occurred: StorageError: corrupt object, Code: 7, Key: /ID.example.com/boxes/ns-ID/objects-of-type, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=RV: conversion webhook for ID.example.com/v1, Kind=Box failed: json: cannot unmarshal string into Go struct field ConversionResponse.response.convertedObjects of type []runtime.RawExtension
+        too-few: 500 InternalError: Internal error occurred: StorageError: corrupt object, Code: 7, Key: /ID.example.com/boxes/ns-ID/too-few, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=RV: conversion webhook for ID.example.com/v1, Kind=Box returned 0 objects, expected 1
+        other-version: 500 InternalError: Internal error occurred: StorageError: corrupt object, Code: 7, Key: /ID.example.com/boxes/ns-ID/other-version, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=RV: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object at index 0: invalid groupVersion (expected ID.example.com/v2, received example.com/v3)
+        other-object: 500 InternalError: Internal error occurred: StorageError: corrupt object, Code: 7, Key: /ID.example.com/boxes/ns-ID/other-object, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=RV: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object at index 0: invalid kind (expected Box, received Other)
+        other-name: 500 InternalError: Internal error occurred: StorageError: corrupt object, Code: 7, Key: /ID.example.com/boxes/ns-ID/other-name, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=RV: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object: must have the same name: other-name != x
+        other-namespace: 500 InternalError: Internal error occurred: StorageError: corrupt object, Code: 7, Key: /ID.example.com/boxes/ns-ID/other-namespace, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=RV: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object: must have the same namespace: ns-ID != x
+        new-uid: 500 InternalError: Internal error occurred: StorageError: corrupt object, Code: 7, Key: /ID.example.com/boxes/ns-ID/new-uid, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=RV: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object: must have the same UID: UID != x
+        no-metadata: 500 InternalError: Internal error occurred: StorageError: corrupt object, Code: 7, Key: /ID.example.com/boxes/ns-ID/no-metadata, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=RV: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object: must have the same name: no-metadata != 
+        bad-label: 500 InternalError: Internal error occurred: StorageError: corrupt object, Code: 7, Key: /ID.example.com/boxes/ns-ID/bad-label, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=RV: conversion webhook for ID.example.com/v1, Kind=Box returned invalid metadata: metadata.labels: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
+        label-of-type: 500 InternalError: Internal error occurred: StorageError: corrupt object, Code: 7, Key: /ID.example.com/boxes/ns-ID/label-of-type, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=RV: conversion webhook for ID.example.com/v1, Kind=Box returned invalid metadata: metadata.labels[a] must be a string, but is int64 in converted object
+        labels-of-type: 500 InternalError: Internal error occurred: StorageError: corrupt object, Code: 7, Key: /ID.example.com/boxes/ns-ID/labels-of-type, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=RV: conversion webhook for ID.example.com/v1, Kind=Box returned invalid metadata: invalid metadata.labels of type []interface {} in converted object
         500 -: conversion webhook for ID.example.com/v2, Kind=Box failed: cannot convert
     "#]].assert_eq(&lines(&seen));
 }

@@ -32,7 +32,7 @@ pub(super) use self::guard::may_create_in;
 use self::prepare::{prepare_create, prepare_update};
 use self::validate::{validate_create, validate_update};
 use super::options::WriteOptions;
-use super::{Call, metadata};
+use super::{Call, metadata, undecodable};
 use crate::apart::checkpoint;
 use crate::meta;
 use crate::store::Stored;
@@ -117,7 +117,8 @@ pub(super) async fn update(
         call.warnings.truncate(warned);
         let view = call.state.store.view();
         let current = view.get(&resource.storage, &key).ok_or_else(|| call.not_found())?;
-        let old = resource.present_one(current).await?.value();
+        let old = resource.present_one(current).await;
+        let old = old.map_err(|error| undecodable::before_write(current, &error))?.value();
         let mut new = change.make(call, &old).await?;
         checkpoint().await;
         metadata::check_uid(call, &new, &old)?;

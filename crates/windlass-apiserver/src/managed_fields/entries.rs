@@ -224,6 +224,11 @@ pub(super) fn remove(object: &mut Value) {
     meta::set(object, FIELD, None);
 }
 
+/// Gives `new` the entries of `old` unchanged.
+pub(super) fn keep(new: &mut Value, old: Option<&Value>) {
+    meta::set(new, FIELD, old.and_then(list).map(|entries| Value::Array(entries.clone())));
+}
+
 /// Entries are sorted by operation, time, manager, version and subresource.
 fn order(entry: &Value) -> [String; 5] {
     ["operation", "time", "manager", "apiVersion", "subresource"]

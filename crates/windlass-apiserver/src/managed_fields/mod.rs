@@ -51,7 +51,8 @@ pub(crate) struct FieldManager<'a> {
 impl FieldManager<'_> {
     /// Records the changed fields in `new`. `old` is `None` for a new object.
     ///
-    /// If that is impossible, because a webhook does not convert the object for example, `new` is left untracked.
+    /// If that is impossible, because a webhook does not convert the object for example, `new` gets the managers of
+    /// `old`.
     pub(crate) async fn track(&self, old: Option<&Value>, new: &mut Value) {
         let before = self.entries_before(old, new);
         entries::remove(new);
@@ -61,11 +62,14 @@ impl FieldManager<'_> {
         }
         match self.updated(old, new, before, self.name).await {
             Ok(entries) => entries.write(new),
-            Err(why) => tracing::warn!(
-                resource = %self.resource.group_resource(),
-                name = meta::name(new),
-                "the managers of the fields are not tracked any more: {why}"
-            ),
+            Err(why) => {
+                entries::keep(new, old);
+                tracing::warn!(
+                    resource = %self.resource.group_resource(),
+                    name = meta::name(new),
+                    "a write is not tracked, and the managers of the fields stay: {why}"
+                );
+            }
         }
     }
 

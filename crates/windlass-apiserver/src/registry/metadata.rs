@@ -34,8 +34,8 @@ pub(super) fn wipe_system_metadata(object: &mut Value) {
     }
 }
 
-/// Works like [`wipe_system_metadata`], but keeps the marks of a deletion: an update that creates an object
-/// keeps the marks.
+/// Works like [`wipe_system_metadata`], but keeps the marks of a deletion: the manager of an update that creates an
+/// object owns the marks, although the object does not get the marks.
 pub(super) fn wipe_identity(object: &mut Value) {
     for field in ["uid", "creationTimestamp"] {
         meta::set(object, field, None);
@@ -45,14 +45,7 @@ pub(super) fn wipe_identity(object: &mut Value) {
 /// Sets the metadata of a new object that the server determines.
 pub(super) fn fill_system_fields(call: &Call<'_>, object: &mut Value) {
     let env = &call.state.env;
-    if call.route.verb == Verb::Create {
-        wipe_system_metadata(object);
-    } else {
-        wipe_identity(object);
-    }
-    if !call.is_dry_run() {
-        meta::set(object, "selfLink", None);
-    }
+    wipe_system_metadata(object);
     meta::set(object, "resourceVersion", None);
     meta::set(object, "uid", Some(env.uid().into()));
     meta::set(object, "creationTimestamp", Some(env.now_rfc3339().into()));

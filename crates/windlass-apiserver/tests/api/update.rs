@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::fixtures::{config_map, deployment, widget, widgets_path};
@@ -287,4 +287,21 @@ async fn an_update_of_fields_that_an_update_cannot_change_stores_nothing() {
     // The time of the manager, in seconds, would change.
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
     assert_eq!(api.patch(&path, MERGE_PATCH, patch).await.is(200).version(), version);
+}
+
+#[tokio::test]
+async fn an_update_or_apply_that_creates_an_object_keeps_no_marks_of_a_deletion() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let metadata =
+        json!({"name": "a", "deletionTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 3});
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata});
+    let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{ns}/leases/a");
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
+    let maps = format!("/api/v1/namespaces/{ns}/configmaps/a?fieldManager=one");
+    let applied = api.patch(&maps, "application/apply-patch+yaml", map).await.is(201);
+    for created in [api.put(&leases, lease).await.is(201), applied] {
+        assert_eq!(created.at("/metadata/deletionTimestamp"), Value::Null);
+        assert_eq!(created.at("/metadata/deletionGracePeriodSeconds"), Value::Null);
+    }
 }

@@ -51,7 +51,9 @@ impl Validate for StorageClasses {
 
     fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
         let pointers = ["/parameters", "/provisioner", "/reclaimPolicy", "/volumeBindingMode"];
-        pointers.into_iter().flat_map(|pointer| immutable(object, old, pointer)).collect()
+        let errors = pointers.into_iter().flat_map(|pointer| immutable(object, old, pointer));
+        // kube-apiserver shows null for every value.
+        errors.map(|error| FieldError { bad_value: Some(Value::Null), ..error }).collect()
     }
 }
 

@@ -44,6 +44,13 @@ pub(super) fn immutable(object: &Value, old: &Value, pointer: &str) -> Vec<Field
     vec![FieldError::invalid(field, new.cloned().unwrap_or(Value::Null), "field is immutable")]
 }
 
+/// Works like [`immutable`], for a field that kube-apiserver declares as immutable: the error shows null for every
+/// value.
+pub(super) fn declared_immutable(object: &Value, old: &Value, pointer: &str) -> Vec<FieldError> {
+    let errors = immutable(object, old, pointer).into_iter();
+    errors.map(|error| FieldError { bad_value: Some(Value::Null), ..error }).collect()
+}
+
 /// Validates a path that begins with a domain, such as `acme.io/foo`.
 pub(super) fn domain_path(place: &Field<'_>, errors: &mut Errors) {
     const PATH: &str = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";

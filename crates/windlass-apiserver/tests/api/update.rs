@@ -305,3 +305,39 @@ async fn an_update_or_apply_that_creates_an_object_keeps_no_marks_of_a_deletion(
         assert_eq!(created.at("/metadata/deletionGracePeriodSeconds"), Value::Null);
     }
 }
+
+#[tokio::test]
+async fn an_error_about_a_field_that_is_declared_immutable_shows_no_value() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let name = format!("a-{}", api.id);
+    let class = json!({"metadata": {"name": name}, "provisioner": "a", "volumeBindingMode": "Immediate"});
+    let slice = json!({"metadata": {"name": name}, "addressType": "IPv4", "endpoints": []});
+    let runtime = json!({"metadata": {"name": name}, "handler": "a"});
+    let slices = format!("/apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices");
+    let mut seen = Vec::new();
+    for (path, object, change) in [
+        (
+            "/apis/storage.k8s.io/v1/storageclasses",
+            class,
+            json!({"volumeBindingMode": "WaitForFirstConsumer"}),
+        ),
+        ("/apis/node.k8s.io/v1/runtimeclasses", runtime, json!({"handler": "b"})),
+        (slices.as_str(), slice, json!({"addressType": "IPv6"})),
+    ] {
+        api.post(path, object).await.is(201);
+        let path = format!("{path}/{name}");
+        let refused = api.patch(&path, MERGE_PATCH, change).await.is(422);
+        seen.push(format!(
+            "{} {}",
+            refused.text_at("/details/causes/0/field"),
+            refused.text_at("/details/causes/0/message")
+        ));
+        api.delete(&path).await.is(200);
+    }
+    expect![[r#"
+        volumeBindingMode Invalid value: null: field is immutable
+        handler Invalid value: null: field is immutable
+        addressType Invalid value: null: field is immutable"#]]
+    .assert_eq(&seen.join("\n"));
+}

@@ -9,7 +9,7 @@ use windlass_wire::names;
 
 use super::EndpointSlices;
 use crate::addresses::{address, address_warning, endpoint_address};
-use crate::checks::immutable;
+use crate::checks::declared_immutable;
 use crate::field::{self, Errors, Field};
 use crate::json::{list_at, text};
 use crate::kind::{Validate, WriteContext};
@@ -29,7 +29,7 @@ impl Validate for EndpointSlices {
             // Endpoints that older rules let in may stay.
             errors.retain(|error| !error.field.starts_with("endpoints"));
         }
-        errors.extend(immutable(object, old, "/addressType"));
+        errors.extend(declared_immutable(object, old, "/addressType"));
         errors
     }
 

@@ -5,7 +5,7 @@ use windlass_schema::FieldError;
 use windlass_wire::names;
 
 use super::RuntimeClasses;
-use crate::checks::immutable;
+use crate::checks::declared_immutable;
 use crate::field::{self, Errors, Field};
 use crate::kind::{Validate, WriteContext};
 use crate::pod_template::resources::{validate_amount, validate_container_name};
@@ -21,7 +21,7 @@ impl Validate for RuntimeClasses {
     }
 
     fn validate_update(&self, _cx: &WriteContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        let change: Vec<FieldError> = immutable(object, old, "/handler").into_iter().collect();
+        let change: Vec<FieldError> = declared_immutable(object, old, "/handler").into_iter().collect();
         let mut errors = field::validate("", object, |class, errors| {
             // A handler that does not change is not validated again.
             if !change.is_empty() {

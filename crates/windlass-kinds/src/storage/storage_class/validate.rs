@@ -7,7 +7,7 @@ use windlass_schema::FieldError;
 use windlass_wire::names;
 
 use super::StorageClasses;
-use crate::checks::immutable;
+use crate::checks::declared_immutable;
 use crate::field::{self, Errors, Field};
 use crate::kind::{Validate, WriteContext};
 use crate::pod_template::warnings::node_label;
@@ -51,9 +51,7 @@ impl Validate for StorageClasses {
 
     fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
         let pointers = ["/parameters", "/provisioner", "/reclaimPolicy", "/volumeBindingMode"];
-        let errors = pointers.into_iter().flat_map(|pointer| immutable(object, old, pointer));
-        // kube-apiserver shows null for every value.
-        errors.map(|error| FieldError { bad_value: Some(Value::Null), ..error }).collect()
+        pointers.into_iter().flat_map(|pointer| declared_immutable(object, old, pointer)).collect()
     }
 }
 

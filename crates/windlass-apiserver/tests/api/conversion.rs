@@ -388,12 +388,12 @@ async fn what_is_no_conversion_is_an_error() {
     let api = Api::start();
     let hook = Webhook::start(|_, review| wrong(review)).await;
     let (v1, v2) = setting(&api, &hook).await;
+    let revision = regex::Regex::new(r"revision=\d+").unwrap();
     let mut seen = Vec::new();
     for name in WRONG {
         api.post(&v1, a_box(&api, "v1", name, json!({"size": 1}))).await.is(201);
         let port = hook.port().to_string();
         let reply = api.get(&format!("{v2}/{name}")).await.to_string().replace(&port, "PORT");
-        let revision = regex::Regex::new(r"revision=\d+").unwrap();
         let message = revision.replace(reply.lines().next().unwrap(), "revision=RV");
         seen.push(format!("{name}: {message}"));
         api.delete(&format!("{v1}/{name}")).await.is(200);

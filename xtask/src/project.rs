@@ -25,14 +25,7 @@ pub(crate) struct Package {
     pub(crate) dependencies: Vec<Dependency>,
     pub(crate) targets: Vec<Target>,
     /// The registries for the package; an empty list for a package that is never published.
-    publish: Option<Vec<String>>,
-}
-
-impl Package {
-    /// Returns whether releases have the package.
-    pub(crate) fn is_published(&self) -> bool {
-        self.publish.as_ref().is_none_or(|registries| !registries.is_empty())
-    }
+    pub(crate) publish: Option<Vec<String>>,
 }
 
 /// An entry of a `[dependencies]` table.
@@ -53,6 +46,11 @@ pub(crate) struct Target {
 }
 
 impl Package {
+    /// Returns whether releases have the package.
+    pub(crate) fn is_published(&self) -> bool {
+        self.publish.as_ref().is_none_or(|registries| !registries.is_empty())
+    }
+
     pub(crate) fn folder(&self) -> &Path {
         self.manifest_path.parent().unwrap_or(Path::new("."))
     }

@@ -164,8 +164,13 @@ mod tests {
 
     fn errors(text: &str) -> Vec<String> {
         let manifest_path = project::root().join("crates/windlass-cache/Cargo.toml");
-        let package =
-            Package { name: "windlass-cache".into(), manifest_path, dependencies: vec![], targets: vec![] };
+        let package = Package {
+            name: "windlass-cache".into(),
+            manifest_path,
+            dependencies: vec![],
+            targets: vec![],
+            publish: None,
+        };
         let mut names = Names::default();
         names.add("use std::sync::Arc;\nstruct Store;\nimpl Store { fn read(&self) {} }\n");
         Tree { root: project::root(), packages: &[package], names }.missing(text)

@@ -15,7 +15,7 @@ fn package(name: &str, dependencies: &[(&str, Option<&str>, bool)]) -> Package {
         .collect();
     let folder = if name == "custom-pod" { "examples" } else { "crates" };
     let manifest_path = PathBuf::from(format!("{folder}/{name}/Cargo.toml"));
-    Package { name: name.into(), manifest_path, dependencies, targets: vec![] }
+    Package { name: name.into(), manifest_path, dependencies, targets: vec![], publish: None }
 }
 
 const LIST: &str = "\

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Args) -> Result {
     let excluded = unpublished.flat_map(|package| ["--exclude", package.name.as_str()]);
     let options = ["package", "--workspace", "--no-verify", "--allow-dirty", "--offline", "--quiet"];
     cargo(&root, &options.into_iter().chain(excluded).collect::<Vec<_>>())?;
-    println!("all crates can be packed");
+    println!("all published crates can be packed");
     if args.project { build_project(&root, &target) } else { Ok(()) }
 }
 

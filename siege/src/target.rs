@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
-use windlass_apiserver::{Listen, Listening, Server};
+use windlass_apiserver::{Listen, RunningListener, Server};
 
 use crate::Result;
 use crate::client::Client;
@@ -38,7 +38,7 @@ enum Host {
     /// A program that this process has started.
     Program { child: Child, folder: PathBuf },
     /// A server in this process.
-    Embedded { _server: Server, listening: Box<Listening> },
+    Embedded { _server: Server, listening: Box<RunningListener> },
 }
 
 impl Target {

@@ -24,7 +24,7 @@ use crate::auth::{AuthenticationResult, Identity};
 use crate::body::{Body, unread_nothing};
 use crate::discovery::HealthCheck;
 use crate::flow_control::Seat;
-use crate::intercept::Intercept;
+use crate::intercept::RequestInterceptor;
 use crate::metrics::{Labels, Metrics};
 use crate::openapi::Documents;
 use crate::registry::Call;
@@ -46,7 +46,7 @@ pub(crate) struct Api {
     /// The extension servers behind this server.
     pub(crate) aggregator: Arc<Aggregator>,
     /// Sees requests before the server does.
-    pub(crate) intercept: Option<Arc<dyn Intercept>>,
+    pub(crate) intercept: Option<Arc<dyn RequestInterceptor>>,
     /// Checks besides the checks of every server.
     pub(crate) health_checks: Vec<Box<dyn HealthCheck>>,
     /// How long a request may take.

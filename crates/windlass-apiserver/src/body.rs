@@ -79,7 +79,7 @@ impl Body {
     pub(crate) fn holding(self, guard: impl Send + Unpin + 'static) -> Self {
         match self.0 {
             Kind::Full(_) => self,
-            Kind::Stream(stream) => Self::of(Holding { stream, _guard: guard }),
+            Kind::Stream(stream) => Self::of(GuardedStream { stream, _guard: guard }),
         }
     }
 
@@ -90,18 +90,18 @@ impl Body {
     {
         match self.0 {
             Kind::Full(_) => self,
-            Kind::Stream(stream) => Self::of(Until { stream, end: Box::pin(end()) }),
+            Kind::Stream(stream) => Self::of(StreamUntil { stream, end: Box::pin(end()) }),
         }
     }
 }
 
 /// A stream with a guard.
-struct Holding<G> {
+struct GuardedStream<G> {
     stream: Pieces,
     _guard: G,
 }
 
-impl<G: Unpin> Stream for Holding<G> {
+impl<G: Unpin> Stream for GuardedStream<G> {
     type Item = io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
@@ -111,12 +111,12 @@ impl<G: Unpin> Stream for Holding<G> {
 
 /// A stream that ends early. The end is polled only if there is no piece to send: hundreds of streams may
 /// share the end.
-struct Until<E> {
+struct StreamUntil<E> {
     stream: Pieces,
     end: Pin<Box<E>>,
 }
 
-impl<E: Future<Output = ()>> Stream for Until<E> {
+impl<E: Future<Output = ()>> Stream for StreamUntil<E> {
     type Item = io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {

@@ -12,12 +12,12 @@ use crate::body::Body;
 /// `proxy` is empty here, because the server passes the body on as the body arrives.
 ///
 /// ```
-/// use windlass_apiserver::{Body, Identity, Intercept, Server};
+/// use windlass_apiserver::{Body, Identity, RequestInterceptor, Server};
 ///
 /// /// Refuses all writes.
 /// struct ReadOnly;
 ///
-/// impl Intercept for ReadOnly {
+/// impl RequestInterceptor for ReadOnly {
 ///     fn before(
 ///         &self,
 ///         request: &http::Request<bytes::Bytes>,
@@ -35,7 +35,7 @@ use crate::body::Body;
 /// Server::builder().intercept(ReadOnly).build()?;
 /// # Ok::<(), windlass_apiserver::BuildError>(())
 /// ```
-pub trait Intercept: Send + Sync {
+pub trait RequestInterceptor: Send + Sync {
     /// Called with each request. If a response is returned, the response is the reply, and the server does
     /// not handle the request.
     fn before(&self, _request: &Request<Bytes>, _identity: &Identity) -> Option<Response<Body>> {

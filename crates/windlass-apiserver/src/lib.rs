@@ -70,18 +70,18 @@ mod work_memory;
 pub use auth::{Identity, TokenKeyError, TokenKeys};
 pub use body::Body;
 pub use discovery::HealthCheck;
-pub use intercept::Intercept;
+pub use intercept::RequestInterceptor;
 pub use nodes::{
     Attach, Command, Connection, Container, Duplex, LogRequest, NodeError, Nodes, Pod, Reader, Session,
     Target, TerminalSize, Writer,
 };
 pub use serve::{
-    Authority, CertificateError, CertificateTextError, ClientCertificate, InProcess, Listen, ListenError,
-    Listening, ServerCertificate,
+    CertificateAuthority, CertificateError, CertificateTextError, ClientCertificate, InProcess, Listen,
+    ListenError, RunningListener, ServerCertificate,
 };
 pub use server::{BuildError, Server, ServerBuilder, Snapshot};
 #[doc(hidden)]
 pub use streams::parsers;
-pub use windlass_kinds::{AdmissionPlugin, ServiceRange, ServiceRangeError};
+pub use windlass_kinds::{AdmissionPlugin, ServiceClusterIpRange, ServiceRangeError};
 pub use windlass_schema::{KubernetesVersion, UnknownKubernetesVersion};
 pub use windlass_store::{Clock, SystemClock};

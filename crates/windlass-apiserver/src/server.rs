@@ -17,19 +17,21 @@ use crate::auth::{
 };
 use crate::discovery::HealthCheck;
 use crate::flow_control::{Changes, FlowControl};
-use crate::intercept::Intercept;
+use crate::intercept::RequestInterceptor;
 use crate::network::PodNetwork;
 use crate::nodes::Nodes;
 use crate::openapi::Documents;
 use crate::resource::{Definitions, builtin};
-use crate::serve::{self, Authority, CertificateError, InProcess, Listen, ListenError, Listening};
+use crate::serve::{
+    self, CertificateAuthority, CertificateError, InProcess, Listen, ListenError, RunningListener,
+};
 use crate::state::{State, UsedTokens};
 use crate::store::{Clock, Env, SystemClock};
 use crate::store::{Retention, Store, View};
 use crate::webhook::Clients;
 use crate::work_memory::WorkMemory;
 use crate::{bootstrap, definitions};
-use windlass_kinds::{AdmissionPlugin, AdmissionPlugins, Lookups, ServiceRange};
+use windlass_kinds::{AdmissionPlugin, AdmissionPlugins, Lookups, ServiceClusterIpRange};
 
 /// The default limit of requests in flight.
 const REQUESTS_IN_FLIGHT: u32 = 6_000;
@@ -59,14 +61,14 @@ pub struct ServerBuilder {
     clock: Option<Arc<dyn Clock>>,
     seed: Option<u64>,
     snapshot: Option<Snapshot>,
-    intercept: Option<Arc<dyn Intercept>>,
+    intercept: Option<Arc<dyn RequestInterceptor>>,
     request_timeout: Option<Duration>,
     requests_in_flight: Option<u32>,
     token_keys: Option<TokenKeys>,
     plugins: AdmissionPlugins,
     always_allow: bool,
     keeps_roles: bool,
-    service_range: ServiceRange,
+    service_range: ServiceClusterIpRange,
     forbids_privileged: bool,
     advertise_address: Option<IpAddr>,
     health_checks: Vec<Box<dyn HealthCheck>>,
@@ -112,7 +114,7 @@ impl ServerBuilder {
     }
 
     /// Lets `intercept` see, and answer, every authorised request before the server does.
-    pub fn intercept(mut self, intercept: impl Intercept + 'static) -> Self {
+    pub fn intercept(mut self, intercept: impl RequestInterceptor + 'static) -> Self {
         self.intercept = Some(Arc::new(intercept));
         self
     }
@@ -174,7 +176,7 @@ impl ServerBuilder {
     ///
     /// The Service `kubernetes` has the first address, and the ServiceCIDR `kubernetes` names the range. A server that starts from a
     /// snapshot keeps the objects of the snapshot.
-    pub fn service_range(mut self, range: ServiceRange) -> Self {
+    pub fn service_range(mut self, range: ServiceClusterIpRange) -> Self {
         self.service_range = range;
         self
     }
@@ -297,7 +299,7 @@ impl Server {
     /// # Errors
     ///
     /// If the address cannot be bound, is not loopback without leave, or a certificate cannot be made.
-    pub async fn listen(&self, options: Listen) -> Result<Listening, ListenError> {
+    pub async fn listen(&self, options: Listen) -> Result<RunningListener, ListenError> {
         let listening = serve::listen(Arc::clone(&self.api) as Arc<dyn serve::Handle>, options).await?;
         self.api.state.tokens.add(listening.tokens());
         let authority = listening.authority().certificate_pem();
@@ -311,7 +313,7 @@ impl Server {
 
     /// Makes the certificate that names the server to the servers of aggregated APIs. Returns the certificate of the authority.
     fn front_proxy(&self) -> Result<String, CertificateError> {
-        let authority = Authority::generate()?;
+        let authority = CertificateAuthority::generate()?;
         let certificate = authority.client(bootstrap::FRONT_PROXY, None)?;
         self.api.aggregator.identify(certificate.certificate_pem(), certificate.key_pem());
         Ok(authority.certificate_pem().to_owned())

@@ -17,7 +17,7 @@ use crate::network::PodNetwork;
 use crate::resource::{Definitions, Resource, ServedResources};
 use crate::store::Env;
 use crate::store::Store;
-use windlass_kinds::{AdmissionPlugins, Lookups, ServiceRange};
+use windlass_kinds::{AdmissionPlugins, Lookups, ServiceClusterIpRange};
 
 /// The state that all requests to a server share.
 pub(crate) struct State {
@@ -42,7 +42,7 @@ pub(crate) struct State {
     /// The admission plugins that run.
     pub(crate) plugins: AdmissionPlugins,
     /// The range of the cluster addresses of services.
-    pub(crate) service_range: ServiceRange,
+    pub(crate) service_range: ServiceClusterIpRange,
     /// True if containers may be privileged.
     pub(crate) allows_privileged: bool,
     /// The address of the server in the Endpoints of the Service `kubernetes`; `None` for that of the listener.

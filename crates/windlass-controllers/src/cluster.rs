@@ -86,7 +86,7 @@ impl Controllers {
     /// `kubernetes.io/kubelet-serving` and `kubernetes.io/legacy-unknown`. Without an authority, such
     /// requests are approved and cleaned up, but never get a certificate.
     ///
-    /// The server must trust the authority: pass that of `windlass_apiserver::Listening`. A certificate lives as long as the request says, at
+    /// The server must trust the authority: pass that of `windlass_apiserver::RunningListener`. A certificate lives as long as the request says, at
     /// most a year (the default) and at least ten minutes.
     pub fn sign_certificates(mut self, authority: SigningAuthority) -> Self {
         self.authority = Some(authority);

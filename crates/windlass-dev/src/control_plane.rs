@@ -15,7 +15,7 @@ use tokio::{
 };
 use tracing::Dispatch;
 use windlass_apiserver::{
-    AdmissionPlugin, Identity, KubernetesVersion, Listen, Listening, Server, ServerBuilder,
+    AdmissionPlugin, Identity, KubernetesVersion, Listen, RunningListener, Server, ServerBuilder,
 };
 use windlass_controllers::{Controllers, PodMode, RunningPods, SigningAuthority, can_run_pods};
 use windlass_runtime::{Error, Result};
@@ -55,7 +55,7 @@ pub struct ControlPlaneOptions {
 /// [`stop`](Self::stop) shuts the control plane down gracefully.
 pub struct ControlPlane {
     server: Server,
-    listening: Listening,
+    listening: RunningListener,
     controllers: Option<(oneshot::Sender<()>, JoinHandle<Result<()>>)>,
     /// The threads of the controllers, if the controllers do not run on the caller's runtime.
     threads: Option<Threads>,

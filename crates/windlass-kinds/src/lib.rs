@@ -66,4 +66,4 @@ pub use kind::{
     Admission, Allocate, Defaults, Delete, Generation, Grace, IfEmpty, Kind, KindConfig, Lookups,
     MetadataChecks, Prepare, Validate, WriteContext, Writes, WritesOf,
 };
-pub use service_range::{ServiceRange, ServiceRangeError};
+pub use service_range::{ServiceClusterIpRange, ServiceRangeError};

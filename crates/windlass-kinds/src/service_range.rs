@@ -15,15 +15,15 @@ const MOST_BITS: u32 = 29;
 /// The first address is that of the Service `kubernetes`.
 ///
 /// ```
-/// use windlass_kinds::ServiceRange;
+/// use windlass_kinds::ServiceClusterIpRange;
 ///
-/// let range: ServiceRange = "10.96.0.0/16".parse()?;
+/// let range: ServiceClusterIpRange = "10.96.0.0/16".parse()?;
 /// assert_eq!(range.first().to_string(), "10.96.0.1");
-/// assert!("10.96.0.0/8".parse::<ServiceRange>().is_err());
+/// assert!("10.96.0.0/8".parse::<ServiceClusterIpRange>().is_err());
 /// # Ok::<(), windlass_kinds::ServiceRangeError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServiceRange {
+pub struct ServiceClusterIpRange {
     network: u32,
     bits: u32,
 }
@@ -33,13 +33,13 @@ pub struct ServiceRange {
 #[error("{0}")]
 pub struct ServiceRangeError(String);
 
-impl Default for ServiceRange {
+impl Default for ServiceClusterIpRange {
     fn default() -> Self {
         Self { network: u32::from(Ipv4Addr::new(10, 0, 0, 0)), bits: 24 }
     }
 }
 
-impl FromStr for ServiceRange {
+impl FromStr for ServiceClusterIpRange {
     type Err = ServiceRangeError;
 
     fn from_str(text: &str) -> Result<Self, ServiceRangeError> {
@@ -63,13 +63,13 @@ impl FromStr for ServiceRange {
     }
 }
 
-impl fmt::Display for ServiceRange {
+impl fmt::Display for ServiceClusterIpRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", Ipv4Addr::from(self.network), self.bits)
     }
 }
 
-impl ServiceRange {
+impl ServiceClusterIpRange {
     /// Returns the first address, which is that of the API server.
     pub fn first(&self) -> Ipv4Addr {
         Ipv4Addr::from(self.network + 1)
@@ -104,20 +104,20 @@ mod tests {
 
     #[test]
     fn a_range_has_all_addresses_but_two() {
-        let range: ServiceRange = "10.1.2.3/28".parse().unwrap();
+        let range: ServiceClusterIpRange = "10.1.2.3/28".parse().unwrap();
         assert_eq!(range.to_string(), "10.1.2.0/28");
         assert_eq!((range.len(), range.reserved()), (14, 0));
         let contains = |last: u8| range.contains(Ipv4Addr::new(10, 1, 2, last));
         assert_eq!([0, 1, 14, 15].map(contains), [false, true, true, false]);
-        let default = ServiceRange::default();
+        let default = ServiceClusterIpRange::default();
         assert_eq!((default.to_string(), default.reserved()), ("10.0.0.0/24".to_owned(), 16));
-        assert_eq!("10.0.0.0/16".parse::<ServiceRange>().unwrap().reserved(), 256);
+        assert_eq!("10.0.0.0/16".parse::<ServiceClusterIpRange>().unwrap().reserved(), 256);
     }
 
     #[test]
     fn other_texts_are_refused() {
         for text in ["", "10.0.0.0", "10.0.0/24", "10.0.0.0/33", "10.0.0.0/11", "10.0.0.0/30", "fd00::/108"] {
-            assert!(text.parse::<ServiceRange>().is_err(), "{text}");
+            assert!(text.parse::<ServiceClusterIpRange>().is_err(), "{text}");
         }
     }
 }

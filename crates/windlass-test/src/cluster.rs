@@ -11,7 +11,7 @@ use kube_client::{Client, Config};
 use kube_core::{CustomResourceExt, ObjectMeta, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
-use windlass_apiserver::{Identity, Listen, Listening, Server, ServerBuilder};
+use windlass_apiserver::{Identity, Listen, RunningListener, Server, ServerBuilder};
 use windlass_controllers::{Controllers, can_run_pods};
 use windlass_runtime::client::{ClientBuilder, ConfigSource};
 use windlass_runtime::permission::Permissions;
@@ -81,7 +81,7 @@ pub struct TestCluster {
     /// The configuration of a client of a server that is not in this process.
     config: Option<Config>,
     client: Client,
-    listening: OnceCell<Listening>,
+    listening: OnceCell<RunningListener>,
     operators: Operators,
     wait_limit: Duration,
     /// Stops the built-in controllers when dropped.
@@ -219,7 +219,7 @@ impl TestCluster {
     }
 
     /// Returns the TLS listener. The first call opens the listener at a free port of the loopback address.
-    pub async fn listening(&self) -> &Listening {
+    pub async fn listening(&self) -> &RunningListener {
         self.listening
             .get_or_init(|| async {
                 let listening = self.server().listen(Listen::default()).await;

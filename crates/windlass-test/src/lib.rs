@@ -66,5 +66,5 @@ pub use self::rights::{RestrictedAccount, RestrictedManager, RightsReport};
 pub use self::running::RunningManager;
 pub use self::scenario::{Scenario, ScenarioRun};
 pub use self::unshared_fields::unshared_fields;
-pub use windlass_apiserver::{Identity, Listen, Listening, ServerCertificate};
+pub use windlass_apiserver::{Identity, Listen, RunningListener, ServerCertificate};
 pub use windlass_patience::stretched;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{DAY, MICRO_TIME, TIME, UID};
 use crate::ip_addresses;
-use windlass_kinds::ServiceRange;
+use windlass_kinds::ServiceClusterIpRange;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
@@ -25,7 +25,7 @@ pub(super) const LEASE: &str = "apiserver-windlass";
 pub(super) const AUTHENTICATION: &str = "extension-apiserver-authentication";
 
 /// Returns the objects, with the group and resource of each object.
-pub(super) fn objects(range: ServiceRange) -> Vec<(&'static str, &'static str, Value)> {
+pub(super) fn objects(range: ServiceClusterIpRange) -> Vec<(&'static str, &'static str, Value)> {
     let address = range.first().to_string();
     let mut objects: Vec<_> =
         NAMESPACES.into_iter().map(|name| ("", "namespaces", namespace(name))).collect();
@@ -99,7 +99,7 @@ fn kubernetes_service(address: &str) -> Value {
     })
 }
 
-fn service_range(range: ServiceRange) -> Value {
+fn service_range(range: ServiceClusterIpRange) -> Value {
     json!({
         "kind": "ServiceCIDR",
         "apiVersion": "networking.k8s.io/v1",

@@ -21,7 +21,7 @@ use crate::meta;
 use crate::state::State;
 use crate::store::Write;
 use crate::wire::ApiError;
-use windlass_kinds::ServiceRange;
+use windlass_kinds::ServiceClusterIpRange;
 
 /// Stands for the uid in a template.
 const UID: &str = "00000000-0000-0000-0000-000000000000";
@@ -43,7 +43,7 @@ pub(crate) fn create(state: &State) -> Result<(), ApiError> {
     let (time, micro_time) = (state.env.now_rfc3339(), micro_time(now));
     let day = now.strftime("%Y-%m-%d").to_string();
     let own;
-    let templates = if state.service_range == ServiceRange::default() {
+    let templates = if state.service_range == ServiceClusterIpRange::default() {
         template::shared(state)
     } else {
         own = template::all(state);

@@ -15,7 +15,7 @@ use super::server_certificate::ServerCertificate;
 const SERVICE_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
 /// A certificate authority that signs the certificates of a listener and of the listener's clients.
-pub struct Authority {
+pub struct CertificateAuthority {
     issuer: Issuer<'static, KeyPair>,
     certificate_der: CertificateDer<'static>,
     certificate_pem: String,
@@ -69,7 +69,7 @@ enum CertificateErrorKind {
     Key(#[from] der::Error),
 }
 
-impl Authority {
+impl CertificateAuthority {
     /// Creates an authority with a new key.
     ///
     /// # Errors
@@ -154,9 +154,9 @@ impl Authority {
     }
 }
 
-impl std::fmt::Debug for Authority {
+impl std::fmt::Debug for CertificateAuthority {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Authority")
+        f.write_str("CertificateAuthority")
     }
 }
 

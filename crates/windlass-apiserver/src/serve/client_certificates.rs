@@ -14,7 +14,7 @@ use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, Sig
 use rustls_pki_types::{CertificateDer, UnixTime};
 
 use self::issuers::Issuers;
-use super::Authority;
+use super::CertificateAuthority;
 use super::listen::ListenErrorKind;
 use crate::auth::{ClientAuth, certificate_user};
 
@@ -31,7 +31,7 @@ pub(super) struct ClientCertificates {
 impl ClientCertificates {
     /// Returns a check for certificates that `authority`, or an authority in `others`, has signed.
     pub(super) fn of(
-        authority: &Authority,
+        authority: &CertificateAuthority,
         others: &[CertificateDer<'static>],
     ) -> Result<Self, ListenErrorKind> {
         let mut roots = RootCertStore::empty();

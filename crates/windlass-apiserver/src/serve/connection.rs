@@ -18,9 +18,9 @@ use super::cork::Hand;
 /// A task for each request costs more than most requests take, and the tasks of hundreds of watches contend
 /// for the shared state of the connection. The handler moves long requests to other tasks.
 #[derive(Clone, Default)]
-pub(super) struct Begun(Arc<Mutex<Vec<BoxFuture<'static, ()>>>>);
+pub(super) struct RequestFutures(Arc<Mutex<Vec<BoxFuture<'static, ()>>>>);
 
-impl<F> hyper::rt::Executor<F> for Begun
+impl<F> hyper::rt::Executor<F> for RequestFutures
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -32,7 +32,7 @@ where
     }
 }
 
-impl Begun {
+impl RequestFutures {
     fn take(&self) -> Vec<BoxFuture<'static, ()>> {
         std::mem::take(&mut *self.0.lock())
     }
@@ -42,7 +42,7 @@ impl Begun {
 /// dropped then. `hand` sends all gathered writes together.
 pub(super) async fn drive<C: Future, S: AsyncWrite + Unpin>(
     connection: C,
-    begun: Begun,
+    begun: RequestFutures,
     hand: Hand<S>,
 ) -> C::Output {
     let mut connection = pin!(connection);
@@ -75,7 +75,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_ends_its_own_request_only() {
-        let begun = Begun::default();
+        let begun = RequestFutures::default();
         let (done, is_done) = oneshot::channel::<()>();
         begun.execute(async { panic!("a bug") });
         begun.execute(async move {
@@ -88,7 +88,7 @@ mod tests {
 
     #[tokio::test]
     async fn requests_run_until_the_connection_ends() {
-        let begun = Begun::default();
+        let begun = RequestFutures::default();
         let done = Arc::new(AtomicUsize::new(0));
         let all_but_one = Arc::new(Notify::new());
         for number in 0..1_000 {

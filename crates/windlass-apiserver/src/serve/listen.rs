@@ -20,14 +20,14 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 
 use super::client_certificates::ClientCertificates;
-use super::connection::{Begun, drive};
+use super::connection::{RequestFutures, drive};
 use super::cork::cork;
 use super::kubeconfig::kubeconfig;
 use super::server_certificate::{self, CertificateTextError, ServerCertificate};
 use super::strangers::{Stranger, Strangers};
 use super::switch::Switch;
 use super::unread::DrainOnDrop;
-use super::{Authority, CertificateError, Handle, RequestBody, refuse};
+use super::{CertificateAuthority, CertificateError, Handle, RequestBody, refuse};
 use crate::auth::{Authenticated, AuthenticationResult, ClientAuth, Identity, Tokens, authenticate};
 use crate::body::Body;
 use crate::wire::ApiError;
@@ -102,7 +102,7 @@ impl Listen {
         self
     }
 
-    /// Presents `certificate` to clients. By default, the listener's own [authority](Listening::authority)
+    /// Presents `certificate` to clients. By default, the listener's own [authority](RunningListener::authority)
     /// issues a certificate.
     pub fn certificate(mut self, certificate: ServerCertificate) -> Self {
         self.certificate = Some(certificate);
@@ -173,9 +173,9 @@ impl ListenError {
 
 /// A running listener. Dropping it closes the port at once; [`shutdown`](Self::shutdown) waits for requests in flight.
 #[derive(Debug)]
-pub struct Listening {
+pub struct RunningListener {
     address: SocketAddr,
-    authority: Authority,
+    authority: CertificateAuthority,
     kubeconfig: String,
     tokens: Arc<Tokens>,
     stopping: CancellationToken,
@@ -183,7 +183,7 @@ pub struct Listening {
     conversations: TaskTracker,
 }
 
-impl Listening {
+impl RunningListener {
     /// Returns the address, with the port that was chosen.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
@@ -195,7 +195,7 @@ impl Listening {
     }
 
     /// Returns the certificate authority, to issue certificates for more users.
-    pub fn authority(&self) -> &Authority {
+    pub fn authority(&self) -> &CertificateAuthority {
         &self.authority
     }
 
@@ -230,7 +230,7 @@ impl Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for RunningListener {
     fn drop(&mut self) {
         self.stopping.cancel();
     }
@@ -241,11 +241,14 @@ fn url(address: SocketAddr) -> String {
 }
 
 /// Starts a listener. The port is open when this returns.
-pub(crate) async fn listen(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, ListenError> {
+pub(crate) async fn listen(
+    handler: Arc<dyn Handle>,
+    options: Listen,
+) -> Result<RunningListener, ListenError> {
     start(handler, options).await.map_err(ListenError)
 }
 
-async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, ListenErrorKind> {
+async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<RunningListener, ListenErrorKind> {
     let wanted = options.address;
     if !wanted.ip().is_loopback() && !options.allow_remote {
         return Err(ListenErrorKind::Remote(wanted.ip()));
@@ -257,7 +260,7 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, L
     let address =
         listener.local_addr().map_err(|source| ListenErrorKind::Bind { address: wanted, source })?;
 
-    let authority = Authority::generate()?;
+    let authority = CertificateAuthority::generate()?;
     let admin = authority.client(Identity::admin().name(), Some(Identity::MASTERS))?;
     let clients = Arc::new(ClientCertificates::of(&authority, &options.client_authorities)?);
     let certificate = match options.certificate {
@@ -277,7 +280,7 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, L
         conversations: conversations.clone(),
         strangers: Strangers::new(MAX_STRANGERS),
     };
-    Ok(Listening {
+    Ok(RunningListener {
         kubeconfig: kubeconfig(&url(address), authority.certificate_pem(), &admin),
         address,
         authority,
@@ -300,7 +303,7 @@ fn server_config(
     Ok(config)
 }
 
-fn auto_server(begun: Begun) -> auto::Builder<Begun> {
+fn auto_server(begun: RequestFutures) -> auto::Builder<RequestFutures> {
     let mut server = auto::Builder::new(begun);
     server
         .http1()
@@ -403,7 +406,7 @@ impl Accept {
         if matches!(client, ClientAuth::Verified(_)) {
             stranger.identify();
         }
-        let begun = Begun::default();
+        let begun = RequestFutures::default();
         let server = auto_server(begun.clone());
         let asking = Arc::clone(&stranger);
         let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {

@@ -27,11 +27,11 @@ use http::{Request, Response};
 use crate::auth::Identity;
 use crate::body::Body;
 
-pub use authority::{Authority, CertificateError, ClientCertificate};
+pub use authority::{CertificateAuthority, CertificateError, ClientCertificate};
 pub(crate) use deadline::{Deadline, REQUEST_TIMEOUT, is_long_running};
 pub use in_process::InProcess;
 pub(crate) use listen::listen;
-pub use listen::{Listen, ListenError, Listening};
+pub use listen::{Listen, ListenError, RunningListener};
 pub(crate) use request_body::{BodyMemory, RequestBody, Reservation};
 pub use server_certificate::{CertificateTextError, ServerCertificate};
 

@@ -6,7 +6,7 @@ use pem::Pem;
 use rustls_pki_types::pem::{Error as PemError, PemObject};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::authority::{Authority, CertificateError};
+use super::authority::{CertificateAuthority, CertificateError};
 
 /// A certificate for a listener, with the private key.
 pub struct ServerCertificate {
@@ -47,7 +47,7 @@ impl ServerCertificate {
     /// # Errors
     /// A key or a certificate cannot be created.
     pub fn generate(address: IpAddr) -> Result<Self, CertificateError> {
-        let authority = Authority::generate()?;
+        let authority = CertificateAuthority::generate()?;
         let mut certificate = authority.server(address)?;
         certificate.chain.push(authority.certificate_der().clone());
         Ok(certificate)

@@ -63,7 +63,7 @@ mod over_tls {
     use x509_cert::time::Time;
 
     async fn connect(
-        listening: &Listening,
+        listening: &RunningListener,
         user: Option<&ClientCertificate>,
         alpn: &[u8],
     ) -> tokio_rustls::client::TlsStream<tokio::net::TcpStream> {
@@ -92,7 +92,7 @@ mod over_tls {
     }
 
     async fn get(
-        listening: &Listening,
+        listening: &RunningListener,
         user: Option<&ClientCertificate>,
         authorization: Option<&str>,
         path: &str,
@@ -111,7 +111,7 @@ mod over_tls {
         String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
     }
 
-    async fn echo() -> Listening {
+    async fn echo() -> RunningListener {
         let options = Listen::default().with_token("t0ken", Identity::user("robot"));
         listen(Arc::new(Echo), options).await.unwrap()
     }
@@ -135,7 +135,8 @@ mod over_tls {
     #[tokio::test]
     async fn a_certificate_of_another_authority_does_not_end_the_handshake() {
         let listening = echo().await;
-        let stranger = Authority::generate().unwrap().client("jane", Some(Identity::MASTERS)).unwrap();
+        let stranger =
+            CertificateAuthority::generate().unwrap().client("jane", Some(Identity::MASTERS)).unwrap();
         let said = text(get(&listening, Some(&stranger), Some("Bearer t0ken"), "/").await).await;
         assert_eq!(said, "robot system:authenticated 0");
         // As with a wrong token, the user does not become the anonymous user.
@@ -144,7 +145,11 @@ mod over_tls {
     }
 
     /// Changes the certificate of a client and signs the certificate again.
-    fn edit(authority: &Authority, client: &mut ClientCertificate, edit: impl FnOnce(&mut TbsCertificate)) {
+    fn edit(
+        authority: &CertificateAuthority,
+        client: &mut ClientCertificate,
+        edit: impl FnOnce(&mut TbsCertificate),
+    ) {
         let mut certificate = Certificate::from_der(client.certificate_der()).unwrap();
         edit(&mut certificate.tbs_certificate);
         let key = KeyPair::from_pem(&authority.key_pem()).unwrap();
@@ -213,7 +218,7 @@ mod over_tls {
             assert!(said.contains(if expected == jane { jane } else { "robot" }), "{form}: {said}");
         }
         // The signature counts, not only the name of the issuer.
-        let stranger = Authority::generate().unwrap();
+        let stranger = CertificateAuthority::generate().unwrap();
         let mut client = listening.authority().client("jane", None).unwrap();
         edit(&stranger, &mut client, |tbs| (tbs.version, tbs.extensions) = (Version::V1, None));
         assert_eq!(get(&listening, Some(&client), None, "/").await.status().as_u16(), 401);

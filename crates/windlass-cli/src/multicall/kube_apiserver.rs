@@ -8,8 +8,8 @@ use std::{env, fs};
 
 use clap::Parser;
 use windlass_apiserver::{
-    AdmissionPlugin, Identity, Listen, Server, ServerBuilder, ServerCertificate, ServiceRange, TokenKeyError,
-    TokenKeys,
+    AdmissionPlugin, Identity, Listen, Server, ServerBuilder, ServerCertificate, ServiceClusterIpRange,
+    TokenKeyError, TokenKeys,
 };
 
 use super::etcd_health::EtcdHealth;
@@ -98,8 +98,8 @@ struct KubeApiserver {
 
     /// Allocate the cluster addresses of services from this range of IPv4 addresses. The first address of the
     /// range is the address of the Service kubernetes.
-    #[arg(long, value_name = "CIDR", default_value_t = ServiceRange::default())]
-    service_cluster_ip_range: ServiceRange,
+    #[arg(long, value_name = "CIDR", default_value_t = ServiceClusterIpRange::default())]
+    service_cluster_ip_range: ServiceClusterIpRange,
 
     /// Show this address of the server in the Endpoints of the Service kubernetes; by default that of the listener.
     #[arg(long, value_name = "IP")]

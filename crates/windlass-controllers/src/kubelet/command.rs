@@ -7,20 +7,20 @@ use std::time::Duration;
 
 /// The effect of a command: a run time, then an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Foreseen {
+pub(super) struct PredictedRun {
     /// The time until the command ends; [`Duration::MAX`]: never.
     pub run_for: Duration,
     /// The exit code.
     pub exit_code: i32,
 }
 
-const AT_ONCE: Foreseen = Foreseen { run_for: Duration::ZERO, exit_code: 0 };
+const AT_ONCE: PredictedRun = PredictedRun { run_for: Duration::ZERO, exit_code: 0 };
 
 /// Returns the effect of a container with this `command` and `args`; `None` if the effect is unknown.
 ///
 /// Arguments without a command are the arguments of the image's entry point. The arguments are read as a command if the first word is a program
 /// that no entry point takes as an argument: `kubectl run NAME --image=busybox -- sleep 5` writes arguments alone.
-pub(super) fn foresee(command: &[String], args: &[String]) -> Option<Foreseen> {
+pub(super) fn predict(command: &[String], args: &[String]) -> Option<PredictedRun> {
     let words: Vec<&str> = command.iter().chain(args).map(String::as_str).collect();
     match words.as_slice() {
         [shell, "-c", text] if is_shell(shell) => run_list(&read_list(text)?),
@@ -28,7 +28,7 @@ pub(super) fn foresee(command: &[String], args: &[String]) -> Option<Foreseen> {
         [shell, "-c", text, ..] if is_shell(shell) && !text.contains('$') => run_list(&read_list(text)?),
         // Keywords and builtins of the shell.
         ["exit" | "exec" | ":", ..] | [] => None,
-        [program, rest @ ..] => run(program, rest).map(|outcome| outcome.foreseen),
+        [program, rest @ ..] => run(program, rest).map(|outcome| outcome.predicted),
     }
 }
 
@@ -106,7 +106,7 @@ fn read_quoted(rest: &mut impl Iterator<Item = char>, quote: char) -> Option<Str
     }
 }
 
-fn run_list(steps: &[Step]) -> Option<Foreseen> {
+fn run_list(steps: &[Step]) -> Option<PredictedRun> {
     let mut so_far = AT_ONCE;
     for (condition, words) in steps {
         let runs = match condition {
@@ -121,7 +121,7 @@ fn run_list(steps: &[Step]) -> Option<Foreseen> {
         if !runs {
             continue;
         }
-        let Foreseen { run_for, exit_code } = step.foreseen;
+        let PredictedRun { run_for, exit_code } = step.predicted;
         so_far.run_for = so_far.run_for.saturating_add(run_for);
         so_far.exit_code = if step.keeps_code { so_far.exit_code } else { exit_code };
         if step.is_last || so_far.run_for == Duration::MAX {
@@ -133,7 +133,7 @@ fn run_list(steps: &[Step]) -> Option<Foreseen> {
 
 /// The effect of a command of a list.
 struct Outcome {
-    foreseen: Foreseen,
+    predicted: PredictedRun,
     /// No later command runs.
     is_last: bool,
     /// The exit code is the exit code of the command before.
@@ -141,19 +141,23 @@ struct Outcome {
 }
 
 fn run(program: &str, args: &[&str]) -> Option<Outcome> {
-    let ends = |foreseen| Some(Outcome { foreseen, is_last: false, keeps_code: false });
+    let ends = |predicted| Some(Outcome { predicted, is_last: false, keeps_code: false });
     match (program_name(program), args) {
         ("true" | ":" | "echo" | "printf" | "date" | "hostname", _) => {
             let is_plain = args.iter().all(|arg| !arg.contains("$("));
             is_plain.then_some(AT_ONCE).and_then(ends)
         }
-        ("false", _) => ends(Foreseen { exit_code: 1, ..AT_ONCE }),
-        ("sleep", [_, ..]) => ends(Foreseen { run_for: sleep_time(args)?, exit_code: 0 }),
+        ("false", _) => ends(PredictedRun { exit_code: 1, ..AT_ONCE }),
+        ("sleep", [_, ..]) => ends(PredictedRun { run_for: sleep_time(args)?, exit_code: 0 }),
         ("exec", [program, rest @ ..]) => Some(Outcome { is_last: true, ..run(program, rest)? }),
-        ("exit", []) => Some(Outcome { foreseen: AT_ONCE, is_last: true, keeps_code: true }),
+        ("exit", []) => Some(Outcome { predicted: AT_ONCE, is_last: true, keeps_code: true }),
         ("exit", [code]) => {
             let exit_code = i32::from(code.parse::<u8>().ok()?);
-            Some(Outcome { foreseen: Foreseen { exit_code, ..AT_ONCE }, is_last: true, keeps_code: false })
+            Some(Outcome {
+                predicted: PredictedRun { exit_code, ..AT_ONCE },
+                is_last: true,
+                keeps_code: false,
+            })
         }
         _ => None,
     }
@@ -188,8 +192,8 @@ mod tests {
 
     fn of(command: &[&str], args: &[&str]) -> Option<(u64, i32)> {
         let own = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        let foreseen = foresee(&own(command), &own(args))?;
-        Some((foreseen.run_for.as_secs(), foreseen.exit_code))
+        let predicted = predict(&own(command), &own(args))?;
+        Some((predicted.run_for.as_secs(), predicted.exit_code))
     }
 
     #[test]

@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Container, Probe};
 
-use super::command::foresee;
+use super::command::predict;
 
 /// The prefix of the annotations.
 pub(super) const PREFIX: &str = "kubelet.windlass.dev/";
@@ -122,13 +122,13 @@ impl ContainerScript {
     /// Fills the gaps of the annotations from the command of the container.
     pub(super) fn with_command(mut self, container: &Container) -> Self {
         let words = |list: &Option<Vec<String>>| list.clone().unwrap_or_default();
-        let Some(foreseen) = foresee(&words(&container.command), &words(&container.args)) else {
+        let Some(predicted) = predict(&words(&container.command), &words(&container.args)) else {
             return self;
         };
         if self.run_for.is_none() && !self.endless {
-            self.run_for = Some(foreseen.run_for);
+            self.run_for = Some(predicted.run_for);
         }
-        self.exit_code = self.exit_code.or(Some(foreseen.exit_code));
+        self.exit_code = self.exit_code.or(Some(predicted.exit_code));
         self.is_known = true;
         self
     }

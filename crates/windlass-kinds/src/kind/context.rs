@@ -7,7 +7,7 @@ use serde_json::Value;
 use windlass_store::{Authorizer, Derived, Env, Identity, ResourceId, Store, View, object_meta as meta};
 
 use crate::admission_plugins::AdmissionPlugins;
-use crate::service_range::ServiceRange;
+use crate::service_range::ServiceClusterIpRange;
 
 /// The input of a kind besides the object.
 pub struct WriteContext<'a> {
@@ -32,7 +32,7 @@ pub struct WriteContext<'a> {
     /// True for a dry run.
     pub is_dry_run: bool,
     /// The range of the cluster addresses of services.
-    pub service_range: ServiceRange,
+    pub service_range: ServiceClusterIpRange,
     /// The subresource that is written. Empty for the object itself.
     pub subresource: &'a str,
 }

@@ -6,8 +6,8 @@ use std::fmt;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::amounts::{Amounts, add, growth, mask, shown};
 use super::evaluator::{Evaluator, Operation};
+use super::resource_list::{ResourceList, add, growth, mask, shown};
 use super::resource_quota::Quota;
 
 /// A write of an object.
@@ -28,11 +28,11 @@ pub struct Request<'a> {
 
 /// The usage of a quota after a write.
 #[derive(Clone, Debug)]
-pub struct Charge {
+pub struct QuotaUsage {
     /// The position of the quota in the list.
     pub quota: usize,
     /// The new `status.used`.
-    pub used: Amounts,
+    pub used: ResourceList,
 }
 
 /// The reason why a write does not fit, in the words of kube-apiserver.
@@ -52,7 +52,7 @@ impl std::error::Error for Exceeded {}
 /// # Errors
 /// A quota would be exceeded, the usage of a quota is not known yet, or the object does not specify a
 /// required amount.
-pub fn charge(quotas: &[Quota], request: &Request<'_>) -> Result<Vec<Charge>, Exceeded> {
+pub fn charge(quotas: &[Quota], request: &Request<'_>) -> Result<Vec<QuotaUsage>, Exceeded> {
     let Request { evaluator, object, old, .. } = request;
     if !evaluator.handles(request.operation, request.subresource, object, *old) {
         return Ok(Vec::new());
@@ -90,7 +90,7 @@ pub fn charge(quotas: &[Quota], request: &Request<'_>) -> Result<Vec<Charge>, Ex
         if request.subresource != "status" {
             check_limits(quota, &requested, &used)?;
         }
-        charges.push(Charge { quota: position, used });
+        charges.push(QuotaUsage { quota: position, used });
     }
     Ok(charges)
 }
@@ -110,7 +110,7 @@ fn check_known(evaluator: &Evaluator, quota: &Quota, object: &Value) -> Result<(
     Err(Exceeded(format!("status unknown for quota: {}, resources: {}", quota.name, names.join(","))))
 }
 
-fn check_limits(quota: &Quota, requested: &Amounts, used: &Amounts) -> Result<(), Exceeded> {
+fn check_limits(quota: &Quota, requested: &ResourceList, used: &ResourceList) -> Result<(), Exceeded> {
     let mut exceeded = requested.clone();
     exceeded.retain(|name, _| used.get(name) > quota.hard.get(name));
     if exceeded.is_empty() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use windlass_schema::Quantity;
 
-use super::amounts::Amounts;
+use super::resource_list::ResourceList;
 
 const COUNT: &str = "persistentvolumeclaims";
 const STORAGE: &str = "requests.storage";
@@ -24,8 +24,8 @@ pub(crate) fn volume_claims_use(resource: &str) -> bool {
 }
 
 /// Returns the usage of a volume claim.
-pub(crate) fn of_volume_claim(claim: &Value) -> Amounts {
-    let mut used = Amounts::new();
+pub(crate) fn of_volume_claim(claim: &Value) -> ResourceList {
+    let mut used = ResourceList::new();
     let class = claim["metadata"]["annotations"][LEGACY_CLASS].as_str();
     let class = class.or_else(|| claim["spec"]["storageClassName"].as_str()).unwrap_or_default();
     let mut count = |name: &str, amount: Quantity| {
@@ -57,8 +57,9 @@ pub(crate) fn device_claims_use(resource: &str) -> bool {
 }
 
 /// Returns the usage of a `ResourceClaim`: devices by class.
-pub(crate) fn of_device_claim(claim: &Value) -> Amounts {
-    let mut used = Amounts::from([("count/resourceclaims.resource.k8s.io".to_owned(), Quantity::whole(1))]);
+pub(crate) fn of_device_claim(claim: &Value) -> ResourceList {
+    let mut used =
+        ResourceList::from([("count/resourceclaims.resource.k8s.io".to_owned(), Quantity::whole(1))]);
     for request in claim["spec"]["devices"]["requests"].as_array().into_iter().flatten() {
         // Only one alternative is allocated: the alternative with the most devices of a class counts.
         let alternatives = request["firstAvailable"].as_array().filter(|list| !list.is_empty());

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use windlass_schema::Quantity;
 
-use super::amounts::{Amounts, add};
+use super::resource_list::{ResourceList, add};
 use super::resource_quota::Quota;
 use super::{claims, pod, services};
 
@@ -106,7 +106,7 @@ impl Evaluator {
     }
 
     /// Returns the usage of an object at `now`, by names of resources.
-    pub fn usage(&self, object: &Value, now: Timestamp) -> Amounts {
+    pub fn usage(&self, object: &Value, now: Timestamp) -> ResourceList {
         match self {
             Self::Pods => pod::usage(object, now),
             Self::Services => services::usage(object),
@@ -128,7 +128,7 @@ impl Evaluator {
         quota: &Quota,
         objects: impl IntoIterator<Item = &'a Value>,
         now: Timestamp,
-    ) -> Amounts {
+    ) -> ResourceList {
         let mut used = self.unused(quota);
         for object in objects {
             if self.is_in_scope(quota, object) {
@@ -140,7 +140,7 @@ impl Evaluator {
     }
 
     /// Returns the usage of `count` objects, for a quota's resources, if each object counts as one.
-    pub fn used_by_count(&self, quota: &Quota, count: usize) -> Amounts {
+    pub fn used_by_count(&self, quota: &Quota, count: usize) -> ResourceList {
         let mut used = self.unused(quota);
         if quota.scopes.is_empty() {
             used.values_mut().for_each(|amount| *amount = Quantity::whole(count as i64));
@@ -148,7 +148,7 @@ impl Evaluator {
         used
     }
 
-    fn unused(&self, quota: &Quota) -> Amounts {
+    fn unused(&self, quota: &Quota) -> ResourceList {
         let used = quota.hard.keys().filter(|name| self.uses(name));
         used.map(|name| (name.clone(), Quantity::ZERO)).collect()
     }

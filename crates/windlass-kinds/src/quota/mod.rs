@@ -37,14 +37,14 @@ mod pod;
 
 mod pod_resources;
 
-mod amounts;
+mod resource_list;
 
 #[cfg(test)]
 mod tests;
 
-pub use self::amounts::{Amounts, amounts};
-pub use self::charge::{Charge, Exceeded, Request, charge};
+pub use self::charge::{Exceeded, QuotaUsage, Request, charge};
 pub use self::evaluator::{Evaluator, Operation};
 pub use self::pod::is_counted as is_pod_counted;
 pub use self::pod_resources::{containers, total};
+pub use self::resource_list::{ResourceList, amounts};
 pub use self::resource_quota::Quota;

@@ -6,8 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use windlass_schema::Quantity;
 
-use super::amounts::{Amounts, amounts};
 use super::pod_resources::{containers, effective, is_pod_level};
+use super::resource_list::{ResourceList, amounts};
 
 /// The resources for which each container must specify an amount, if a quota limits the resource.
 const MUST_BE_SET: [&str; 6] =
@@ -52,8 +52,8 @@ fn is_extended(resource: &str) -> bool {
 }
 
 /// Returns the usage of a pod at `now`. An ended pod counts only as an object.
-pub(crate) fn usage(pod: &Value, now: Timestamp) -> Amounts {
-    let mut used = Amounts::from([("count/pods".to_owned(), Quantity::whole(1))]);
+pub(crate) fn usage(pod: &Value, now: Timestamp) -> ResourceList {
+    let mut used = ResourceList::from([("count/pods".to_owned(), Quantity::whole(1))]);
     if is_counted(pod, now) {
         used.extend(by_quota_names(&effective(pod, "requests"), &effective(pod, "limits")));
     }
@@ -74,8 +74,8 @@ pub fn is_counted(pod: &Value, now: Timestamp) -> bool {
 }
 
 /// Returns requests and limits under the names in quotas.
-fn by_quota_names(requests: &Amounts, limits: &Amounts) -> Amounts {
-    let mut used = Amounts::from([("pods".to_owned(), Quantity::whole(1))]);
+fn by_quota_names(requests: &ResourceList, limits: &ResourceList) -> ResourceList {
+    let mut used = ResourceList::from([("pods".to_owned(), Quantity::whole(1))]);
     for (name, amount) in requests {
         let is_computed = matches!(name.as_str(), "cpu" | "memory" | "ephemeral-storage");
         if is_computed || name.starts_with(HUGE_PAGES) {

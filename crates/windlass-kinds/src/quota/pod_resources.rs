@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::amounts::{Amounts, add, amounts, raise};
+use super::resource_list::{ResourceList, add, amounts, raise};
 
 /// Returns the containers of a pod, and then the init containers.
 pub fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
@@ -15,13 +15,13 @@ fn listed<'a>(pod: &'a Value, list: &str) -> impl Iterator<Item = &'a Value> + u
 
 /// Returns the `requests` or `limits` (`field`) of a pod's spec: the sum over all containers, or more if an
 /// init container needs more.
-pub fn total(pod: &Value, field: &str) -> Amounts {
+pub fn total(pod: &Value, field: &str) -> ResourceList {
     total_by(pod, field, |container| amounts(&container["resources"][field]))
 }
 
 /// Works like [`total`], for quotas: each container counts with the largest of the wanted, allocated and
 /// actuated amounts, and the overhead of the pod is added.
-pub(crate) fn effective(pod: &Value, field: &str) -> Amounts {
+pub(crate) fn effective(pod: &Value, field: &str) -> ResourceList {
     let mut total = total_by(pod, field, |container| effective_of(pod, container, field));
     let overhead = amounts(&pod["spec"]["overhead"]);
     for (name, amount) in &overhead {
@@ -33,7 +33,7 @@ pub(crate) fn effective(pod: &Value, field: &str) -> Amounts {
     total
 }
 
-fn effective_of(pod: &Value, container: &Value, field: &str) -> Amounts {
+fn effective_of(pod: &Value, container: &Value, field: &str) -> ResourceList {
     let wanted = amounts(&container["resources"][field]);
     let statuses = ["containerStatuses", "initContainerStatuses"].into_iter();
     let mut statuses = statuses.flat_map(|list| pod["status"][list].as_array().into_iter().flatten());
@@ -57,10 +57,10 @@ fn is_resize_infeasible(pod: &Value) -> bool {
     pending.next().is_some_and(|condition| condition["reason"] == "Infeasible")
 }
 
-fn total_by(pod: &Value, field: &str, of: impl Fn(&Value) -> Amounts) -> Amounts {
-    let mut total = Amounts::new();
+fn total_by(pod: &Value, field: &str, of: impl Fn(&Value) -> ResourceList) -> ResourceList {
+    let mut total = ResourceList::new();
     listed(pod, "containers").for_each(|container| add(&mut total, &of(container)));
-    let (mut sidecars, mut most) = (Amounts::new(), Amounts::new());
+    let (mut sidecars, mut most) = (ResourceList::new(), ResourceList::new());
     for container in listed(pod, "initContainers") {
         if container["restartPolicy"] == "Always" {
             let own = of(container);

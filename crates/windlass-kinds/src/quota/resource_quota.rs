@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::amounts::{Amounts, amounts};
+use super::resource_list::{ResourceList, amounts};
 use super::scope::ScopeRequirement;
 
 /// A `ResourceQuota`: the limits in the status, the usage, and the selected objects.
@@ -11,9 +11,9 @@ pub struct Quota {
     /// The name of the object.
     pub name: String,
     /// `status.hard`: the limits that are enforced.
-    pub hard: Amounts,
+    pub hard: ResourceList,
     /// `status.used`: the usage until now.
-    pub used: Amounts,
+    pub used: ResourceList,
     /// `spec.scopes` and `spec.scopeSelector`. An object counts only if all scopes match.
     pub(crate) scopes: Vec<ScopeRequirement>,
 }
@@ -32,6 +32,6 @@ impl Quota {
     /// Returns the quota with the limits of the spec, and no usage: the start of the quota controller's
     /// count.
     pub fn of_spec(object: &Value) -> Self {
-        Self { hard: amounts(&object["spec"]["hard"]), used: Amounts::new(), ..Self::of(object) }
+        Self { hard: amounts(&object["spec"]["hard"]), used: ResourceList::new(), ..Self::of(object) }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use windlass_schema::Quantity;
 
-use super::amounts::Amounts;
+use super::resource_list::ResourceList;
 
 const RESOURCES: [&str; 4] = ["count/services", "services", "services.nodeports", "services.loadbalancers"];
 
@@ -13,7 +13,7 @@ pub(crate) fn use_resource(resource: &str) -> bool {
 }
 
 /// Returns the usage of a service. Node ports count before the allocation.
-pub(crate) fn usage(service: &Value) -> Amounts {
+pub(crate) fn usage(service: &Value) -> ResourceList {
     let spec = &service["spec"];
     let ports = || spec["ports"].as_array().into_iter().flatten();
     let with_node_port = || ports().filter(|port| port["nodePort"].as_i64().is_some_and(|port| port != 0));

@@ -17,7 +17,7 @@ fn create(resource: (&str, &str), object: &Value, quotas: &[Quota]) -> Result<St
         now: Timestamp::UNIX_EPOCH,
     };
     let charges = charge(quotas, &request).map_err(|error| error.to_string())?;
-    Ok(charges.iter().map(|charge| amounts::shown(&charge.used)).collect::<Vec<_>>().join("; "))
+    Ok(charges.iter().map(|charge| resource_list::shown(&charge.used)).collect::<Vec<_>>().join("; "))
 }
 
 fn pod(requests: &Value, spec: &Value) -> Value {
@@ -137,5 +137,5 @@ fn ended_pods_count_as_objects_only() {
     let quota = quota(&json!({"pods": "9", "cpu": "9", "count/pods": "9"}), &json!({}), json!({}));
     let running = pod(&json!({"cpu": "1"}), &json!({}));
     let used = Evaluator::Pods.used_of(&quota, [&ended, &running], Timestamp::UNIX_EPOCH);
-    assert_eq!(amounts::shown(&used), "count/pods=2,cpu=1,pods=1");
+    assert_eq!(resource_list::shown(&used), "count/pods=2,cpu=1,pods=1");
 }

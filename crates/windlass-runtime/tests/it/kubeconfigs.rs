@@ -25,7 +25,7 @@ use windlass_runtime::{
     informer::{CacheOptions, SharedInformer, SharedInformerFactory},
     kind,
 };
-use windlass_test::{Identity, Listen, Listening, ServerCertificate, TestCluster, eventually};
+use windlass_test::{Identity, Listen, RunningListener, ServerCertificate, TestCluster, eventually};
 
 use crate::fixture::{SOON, create_config_map, expect_eq};
 
@@ -52,7 +52,7 @@ impl Setting {
         }
     }
 
-    async fn listen(&self, port: u16) -> Listening {
+    async fn listen(&self, port: u16) -> RunningListener {
         let certificate = ServerCertificate::from_pem(self.certificate.as_bytes(), self.key.as_bytes())
             .expect("a certificate");
         let listen = Listen::on(SocketAddr::from(([127, 0, 0, 1], port)));

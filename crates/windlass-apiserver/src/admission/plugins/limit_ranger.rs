@@ -8,7 +8,7 @@ use super::Write;
 use crate::meta;
 use crate::store::ResourceId;
 use crate::wire::{ApiError, Quantity};
-use windlass_kinds::quota::{Amounts, amounts};
+use windlass_kinds::quota::{ResourceList, amounts};
 
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
@@ -112,7 +112,7 @@ pub(super) fn validate(write: &Write<'_>, object: &Value, old: Option<&Value>) -
     Ok(())
 }
 
-fn check(limit: &Value, requests: &Amounts, limits: &Amounts, errors: &mut Vec<String>) {
+fn check(limit: &Value, requests: &ResourceList, limits: &ResourceList, errors: &mut Vec<String>) {
     let of = limit["type"].as_str().unwrap_or_default();
     for (resource, least) in amounts(&limit["min"]) {
         errors.extend(below(of, &resource, least, requests, limits));
@@ -131,7 +131,13 @@ fn check(limit: &Value, requests: &Amounts, limits: &Amounts, errors: &mut Vec<S
     }
 }
 
-fn below(of: &str, resource: &str, least: Quantity, requests: &Amounts, limits: &Amounts) -> Option<String> {
+fn below(
+    of: &str,
+    resource: &str,
+    least: Quantity,
+    requests: &ResourceList,
+    limits: &ResourceList,
+) -> Option<String> {
     let head = format!("minimum {resource} usage per {of} is {least}");
     match (requests.get(resource), limits.get(resource)) {
         (None, _) => Some(format!("{head}.  No request is specified")),
@@ -145,8 +151,8 @@ fn beyond_ratio(
     of: &str,
     resource: &str,
     most: Quantity,
-    requests: &Amounts,
-    limits: &Amounts,
+    requests: &ResourceList,
+    limits: &ResourceList,
 ) -> Option<String> {
     let head = format!("{resource} max limit to request ratio per {of} is {most}");
     let some = |amounts: &BTreeMap<String, Quantity>| {
@@ -166,7 +172,7 @@ fn check_claim(limit: &Value, claim: &Value, errors: &mut Vec<String>) {
     let of = "PersistentVolumeClaim";
     let requests = amounts(&claim["spec"]["resources"]["requests"]);
     for (resource, least) in amounts(&limit["min"]) {
-        errors.extend(below(of, &resource, least, &requests, &Amounts::new()));
+        errors.extend(below(of, &resource, least, &requests, &ResourceList::new()));
     }
     for (resource, most) in amounts(&limit["max"]) {
         let head = format!("maximum {resource} usage per {of} is {most}");

@@ -78,7 +78,7 @@ fn a_certificate_counts_before_a_token() {
 
 #[test]
 fn the_subject_of_a_certificate_is_the_user() {
-    let authority = crate::serve::Authority::generate().unwrap();
+    let authority = crate::serve::CertificateAuthority::generate().unwrap();
     let client = authority.client("jane", Some("developers")).unwrap();
     let ClientAuth::Verified(jane) = certificate_user(client.certificate_der()) else { panic!("nobody") };
     assert_eq!(jane.name(), "jane");

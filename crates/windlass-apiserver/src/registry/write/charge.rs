@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use windlass_kinds::quota::{Amounts, Evaluator, Operation, Quota, Request, charge};
+use windlass_kinds::quota::{Evaluator, Operation, Quota, Request, ResourceList, charge};
 
 use crate::managed_fields::{FieldManager, SERVER};
 use crate::meta;
@@ -82,7 +82,7 @@ impl Call<'_> {
     }
 
     /// Makes the quota `old` with the new usage.
-    async fn charged(&self, old: &Value, used: &Amounts) -> Draft {
+    async fn charged(&self, old: &Value, used: &ResourceList) -> Draft {
         let (state, now) = (self.state, self.state.env.now());
         let mut new = old.clone();
         let used = used.iter().map(|(name, amount)| (name.clone(), Value::from(amount.to_string())));

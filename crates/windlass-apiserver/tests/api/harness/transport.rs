@@ -17,7 +17,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::{self, client::IntoClientRequest};
 use tower_service::Service;
-use windlass_apiserver::{Identity, Listen, Listening, Server};
+use windlass_apiserver::{Identity, Listen, RunningListener, Server};
 
 use super::kubeconfig::Kubeconfig;
 
@@ -39,7 +39,7 @@ pub(super) enum Credentials {
 
 pub(super) enum Transport {
     /// A server that this test has for itself.
-    Embedded { server: Server, over_tls: bool, listener: OnceCell<Box<(Listening, Tcp)>> },
+    Embedded { server: Server, over_tls: bool, listener: OnceCell<Box<(RunningListener, Tcp)>> },
     /// A server that others use, too.
     Real(Box<Tcp>),
 }

@@ -1,4 +1,4 @@
-//! `podFailurePolicy`: the consequence of a failed pod for the Job.
+//! `podFailurePolicy`: the action of a failed pod for the Job.
 
 use k8s_openapi::api::batch::v1::{
     PodFailurePolicy, PodFailurePolicyOnExitCodesRequirement, PodFailurePolicyRule,
@@ -6,9 +6,9 @@ use k8s_openapi::api::batch::v1::{
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
 use kube_core::ResourceExt;
 
-/// The consequence of a failed pod.
+/// The action of a failed pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Consequence {
+pub(super) enum PodFailureAction {
     /// The pod counts towards the back-off limit: no rule matches, or the rule has the action `Count`.
     Count,
     /// The pod does not count.
@@ -19,20 +19,20 @@ pub(super) enum Consequence {
     FailJob(String),
 }
 
-/// Returns the consequence of the first rule that matches the pod.
-pub(super) fn judge(policy: Option<&PodFailurePolicy>, pod: &Pod) -> Consequence {
+/// Returns the action of the first rule that matches the pod.
+pub(super) fn match_policy(policy: Option<&PodFailurePolicy>, pod: &Pod) -> PodFailureAction {
     let status = pod.status.clone().unwrap_or_default();
     for (index, rule) in policy.iter().flat_map(|policy| policy.rules.iter().enumerate()) {
         let Some(what) = matching(rule, &status, pod) else { continue };
         return match rule.action.as_str() {
-            "Ignore" => Consequence::Ignore,
-            "FailIndex" => Consequence::FailIndex,
-            "FailJob" => Consequence::FailJob(format!("{what} matching FailJob rule at index {index}")),
-            "Count" => Consequence::Count,
+            "Ignore" => PodFailureAction::Ignore,
+            "FailIndex" => PodFailureAction::FailIndex,
+            "FailJob" => PodFailureAction::FailJob(format!("{what} matching FailJob rule at index {index}")),
+            "Count" => PodFailureAction::Count,
             _ => continue,
         };
     }
-    Consequence::Count
+    PodFailureAction::Count
 }
 
 /// Returns the part of the pod that matches the rule, in words.
@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    fn consequence(rules: Value) -> Consequence {
+    fn action(rules: Value) -> PodFailureAction {
         let policy: PodFailurePolicy = serde_json::from_value(json!({ "rules": rules })).unwrap();
         let pod: Pod = serde_json::from_value(json!({
             "metadata": {"name": "p", "namespace": "n"},
@@ -85,7 +85,7 @@ mod tests {
             },
         }))
         .unwrap();
-        judge(Some(&policy), &pod)
+        match_policy(Some(&policy), &pod)
     }
 
     #[test]
@@ -95,15 +95,15 @@ mod tests {
         let other = json!({"action": "Ignore", "onExitCodes": codes("In", &[4])});
         let disrupted =
             json!({"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]});
-        assert_eq!(consequence(json!([other])), Consequence::Count);
-        assert_eq!(consequence(json!([disrupted, fail])), Consequence::Ignore);
+        assert_eq!(action(json!([other])), PodFailureAction::Count);
+        assert_eq!(action(json!([disrupted, fail])), PodFailureAction::Ignore);
         assert_eq!(
-            consequence(json!([other, fail])),
-            Consequence::FailJob(
+            action(json!([other, fail])),
+            PodFailureAction::FailJob(
                 "Container c for pod n/p failed with exit code 3 matching FailJob rule at index 1".to_owned()
             )
         );
         let index = json!({"action": "FailIndex", "onExitCodes": codes("NotIn", &[4])});
-        assert_eq!(consequence(json!([index])), Consequence::FailIndex);
+        assert_eq!(action(json!([index])), PodFailureAction::FailIndex);
     }
 }

@@ -16,7 +16,7 @@ use windlass_runtime::events::EventType;
 use self::count::Counter;
 use super::back_off::BackOff;
 use super::conditions;
-use super::failure_policy::{Consequence, judge};
+use super::failure_policy::{PodFailureAction, match_policy};
 use super::indexes::Indexes;
 use super::{pod, success_policy};
 use crate::pods;
@@ -143,7 +143,7 @@ impl<'a> View<'a> {
         let succeeded = view.uncounted(&uncounted, |pod| pods::phase(pod) == "Succeeded");
         let failed = view.uncounted(&uncounted, |found| pod::is_failed(found, job));
         view.back_off = back_off.after(&succeeded, &failed);
-        let counts = failed.iter().filter(|pod| view.judge(pod) != Consequence::Ignore).count();
+        let counts = failed.iter().filter(|pod| view.match_policy(pod) != PodFailureAction::Ignore).count();
         view.succeeded = sum(status.succeeded, succeeded.len(), uncounted.succeeded.as_deref());
         view.failed = sum(status.failed, counts, uncounted.failed.as_deref());
         if view.is_indexed() {
@@ -184,8 +184,8 @@ impl<'a> View<'a> {
         self.spec.completions.unwrap_or(1)
     }
 
-    fn judge(&self, found: &Pod) -> Consequence {
-        judge(self.spec.pod_failure_policy.as_ref(), found)
+    fn match_policy(&self, found: &Pod) -> PodFailureAction {
+        match_policy(self.spec.pod_failure_policy.as_ref(), found)
     }
 
     /// Returns the index of a pod, if the Job has that index.
@@ -206,10 +206,12 @@ impl<'a> View<'a> {
 
     fn fails_its_index(&self, found: &Pod, limit: i32) -> bool {
         pod::is_failed(found, self.job)
-            && match self.judge(found) {
-                Consequence::FailIndex => true,
-                Consequence::Ignore => false,
-                Consequence::Count | Consequence::FailJob(_) => pod::earlier_failures(found).0 >= limit,
+            && match self.match_policy(found) {
+                PodFailureAction::FailIndex => true,
+                PodFailureAction::Ignore => false,
+                PodFailureAction::Count | PodFailureAction::FailJob(_) => {
+                    pod::earlier_failures(found).0 >= limit
+                }
             }
     }
 
@@ -257,8 +259,8 @@ impl<'a> View<'a> {
         let fail =
             |reason: &str, message: &str| Some(conditions::new("FailureTarget", reason, message, self.now));
         let failed = self.pods.iter().filter(|found| pod::is_failed(found, self.job));
-        let fatal = failed.map(|found| self.judge(found)).find_map(|consequence| match consequence {
-            Consequence::FailJob(message) => Some(message),
+        let fatal = failed.map(|found| self.match_policy(found)).find_map(|action| match action {
+            PodFailureAction::FailJob(message) => Some(message),
             _ => None,
         });
         if let Some(message) = fatal {

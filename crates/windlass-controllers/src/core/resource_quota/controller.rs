@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ResourceQuota;
 use kube_client::api::Api;
 use serde_json::{Map, Value, json};
-use windlass_kinds::quota::{Amounts, Evaluator, Quota, amounts};
+use windlass_kinds::quota::{Evaluator, Quota, ResourceList, amounts};
 use windlass_runtime::{
     Action, Context, Controller, Delta, Error, ObjectKey, Predicate, RawObject, Reconciler, Result,
 };
@@ -87,9 +87,9 @@ impl Quotas {
         object: &Value,
         namespace: &str,
         cx: &Context<ResourceQuota>,
-    ) -> Result<(Amounts, bool)> {
+    ) -> Result<(ResourceList, bool)> {
         let quota = Quota::of_spec(object);
-        let mut counted = Amounts::new();
+        let mut counted = ResourceList::new();
         for resource in self.resources(cx).await?.iter() {
             let Some(evaluator) = Evaluator::of(&resource.api.group, &resource.api.plural) else { continue };
             let is_countable = resource.namespaced && resource.watchable && resource.deletable;
@@ -138,14 +138,14 @@ fn malformed(error: serde_json::Error) -> Error {
     kube_client::Error::SerdeError(error).into()
 }
 
-fn add(total: &mut Amounts, more: Amounts) {
+fn add(total: &mut ResourceList, more: ResourceList) {
     for (name, amount) in more {
         let sum = total.get(&name).map_or(amount, |present| *present + amount);
         total.insert(name, sum);
     }
 }
 
-fn shown(amounts: &Amounts) -> Map<String, Value> {
+fn shown(amounts: &ResourceList) -> Map<String, Value> {
     amounts.iter().map(|(name, amount)| (name.clone(), amount.to_string().into())).collect()
 }
 

@@ -5,7 +5,7 @@ use kube_client::Client;
 use kube_client::api::{Api, ListParams};
 use kube_core::{DynamicObject, Request};
 use serde_json::Value;
-use windlass_kinds::quota::{Amounts, Evaluator, Quota};
+use windlass_kinds::quota::{Evaluator, Quota, ResourceList};
 use windlass_runtime::{Error, Result};
 
 use crate::resources::Resource;
@@ -19,7 +19,7 @@ pub(super) async fn used(
     evaluator: &Evaluator,
     quota: &Quota,
     now: Timestamp,
-) -> Result<Amounts> {
+) -> Result<ResourceList> {
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource.api);
     if evaluator.is_count() {
         let first = api.list_metadata(&ListParams::default().limit(1)).await.map_err(Error::from)?;

@@ -7,7 +7,7 @@ use k8s_openapi::api::batch::v1::{JobCondition, JobStatus};
 use k8s_openapi::api::core::v1::Pod;
 use windlass_runtime::events::EventType;
 
-use super::{Consequence, Indexes, JobEvent, View, conditions, lists, pod};
+use super::{Indexes, JobEvent, PodFailureAction, View, conditions, lists, pod};
 use crate::pods;
 
 /// The largest number of uids in `status.uncountedTerminatedPods`, as in Kubernetes.
@@ -116,7 +116,7 @@ impl<'a> Counter<'a> {
         } else if (pod::is_failed(found, self.view.job) || self.outcome.is_some() && !succeeds)
             && !is_in(failed)
             && (!indexed || index.is_some())
-            && self.view.judge(found) != Consequence::Ignore
+            && self.view.match_policy(found) != PodFailureAction::Ignore
         {
             failed.get_or_insert_default().push(uid);
         }

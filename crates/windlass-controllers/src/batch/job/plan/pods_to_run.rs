@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::Timestamp;
 
-use super::{BURST, Consequence, Indexes, PodChanges, View, pod};
+use super::{BURST, Indexes, PodChanges, PodFailureAction, View, pod};
 use crate::batch::job::back_off;
 use crate::pods;
 
@@ -86,8 +86,8 @@ impl View<'_> {
         self.spec.backoff_limit_per_index?;
         let Some(last) = self.failed_last.get(&index) else { return Some((0, 0)) };
         let (counted, ignored) = pod::earlier_failures(last);
-        Some(match self.judge(last) {
-            Consequence::Ignore => (counted, ignored.saturating_add(1)),
+        Some(match self.match_policy(last) {
+            PodFailureAction::Ignore => (counted, ignored.saturating_add(1)),
             _ => (counted.saturating_add(1), ignored),
         })
     }

@@ -17,13 +17,9 @@ use http::Request;
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep, timeout};
+use windlass_cork::{Cork, Hand, cork};
 
-use crate::{
-    cork::{Cork, Hand, cork},
-    dialer::Stream,
-    error::BoxError,
-    keep_alive::KeepAlive,
-};
+use crate::{dialer::Stream, error::BoxError, keep_alive::KeepAlive};
 
 /// The bytes of one response that the server may send ahead of the reader. The limit of the connection is out of reach, so that a watch with
 /// a slow reader holds up no other watch.

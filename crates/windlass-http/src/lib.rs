@@ -37,7 +37,6 @@ mod redial;
 
 mod connection;
 
-mod cork;
 mod dialer;
 mod keep_alive;
 

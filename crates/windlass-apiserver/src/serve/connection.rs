@@ -10,8 +10,7 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use parking_lot::Mutex;
 use tokio::io::AsyncWrite;
-
-use super::cork::Hand;
+use windlass_cork::Hand;
 
 /// The requests that an HTTP/2 connection has begun. The executor is [`drive`].
 ///
@@ -54,7 +53,10 @@ pub(super) async fn drive<C: Future, S: AsyncWrite + Unpin>(
             let end = connection.as_mut().poll(cx);
             let new = begun.take();
             if end.is_ready() || new.is_empty() {
-                hand.send(cx);
+                if !hand.send(cx) && end.is_pending() {
+                    // The connection learns that the stream is broken.
+                    return connection.as_mut().poll(cx);
+                }
                 return end;
             }
             requests.extend(new);
@@ -69,8 +71,8 @@ mod tests {
 
     use hyper::rt::Executor;
     use tokio::sync::{Notify, oneshot};
+    use windlass_cork::cork;
 
-    use super::super::cork::cork;
     use super::*;
 
     #[tokio::test]

@@ -18,10 +18,10 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
+use windlass_cork::cork;
 
 use super::client_certificates::ClientCertificates;
 use super::connection::{RequestFutures, drive};
-use super::cork::cork;
 use super::kubeconfig::kubeconfig;
 use super::server_certificate::{self, CertificateTextError, ServerCertificate};
 use super::strangers::{Stranger, Strangers};

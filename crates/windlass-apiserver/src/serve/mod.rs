@@ -1,6 +1,5 @@
 //! The two entrances: TLS on a socket, and a `tower` service in the same process. Both call one [`Handle`].
 
-mod cork;
 mod deadline;
 mod request_body;
 

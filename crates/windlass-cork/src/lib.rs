@@ -1,4 +1,8 @@
 //! A stream that gathers the writes of a connection, like `TCP_CORK`.
+//!
+//! HTTP/2 flushes after each frame. Each request of a client, and each event that a server sends to one of hundreds of watches, would cost a
+//! TLS record and a system call. A [`Cork`] gathers the frames, and a [`Hand`] sends the frames together.
+#![forbid(unsafe_code)]
 
 use std::{
     io,
@@ -16,25 +20,34 @@ const CAPACITY: usize = 64 << 10;
 /// The largest buffer that is kept while no write is gathered.
 const KEPT: usize = 8 << 10;
 
-/// The connection's view of a stream. Flushing has no effect, because HTTP/2 flushes after the body of each request: every request would
-/// cost a TLS record and a system call.
-pub(crate) struct Cork<S>(Arc<Mutex<Gathering<S>>>);
+/// The connection's view of a stream. While there is a [`Hand`], a flush sends nothing.
+///
+/// A write or a flush returns the error that the hand has met.
+#[derive(Debug)]
+pub struct Cork<S>(Arc<Mutex<Gathering<S>>>);
 
-/// Sends the gathered writes. The driver of the connection holds the hand, because the driver knows when there is no more to write.
-pub(crate) struct Hand<S>(Arc<Mutex<Gathering<S>>>);
+/// Sends the gathered writes of a [`Cork`].
+///
+/// The task that drives the connection holds the hand, because the task knows when there is no more to write. After the hand is dropped, each
+/// flush of the cork sends the gathered writes.
+#[derive(Debug)]
+pub struct Hand<S>(Arc<Mutex<Gathering<S>>>);
 
+#[derive(Debug)]
 struct Gathering<S> {
     inner: S,
     gathered: Vec<u8>,
     /// True if a write has happened since the last flush of `inner`.
     is_unsent: bool,
+    /// True if there is a hand.
+    is_held: bool,
     /// The error of the stream, until the connection has seen the error.
     error: Option<io::Error>,
 }
 
 /// Makes a stream that gathers writes, and the hand that sends the writes.
-pub(crate) fn cork<S>(inner: S) -> (Cork<S>, Hand<S>) {
-    let gathering = Gathering { inner, gathered: Vec::new(), is_unsent: false, error: None };
+pub fn cork<S>(inner: S) -> (Cork<S>, Hand<S>) {
+    let gathering = Gathering { inner, gathered: Vec::new(), is_unsent: false, is_held: true, error: None };
     let shared = Arc::new(Mutex::new(gathering));
     (Cork(shared.clone()), Hand(shared))
 }
@@ -42,8 +55,8 @@ pub(crate) fn cork<S>(inner: S) -> (Cork<S>, Hand<S>) {
 impl<S: AsyncWrite + Unpin> Hand<S> {
     /// Sends the gathered writes, as far as the stream accepts bytes. The rest is sent when the task is woken and calls `send` again.
     ///
-    /// Returns false if the stream is broken: the next flush of the connection returns the error.
-    pub(crate) fn send(&self, cx: &mut Context<'_>) -> bool {
+    /// Returns false if the stream is broken: the next write or flush of the connection returns the error.
+    pub fn send(&self, cx: &mut Context<'_>) -> bool {
         let mut gathering = self.0.lock();
         match gathering.poll_send(cx) {
             Poll::Ready(Err(error)) => {
@@ -52,6 +65,12 @@ impl<S: AsyncWrite + Unpin> Hand<S> {
             }
             Poll::Ready(Ok(())) | Poll::Pending => true,
         }
+    }
+}
+
+impl<S> Drop for Hand<S> {
+    fn drop(&mut self) {
+        self.0.lock().is_held = false;
     }
 }
 
@@ -135,8 +154,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Cork<S> {
         true
     }
 
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.0.lock().take_error())
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut gathering = self.0.lock();
+        gathering.take_error()?;
+        if gathering.is_held { Poll::Ready(Ok(())) } else { gathering.poll_send(cx) }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -149,7 +170,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Cork<S> {
 #[cfg(test)]
 mod tests {
     use futures::task::noop_waker_ref;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
     use super::*;
 
@@ -159,7 +180,7 @@ mod tests {
 
     #[tokio::test]
     async fn writes_wait_for_the_hand() {
-        let (near, mut far) = tokio::io::duplex(1 << 10);
+        let (near, mut far) = duplex(1 << 10);
         let (mut cork, hand) = cork(near);
         for _ in 0..3 {
             cork.write_all(b"frame ").await.expect("written");
@@ -173,8 +194,23 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn without_a_hand_a_flush_sends_the_writes() {
+        let (near, mut far) = duplex(1 << 10);
+        let (mut cork, hand) = cork(near);
+        cork.write_all(b"before ").await.expect("written");
+        drop(hand);
+        cork.write_all(b"after").await.expect("written");
+        let mut bytes = [0; 12];
+        let mut read = std::pin::pin!(far.read_exact(&mut bytes));
+        assert!(futures::poll!(read.as_mut()).is_pending());
+        cork.flush().await.expect("sent");
+        read.await.expect("read");
+        assert_eq!(&bytes, b"before after");
+    }
+
+    #[tokio::test]
     async fn a_full_stream_takes_the_rest_later() {
-        let (near, mut far) = tokio::io::duplex(10);
+        let (near, mut far) = duplex(10);
         let (mut cork, hand) = cork(near);
         let sent: Vec<u8> = (0..=255).cycle().take(3 * CAPACITY).collect();
         let write = async {
@@ -193,9 +229,38 @@ mod tests {
         assert!(received == sent);
     }
 
+    /// The pipe is smaller than the gathered writes, so that writes are cut everywhere.
+    #[tokio::test]
+    async fn writes_of_all_sizes_arrive_in_order() {
+        let (near, mut far) = duplex(1_000);
+        let (mut cork, hand) = cork(near);
+        drop(hand);
+        let sent: Vec<u8> = (0..CAPACITY * 4).map(|index| (index % 251) as u8).collect();
+        let write = async {
+            let mut rest = sent.as_slice();
+            for size in [1, 100, CAPACITY - 1, CAPACITY, 7, CAPACITY + 1].into_iter().cycle() {
+                let (now, later) = rest.split_at(size.min(rest.len()));
+                cork.write_all(now).await.expect("written");
+                cork.flush().await.expect("sent");
+                rest = later;
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            cork.shutdown().await.expect("ended");
+        };
+        let read = async {
+            let mut received = Vec::new();
+            far.read_to_end(&mut received).await.expect("read");
+            received
+        };
+        let ((), received) = tokio::join!(write, read);
+        assert!(received == sent);
+    }
+
     #[tokio::test]
     async fn the_connection_learns_that_the_stream_is_broken() {
-        let (near, far) = tokio::io::duplex(1 << 10);
+        let (near, far) = duplex(1 << 10);
         let (mut cork, hand) = cork(near);
         cork.write_all(b"frame").await.expect("gathered");
         drop(far);

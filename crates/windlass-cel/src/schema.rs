@@ -242,7 +242,7 @@ fn object(schema: Props<'_>, is_resource: bool) -> (Form, u64, u64) {
     }
     if replaced {
         for name in RESOURCE_FIELDS {
-            let compiled = if name == "metadata" { metadata() } else { plain_string() };
+            let compiled = if name == "metadata" { metadata(schema) } else { plain_string() };
             if required.contains(name) {
                 min_size += name.len() as u64 + compiled.min_size + 4;
             }
@@ -255,6 +255,9 @@ fn object(schema: Props<'_>, is_resource: bool) -> (Form, u64, u64) {
 
 /// The schema of the keys of maps, which have no size in estimates.
 static KEY: Schema = Schema { form: Form::String, nullable: false, max_elements: 0, min_size: 2 };
+
+/// The longest name of an object.
+const LONGEST_NAME: u64 = 253;
 
 /// The fields that every resource has.
 const RESOURCE_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
@@ -274,10 +277,20 @@ fn is_complete(schema: Props<'_>) -> bool {
         })
 }
 
-/// Returns the schema of `metadata`: only `name` and `generateName`.
-fn metadata() -> Arc<Schema> {
-    let field = |name: &str| Field { name: name.into(), escaped: Some(name.into()), schema: plain_string() };
-    let form = Form::Object(vec![field("generateName"), field("name")]);
+/// Returns the schema of `metadata` of a resource: only `name` and `generateName`, which are as long as the name of a
+/// subdomain, or as the schema of the resource says.
+fn metadata(resource: Props<'_>) -> Arc<Schema> {
+    let described = ["properties", "metadata", "properties"];
+    let described = described.into_iter().try_fold(resource, |schema, name| schema.schema(name));
+    let field = |name: &str, longest: u64| {
+        let described = described.and_then(|properties| properties.schema(name));
+        let length =
+            described.and_then(|property| property.count("maxLength")).unwrap_or(longest).min(longest);
+        let schema = Schema { form: Form::String, nullable: false, max_elements: length * 4, min_size: 2 };
+        Field { name: name.into(), escaped: Some(name.into()), schema: Arc::new(schema) }
+    };
+    // The server adds at least a letter to `generateName`.
+    let form = Form::Object(vec![field("generateName", LONGEST_NAME - 1), field("name", LONGEST_NAME)]);
     Arc::new(Schema { form, nullable: false, max_elements: 0, min_size: 2 })
 }
 

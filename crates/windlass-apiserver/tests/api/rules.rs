@@ -93,3 +93,17 @@ async fn rules_of_definitions_are_checked() {
         - FieldValueForbidden spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)
         - FieldValueForbidden spec.validation.openAPIV3Schema: Forbidden: x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by factor of more than 100x (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)"#]]);
 }
+
+#[tokio::test]
+async fn the_estimated_cost_of_a_name_is_small() {
+    let api = Api::start();
+    let with = |rule: &str| {
+        let mut definition = widgets(&api);
+        let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        schema["x-kubernetes-validations"] = json!([{ "rule": rule }]);
+        api.post(DRY_RUN, definition)
+    };
+    with("self.metadata.name.contains(self.metadata.generateName)").await.is(201);
+    // The other names of a resource have no limit.
+    with("self.kind.contains(self.apiVersion)").await.is(422);
+}

@@ -122,7 +122,12 @@ impl Exchange {
         let mut retry = 0;
         loop {
             let again = if traits.repeatable == Repeatable::Never { None } else { outgoing.try_clone() };
-            let response = self.send_once(traits, outgoing).await?;
+            let repeated = (retry > 0).then(|| outgoing.method().clone());
+            let response = self.send_once(traits, outgoing).await;
+            if let Some(method) = repeated {
+                state.count_retry(&method, response.as_ref().ok().map(Response::status));
+            }
+            let response = response?;
             if response.status().is_success() {
                 return Ok(response);
             }

@@ -298,6 +298,11 @@ impl ClientState {
         }
     }
 
+    /// Counts a request that was sent again.
+    fn count_retry(&self, method: &Method, status: Option<StatusCode>) {
+        self.metrics.read().count_retry(method, status, &self.host);
+    }
+
     /// Shares the counters of another client from now on.
     pub(crate) fn share_metrics(&self, other: &Self) {
         let shared = other.metrics.read().clone();

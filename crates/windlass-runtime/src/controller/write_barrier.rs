@@ -20,7 +20,12 @@ impl<Q: QueueKey> Running<Q> {
         match self.journal.passage(item.key(), item.priority(), Instant::now(), has_seen) {
             Passage::Open => return true,
             Passage::Hold(hold) => self.hold(item, &hold),
-            Passage::Closed(writes) => self.await_writes(item.key().clone(), writes),
+            Passage::Closed(writes) => {
+                if let Some(unseen) = writes.iter().find(|write| !self.has_seen(write)) {
+                    self.metrics.stale_syncs.count(&unseen.resource);
+                }
+                self.await_writes(item.key().clone(), writes);
+            }
             Passage::Awaited => {}
         }
         false
@@ -69,7 +74,9 @@ impl<Q: QueueKey> Running<Q> {
             }
         };
         let seen = timeout(limit, all_seen).await;
-        self.metrics.barrier_waits.observe(begun.elapsed().as_secs_f64());
+        let (waited, waits) = (begun.elapsed().as_secs_f64(), &self.metrics.consistency_waits);
+        self.metrics.barrier_waits.observe(waited);
+        if seen.is_ok() { &waits.success } else { &waits.timeout }.observe(waited);
         if seen.is_err() {
             self.metrics.barrier_timeouts.inc();
             tracing::warn!(

@@ -22,6 +22,9 @@ type Place = (String, Option<String>);
 /// Labels as pairs, because the label `cluster` is not always there.
 type Labels = Vec<(&'static str, String)>;
 
+/// A gauge of Prometheus is exact up to 15 decimal digits.
+const SHOWN_VERSIONS: u64 = 1_000_000_000_000_000;
+
 fn labels((resource, cluster): &Place) -> Labels {
     let cluster = cluster.iter().map(|cluster| ("cluster", cluster.clone()));
     std::iter::once(("resource", resource.clone())).chain(cluster).collect()
@@ -31,6 +34,35 @@ fn labels_with(place: &Place, name: &'static str, value: &str) -> Labels {
     let mut labels = labels(place);
     labels.push((name, value.to_owned()));
     labels
+}
+
+impl CacheMetrics {
+    /// Encodes client-go's metric of the resource versions of stores. If several watches show a resource, the oldest store counts.
+    fn encode_versions(&self, encoder: &mut DescriptorEncoder<'_>) -> std::fmt::Result {
+        let mut oldest: BTreeMap<Labels, u64> = BTreeMap::new();
+        for (cluster, factory) in &self.0 {
+            for informer in factory.informers() {
+                let (resource, version) = (informer.resource(), informer.last_sync_resource_version());
+                let labels = vec![
+                    ("name", cluster.clone().unwrap_or_default()),
+                    ("group", resource.group.clone()),
+                    ("version", resource.version.clone()),
+                    ("resource", resource.plural.clone()),
+                ];
+                oldest.entry(labels).and_modify(|known| *known = version.min(*known)).or_insert(version);
+            }
+        }
+        let family = Family::<Labels, Gauge>::default();
+        for (labels, version) in oldest {
+            family.get_or_create(&labels).set((version % SHOWN_VERSIONS) as i64);
+        }
+        encode_one(
+            encoder,
+            "informer_store_resource_version",
+            "The 15 least significant digits of the resource version of the store",
+            &family,
+        )
+    }
 }
 
 impl Collector for CacheMetrics {
@@ -137,6 +169,7 @@ impl Collector for CacheMetrics {
                 gauge.set(gauge.get().max(seconds));
             }
         }
+        self.encode_versions(encoder)?;
         encode_one(
             encoder,
             "windlass_watch_failing_seconds",

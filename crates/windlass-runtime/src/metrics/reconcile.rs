@@ -6,6 +6,8 @@ use prometheus_client::{
     registry::Registry,
 };
 
+use crate::resource_path::GroupResource;
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ControllerLabel {
     controller: String,
@@ -14,6 +16,20 @@ struct ControllerLabel {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ResultLabel {
     controller: String,
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StaleLabel {
+    controller: String,
+    group: String,
+    resource: String,
+}
+
+/// The labels of controller-runtime's waits for writes. `operation` says who waits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ConsistencyLabel {
+    operation: &'static str,
     result: &'static str,
 }
 
@@ -30,6 +46,8 @@ pub(crate) struct ReconcileMetrics {
     active: Family<ControllerLabel, Gauge>,
     barrier_waits: Family<ControllerLabel, Histogram, fn() -> Histogram>,
     barrier_timeouts: Family<ControllerLabel, Counter>,
+    stale_syncs: Family<StaleLabel, Counter>,
+    consistency_waits: Family<ConsistencyLabel, Histogram, fn() -> Histogram>,
     remembered_writes: Family<ControllerLabel, Gauge>,
     conflicts: Family<ControllerLabel, Counter>,
     hot_loops: Family<ControllerLabel, Counter>,
@@ -51,6 +69,11 @@ fn short_waits() -> Histogram {
     Histogram::new([0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0])
 }
 
+/// Returns a histogram with the buckets of controller-runtime's waits for writes.
+fn consistency_waits() -> Histogram {
+    Histogram::new([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0])
+}
+
 impl Default for ReconcileMetrics {
     fn default() -> Self {
         Self {
@@ -64,6 +87,8 @@ impl Default for ReconcileMetrics {
             active: Family::default(),
             barrier_waits: Family::new_with_constructor(short_waits as fn() -> Histogram),
             barrier_timeouts: Family::default(),
+            stale_syncs: Family::default(),
+            consistency_waits: Family::new_with_constructor(consistency_waits as fn() -> Histogram),
             remembered_writes: Family::default(),
             conflicts: Family::default(),
             hot_loops: Family::default(),
@@ -128,6 +153,16 @@ impl ReconcileMetrics {
             self.barrier_timeouts.clone(),
         );
         registry.register(
+            "windlass_stale_sync_skips",
+            "Total number of reconciles that were put off because a cache had not seen a write of the key",
+            self.stale_syncs.clone(),
+        );
+        registry.register(
+            "controller_runtime_client_consistency_wait_duration_seconds",
+            "Length of time waiting for the cache to observe writes before serving reads",
+            self.consistency_waits.clone(),
+        );
+        registry.register(
             "windlass_remembered_writes",
             "Writes and keys with writes that the controller remembers, counted every 10 s",
             self.remembered_writes.clone(),
@@ -170,6 +205,10 @@ impl ReconcileMetrics {
         let result = |result| {
             self.total.get_or_create_owned(&ResultLabel { controller: controller.to_owned(), result })
         };
+        let wait = |result| {
+            let label = ConsistencyLabel { operation: "reconcile", result };
+            self.consistency_waits.get_or_create_owned(&label)
+        };
         OneController {
             success: result("success"),
             error: result("error"),
@@ -184,6 +223,8 @@ impl ReconcileMetrics {
             active: self.active.get_or_create_owned(&label),
             barrier_waits: self.barrier_waits.get_or_create_owned(&label),
             barrier_timeouts: self.barrier_timeouts.get_or_create_owned(&label),
+            stale_syncs: StaleSyncs { all: self.stale_syncs.clone(), controller: controller.to_owned() },
+            consistency_waits: ConsistencyWaits { success: wait("success"), timeout: wait("timeout") },
             remembered_writes: self.remembered_writes.get_or_create_owned(&label),
             conflicts: self.conflicts.get_or_create_owned(&label),
             hot_loops: self.hot_loops.get_or_create_owned(&label),
@@ -209,10 +250,32 @@ pub(crate) struct OneController {
     pub(crate) active: Gauge,
     pub(crate) barrier_waits: Histogram,
     pub(crate) barrier_timeouts: Counter,
+    pub(crate) stale_syncs: StaleSyncs,
+    pub(crate) consistency_waits: ConsistencyWaits,
     pub(crate) remembered_writes: Gauge,
     pub(crate) conflicts: Counter,
     pub(crate) hot_loops: Counter,
     pub(crate) own_writes_skipped: Counter,
     pub(crate) undecodable: Counter,
     pub(crate) unmapped_events: Counter,
+}
+
+/// Counts the reconciles of a controller that are put off, by the resource that a cache has not seen yet.
+pub(crate) struct StaleSyncs {
+    all: Family<StaleLabel, Counter>,
+    controller: String,
+}
+
+impl StaleSyncs {
+    /// Counts a reconcile that is put off because of a write to `unseen`.
+    pub(crate) fn count(&self, unseen: &GroupResource) {
+        let GroupResource { group, resource } = unseen.clone();
+        self.all.get_or_create(&StaleLabel { controller: self.controller.clone(), group, resource }).inc();
+    }
+}
+
+/// The waits for writes, by their end. The metric has no label for the controller, as in controller-runtime.
+pub(crate) struct ConsistencyWaits {
+    pub(crate) success: Histogram,
+    pub(crate) timeout: Histogram,
 }

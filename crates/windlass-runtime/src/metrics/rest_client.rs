@@ -22,6 +22,13 @@ struct DurationLabel {
     host: Arc<str>,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RetryLabel {
+    code: Code,
+    verb: &'static str,
+    host: Arc<str>,
+}
+
 /// The status of a response; `None` if there was no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Code(Option<StatusCode>);
@@ -52,6 +59,7 @@ fn verb(method: &Method) -> &'static str {
 #[derive(Clone)]
 pub(crate) struct RestClientMetrics {
     requests: Family<RequestLabel, Counter>,
+    retries: Family<RetryLabel, Counter>,
     durations: Family<DurationLabel, Histogram, fn() -> Histogram>,
 }
 
@@ -60,7 +68,11 @@ impl Default for RestClientMetrics {
         // The buckets of k8s.io/component-base.
         let histogram: fn() -> Histogram =
             || Histogram::new([0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0]);
-        Self { requests: Family::default(), durations: Family::new_with_constructor(histogram) }
+        Self {
+            requests: Family::default(),
+            retries: Family::default(),
+            durations: Family::new_with_constructor(histogram),
+        }
     }
 }
 
@@ -69,6 +81,12 @@ impl RestClientMetrics {
     pub(crate) fn count(&self, method: &Method, status: Option<StatusCode>, host: &Arc<str>) {
         let label = RequestLabel { code: Code(status), method: verb(method), host: host.clone() };
         self.requests.get_or_create(&label).inc();
+    }
+
+    /// Counts a request that was sent again, with the status of the new response.
+    pub(crate) fn count_retry(&self, method: &Method, status: Option<StatusCode>, host: &Arc<str>) {
+        let label = RetryLabel { code: Code(status), verb: verb(method), host: host.clone() };
+        self.retries.get_or_create(&label).inc();
     }
 
     /// Records the time from sending a request to the start of the response.
@@ -82,6 +100,11 @@ impl RestClientMetrics {
             "rest_client_requests",
             "Number of HTTP requests, partitioned by status code, method, and host",
             self.requests.clone(),
+        );
+        registry.register(
+            "rest_client_request_retries",
+            "Number of request retries, partitioned by status code, verb, and host",
+            self.retries.clone(),
         );
         registry.register(
             "rest_client_request_duration_seconds",

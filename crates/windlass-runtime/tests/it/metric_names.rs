@@ -5,9 +5,12 @@ use std::{
     time::Duration,
 };
 
+use http::Method;
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::api::Patch;
+use serde_json::json;
 use windlass_runtime::{
-    Action, Context, Controller, Manager, ObjectKey,
+    Action, Context, Controller, Manager, ObjectKey, Permission, Verb,
     leader_election::LeaderElection,
     webhook::{
         AdmissionChange, AdmissionContext, AdmissionDenial, AdmissionWebhook, SelfIssued, WebhookServer,
@@ -17,7 +20,8 @@ use windlass_runtime::{
 use windlass_test::{TestCluster, eventually};
 
 use crate::{
-    fixture::{SOON, config_map, run_declared},
+    fault::Faults,
+    fixture::{SOON, config_map, create_config_map, expect_eq, run_declared, run_restricted},
     webhooks::{configure_at, create, free_port},
 };
 
@@ -117,6 +121,39 @@ async fn every_metric_of_controller_runtime_is_served_with_its_type_labels_and_b
             .map(|(name, wanted)| format!("{name}: {:?}, not {wanted:?}", served.get(&name)))
             .collect();
         if differences.is_empty() { Ok(()) } else { Err(differences.join("\n")) }
+    })
+    .await;
+    running.stop().await.expect("stopped");
+}
+
+/// As in client-go, each attempt after the first counts, with its own status.
+#[tokio::test]
+async fn a_request_that_is_sent_again_is_counted() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_config_map(&client, "a").await;
+    let faults = Faults::before(client.clone());
+    for _ in 0..2 {
+        faults.answer(Method::PATCH, "/configmaps/a", 429, "TooManyRequests", Some(0));
+    }
+    let controller = Controller::of::<ConfigMap>(|key: ObjectKey, cx: Context<ConfigMap>| async move {
+        if key.name() == "a" {
+            cx.patch::<ConfigMap, _>(&key, &Patch::Merge(json!({ "data": { "x": "y" } }))).await?;
+        }
+        Ok::<_, windlass_runtime::Error>(Action::done())
+    })
+    .needs(Permission::to::<ConfigMap>([Verb::Patch]));
+    let manager = Manager::new(faults.client()).controller(controller);
+    let metrics = manager.metrics().clone();
+    let running = run_restricted(&cluster, &faults, manager).await;
+    eventually(SOON, || async {
+        let text = metrics.render_prometheus();
+        let counted = |code: &str| {
+            let series = format!("rest_client_request_retries_total{{code=\"{code}\",verb=\"PATCH\"");
+            let line = text.lines().find(|line| line.starts_with(&series));
+            line.and_then(|line| line.rsplit(' ').next()?.parse::<u64>().ok())
+        };
+        expect_eq((counted("429"), counted("200")), (Some(1), Some(1)))
     })
     .await;
     running.stop().await.expect("stopped");

@@ -25,7 +25,9 @@ use windlass_test::{TestCluster, eventually, stretched};
 
 use crate::{
     fault::Faults,
-    fixture::{SOON, config_map, config_maps, create_config_map, metric, run_restricted, secret, secrets},
+    fixture::{
+        SOON, config_map, config_maps, create_config_map, expect_eq, metric, run_restricted, secret, secrets,
+    },
 };
 
 /// Longer than any test: a write that is waited for without need fails the test.
@@ -285,6 +287,51 @@ async fn a_key_that_waits_leaves_the_worker_to_others() {
     assert_eq!(next(&mut reconciled).await.as_deref(), Some("b"));
     faults.release_watches();
     assert_eq!(next(&mut reconciled).await.as_deref(), Some("a"));
+    running.stop().await.expect("a graceful end");
+}
+
+/// The metrics of Kubernetes and controller-runtime for a cache that lags behind the own writes.
+#[tokio::test]
+async fn a_reconcile_that_is_put_off_is_counted_with_the_resource_that_lags() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_config_map(&client, "a").await;
+    let faults = Faults::before(client.clone());
+    let controller = {
+        let faults = faults.clone();
+        Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+            let faults = faults.clone();
+            async move {
+                let Some(parent) = parent(&cx, &key)? else { return Ok(Action::done()) };
+                if !cx.owned_by::<Secret>(&parent)?.is_empty() {
+                    return Ok(Action::done());
+                }
+                faults.hold_watches();
+                cx.create(secret("s").controlled_by(&*parent)?).await?;
+                Ok::<_, Error>(Action::requeue_after(Duration::ZERO))
+            }
+        })
+        .owns::<Secret>()
+        .needs(Permission::to::<Secret>([Verb::Create]))
+        .write_barrier_timeout(NEVER)
+    };
+    let manager = Manager::new(faults.client()).controller(controller);
+    let metrics = manager.metrics().clone();
+    let read = |series: &str| metric(&metrics.render(), series);
+    let running = run_restricted(&cluster, &faults, manager).await;
+
+    let skips = "windlass_stale_sync_skips_total{controller=\"configmap\",group=\"\",resource=\"secrets\"}";
+    eventually(SOON, || async { expect_eq(read(skips), 1) }).await;
+    let stored = secrets(&client).get("s").await.expect("read").metadata.resource_version;
+    let written =
+        stored.and_then(|version| version.parse::<u64>().ok()).expect("a number") % 1_000_000_000_000_000;
+    let seen = "informer_store_resource_version{name=\"\",group=\"\",version=\"v1\",resource=\"secrets\"}";
+    assert!(read(seen) > 0 && read(seen) < written, "{}, not before {written}", read(seen));
+
+    faults.release_watches();
+    let waits = "controller_runtime_client_consistency_wait_duration_seconds_count{operation=\"reconcile\",result=\"success\"}";
+    eventually(SOON, || async { expect_eq(read(waits), 1) }).await;
+    assert!(read(seen) >= written, "{}, not {written}", read(seen));
     running.stop().await.expect("a graceful end");
 }
 

@@ -67,6 +67,7 @@ mod counters;
 mod verb;
 mod work_memory;
 
+pub use admission::trace::{PolicyPart, PolicyStep};
 pub use auth::{Identity, TokenKeyError, TokenKeys};
 pub use body::Body;
 pub use discovery::HealthCheck;

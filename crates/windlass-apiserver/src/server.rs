@@ -8,6 +8,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use windlass_schema::{Catalog, KubernetesVersion};
 
+use crate::admission::trace::{PolicyObserver, PolicyStep};
 use crate::admission::{Policies, Webhooks};
 use crate::aggregate::{self, Aggregator};
 use crate::apart::Apart;
@@ -73,6 +74,7 @@ pub struct ServerBuilder {
     advertise_address: Option<IpAddr>,
     health_checks: Vec<Box<dyn HealthCheck>>,
     nodes: Option<Arc<dyn Nodes>>,
+    policy_observer: Option<PolicyObserver>,
 }
 
 /// Why a server was not built.
@@ -208,6 +210,12 @@ impl ServerBuilder {
         self
     }
 
+    /// Tells `observer` the result and the cost of each expression of the admission policies, for each request.
+    pub fn policy_observer(mut self, observer: impl Fn(&PolicyStep) + Send + Sync + 'static) -> Self {
+        self.policy_observer = Some(Arc::new(observer));
+        self
+    }
+
     /// Makes the server. Takes a few milliseconds.
     pub fn build(self) -> Result<Server, BuildError> {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
@@ -249,7 +257,7 @@ impl ServerBuilder {
             flow_control: FlowControl::new(self.requests_in_flight.unwrap_or(REQUESTS_IN_FLIGHT)),
             webhooks: Webhooks::new(clients),
             lookups: Lookups::default(),
-            policies: Policies::new(),
+            policies: Policies::new(self.policy_observer),
             catalog,
             tokens: ListenerTokens::default(),
             used_tokens: UsedTokens::default(),

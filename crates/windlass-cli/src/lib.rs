@@ -16,6 +16,7 @@ mod dev;
 mod generate;
 mod multicall;
 mod node;
+mod policy;
 mod user_kubeconfig;
 
 mod image;

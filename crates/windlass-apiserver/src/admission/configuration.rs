@@ -9,6 +9,7 @@ use super::calls::{Call, Calls};
 use super::conditions::Conditions;
 use super::criteria::{Criteria, texts};
 use super::scene::{Deadline, Scene};
+use super::trace::Trace;
 use super::{Attributes, Objects, Operation, Surroundings, versions};
 use crate::resource::Resource;
 use crate::store::{ResourceId, View};
@@ -60,7 +61,7 @@ impl Hook {
         let objects = Objects { new: new.as_deref(), old: old.as_deref() };
         let scene = Scene::of_conditions(request, shown, around);
         let input = scene.conditions(objects, &Value::Null);
-        let holds = conditions.hold(&input, &Variables::default(), Deadline::start());
+        let holds = conditions.hold(&input, &Variables::default(), Deadline::start(), Trace::default());
         if holds != Ok(true) {
             calls.count_conditions(&self.call(step, request.operation), holds.is_err());
         }

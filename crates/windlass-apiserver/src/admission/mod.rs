@@ -16,6 +16,7 @@ mod request;
 mod response_types;
 mod review;
 mod scene;
+pub(crate) mod trace;
 mod validate;
 mod versions;
 

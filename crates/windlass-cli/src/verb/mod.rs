@@ -20,6 +20,7 @@ mod init;
 mod install;
 mod kubeconfig;
 mod manifests;
+mod policy;
 mod registry;
 mod run;
 mod test;
@@ -47,6 +48,7 @@ pub(crate) enum Verb {
     Manifests(manifests::Manifests),
     Check(check::Check),
     Estimate(estimate::Estimate),
+    Policy(policy::Policy),
     Dev(dev::Dev),
     Test(test::Test),
     Install(install::Install),
@@ -84,6 +86,7 @@ impl Verb {
                 Self::Manifests(manifests) => until_signal(manifests.run(out)).await,
                 Self::Check(check) => until_signal(check.run(out)).await,
                 Self::Estimate(estimate) => Box::pin(until_signal(estimate.run(out))).await,
+                Self::Policy(policy) => Box::pin(until_signal(policy.run(out))).await,
                 Self::Dev(dev) => dev.run(out).await,
                 Self::Test(test) => until_signal(test.run()).await,
                 Self::Install(install) => until_signal(install.run(out)).await,

@@ -32,6 +32,7 @@ mod loading;
 mod nodes;
 mod orphans;
 mod outputs;
+mod policies;
 mod project;
 mod rollouts;
 mod signing;

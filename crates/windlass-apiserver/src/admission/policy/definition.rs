@@ -5,6 +5,7 @@ use windlass_cel::admission::{Compiler, Declarations, Variables};
 
 use crate::admission::conditions::Conditions;
 use crate::admission::criteria::{Criteria, texts};
+use crate::admission::trace::{PolicyObserver, Trace};
 use crate::meta;
 use crate::wire::LabelSelector;
 
@@ -105,6 +106,20 @@ impl Draft {
     /// Returns the definition, after all expressions were compiled.
     pub(super) fn finish(self) -> Definition {
         Definition { variables: self.compiler.into_variables(), ..self.definition }
+    }
+}
+
+impl Definition {
+    /// Returns the place of the steps of the policy with a binding. `params` is the name of the parameters.
+    pub(super) fn trace<'a>(
+        &'a self,
+        observer: Option<&'a PolicyObserver>,
+        kind: &'static str,
+        binding: Option<&'a Binding>,
+        params: &'a str,
+    ) -> Trace<'a> {
+        let binding = binding.map_or("", |binding| &binding.name);
+        Trace { observer, kind, policy: &self.name, binding, params }
     }
 }
 

@@ -13,6 +13,7 @@ use self::mutating::MutatingPolicy;
 use self::source::Source;
 use self::validating::ValidatingPolicy;
 use super::GROUP;
+use super::trace::PolicyObserver;
 use crate::resource::Resource;
 use crate::store::{Store, View};
 
@@ -34,20 +35,26 @@ const POLICIES: [&str; 4] = [
     "mutatingadmissionpolicybindings",
 ];
 
+/// The result of the step [`Match`](super::trace::PolicyPart::Match) for a request that a policy or a binding does not match.
+const UNMATCHED: &str = "does not match the request";
+
 /// The admission policies of a server.
 pub(crate) struct Policies {
     validating: Source<ValidatingPolicy>,
     mutating: Source<MutatingPolicy>,
     decisions: Decisions,
+    /// Sees the steps of policies.
+    observer: Option<PolicyObserver>,
 }
 
 impl Policies {
     /// Finds the policies in the store of each request.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(observer: Option<PolicyObserver>) -> Self {
         Self {
             validating: Source::new(POLICIES[0], POLICIES[1], ValidatingPolicy::compile),
             mutating: Source::new(POLICIES[2], POLICIES[3], MutatingPolicy::compile),
             decisions: Decisions::default(),
+            observer,
         }
     }
 

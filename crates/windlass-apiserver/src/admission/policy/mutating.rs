@@ -9,14 +9,18 @@ use super::definition::{Binding, Definition, Draft};
 use super::params::{self, Params};
 use super::patch::{self, PatchError};
 use super::validating::name_of;
-use super::{Decisions, Policies};
+use super::{Decisions, Policies, UNMATCHED};
 use crate::admission::matching::{self, Shown};
 use crate::admission::reinvocation::PolicyKey;
 use crate::admission::scene::{Deadline, Scene};
+use crate::admission::trace::{PolicyObserver, PolicyPart, Trace};
 use crate::admission::{Attributes, Objects, Reinvocation, Surroundings, versions};
 use crate::meta;
 use crate::resource::Resource;
 use crate::wire::{ApiError, Cause, Details};
+
+/// The kind, for observers.
+const KIND: &str = "MutatingAdmissionPolicy";
 
 /// A compiled policy.
 pub(super) struct MutatingPolicy {
@@ -48,6 +52,7 @@ struct Inputs<'i> {
     scene: &'i Scene,
     old: Option<&'i Value>,
     params: &'i Value,
+    trace: Trace<'i>,
 }
 
 /// The size of the texts of all failures that a reply shows, in bytes.
@@ -70,6 +75,7 @@ struct Run<'a> {
     /// The size of the texts of the failures, in bytes.
     texts: usize,
     decisions: &'a Decisions,
+    observer: Option<&'a PolicyObserver>,
 }
 
 impl MutatingPolicy {
@@ -110,7 +116,8 @@ impl Policies {
     ) -> Result<(), ApiError> {
         let policies = self.mutating.get(around.view);
         let (deadline, failures) = (Deadline::start(), Vec::new());
-        let mut run = Run { request, old, around, deadline, failures, texts: 0, decisions: &self.decisions };
+        let (decisions, observer) = (&self.decisions, self.observer.as_ref());
+        let mut run = Run { request, old, around, deadline, failures, texts: 0, decisions, observer };
         let mut invocations = Vec::new();
         for bound in policies.iter() {
             run.select(&bound.policy, &bound.bindings, object, &mut invocations).await;
@@ -134,7 +141,7 @@ impl<'a> Run<'a> {
         let objects = Objects { new: Some(object), old: self.old };
         let definition = &policy.definition;
         let shown = match matching::matches(&definition.criteria, self.request, objects, self.around) {
-            Ok(None) => return,
+            Ok(None) => return definition.trace(self.observer, KIND, None, "").unmatched(Ok(UNMATCHED)),
             Ok(Some(shown)) => definition.check_params(self.around).map(|()| shown),
             Err(error) => Err(error.status().message.clone()),
         };
@@ -148,7 +155,10 @@ impl<'a> Run<'a> {
                 found.map(|found| found.is_some()).map_err(|error| error.status().message.clone())
             });
             let params = match covered {
-                Ok(false) => continue,
+                Ok(false) => {
+                    definition.trace(self.observer, KIND, Some(binding), "").unmatched(Ok(UNMATCHED));
+                    continue;
+                }
                 Ok(true) => params::collect(definition, binding, self.request, self.around).await,
                 Err(why) => Err(why),
             };
@@ -163,6 +173,7 @@ impl<'a> Run<'a> {
     }
 
     fn misconfigured(&mut self, definition: &Definition, binding: Option<&Binding>, why: &str) {
+        definition.trace(self.observer, KIND, binding, "").unmatched(Err(why));
         let what = if binding.is_some() { "binding" } else { "policy" };
         self.fail(definition, binding, &format!("failed to configure {what}: {why}"), false);
     }
@@ -218,14 +229,16 @@ impl<'a> Run<'a> {
             last = invocation.shown.clone();
             let scene = Scene::of_policy(request, to, self.around)?;
             let params = params::value(&invocation.params);
-            let inputs = Inputs { invocation, scene: &scene, old: old.as_deref(), params: &params };
+            let name = params::name(&params);
+            let trace = definition.trace(self.observer, KIND, Some(invocation.binding), &name);
+            let inputs = Inputs { invocation, scene: &scene, old: old.as_deref(), params: &params, trace };
             let key = invocation.key(&params);
             if !self.is_wanted(&inputs, object) || rounds.policies.skips(&key) {
                 continue;
             }
             let before = object.clone();
-            for mutation in &invocation.policy.mutations {
-                match self.apply(&inputs, mutation, object) {
+            for (index, mutation) in invocation.policy.mutations.iter().enumerate() {
+                match self.apply(&inputs, index, mutation, object) {
                     Ok(changed) => {
                         self.decisions.count_mutation(definition, invocation.binding, None);
                         is_patched = true;
@@ -282,11 +295,11 @@ impl<'a> Run<'a> {
 
     /// Returns whether the match conditions of a policy hold.
     fn is_wanted(&mut self, inputs: &Inputs<'_>, object: &Value) -> bool {
-        let Inputs { invocation, scene, old, params } = *inputs;
+        let Inputs { invocation, scene, old, params, trace } = *inputs;
         let definition = &invocation.policy.definition;
         let Some(conditions) = &definition.conditions else { return true };
         let input = scene.conditions(Objects { new: Some(object), old }, params);
-        match conditions.hold(&input, &definition.variables, self.deadline) {
+        match conditions.hold(&input, &definition.variables, self.deadline, trace) {
             Ok(holds) => holds,
             Err(why) => {
                 self.fail(definition, Some(invocation.binding), &why, true);
@@ -299,10 +312,11 @@ impl<'a> Run<'a> {
     fn apply(
         &self,
         inputs: &Inputs<'_>,
+        index: usize,
         mutation: &Mutation,
         object: &Value,
     ) -> Result<Option<Value>, PatchError> {
-        let Inputs { invocation, scene, old, params } = *inputs;
+        let Inputs { invocation, scene, old, params, trace } = *inputs;
         let shown = invocation.shown.resource(self.request);
         let target = patch::Target::of(self.request, shown);
         let input = scene.input(Objects { new: Some(object), old }, params);
@@ -311,10 +325,12 @@ impl<'a> Run<'a> {
         let mut evaluation = Evaluation::new(&input, variables, POLICY_BUDGET, Some(&is_over));
         let (Mutation::Operations(expression) | Mutation::Configuration(expression)) = mutation;
         if let Some(error) = expression.error() {
+            trace.tell(PolicyPart::Mutation(index), Err(error.to_owned()), 0);
             return Err(PatchError::Failed(error.to_owned()));
         }
-        let result =
-            evaluation.evaluate(expression).map_err(|error| PatchError::Failed(error.to_string()))?;
+        let result = trace
+            .evaluate(&mut evaluation, expression, || PolicyPart::Mutation(index))
+            .map_err(|error| PatchError::Failed(error.to_string()))?;
         let value = result.map_err(PatchError::Failed)?;
         match mutation {
             Mutation::Operations(_) => target.apply_operations(object, &value),

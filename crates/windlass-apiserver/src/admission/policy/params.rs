@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::definition::{Binding, Definition, ParamKind, ParamRef};
 use crate::admission::{Attributes, Surroundings};
+use crate::meta;
 use crate::resource::Resource;
 use crate::store::Stored;
 
@@ -36,6 +37,14 @@ pub(super) type Params = Option<Arc<Stored>>;
 /// Returns the value of the variable `params`.
 pub(super) fn value(params: &Params) -> Value {
     params.as_ref().map_or(Value::Null, |stored| stored.value())
+}
+
+/// Returns the name of the parameters for an observer; empty without parameters.
+pub(super) fn name(params: &Value) -> String {
+    match (meta::namespace(params), meta::name(params)) {
+        ("", name) => name.to_owned(),
+        (namespace, name) => format!("{namespace}/{name}"),
+    }
 }
 
 /// Returns the parameters for which a policy is evaluated, one after the other. A policy without parameters is evaluated

@@ -6,18 +6,28 @@ use serde_json::Value;
 use windlass_cel::admission::{Declarations, Expression, Output};
 
 use super::definition::{Action, Binding, Definition, Draft};
-use super::{Decisions, Policies, params};
+use super::{Decisions, Policies, UNMATCHED, params};
 use crate::admission::scene::{Deadline, Scene};
+use crate::admission::trace::PolicyObserver;
 use crate::admission::{Attributes, Objects, Surroundings, matching, versions};
 use crate::meta;
 use crate::resource::Resource;
 use crate::wire::{ApiError, Cause, Details, fills_a_reply, is_printable};
 
+/// The kind, for observers.
+const KIND: &str = "ValidatingAdmissionPolicy";
+
 /// A compiled policy.
 pub(super) struct ValidatingPolicy {
     definition: Definition,
     validations: Vec<Validation>,
-    annotations: Vec<Expression>,
+    annotations: Vec<Annotation>,
+}
+
+/// An expression for the audit event of a request.
+struct Annotation {
+    key: String,
+    expression: Expression,
 }
 
 /// An expression that must be true.
@@ -43,8 +53,9 @@ impl ValidatingPolicy {
         let list = |field: &str| spec[field].as_array().into_iter().flatten();
         let validations = list("validations").map(|validation| validate_by(validation, &draft)).collect();
         let annotation = |annotation: &Value| {
-            let source = annotation["valueExpression"].as_str().unwrap_or_default();
-            draft.compiler.compile(source, Output::TextOrNull, draft.with)
+            let text = |field: &str| annotation[field].as_str().unwrap_or_default();
+            let expression = draft.compiler.compile(text("valueExpression"), Output::TextOrNull, draft.with);
+            Annotation { key: text("key").to_owned(), expression }
         };
         let annotations = list("auditAnnotations").map(annotation).collect();
         Self { validations, annotations, definition: draft.finish() }
@@ -78,6 +89,7 @@ struct Run<'a> {
     /// The number of warnings before this validation.
     warned: usize,
     decisions: &'a Decisions,
+    observer: Option<&'a PolicyObserver>,
 }
 
 impl Policies {
@@ -95,7 +107,9 @@ impl Policies {
         let policies = self.validating.get(around.view);
         let deadline = Deadline::start();
         let (denial, warned, decisions) = (None, warnings.len(), &self.decisions);
-        let mut run = Run { request, objects, around, deadline, denial, warnings, warned, decisions };
+        let observer = self.observer.as_ref();
+        let mut run =
+            Run { request, objects, around, deadline, denial, warnings, warned, decisions, observer };
         for bound in policies.iter() {
             run.policy(&bound.policy, &bound.bindings).await?;
         }
@@ -110,7 +124,10 @@ impl Run<'_> {
     async fn policy(&mut self, policy: &ValidatingPolicy, bindings: &[Binding]) -> Result<(), ApiError> {
         let definition = &policy.definition;
         let shown = match matching::matches(&definition.criteria, self.request, self.objects, self.around) {
-            Ok(None) => return Ok(()),
+            Ok(None) => {
+                definition.trace(self.observer, KIND, None, "").unmatched(Ok(UNMATCHED));
+                return Ok(());
+            }
             Ok(Some(shown)) => definition.check_params(self.around).map(|()| shown),
             Err(error) => Err(error.status().message.clone()),
         };
@@ -151,7 +168,10 @@ impl Run<'_> {
             let objects = Objects { new: new.as_ref(), old: old.as_ref() };
             for params in &params {
                 let is_over = self.deadline.is_over();
-                let found = policy.evaluate(scene, objects, &params::value(params), self.deadline);
+                let params = params::value(params);
+                let name = params::name(&params);
+                let trace = definition.trace(self.observer, KIND, Some(binding), &name);
+                let found = policy.evaluate(scene, objects, &params, self.deadline, trace);
                 self.act(definition, binding, found);
                 if is_over {
                     // The evaluations with other parameters would fail as well.
@@ -167,7 +187,11 @@ impl Run<'_> {
     fn is_bound(&mut self, definition: &Definition, binding: &Binding) -> bool {
         let Some(criteria) = &binding.criteria else { return true };
         match matching::matches(criteria, self.request, self.objects, self.around) {
-            Ok(shown) => shown.is_some(),
+            Ok(Some(_)) => true,
+            Ok(None) => {
+                definition.trace(self.observer, KIND, Some(binding), "").unmatched(Ok(UNMATCHED));
+                false
+            }
             Err(error) => {
                 self.misconfigured(definition, Some(binding), &error.status().message);
                 false
@@ -189,6 +213,7 @@ impl Run<'_> {
     }
 
     fn misconfigured(&mut self, definition: &Definition, binding: Option<&Binding>, why: &str) {
+        definition.trace(self.observer, KIND, binding, "").unmatched(Err(why));
         if definition.ignores_failure {
             return;
         }

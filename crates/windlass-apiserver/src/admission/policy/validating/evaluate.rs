@@ -3,9 +3,10 @@
 use serde_json::Value;
 use windlass_cel::admission::{Evaluation, Input, OutOfBudget, POLICY_BUDGET};
 
-use super::{ValidatingPolicy, Validation};
+use super::{Annotation, ValidatingPolicy, Validation};
 use crate::admission::Objects;
 use crate::admission::scene::{Deadline, Scene};
+use crate::admission::trace::{PolicyPart, Trace};
 
 /// The length of the longest message that an expression computes, in bytes.
 const MAX_MESSAGE: usize = 5 << 10;
@@ -38,11 +39,12 @@ impl ValidatingPolicy {
         objects: Objects<'_>,
         params: &Value,
         deadline: Deadline,
+        trace: Trace<'_>,
     ) -> Found {
         let definition = &self.definition;
         if let Some(conditions) = &definition.conditions {
             let input = scene.conditions(objects, params);
-            match conditions.hold(&input, &definition.variables, deadline) {
+            match conditions.hold(&input, &definition.variables, deadline, trace) {
                 Ok(true) => {}
                 Ok(false) => return Found::default(),
                 Err(error) => return self.failed(error),
@@ -51,13 +53,13 @@ impl ValidatingPolicy {
         let input = scene.input(objects, params);
         // Neither messages nor audit annotations can ask the authorizer.
         let without_authorizer = Input { authorizer: None, ..input.clone() };
-        let (results, budget) = match self.validations(&input, deadline) {
+        let (results, budget) = match self.validations(&input, deadline, trace) {
             Ok(found) => found,
             Err(error) => return self.failed(error.to_string()),
         };
-        let messages = self.messages(&without_authorizer, budget, deadline);
+        let messages = self.messages(&without_authorizer, budget, deadline, trace);
         let mut found = self.violations(&results, &messages);
-        match self.annotations(&without_authorizer, deadline) {
+        match self.annotations(&without_authorizer, deadline, trace) {
             Ok(errors) => found.annotation_errors = errors,
             Err(error) => found = self.failed(error.to_string()),
         }
@@ -85,13 +87,15 @@ impl ValidatingPolicy {
         &self,
         input: &Input<'a>,
         deadline: Deadline,
+        trace: Trace<'_>,
     ) -> Result<(Vec<Outcome<'a>>, i64), OutOfBudget> {
         let is_over = || deadline.is_over();
         let mut evaluation =
             Evaluation::new(input, &self.definition.variables, POLICY_BUDGET, Some(&is_over));
         let mut results = Vec::with_capacity(self.validations.len());
-        for validation in &self.validations {
-            results.push(evaluation.evaluate(&validation.expression)?);
+        for (index, validation) in self.validations.iter().enumerate() {
+            let part = || PolicyPart::Validation(index);
+            results.push(trace.evaluate(&mut evaluation, &validation.expression, part)?);
         }
         Ok((results, evaluation.budget()))
     }
@@ -102,11 +106,16 @@ impl ValidatingPolicy {
         input: &Input<'a>,
         budget: i64,
         deadline: Deadline,
+        trace: Trace<'_>,
     ) -> Result<Vec<Option<Outcome<'a>>>, OutOfBudget> {
         let is_over = || deadline.is_over();
         let mut evaluation = Evaluation::new(input, &self.definition.variables, budget, Some(&is_over));
-        let expressions = self.validations.iter().map(|validation| validation.message_expression.as_ref());
-        expressions.map(|found| found.map(|found| evaluation.evaluate(found)).transpose()).collect()
+        let mut message = |(index, validation): (usize, &Validation)| {
+            let part = || PolicyPart::Message(index);
+            let expression = validation.message_expression.as_ref();
+            expression.map(|expression| trace.evaluate(&mut evaluation, expression, part)).transpose()
+        };
+        self.validations.iter().enumerate().map(&mut message).collect()
     }
 
     fn violations(
@@ -137,13 +146,19 @@ impl ValidatingPolicy {
     }
 
     /// Evaluates the values of audit annotations. Returns the errors.
-    fn annotations(&self, input: &Input<'_>, deadline: Deadline) -> Result<Vec<String>, OutOfBudget> {
+    fn annotations(
+        &self,
+        input: &Input<'_>,
+        deadline: Deadline,
+        trace: Trace<'_>,
+    ) -> Result<Vec<String>, OutOfBudget> {
         let is_over = || deadline.is_over();
         let mut evaluation =
             Evaluation::new(input, &self.definition.variables, POLICY_BUDGET, Some(&is_over));
         let mut errors = Vec::new();
-        for expression in &self.annotations {
-            errors.extend(evaluation.evaluate(expression)?.err());
+        for Annotation { key, expression } in &self.annotations {
+            let part = || PolicyPart::Annotation(key.clone());
+            errors.extend(trace.evaluate(&mut evaluation, expression, part)?.err());
         }
         if self.definition.ignores_failure {
             errors.clear();

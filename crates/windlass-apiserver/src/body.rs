@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -36,6 +37,8 @@ type Pieces = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
 
 enum Kind {
     Full(Bytes),
+    /// Pieces that other bodies may share, and the number of pieces that were sent.
+    Shared(Arc<[Bytes]>, usize),
     Stream(Pieces),
 }
 
@@ -48,6 +51,11 @@ impl Body {
     /// Creates a body from bytes.
     pub fn full(bytes: impl Into<Bytes>) -> Self {
         Self(Kind::Full(bytes.into()))
+    }
+
+    /// Creates a body from pieces in memory, which are not copied. No piece may be empty.
+    pub(crate) fn shared(pieces: impl Into<Arc<[Bytes]>>) -> Self {
+        Self(Kind::Shared(pieces.into(), 0))
     }
 
     /// Creates a body from a stream of pieces. Each piece is sent at once.
@@ -78,7 +86,7 @@ impl Body {
     /// Drops `guard` when the body ends or is dropped. A body in memory drops the guard at once.
     pub(crate) fn holding(self, guard: impl Send + Unpin + 'static) -> Self {
         match self.0 {
-            Kind::Full(_) => self,
+            Kind::Full(_) | Kind::Shared(..) => self,
             Kind::Stream(stream) => Self::of(GuardedStream { stream, _guard: guard }),
         }
     }
@@ -89,7 +97,7 @@ impl Body {
         E: Future<Output = ()> + Send + 'static,
     {
         match self.0 {
-            Kind::Full(_) => self,
+            Kind::Full(_) | Kind::Shared(..) => self,
             Kind::Stream(stream) => Self::of(StreamUntil { stream, end: Box::pin(end()) }),
         }
     }
@@ -135,6 +143,11 @@ impl http_body::Body for Body {
         match &mut self.0 {
             Kind::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
             Kind::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Kind::Shared(pieces, sent) => {
+                let next = pieces.get(*sent).cloned();
+                *sent += 1;
+                Poll::Ready(next.map(|piece| Ok(Frame::data(piece))))
+            }
             Kind::Stream(stream) => {
                 stream.as_mut().poll_next(cx).map(|next| next.map(|piece| piece.map(Frame::data)))
             }
@@ -142,12 +155,20 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.0, Kind::Full(bytes) if bytes.is_empty())
+        match &self.0 {
+            Kind::Full(bytes) => bytes.is_empty(),
+            Kind::Shared(pieces, sent) => *sent >= pieces.len(),
+            Kind::Stream(_) => false,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Kind::Shared(pieces, sent) => {
+                let rest = pieces.get(*sent..).unwrap_or_default();
+                SizeHint::with_exact(rest.iter().map(|piece| piece.len() as u64).sum())
+            }
             Kind::Stream(_) => SizeHint::default(),
         }
     }
@@ -157,6 +178,7 @@ impl std::fmt::Debug for Body {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self.0 {
             Kind::Full(_) => "Body::full",
+            Kind::Shared(..) => "Body::shared",
             Kind::Stream(_) => "Body::stream",
         })
     }

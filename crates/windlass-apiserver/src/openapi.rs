@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
@@ -26,24 +27,47 @@ const KEPT: usize = 3;
 /// The limit of the cached documents together, in bytes: the document of thousands of kinds has tens of megabytes.
 const KEPT_BYTES: usize = 16 << 20;
 
-/// The last requested documents, by hash.
+/// The bytes of a document, in pieces.
+type Document = Arc<[Bytes]>;
+
+/// The last requested documents, by hash, and documents that are being sent: clients that do not read share a document.
 #[derive(Default)]
-pub(crate) struct Documents(Mutex<VecDeque<(String, Bytes)>>);
+pub(crate) struct Documents(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    recent: VecDeque<(String, Document)>,
+    sent: Vec<(String, Weak<[Bytes]>)>,
+}
 
 impl Documents {
-    fn get(&self, hash: &str, write: impl FnOnce() -> Bytes) -> Bytes {
-        if let Some((_, document)) = self.0.lock().iter().find(|(known, _)| known == hash) {
-            return document.clone();
+    fn get(&self, hash: &str, write: impl FnOnce() -> Document) -> Document {
+        if let Some(known) = self.0.lock().find(hash) {
+            return known;
         }
         let document = write();
-        let mut kept = self.0.lock();
-        kept.push_back((hash.to_owned(), document.clone()));
-        let size =
-            |kept: &VecDeque<(String, Bytes)>| kept.iter().map(|(_, document)| document.len()).sum::<usize>();
-        while kept.len() > KEPT || size(&kept) > KEPT_BYTES {
-            kept.pop_front();
-        }
+        self.0.lock().insert(hash, &document);
         document
+    }
+}
+
+impl Kept {
+    fn find(&self, hash: &str) -> Option<Document> {
+        let (_, document) = self.sent.iter().find(|(known, _)| known == hash)?;
+        document.upgrade()
+    }
+
+    fn insert(&mut self, hash: &str, document: &Document) {
+        self.recent.push_back((hash.to_owned(), Arc::clone(document)));
+        while self.recent.len() > KEPT || self.size() > KEPT_BYTES {
+            self.recent.pop_front();
+        }
+        self.sent.retain(|(known, sent)| known != hash && sent.strong_count() > 0);
+        self.sent.push((hash.to_owned(), Arc::downgrade(document)));
+    }
+
+    fn size(&self) -> usize {
+        self.recent.iter().flat_map(|(_, document)| document.iter().map(Bytes::len)).sum()
     }
 }
 
@@ -83,11 +107,12 @@ fn version_two(state: &State, documents: &Documents, headers: &HeaderMap) -> Res
     let write = || {
         let served = hashes(state).into_keys().map(|name| document_of(state, &name));
         let version = state.catalog.minor_version();
-        if in_protobuf {
-            windlass_schema::openapi_v2_protobuf(served, version).into()
+        let pieces = if in_protobuf {
+            windlass_schema::openapi_v2_protobuf(served, version)
         } else {
-            windlass_schema::openapi_v2(served, version).into()
-        }
+            windlass_schema::openapi_v2(served, version)
+        };
+        pieces.into_iter().map(Bytes::from).collect()
     };
     reply(headers, &hash, content_type, || documents.get(&hash, write))
 }
@@ -115,7 +140,7 @@ fn reply(
     headers: &HeaderMap,
     hash: &str,
     content_type: &'static str,
-    read: impl FnOnce() -> Bytes,
+    read: impl FnOnce() -> Document,
 ) -> Response<Body> {
     let tag = format!("\"{hash}\"");
     let known = header_text(headers, header::IF_NONE_MATCH)
@@ -125,15 +150,25 @@ fn reply(
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         response
     } else {
-        let (bytes, compressed) = wire::maybe_gzip(header_text(headers, header::ACCEPT_ENCODING), read());
-        let mut response = Response::new(Body::full(bytes));
-        if compressed {
+        let (document, is_compressed) = compressed(headers, read());
+        let mut response = Response::new(Body::shared(document));
+        if is_compressed {
             response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         }
         response
     };
     insert_tag(&mut response, hash);
     with_type(response, content_type)
+}
+
+/// Compresses a large document if the client accepts compression.
+fn compressed(headers: &HeaderMap, document: Document) -> (Document, bool) {
+    let accept = header_text(headers, header::ACCEPT_ENCODING);
+    let size: usize = document.iter().map(Bytes::len).sum();
+    if size < wire::GZIP_FROM || !wire::accepts_gzip(accept) {
+        return (document, false);
+    }
+    (wire::gzip_pieces(document.iter().cloned()).collect(), true)
 }
 
 fn with_type(mut response: Response<Body>, content_type: &'static str) -> Response<Body> {
@@ -226,7 +261,7 @@ fn document(
         return response;
     }
     let mut response =
-        reply(headers, &hash, JSON, || documents.get(&hash, || document_of(state, name).to_string().into()));
+        reply(headers, &hash, JSON, || documents.get(&hash, || document_in_pieces(state, name)));
     if asked.is_some() {
         let immutable = HeaderValue::from_static("public, immutable");
         response.headers_mut().insert(header::CACHE_CONTROL, immutable);
@@ -248,6 +283,11 @@ fn redirect(location: &str) -> Response<Body> {
         response.headers_mut().insert(header::LOCATION, location);
     }
     response
+}
+
+/// Writes the v3 document of a group version, in a piece.
+fn document_in_pieces(state: &State, name: &str) -> Document {
+    [Bytes::from(document_of(state, name).to_string())].into()
 }
 
 /// Makes the v3 document of a group version; an empty object for a group version that is not served.
@@ -336,5 +376,34 @@ fn described(resource: &Resource) -> windlass_schema::Resource {
                 verbs: boxed(&subresource.verbs),
             })
             .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(size: usize) -> Document {
+        [Bytes::from(vec![b' '; size])].into()
+    }
+
+    #[test]
+    fn clients_share_a_large_document_that_is_being_sent() {
+        let documents = Documents::default();
+        let first = documents.get("a", || document(KEPT_BYTES + 1));
+        let second = documents.get("a", || unreachable!("the document is being sent"));
+        assert!(Arc::ptr_eq(&first, &second));
+        drop((first, second));
+        assert_eq!(documents.get("a", || document(1)).len(), 1, "the document was dropped");
+    }
+
+    #[test]
+    fn the_last_documents_are_kept() {
+        let documents = Documents::default();
+        for hash in ["a", "b", "c", "d"] {
+            documents.get(hash, || document(1));
+        }
+        documents.get("d", || unreachable!("the document is kept"));
+        assert_eq!(documents.get("a", || document(2))[0].len(), 2);
     }
 }

@@ -7,6 +7,7 @@ mod custom;
 mod discovery;
 mod metadata;
 mod paths;
+mod pieces;
 mod protobuf;
 mod version_two;
 

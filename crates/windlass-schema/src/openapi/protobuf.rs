@@ -1,33 +1,60 @@
 //! The OpenAPI v2 document in protobuf, the form that client-go asks for: the messages of gnostic's `openapi.v2`.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
+use super::pieces::Pieces;
 use super::version_two::{self, Parts};
 
-/// Writes the document of [`openapi_v2`](super::openapi_v2) in protobuf.
-pub fn openapi_v2_protobuf(documents: impl IntoIterator<Item = Value>, version: &str) -> Vec<u8> {
-    let encode = |item: &Value| {
-        let mut out = Message::default();
-        path_item(&mut out, item);
-        out.0
+/// Writes the document of [`openapi_v2`](super::openapi_v2) in protobuf, in pieces.
+pub fn openapi_v2_protobuf(documents: impl IntoIterator<Item = Value>, version: &str) -> Vec<Vec<u8>> {
+    let Parts { paths, mut definitions } = Parts::new(documents, |item| message(|out| path_item(out, item)));
+    for definition in definitions.values_mut() {
+        let value: Value = serde_json::from_slice(definition).unwrap_or_default();
+        *definition = message(|out| schema(out, &value));
+    }
+    let mut out = Pieces::default();
+    let start = message(|out| {
+        out.string(1, "2.0");
+        out.message(2, |out| {
+            let info = version_two::info(version);
+            out.text(1, &info, "title");
+            out.text(2, &info, "version");
+        });
+    });
+    out.add(&start);
+    add_pairs(&mut out, 8, 2, paths);
+    add_pairs(&mut out, 9, 1, definitions);
+    out.add(&message(security));
+    out.finish()
+}
+
+/// Appends a message of pairs, each of a name and an encoded message. Each pair is dropped once the document has the pair.
+fn add_pairs(out: &mut Pieces, number: u32, number_of_pair: u32, members: BTreeMap<String, Vec<u8>>) {
+    let pair = |name: &str, value: &[u8]| {
+        let start = message(|out| {
+            out.string(1, name);
+            out.start(2, value.len());
+        });
+        message(|out| out.start(number_of_pair, start.len() + value.len())).into_iter().chain(start).collect()
     };
-    let Parts { paths, definitions } = Parts::new(documents, encode);
+    let starts: Vec<Vec<u8>> = members.iter().map(|(name, value)| pair(name, value)).collect();
+    let size = starts.iter().map(Vec::len).sum::<usize>() + members.values().map(Vec::len).sum::<usize>();
+    out.add(&message(|out| out.start(number, size)));
+    for (start, (_, value)) in starts.into_iter().zip(members) {
+        out.add(&start);
+        out.add(&value);
+    }
+}
+
+fn message(write: impl FnOnce(&mut Message)) -> Vec<u8> {
     let mut out = Message::default();
-    out.string(1, "2.0");
-    out.message(2, |out| {
-        let info = version_two::info(version);
-        out.text(1, &info, "title");
-        out.text(2, &info, "version");
-    });
-    out.message(8, |out| {
-        for (path, item) in paths {
-            out.message(2, |pair| {
-                pair.string(1, &path);
-                pair.bytes(2, &item);
-            });
-        }
-    });
-    out.message(9, |out| out.named(1, &Value::from(definitions), schema));
+    write(&mut out);
+    out.0
+}
+
+fn security(out: &mut Message) {
     for requirement in list(&version_two::security()) {
         out.message(12, |out| out.named(1, requirement, |out, scopes| out.texts(1, scopes)));
     }
@@ -40,7 +67,6 @@ pub fn openapi_v2_protobuf(documents: impl IntoIterator<Item = Value>, version: 
             });
         });
     });
-    out.0
 }
 
 fn path_item(out: &mut Message, item: &Value) {
@@ -178,9 +204,14 @@ impl Message {
         self.raw_varint(u64::from(number << 3 | wire_type));
     }
 
-    fn bytes(&mut self, number: u32, bytes: &[u8]) {
+    /// Writes the start of a field of `length` bytes.
+    fn start(&mut self, number: u32, length: usize) {
         self.key(number, 2);
-        self.raw_varint(bytes.len() as u64);
+        self.raw_varint(length as u64);
+    }
+
+    fn bytes(&mut self, number: u32, bytes: &[u8]) {
+        self.start(number, bytes.len());
         self.0.extend_from_slice(bytes);
     }
 

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::pieces::Pieces;
+
 const V3_REFERENCE: &str = "#/components/schemas/";
 const V2_REFERENCE: &str = "#/definitions/";
 /// Keywords that v2 does not know, or that kube-apiserver leaves out in v2.
@@ -14,7 +16,7 @@ const PRESERVES: &str = "x-kubernetes-preserve-unknown-fields";
 const KINDS: &str = "x-kubernetes-group-version-kind";
 
 /// Writes the OpenAPI v2 document with the content of v3 documents, as far as v2 allows, in JSON. `version` is the server's version, such
-/// as `1.36`.
+/// as `1.36`. The document comes in pieces: the document of thousands of kinds has tens of megabytes.
 ///
 /// Schemas lose features that only v3 has, like the schemas of kube-apiserver: a value that may be null or
 /// have unknown fields has any type, and `oneOf`, `anyOf`, `not` and defaults are left out.
@@ -24,25 +26,34 @@ const KINDS: &str = "x-kubernetes-group-version-kind";
 ///
 /// let catalog = Catalog::builtin();
 /// let apps = openapi_v3(&catalog, catalog.group_version("apps", "v1").unwrap(), &[]);
-/// let document: serde_json::Value = serde_json::from_slice(&openapi_v2([apps], "1.36")).unwrap();
+/// let document: serde_json::Value = serde_json::from_slice(&openapi_v2([apps], "1.36").concat()).unwrap();
 /// assert_eq!(document["swagger"], "2.0");
 /// assert!(document["definitions"]["io.k8s.api.apps.v1.Deployment"].is_object());
 /// ```
-pub fn openapi_v2(documents: impl IntoIterator<Item = Value>, version: &str) -> Vec<u8> {
-    let Parts { paths, definitions } = Parts::new(documents, |item| item.to_string().into_bytes());
-    let mut out = Vec::new();
-    let mut add = |text: &str| out.extend_from_slice(text.as_bytes());
-    add(&format!("{{\"definitions\":{},", Value::from(definitions)));
-    add(&format!("\"info\":{},\"paths\":{{", info(version)));
-    for (index, (path, item)) in paths.into_iter().enumerate() {
-        let comma = if index == 0 { "" } else { "," };
-        out.extend_from_slice(format!("{comma}{}:", Value::from(path)).as_bytes());
-        out.extend_from_slice(&item);
-    }
+pub fn openapi_v2(documents: impl IntoIterator<Item = Value>, version: &str) -> Vec<Vec<u8>> {
+    let Parts { paths, definitions } = Parts::new(documents, encoded);
+    let mut out = Pieces::default();
+    out.add(b"{\"definitions\":{");
+    add_members(&mut out, definitions);
+    out.add(format!("}},\"info\":{},\"paths\":{{", info(version)).as_bytes());
+    add_members(&mut out, paths);
     let (security, token) = (security(), security_definitions());
     let end = format!("}},\"security\":{security},\"securityDefinitions\":{token},\"swagger\":\"2.0\"}}");
-    out.extend_from_slice(end.as_bytes());
-    out
+    out.add(end.as_bytes());
+    out.finish()
+}
+
+/// Appends the members of an object. Each member is dropped once the document has the member.
+fn add_members(out: &mut Pieces, members: BTreeMap<String, Vec<u8>>) {
+    for (index, (name, value)) in members.into_iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        out.add(format!("{comma}{}:", Value::from(name)).as_bytes());
+        out.add(&value);
+    }
+}
+
+fn encoded(value: &Value) -> Vec<u8> {
+    value.to_string().into_bytes()
 }
 
 pub(super) fn info(version: &str) -> Value {
@@ -62,11 +73,12 @@ pub(super) fn security_definitions() -> Value {
     }})
 }
 
-/// The parts of a document that depend on the kinds.
+/// The parts of a document that depend on the kinds, encoded: as values, the parts for thousands of kinds take hundreds of megabytes.
 pub(super) struct Parts {
-    /// The encoded operations by path: as values, the operations of thousands of kinds take hundreds of megabytes.
+    /// The operations by path, encoded by the caller.
     pub(super) paths: BTreeMap<String, Vec<u8>>,
-    pub(super) definitions: Map<String, Value>,
+    /// The definitions by name, in JSON.
+    pub(super) definitions: BTreeMap<String, Vec<u8>>,
 }
 
 impl Parts {
@@ -75,13 +87,13 @@ impl Parts {
         documents: impl IntoIterator<Item = Value>,
         encode: impl Fn(&Value) -> Vec<u8>,
     ) -> Self {
-        let mut parts = Self { paths: BTreeMap::new(), definitions: Map::new() };
+        let mut parts = Self { paths: BTreeMap::new(), definitions: BTreeMap::new() };
         for mut document in documents {
             for (path, item) in take_members(&mut document["paths"]) {
                 parts.paths.insert(path, encode(&path_item(item)));
             }
             for (name, schema) in take_members(&mut document["components"]["schemas"]) {
-                define(&mut parts.definitions, name, definition(schema));
+                define(&mut parts.definitions, name, schema);
             }
         }
         parts
@@ -96,15 +108,19 @@ fn take_members(value: &mut Value) -> Map<String, Value> {
 }
 
 /// Adds a definition. A definition in several documents names the kinds of all documents.
-fn define(definitions: &mut Map<String, Value>, name: String, mut schema: Value) {
+fn define(definitions: &mut BTreeMap<String, Vec<u8>>, name: String, mut schema: Value) {
     let Some(known) = definitions.get_mut(&name) else {
-        definitions.insert(name, schema);
+        definitions.insert(name, encoded(&definition(schema)));
         return;
     };
     let Some(Value::Array(kinds)) = schema.get_mut(KINDS).map(Value::take) else { return };
-    if let Some(known) = known.get_mut(KINDS).and_then(Value::as_array_mut) {
-        let new: Vec<Value> = kinds.into_iter().filter(|kind| !known.contains(kind)).collect();
-        known.extend(new);
+    let Ok(mut merged) = serde_json::from_slice::<Value>(known) else { return };
+    if let Some(all) = merged.get_mut(KINDS).and_then(Value::as_array_mut) {
+        let new: Vec<Value> = kinds.into_iter().filter(|kind| !all.contains(kind)).collect();
+        if !new.is_empty() {
+            all.extend(new);
+            *known = encoded(&merged);
+        }
     }
 }
 

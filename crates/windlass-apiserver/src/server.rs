@@ -316,6 +316,7 @@ impl Server {
         let (state, aggregator) = (Arc::downgrade(&self.api.state), Arc::downgrade(&self.api.aggregator));
         tokio::spawn(aggregate::keep_available(state, aggregator, listening.stopped()));
         tokio::spawn(bootstrap::keep_lease(Arc::downgrade(&self.api.state), listening.stopped()));
+        tokio::spawn(serve::keep_returning_memory(listening.stopped()));
         Ok(listening)
     }
 

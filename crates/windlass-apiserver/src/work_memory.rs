@@ -21,9 +21,9 @@ pub(crate) struct WorkMemory {
 
 impl WorkMemory {
     /// The limit of all requests that work together, in KiB.
-    const WORKING: u32 = 256 << 10;
+    const WORKING: u32 = 128 << 10;
     /// The limit of all requests that wait for a webhook together, in KiB.
-    const CALLING: u32 = 256 << 10;
+    const CALLING: u32 = 128 << 10;
 
     pub(crate) fn new() -> Self {
         let semaphore = |limit: u32| Arc::new(Semaphore::new(limit as usize));

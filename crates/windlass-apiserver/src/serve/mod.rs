@@ -10,6 +10,7 @@ mod authority;
 mod client_certificates;
 mod connection;
 mod ec_key;
+mod freed_memory;
 mod kubeconfig;
 mod listen;
 mod server_certificate;
@@ -28,6 +29,7 @@ use crate::body::Body;
 
 pub use authority::{CertificateAuthority, CertificateError, ClientCertificate};
 pub(crate) use deadline::{Deadline, REQUEST_TIMEOUT, is_long_running};
+pub(crate) use freed_memory::keep_returning as keep_returning_memory;
 pub use in_process::InProcess;
 pub(crate) use listen::listen;
 pub use listen::{Listen, ListenError, RunningListener};

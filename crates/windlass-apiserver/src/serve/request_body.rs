@@ -13,7 +13,7 @@ use crate::wire::ApiError;
 /// The largest request body: 3 MiB, as in the real server.
 pub(crate) const BODY_LIMIT: usize = 3 * 1024 * 1024;
 /// The memory limit for the bodies of all requests that are being received or worked on.
-const BODIES_LIMIT: usize = 128 * 1024 * 1024;
+const BODIES_LIMIT: usize = 64 * 1024 * 1024;
 /// A body of up to this size is received although others have reached the limit: the seats of the priority levels limit the number.
 const ALWAYS_TAKEN: usize = 16 * 1024;
 

@@ -64,6 +64,7 @@ mod auth;
 
 mod apart;
 mod counters;
+mod reply_memory;
 mod verb;
 mod work_memory;
 

@@ -22,6 +22,7 @@ use crate::intercept::RequestInterceptor;
 use crate::network::PodNetwork;
 use crate::nodes::Nodes;
 use crate::openapi::Documents;
+use crate::reply_memory::ReplyMemory;
 use crate::resource::{Definitions, builtin};
 use crate::serve::{
     self, CertificateAuthority, CertificateError, InProcess, Listen, ListenError, RunningListener,
@@ -254,6 +255,7 @@ impl ServerBuilder {
             server_address: OnceLock::new(),
             network,
             apart: Apart::new(),
+            reply_memory: ReplyMemory::default(),
             flow_control: FlowControl::new(self.requests_in_flight.unwrap_or(REQUESTS_IN_FLIGHT)),
             webhooks: Webhooks::new(clients),
             lookups: Lookups::default(),

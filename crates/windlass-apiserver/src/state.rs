@@ -14,6 +14,7 @@ use crate::apart::Apart;
 use crate::auth::{Authentication, Authorizer, Identity, Impersonation, Issuer, ListenerTokens, Verified};
 use crate::flow_control::FlowControl;
 use crate::network::PodNetwork;
+use crate::reply_memory::ReplyMemory;
 use crate::resource::{Definitions, Resource, ServedResources};
 use crate::store::Env;
 use crate::store::Store;
@@ -53,6 +54,8 @@ pub(crate) struct State {
     pub(crate) network: PodNetwork,
     /// Runs long requests.
     pub(crate) apart: Apart,
+    /// Limits the memory of replies that no client has read yet.
+    pub(crate) reply_memory: ReplyMemory,
     /// The limits of requests in flight.
     pub(crate) flow_control: FlowControl,
     /// The admission webhooks.

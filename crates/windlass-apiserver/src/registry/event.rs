@@ -3,10 +3,13 @@
 use bytes::Bytes;
 use windlass_schema::{Catalog, ProtobufEncoder};
 
+use super::reply::SHARED;
 use crate::wire::{ApiError, Format};
 
 /// Events in the order of sending.
 pub(super) struct Events {
+    /// The bytes before `out`.
+    frames: Vec<Bytes>,
     out: Vec<u8>,
     /// `None` for JSON.
     encoder: Option<ProtobufEncoder>,
@@ -16,7 +19,7 @@ impl Events {
     /// Creates an empty sequence with `room` bytes.
     pub(super) fn with_room(format: Format, room: usize) -> Self {
         let encoder = (format == Format::Protobuf).then(|| ProtobufEncoder::new(Catalog::builtin()));
-        Self { out: Vec::with_capacity(room), encoder }
+        Self { frames: Vec::new(), out: Vec::with_capacity(room), encoder }
     }
 
     /// Appends an event. The JSON of the object comes in two parts.
@@ -36,16 +39,48 @@ impl Events {
         Ok(())
     }
 
+    /// Works like [`push`](Self::push). The event shares the two parts with `json`: large objects are not copied.
+    ///
+    /// # Errors
+    /// 500 if the object has no encoding in protobuf.
+    pub(super) fn share(&mut self, change: &str, object: [&[u8]; 2], json: &Bytes) -> Result<(), ApiError> {
+        if self.encoder.is_some() || json.len() < SHARED {
+            return self.push(change, object);
+        }
+        self.push_start(change);
+        self.frames.push(std::mem::take(&mut self.out).into());
+        let parts = object.into_iter().filter(|part| !part.is_empty());
+        self.frames.extend(parts.map(|part| json.slice_ref(part)));
+        self.push_end();
+        Ok(())
+    }
+
     fn push_json(&mut self, change: &str, object: [&[u8]; 2]) {
+        self.push_start(change);
+        object.iter().for_each(|part| self.out.extend_from_slice(part));
+        self.push_end();
+    }
+
+    fn push_start(&mut self, change: &str) {
         self.out.extend_from_slice(b"{\"type\":\"");
         self.out.extend_from_slice(change.as_bytes());
         self.out.extend_from_slice(b"\",\"object\":");
-        object.iter().for_each(|part| self.out.extend_from_slice(part));
+    }
+
+    fn push_end(&mut self) {
         self.out.extend_from_slice(b"}\n");
     }
 
+    /// Returns the bytes of events that were not shared.
     pub(super) fn into_bytes(self) -> Bytes {
+        debug_assert!(self.frames.is_empty(), "shared events have several frames");
         self.out.into()
+    }
+
+    /// Returns the bytes in frames.
+    pub(super) fn into_frames(mut self) -> Vec<Bytes> {
+        self.frames.push(self.out.into());
+        self.frames
     }
 }
 

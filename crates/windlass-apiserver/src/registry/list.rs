@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::get::{not_older, not_older_of};
 use super::options::{self, ListOptions, VersionMatch};
+use super::pieces::{ListText, PIECE, Pieces, WriteItem};
 use super::{Call, protobuf_list, reply, text_list};
 use crate::body::Body;
 use crate::resource::InternalForm;
@@ -16,9 +17,6 @@ use crate::respond::write_partial_metadata;
 use crate::store::{Stored, View};
 use crate::wire::{ApiError, Format, Negotiated, Representation, TableVersion, continue_token};
 use windlass_kinds::table::{IncludeObject, TableKind};
-
-/// The size of the pieces, in bytes, that a list is sent in.
-pub(super) const PIECE: usize = 256 << 10;
 
 /// The seconds for which the pages of a list can be read, if the history reaches back that far: the interval
 /// at which etcd forgets old states.
@@ -55,23 +53,48 @@ pub(super) async fn reply(
     if negotiated.format == Format::Protobuf {
         return protobuf_list::reply(call, form, page, negotiated).await;
     }
-    let is_text = negotiated.format == Format::Yaml || negotiated.pretty;
-    if is_text && page.items.iter().map(|item| item.json().len()).sum::<usize>() > PIECE {
+    let is_long = page.items.iter().map(|item| item.json().len()).sum::<usize>() > PIECE;
+    if is_long && (negotiated.format == Format::Yaml || negotiated.pretty) {
         let empty = form.head(call, page.metadata, true);
-        let pieces = text_list::pieces(&empty, form, page.items, negotiated.format)?;
+        let memory = call.state.reply_memory.clone();
+        let pieces = text_list::pieces(&empty, form, page.items, negotiated.format, memory)?;
         return Ok(call.stream_apart(pieces, negotiated));
     }
     let head = form.head(call, page.metadata, page.items.is_empty());
     if page.items.is_empty() {
         return call.json(StatusCode::OK, head.into(), negotiated).await;
     }
-    let write = move |item: &Stored, out: &mut Vec<u8>| form.write(item, out);
-    let mut pieces = pieces(ListText { head, separator: b",", end: b"]}".to_vec() }, write, page.items);
+    let text = ListText { head, separator: b",", end: b"]}".to_vec() };
+    let writer = JsonItem { form, is_long };
+    let mut pieces = Pieces::new(text, writer, page.items, call.state.reply_memory.clone());
     let first = pieces.next().unwrap_or_default();
     let Some(second) = pieces.next() else { return call.json(StatusCode::OK, first, negotiated).await };
     // A long list is serialised while the list is sent.
     let line_feed = Bytes::from_static(b"\n");
     Ok(call.stream([first, second].into_iter().chain(pieces).chain([line_feed]), negotiated))
+}
+
+/// Writes the items of a list in JSON. Large objects in a long list are not copied.
+struct JsonItem {
+    form: ItemForm,
+    is_long: bool,
+}
+
+impl WriteItem for JsonItem {
+    fn write(&mut self, item: &Stored, out: &mut Vec<u8>) {
+        self.form.write(item, out);
+    }
+
+    fn share(&mut self, item: &Stored, out: &mut Vec<u8>) -> Vec<Bytes> {
+        match self.form {
+            ItemForm::Object { is_custom, drops_managed_fields }
+                if self.is_long && item.json().len() >= reply::SHARED =>
+            {
+                reply::share_item(is_custom, drops_managed_fields, item, out)
+            }
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// How the items of a list are written.
@@ -167,43 +190,6 @@ impl ItemForm {
             }
         }
     }
-}
-
-/// The bytes of a list around the items.
-pub(super) struct ListText {
-    pub(super) head: Vec<u8>,
-    pub(super) separator: &'static [u8],
-    pub(super) end: Vec<u8>,
-}
-
-/// Serialises a list in pieces.
-pub(super) fn pieces(
-    text: ListText,
-    write: impl Fn(&Stored, &mut Vec<u8>) + Send + 'static,
-    items: Vec<Arc<Stored>>,
-) -> impl Iterator<Item = Bytes> + Send + 'static {
-    let ListText { head: mut out, separator, end } = text;
-    let mut items = items.into_iter();
-    let (mut first, mut done) = (true, false);
-    std::iter::from_fn(move || {
-        if done {
-            return None;
-        }
-        out.reserve(PIECE + PIECE / 16);
-        while out.len() < PIECE {
-            let Some(item) = items.next() else {
-                out.extend_from_slice(&end);
-                done = true;
-                break;
-            };
-            if !first {
-                out.extend_from_slice(separator);
-            }
-            first = false;
-            write(&item, &mut out);
-        }
-        Some(std::mem::take(&mut out).into())
-    })
 }
 
 /// Selects the objects that a list request asks for, to be shown in a representation.

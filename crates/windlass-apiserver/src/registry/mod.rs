@@ -18,6 +18,7 @@ mod create;
 mod event;
 mod get;
 mod list;
+mod pieces;
 mod protobuf_list;
 mod text_list;
 mod watch;

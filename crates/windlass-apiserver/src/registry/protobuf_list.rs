@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::Value;
 use windlass_schema::{Catalog, EncodeError, ProtobufEncoder, ProtobufList, Schema};
 
-use super::list::{ItemForm, PIECE, Page};
+use super::list::{ItemForm, Page};
+use super::pieces::{ListText, Pieces, WriteItem};
+use super::reply::SHARED;
 use super::{Call, reply};
 use crate::body::Body;
 use crate::resource::InternalForm;
@@ -37,13 +38,19 @@ pub(super) async fn reply(
     let (mut size, mut measured) = (0, 0);
     for item in &page.items {
         size += ProtobufList::size_of_item(items.size(item).map_err(ApiError::internal)?);
+        items.forget(item);
         measured += item.json().len();
         if measured > MEASURED_IN_A_ROW {
             measured = 0;
             tokio::task::yield_now().await;
         }
     }
-    let mut pieces = pieces(list, size, items, page.items);
+    let (mut head, mut end) = (Vec::new(), Vec::new());
+    list.write_head(size, &mut head);
+    list.write_end(&mut end);
+    let text = ListText { head, separator: b"", end };
+    let writer = ProtobufItem { list, encoder: items };
+    let mut pieces = Pieces::new(text, writer, page.items, call.state.reply_memory.clone());
     let first = pieces.next().unwrap_or_default();
     match pieces.next() {
         None => Ok(call.whole(StatusCode::OK, first, negotiated)),
@@ -51,35 +58,21 @@ pub(super) async fn reply(
     }
 }
 
-/// Serialises a list in pieces. `size` is the size of all items.
-fn pieces(
+/// Writes the items of a list.
+struct ProtobufItem {
     list: ProtobufList,
-    size: usize,
-    mut encoder: Items,
-    items: Vec<Arc<Stored>>,
-) -> impl Iterator<Item = Bytes> + Send + 'static {
-    let mut out = Vec::new();
-    list.write_head(size, &mut out);
-    let mut items = items.into_iter();
-    let mut is_done = false;
-    std::iter::from_fn(move || {
-        if is_done {
-            return None;
+    encoder: Items,
+}
+
+impl WriteItem for ProtobufItem {
+    fn write(&mut self, item: &Stored, out: &mut Vec<u8>) {
+        match self.encoder.message(item) {
+            Ok(message) => self.list.write_item(message, out),
+            // The object was measured, and therefore has an encoding.
+            Err(error) => tracing::error!(%error, "an object of a list cannot be encoded"),
         }
-        while out.len() < PIECE {
-            let Some(item) = items.next() else {
-                list.write_end(&mut out);
-                is_done = true;
-                break;
-            };
-            match encoder.message(&item) {
-                Ok(message) => list.write_item(message, &mut out),
-                // The object was measured, and therefore has an encoding.
-                Err(error) => tracing::error!(%error, "an object of a list cannot be encoded"),
-            }
-        }
-        Some(std::mem::take(&mut out).into())
-    })
+        self.encoder.forget(item);
+    }
 }
 
 /// Encodes the items of a list.
@@ -116,6 +109,13 @@ impl Items {
                 item.protobuf_size(|| self.message(item).map(<[u8]>::len))
             }
             _ => self.message(item).map(<[u8]>::len),
+        }
+    }
+
+    /// Drops the memory of the message of a large item: a list that nobody reads must not keep the memory.
+    fn forget(&mut self, item: &Stored) {
+        if item.json().len() >= SHARED {
+            self.encoder = ProtobufEncoder::new(Catalog::builtin());
         }
     }
 

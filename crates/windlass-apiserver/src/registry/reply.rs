@@ -18,6 +18,9 @@ use crate::verb::Verb;
 use crate::wire::{self, ApiError, Format, Negotiated, Representation, TableVersion, Target};
 use windlass_kinds::table::{IncludeObject, partial_object_metadata};
 
+/// The smallest object that a reply in JSON shares with the store, in bytes.
+pub(super) const SHARED: usize = 64 << 10;
+
 impl Call<'_> {
     /// Returns the representation that the client wants.
     pub(super) fn negotiate(&self) -> Result<Negotiated, ApiError> {
@@ -142,6 +145,10 @@ impl Call<'_> {
             Format::Json if negotiated.pretty => {
                 self.apart(json.len(), move || Ok(indent(&json).into())).await?
             }
+            Format::Json if json.len() >= SHARED && !self.accepts_gzip() => {
+                let line = [json, Bytes::from_static(b"\n")];
+                return Ok(self.respond(code, Body::shared(line), negotiated));
+            }
             Format::Json => respond::line(&json).into(),
             Format::Yaml => {
                 let length = json.len();
@@ -193,7 +200,7 @@ impl Call<'_> {
         negotiated: Negotiated,
         stream: impl FnOnce(Box<dyn Iterator<Item = Bytes> + Send>) -> S,
     ) -> Response<Body> {
-        let compress = wire::accepts_gzip(self.header(header::ACCEPT_ENCODING));
+        let compress = self.accepts_gzip();
         let pieces: Box<dyn Iterator<Item = Bytes> + Send> =
             if compress { Box::new(wire::gzip_pieces(pieces)) } else { Box::new(pieces) };
         let body = Body::stream(stream(pieces));
@@ -202,6 +209,10 @@ impl Call<'_> {
             say_gzip(&mut response);
         }
         response
+    }
+
+    fn accepts_gzip(&self) -> bool {
+        wire::accepts_gzip(self.header(header::ACCEPT_ENCODING))
     }
 
     /// Runs long work on a large body on another thread.
@@ -267,16 +278,33 @@ fn say_gzip(response: &mut Response<Body>) {
 
 /// Appends an object as an item of a list: built-in kinds do not repeat kind and version there.
 pub(super) fn write_item(is_custom: bool, drops_managed_fields: bool, shown: &Stored, out: &mut Vec<u8>) {
-    let parts = match (is_custom, drops_managed_fields) {
+    if !is_custom {
+        out.push(b'{');
+    }
+    item_parts(is_custom, drops_managed_fields, shown).iter().for_each(|part| out.extend_from_slice(part));
+}
+
+/// Works like [`write_item`], but returns most of the item, without a copy.
+pub(super) fn share_item(
+    is_custom: bool,
+    drops_managed_fields: bool,
+    shown: &Stored,
+    out: &mut Vec<u8>,
+) -> Vec<Bytes> {
+    if !is_custom {
+        out.push(b'{');
+    }
+    let parts = item_parts(is_custom, drops_managed_fields, shown);
+    parts.iter().filter(|part| !part.is_empty()).map(|part| shown.json().slice_ref(part)).collect()
+}
+
+fn item_parts(is_custom: bool, drops_managed_fields: bool, shown: &Stored) -> [&[u8]; 2] {
+    match (is_custom, drops_managed_fields) {
         (true, false) => [&shown.json()[..], &[]],
         (true, true) => shown.without_managed_fields(),
         (false, false) => [shown.tail(), &[]],
         (false, true) => shown.tail_without_managed_fields(),
-    };
-    if !is_custom {
-        out.push(b'{');
     }
-    parts.iter().for_each(|part| out.extend_from_slice(part));
 }
 
 /// Returns metadata as a reply has the metadata, with or without `managedFields`.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::list::{self, ItemForm, ListText};
+use super::list::ItemForm;
+use super::pieces::{ListText, Pieces};
+use crate::reply_memory::ReplyMemory;
 use crate::respond::{indent, indent_at};
 use crate::store::{Stored, read_value};
 use crate::wire::{self, ApiError, Format};
@@ -19,10 +21,11 @@ pub(super) fn pieces(
     form: ItemForm,
     items: Vec<Arc<Stored>>,
     format: Format,
+    memory: ReplyMemory,
 ) -> Result<Box<dyn Iterator<Item = Bytes> + Send>, ApiError> {
     if format != Format::Yaml {
         let write = move |item: &Stored, out: &mut Vec<u8>| out.extend(indent_at(&json(&form, item), 2));
-        return Ok(Box::new(list::pieces(around_indented(empty), write, items)));
+        return Ok(Box::new(Pieces::new(around_indented(empty), write, items, memory)));
     }
     let text = around_yaml(empty)?;
     let write = move |item: &Stored, out: &mut Vec<u8>| {
@@ -32,7 +35,7 @@ pub(super) fn pieces(
             Err(error) => tracing::error!(%error, "an object of a list cannot be encoded"),
         }
     };
-    Ok(Box::new(list::pieces(text, write, items)))
+    Ok(Box::new(Pieces::new(text, write, items, memory)))
 }
 
 fn json(form: &ItemForm, item: &Stored) -> Vec<u8> {

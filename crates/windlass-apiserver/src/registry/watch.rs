@@ -14,7 +14,7 @@ use tokio::time::{Instant, Sleep};
 use super::Call;
 use super::event::{Events, error_event};
 use super::options::{self, ListOptions};
-use super::reply::sent_metadata;
+use super::reply::{SHARED, sent_metadata};
 use crate::body::{Body, Messages};
 use crate::resource::Resource;
 use crate::respond::{self, object_bytes, write_partial_metadata};
@@ -69,6 +69,7 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         last_bookmark: deadline.checked_sub(LAST_BOOKMARK).filter(|at| *at > start),
         deadline,
         columns_sent: false,
+        ready: VecDeque::new(),
         done: false,
     };
     watcher.begin(revision).await?;
@@ -110,6 +111,8 @@ struct Watcher {
     deadline: Instant,
     /// True if a table has named the columns: only the first table does.
     columns_sent: bool,
+    /// The frames to send before any other.
+    ready: VecDeque<Bytes>,
     done: bool,
 }
 
@@ -155,6 +158,9 @@ impl Watcher {
 
     /// Waits for the next frame; `None` when the watch ends.
     async fn next(&mut self) -> Option<Bytes> {
+        if let Some(frame) = self.ready.pop_front() {
+            return Some(frame);
+        }
         if self.done {
             return None;
         }
@@ -168,8 +174,8 @@ impl Watcher {
             let shown = self.resource.present(&batch).await;
             let added =
                 shown.map(|shown| shown.into_iter().map(|shown| ("ADDED", shown)).collect::<Vec<_>>());
-            let frame = added.and_then(|added| self.several(&added));
-            return Some(self.or_fail(frame));
+            let frames = added.and_then(|added| self.several(&added));
+            return self.send(frames);
         }
         if let Some(revision) = self.initial_end.take() {
             let bookmark = self.bookmark(revision, true);
@@ -202,8 +208,8 @@ impl Watcher {
                         }
                     }
                     if !seen.is_empty() {
-                        let frame = self.frame(&seen);
-                        return Some(self.or_fail(frame));
+                        let frames = self.frames(&seen);
+                        return self.send(frames);
                     }
                     continue;
                 }
@@ -257,6 +263,13 @@ impl Watcher {
         error_event(self.format, error)
     }
 
+    /// Sends frames. Returns the first frame.
+    fn send(&mut self, frames: Result<Vec<Bytes>, ApiError>) -> Option<Bytes> {
+        let frames = frames.unwrap_or_else(|error| vec![self.fail(&error)]);
+        self.ready.extend(frames);
+        self.ready.pop_front()
+    }
+
     fn or_fail(&mut self, frame: Result<Bytes, ApiError>) -> Bytes {
         frame.unwrap_or_else(|error| self.fail(&error))
     }
@@ -302,22 +315,26 @@ impl Watcher {
     }
 
     /// Serialises events in order. Whole objects are serialised once for all watches.
-    fn frame(&mut self, seen: &[(&'static str, Arc<Stored>)]) -> Result<Bytes, ApiError> {
+    fn frames(&mut self, seen: &[(&'static str, Arc<Stored>)]) -> Result<Vec<Bytes>, ApiError> {
         if self.representation != Representation::Object || self.drops_managed_fields {
             return self.several(seen);
         }
         let log = self.log.log();
         match (self.format, seen) {
-            (Format::Protobuf, [(change, shown)]) => log.message(change, shown, || self.one(change, shown)),
+            (Format::Protobuf, [(change, shown)]) => {
+                log.message(change, shown, || self.one(change, shown)).map(|message| vec![message])
+            }
             (Format::Protobuf, _) => {
                 let mut out = Vec::new();
                 for (change, shown) in seen {
                     let message = log.message(change, shown, || self.one(change, shown))?;
                     out.extend_from_slice(&message);
                 }
-                Ok(out.into())
+                Ok(vec![out.into()])
             }
-            (_, [(change, shown)]) => log.line(change, shown, || self.one(change, shown)),
+            (_, [(change, shown)]) if shown.json().len() < SHARED => {
+                log.line(change, shown, || self.one(change, shown)).map(|line| vec![line])
+            }
             _ => self.several(seen),
         }
     }
@@ -329,21 +346,22 @@ impl Watcher {
         Ok(events.into_bytes())
     }
 
-    fn several(&mut self, seen: &[(&'static str, Arc<Stored>)]) -> Result<Bytes, ApiError> {
-        let size = seen.iter().map(|(_, shown)| shown.json().len() + 40).sum();
+    fn several(&mut self, seen: &[(&'static str, Arc<Stored>)]) -> Result<Vec<Bytes>, ApiError> {
+        let copied = seen.iter().map(|(_, shown)| shown.json().len()).filter(|size| *size < SHARED);
+        let size = copied.map(|size| size + 40).sum();
         let mut events = Events::with_room(self.format, size);
         for (change, shown) in seen {
             self.write(&mut events, change, shown)?;
         }
-        Ok(events.into_bytes())
+        Ok(events.into_frames())
     }
 
     fn write(&mut self, events: &mut Events, change: &str, shown: &Stored) -> Result<(), ApiError> {
         match self.representation {
             Representation::Object if self.drops_managed_fields => {
-                events.push(change, shown.without_managed_fields())
+                events.share(change, shown.without_managed_fields(), shown.json())
             }
-            Representation::Object => events.push(change, [shown.json(), &[]]),
+            Representation::Object => events.share(change, [shown.json(), &[]], shown.json()),
             Representation::PartialObjectMetadata(version) => {
                 let metadata = self.resource.internal_form().metadata(shown.metadata());
                 let metadata = sent_metadata(&metadata, self.drops_managed_fields);

@@ -56,6 +56,8 @@ const GIVEN_WAY: usize = 16;
 const STREAM_WINDOW: u32 = 256 * 1024;
 /// The bytes that an HTTP/2 client may send on a connection ahead of the reader.
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
+/// The bytes of a reply that wait for the client of an HTTP/2 stream, beyond the first piece.
+const SEND_BUFFER: usize = 128 * 1024;
 /// How long a shutdown waits for requests in flight.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -318,6 +320,7 @@ fn auto_server(begun: RequestFutures) -> auto::Builder<RequestFutures> {
         .keep_alive_timeout(PING_TIMEOUT)
         .max_header_list_size(HEADER_BYTES)
         .max_concurrent_streams(250)
+        .max_send_buf_size(SEND_BUFFER)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW);
     server

@@ -138,6 +138,7 @@ async fn send(connection: OnUpgrade, mut body: Body, format: Format) -> Result<(
         WebSocketConfig::default().max_message_size(Some(MESSAGE_LIMIT)).max_frame_size(Some(MESSAGE_LIMIT));
     let io = TokioIo::new(connection);
     let mut socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(limits)).await;
+    let mut begun = Vec::new();
     loop {
         let chunk = tokio::select! {
             received = socket.next() => match received {
@@ -152,11 +153,22 @@ async fn send(connection: OnUpgrade, mut body: Body, format: Format) -> Result<(
                 _ => return socket.close(None).await,
             },
         };
+        let Some(chunk) = whole(&mut begun, chunk, format) else { continue };
         for message in messages(&chunk, format) {
             socket.feed(message?).await?;
         }
         socket.flush().await?;
     }
+}
+
+/// Collects the chunks of a large event, of which `begun` has the start. Returns whole events.
+fn whole(begun: &mut Vec<u8>, chunk: Bytes, format: Format) -> Option<Bytes> {
+    let is_end = format != Format::Events || chunk.ends_with(b"\n");
+    if begun.is_empty() && is_end {
+        return Some(chunk);
+    }
+    begun.extend_from_slice(&chunk);
+    is_end.then(|| std::mem::take(begun).into())
 }
 
 /// Splits a chunk into messages. A chunk of a watch consists of whole events.

@@ -93,7 +93,7 @@ struct Messages {
 }
 
 impl Messages {
-    /// The largest size of all frames in bytes.
+    /// The largest size of all frames in bytes. A frame that is larger is kept alone.
     const MAX_SIZE: usize = 512 << 10;
     /// The most forms of a change that are kept. Watches in several versions, or with selectors, see a change differently.
     const MAX_FORMS: usize = 4;
@@ -101,7 +101,7 @@ impl Messages {
     fn insert(&mut self, at: usize, frame: Frame) {
         self.size += frame.bytes.len();
         self.frames.insert(at, frame);
-        while self.size > Self::MAX_SIZE {
+        while self.size > Self::MAX_SIZE && self.frames.len() > 1 {
             self.forget_first();
         }
     }

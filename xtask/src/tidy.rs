@@ -5,6 +5,7 @@ mod book;
 mod code;
 mod edges;
 mod files;
+mod kinds;
 mod markdown;
 mod modules;
 mod parity;
@@ -46,6 +47,7 @@ pub(crate) fn run(Args { hardest }: Args) -> Result {
     }
     architecture::check(&packages, &mut report)?;
     book::check(&mut report)?;
+    kinds::check(&mut report)?;
     parity::check(&mut report)?;
     phrases::check(&mut report)?;
     prose::check(&mut report)?;

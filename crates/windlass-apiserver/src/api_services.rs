@@ -8,6 +8,7 @@ use crate::meta;
 use crate::resource::ServedResources;
 use crate::state::State;
 use crate::store::{Draft, Write};
+use windlass_kinds::kind_names::API_SERVICE;
 use windlass_kinds::resources::API_SERVICES;
 
 /// The label of the APIServices that the server writes.
@@ -60,7 +61,7 @@ fn local(
     time: &str,
 ) -> Value {
     let mut object = json!({
-        "kind": "APIService",
+        "kind": API_SERVICE,
         "apiVersion": "apiregistration.k8s.io/v1",
         "metadata": {"name": format!("{version}.{group}"), "labels": {AUTOMANAGED: managed}},
         "spec": {

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::flow_control::{LEVELS, SCHEMAS};
 use crate::managed_fields::FieldManager;
 use crate::resource::Resource;
 use crate::state::State;
 use crate::store::{CommitError, ResourceId, View, Write};
+use windlass_kinds::kind_names::FLOW_SCHEMA;
+use windlass_kinds::resources::{FLOW_SCHEMAS as SCHEMAS, PRIORITY_LEVELS as LEVELS};
 use windlass_store::rfc3339;
 
 /// The field manager of the conditions, as in kube-apiserver.
@@ -37,7 +38,7 @@ async fn settle_one(state: &State, resource: &Resource, name: &str) -> Result<()
     let now = state.env.now();
     let Some(condition) = missing_condition(&view, &old, &rfc3339(now)) else { return Ok(()) };
     let config = json!({
-        "kind": "FlowSchema",
+        "kind": FLOW_SCHEMA,
         "apiVersion": old["apiVersion"],
         "metadata": {"name": name},
         "status": {"conditions": [condition]},

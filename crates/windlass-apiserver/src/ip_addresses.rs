@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
@@ -11,10 +10,8 @@ use crate::meta;
 use crate::state::State;
 use crate::store::{CommitError, ResourceId, Stored, View, Write};
 use crate::wire::ApiError;
-
-static SERVICES: LazyLock<ResourceId> = LazyLock::new(|| ResourceId::new("", "services"));
-static ADDRESSES: LazyLock<ResourceId> =
-    LazyLock::new(|| ResourceId::new("networking.k8s.io", "ipaddresses"));
+use windlass_kinds::kind_names::IP_ADDRESS;
+use windlass_kinds::resources::{IP_ADDRESSES, SERVICES};
 
 /// The label of an IPAddress with the program that allocated the address.
 const MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
@@ -52,7 +49,7 @@ impl ServiceAddresses {
     async fn step(&self, state: &State, address: &str) -> Result<Settled, CommitError> {
         let view = state.store.view();
         let is_owned = has_address(&view, &self.key, address);
-        match view.get(&ADDRESSES, address) {
+        match view.get(&IP_ADDRESSES, address) {
             None if is_owned => self.create(state, address).await,
             None => Ok(Settled::Done),
             Some(stored) => {
@@ -67,7 +64,7 @@ impl ServiceAddresses {
     }
 
     async fn create(&self, state: &State, address: &str) -> Result<Settled, CommitError> {
-        let Some(resource) = state.builtin.resource(&ADDRESSES.group, "v1", &ADDRESSES.resource) else {
+        let Some(resource) = state.builtin.resource(&IP_ADDRESSES.group, "v1", &IP_ADDRESSES.resource) else {
             return Ok(Settled::Done);
         };
         let (namespace, name) = self.key.split_once('/').unwrap_or_default();
@@ -79,7 +76,7 @@ impl ServiceAddresses {
         let manager = FieldManager { resource, served: &served, subresource: "", name: SERVER, now };
         manager.track(None, &mut object).await;
         let draft = Some(resource.draft_new(&object, state.store.labels(), now));
-        let write = Write { id: &ADDRESSES, key: address, expected: None, draft, now };
+        let write = Write { id: &IP_ADDRESSES, key: address, expected: None, draft, now };
         let guard = |view: &View| {
             if has_address(view, &self.key, address) { Ok(()) } else { Err(ApiError::no_such_resource()) }
         };
@@ -98,7 +95,7 @@ enum Settled {
 /// Removes the object of an address that the service `parent` has released.
 async fn remove(state: &State, stored: &Stored, address: &str, parent: &str) -> Result<Settled, CommitError> {
     let (now, expected) = (state.env.now(), Some(stored.rv));
-    let write = Write { id: &ADDRESSES, key: address, expected, draft: None, now };
+    let write = Write { id: &IP_ADDRESSES, key: address, expected, draft: None, now };
     // A service of the same name may have the address again.
     let guard = |view: &View| {
         if has_address(view, parent, address) { Err(ApiError::no_such_resource()) } else { Ok(()) }
@@ -113,7 +110,7 @@ fn allocated_for(object: &Value) -> Option<String> {
     }
     let parent = &object["spec"]["parentRef"];
     let text = |field: &str| parent[field].as_str().unwrap_or_default();
-    (text("resource") == "services").then(|| format!("{}/{}", text("namespace"), text("name")))
+    (text("resource") == &*SERVICES.resource).then(|| format!("{}/{}", text("namespace"), text("name")))
 }
 
 fn has_address(view: &View, key: &str, address: &str) -> bool {
@@ -132,7 +129,7 @@ fn addresses(view: &View, key: &str) -> Vec<String> {
 pub(crate) fn object(address: &str, namespace: &str, name: &str) -> Value {
     let family = if address.contains(':') { "IPv6" } else { "IPv4" };
     json!({
-        "kind": "IPAddress",
+        "kind": IP_ADDRESS,
         "apiVersion": "networking.k8s.io/v1",
         "metadata": {
             "name": address,
@@ -141,6 +138,6 @@ pub(crate) fn object(address: &str, namespace: &str, name: &str) -> Value {
                 MANAGED_BY: ALLOCATOR,
             },
         },
-        "spec": {"parentRef": {"resource": "services", "namespace": namespace, "name": name}},
+        "spec": {"parentRef": {"resource": &*SERVICES.resource, "namespace": namespace, "name": name}},
     })
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use http::Method;
 
 use crate::verb::Verb;
+use windlass_kinds::resources::NAMESPACES;
 
 /// The decoded query of a request. A key may occur more than once.
 #[derive(Clone, Debug, Default)]
@@ -121,7 +122,7 @@ impl Route {
             rest = &rest[1..];
         }
         let mut is_inside = false;
-        if rest[0] == "namespaces"
+        if rest[0] == &*NAMESPACES.resource
             && let Some(namespace) = rest.get(1)
         {
             route.namespace = (*namespace).to_owned();
@@ -138,7 +139,7 @@ impl Route {
         if !route.subresource.is_empty() {
             route.subpath = subpath(parts, path.ends_with('/'));
         }
-        if route.resource == "namespaces" && route.group.is_empty() && !is_inside {
+        if route.resource == *NAMESPACES.resource && route.group.is_empty() && !is_inside {
             // A Namespace object is not in a namespace, although authorization treats the object as inside.
             route.namespace.clear();
         }

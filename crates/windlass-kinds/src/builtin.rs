@@ -2,9 +2,9 @@
 
 use crate::kind::{Kind, KindConfig};
 use crate::{
-    admissionregistration, apiextensions, apiregistration, apps, authorization, autoscaling, batch,
-    certificates, coordination, core, discovery, flowcontrol, networking, node, policy, rbac, resource,
-    scheduling, storage, storagemigration,
+    admissionregistration, apiextensions, apiregistration, apps, authentication, authorization, autoscaling,
+    batch, certificates, coordination, core, discovery, flowcontrol, networking, node, policy, rbac,
+    resource, scheduling, storage, storagemigration,
 };
 
 /// A kind without code.
@@ -23,6 +23,7 @@ fn of_group(group: &str) -> &'static [(&'static str, &'static Kind)] {
         "apiextensions.k8s.io" => apiextensions::KINDS,
         "apiregistration.k8s.io" => apiregistration::KINDS,
         "apps" => apps::KINDS,
+        "authentication.k8s.io" => authentication::KINDS,
         "authorization.k8s.io" => authorization::KINDS,
         "autoscaling" => autoscaling::KINDS,
         "batch" => batch::KINDS,

@@ -12,6 +12,7 @@ mod admissionregistration;
 mod apiextensions;
 mod apiregistration;
 mod apps;
+mod authentication;
 mod authorization;
 mod autoscaling;
 mod batch;
@@ -53,6 +54,7 @@ mod json;
 
 pub mod table;
 
+pub mod kind_names;
 pub mod resources;
 
 #[cfg(test)]
@@ -63,7 +65,7 @@ pub use apiextensions::custom_resource_definition;
 pub use builtin::of;
 pub use certificates::{attributes as subject_attributes, organizations};
 pub use kind::{
-    Admission, Allocate, Defaults, Delete, Generation, Grace, IfEmpty, Kind, KindConfig, Lookups,
+    Admission, AdmittedBy, Allocate, Defaults, Delete, Generation, Grace, IfEmpty, Kind, KindConfig, Lookups,
     MetadataChecks, Prepare, Validate, WriteContext, Writes, WritesOf,
 };
 pub use service_range::{ServiceClusterIpRange, ServiceRangeError};

@@ -46,6 +46,34 @@ pub static SERVICE_ACCOUNTS: LazyLock<ResourceId> = LazyLock::new(|| ResourceId:
 pub static STORAGE_CLASSES: LazyLock<ResourceId> =
     LazyLock::new(|| ResourceId::new("storage.k8s.io", "storageclasses"));
 
+/// FlowSchemas.
+pub static FLOW_SCHEMAS: LazyLock<ResourceId> =
+    LazyLock::new(|| ResourceId::new("flowcontrol.apiserver.k8s.io", "flowschemas"));
+/// IPAddresses.
+pub static IP_ADDRESSES: LazyLock<ResourceId> =
+    LazyLock::new(|| ResourceId::new("networking.k8s.io", "ipaddresses"));
+/// MutatingAdmissionPolicyBindings.
+pub static MUTATING_BINDINGS: LazyLock<ResourceId> =
+    LazyLock::new(|| ResourceId::new("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"));
+/// MutatingAdmissionPolicies.
+pub static MUTATING_POLICIES: LazyLock<ResourceId> =
+    LazyLock::new(|| ResourceId::new("admissionregistration.k8s.io", "mutatingadmissionpolicies"));
+/// MutatingWebhookConfigurations.
+pub static MUTATING_WEBHOOKS: LazyLock<ResourceId> =
+    LazyLock::new(|| ResourceId::new("admissionregistration.k8s.io", "mutatingwebhookconfigurations"));
+/// PriorityLevelConfigurations.
+pub static PRIORITY_LEVELS: LazyLock<ResourceId> =
+    LazyLock::new(|| ResourceId::new("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"));
+/// ValidatingAdmissionPolicyBindings.
+pub static VALIDATING_BINDINGS: LazyLock<ResourceId> =
+    LazyLock::new(|| ResourceId::new("admissionregistration.k8s.io", "validatingadmissionpolicybindings"));
+/// ValidatingAdmissionPolicies.
+pub static VALIDATING_POLICIES: LazyLock<ResourceId> =
+    LazyLock::new(|| ResourceId::new("admissionregistration.k8s.io", "validatingadmissionpolicies"));
+/// ValidatingWebhookConfigurations.
+pub static VALIDATING_WEBHOOKS: LazyLock<ResourceId> =
+    LazyLock::new(|| ResourceId::new("admissionregistration.k8s.io", "validatingwebhookconfigurations"));
+
 /// APIServices.
 pub static API_SERVICES: LazyLock<ResourceId> =
     LazyLock::new(|| ResourceId::new("apiregistration.k8s.io", "apiservices"));

@@ -9,8 +9,8 @@ use super::criteria::{Criteria, Rule, Scope};
 use super::{Objects, Operation, Surroundings};
 use crate::meta;
 use crate::resource::Resource;
-use crate::store::ResourceId;
-use crate::wire::{ApiError, GroupResource, LabelSelector};
+use crate::wire::{ApiError, LabelSelector};
+use windlass_kinds::resources::{EVENTS, NAMESPACES};
 
 /// The version of the objects for a webhook or a policy.
 #[derive(Clone)]
@@ -69,9 +69,8 @@ fn equivalent(rules: &[Rule], request: &Attributes<'_>, around: Surroundings<'_>
     };
     let groups = around.served.groups().iter();
     // Only events are served by two groups.
-    let groups = groups.filter(|group| {
-        group.name == request.resource.group || *request.resource.storage.resource == *"events"
-    });
+    let groups =
+        groups.filter(|group| group.name == request.resource.group || request.resource.storage == *EVENTS);
     let candidates: Vec<&Arc<Resource>> = groups
         .flat_map(|group| &group.versions)
         .flat_map(|version| version.resources.values())
@@ -106,7 +105,7 @@ fn is_in_scope(scope: Scope, request: &Attributes<'_>) -> bool {
 }
 
 fn is_namespace(request: &Attributes<'_>) -> bool {
-    request.resource.group.is_empty() && request.resource.plural == "namespaces"
+    request.resource.storage == *NAMESPACES
 }
 
 fn lists(items: &[String], wanted: &str) -> bool {
@@ -121,17 +120,16 @@ fn is_namespace_selected(
 ) -> Result<bool, ApiError> {
     let Some(selector) = &criteria.namespace_selector else { return Ok(true) };
     // Other cluster-scoped objects are never exempted.
-    if request.namespace.is_empty() && request.resource.plural != "namespaces" {
+    if request.namespace.is_empty() && !is_namespace(request) {
         return Ok(true);
     }
     let is_write = matches!(request.operation, Operation::Create | Operation::Update);
-    if request.resource.plural == "namespaces" && request.subresource.is_empty() && is_write {
+    if is_namespace(request) && request.subresource.is_empty() && is_write {
         return Ok(selector.matches(objects.new.and_then(meta::labels)));
     }
-    let namespaces = ResourceId::new("", "namespaces");
-    match around.view.get(&namespaces, request.namespace) {
+    match around.view.get(&NAMESPACES, request.namespace) {
         Some(namespace) => Ok(selector.matches_by(|label| namespace.labels().get(label))),
-        None => Err(ApiError::not_found(&GroupResource::new("", "namespaces"), request.namespace)),
+        None => Err(ApiError::not_found(&NAMESPACES.group_resource(), request.namespace)),
     }
 }
 

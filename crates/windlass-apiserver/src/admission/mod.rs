@@ -23,40 +23,20 @@ mod versions;
 use std::sync::Arc;
 
 use serde_json::Value;
+use windlass_kinds::AdmittedBy;
+use windlass_kinds::resources::{MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS};
 
 pub(crate) use self::attributes::{Attributes, Operation};
 pub(crate) use self::calls::Calls;
 use self::configuration::Hook;
 pub(crate) use self::policy::Policies;
 pub(crate) use self::reinvocation::Reinvocation;
-use crate::resource::ServedResources;
+use crate::resource::{Resource, ServedResources};
 use crate::store::Env;
-use crate::store::{Derived, ResourceId, Store, View};
+use crate::store::{Derived, Store, View};
 use crate::webhook::Clients;
 use crate::wire::ApiError;
 use windlass_store::Authorizer;
-
-const GROUP: &str = "admissionregistration.k8s.io";
-/// The kinds that configure admission. Webhooks do not see writes of these kinds, so that a broken webhook
-/// can be removed.
-const EXEMPT: [&str; 6] = [
-    "ValidatingWebhookConfiguration",
-    "MutatingWebhookConfiguration",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionPolicyBinding",
-    "MutatingAdmissionPolicy",
-    "MutatingAdmissionPolicyBinding",
-];
-
-/// The reviews that webhooks do not see: to refuse reviews may break the cluster.
-const REVIEWS: [(&str, &str); 6] = [
-    ("authentication.k8s.io", "SelfSubjectReview"),
-    ("authentication.k8s.io", "TokenReview"),
-    ("authorization.k8s.io", "LocalSubjectAccessReview"),
-    ("authorization.k8s.io", "SelfSubjectAccessReview"),
-    ("authorization.k8s.io", "SelfSubjectRulesReview"),
-    ("authorization.k8s.io", "SubjectAccessReview"),
-];
 
 /// The admission webhooks of a server.
 pub(crate) struct Webhooks {
@@ -80,10 +60,9 @@ pub(crate) struct Surroundings<'a> {
 impl Webhooks {
     /// Finds the webhooks in the configurations of `store`.
     pub(crate) fn new(clients: Arc<Clients>) -> Self {
-        let configurations = |plural| ResourceId::new(GROUP, plural);
         Self {
-            mutating: Derived::new(configurations("mutatingwebhookconfigurations"), configuration::hooks),
-            validating: Derived::new(configurations("validatingwebhookconfigurations"), configuration::hooks),
+            mutating: Derived::new(MUTATING_WEBHOOKS.clone(), configuration::hooks),
+            validating: Derived::new(VALIDATING_WEBHOOKS.clone(), configuration::hooks),
             clients,
             calls: Calls::default(),
         }
@@ -94,19 +73,19 @@ impl Webhooks {
         &self.calls
     }
 
-    /// Returns whether some webhook may want to see a write of this group and kind.
-    pub(crate) fn may_mutate(&self, store: &Store, kind: (&str, &str)) -> bool {
-        Self::may_call(&self.mutating, store, kind)
+    /// Returns whether some webhook may want to see a write of `resource`.
+    pub(crate) fn may_mutate(&self, store: &Store, resource: &Resource) -> bool {
+        Self::may_call(&self.mutating, store, resource)
     }
 
-    /// Returns whether some webhook may want to check a write of this group and kind.
-    pub(crate) fn may_validate(&self, store: &Store, kind: (&str, &str)) -> bool {
-        Self::may_call(&self.validating, store, kind)
+    /// Returns whether some webhook may want to check a write of `resource`.
+    pub(crate) fn may_validate(&self, store: &Store, resource: &Resource) -> bool {
+        Self::may_call(&self.validating, store, resource)
     }
 
-    fn may_call(hooks: &Derived<Vec<Hook>>, store: &Store, (group, kind): (&str, &str)) -> bool {
-        let is_exempt = group == GROUP && EXEMPT.contains(&kind) || REVIEWS.contains(&(group, kind));
-        !is_exempt && !hooks.get(&store.view()).is_empty()
+    fn may_call(hooks: &Derived<Vec<Hook>>, store: &Store, resource: &Resource) -> bool {
+        let sees = resource.strategy.config.admitted_by == AdmittedBy::All;
+        sees && !hooks.get(&store.view()).is_empty()
     }
 }
 

@@ -11,8 +11,9 @@ use super::attributes::{Attributes, kind_of, resource_of};
 use super::{Objects, Surroundings, request};
 use crate::auth::{self, Authorizer, Identity};
 use crate::resource::Resource;
-use crate::store::{ResourceId, Store};
-use crate::wire::{ApiError, GroupResource};
+use crate::store::Store;
+use crate::wire::ApiError;
+use windlass_kinds::resources::NAMESPACES;
 
 /// The time that the expressions of a request may take together.
 const MAX_TIME: Duration = Duration::from_secs(10);
@@ -125,13 +126,12 @@ impl Scene {
 
 /// Returns the namespace of a request as expressions see the namespace; null for cluster-scoped objects and namespaces.
 fn namespace(request: &Attributes<'_>, around: Surroundings<'_>) -> Result<Value, ApiError> {
-    let kind = request.group_version_kind();
-    let is_namespace = kind.group.is_empty() && kind.version == "v1" && kind.name == "Namespace";
+    let is_namespace = request.resource.storage == *NAMESPACES && request.is_of_resource();
     if is_namespace || request.namespace.is_empty() {
         return Ok(Value::Null);
     }
-    let Some(stored) = around.view.get(&ResourceId::new("", "namespaces"), request.namespace) else {
-        return Err(ApiError::not_found(&GroupResource::new("", "namespaces"), request.namespace));
+    let Some(stored) = around.view.get(&NAMESPACES, request.namespace) else {
+        return Err(ApiError::not_found(&NAMESPACES.group_resource(), request.namespace));
     };
     let object = stored.value();
     let fields = object["metadata"].as_object().into_iter().flatten();

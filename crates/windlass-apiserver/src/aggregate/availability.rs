@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -16,6 +16,7 @@ use super::remote::Remote;
 use crate::managed_fields::{FieldManager, SERVER};
 use crate::state::State;
 use crate::store::{CommitError, ResourceId, View, Write};
+use windlass_kinds::resources::{API_SERVICES, ENDPOINT_SLICES, SERVICES};
 
 /// How often a server is checked that answered.
 const CHECK_EVERY: Duration = Duration::from_secs(30);
@@ -23,8 +24,7 @@ const CHECK_EVERY: Duration = Duration::from_secs(30);
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 
 /// The resources whose changes may make a server available.
-const WATCHED: [(&str, &str); 3] =
-    [("apiregistration.k8s.io", "apiservices"), ("", "services"), ("discovery.k8s.io", "endpointslices")];
+static WATCHED: [&LazyLock<ResourceId>; 3] = [&API_SERVICES, &SERVICES, &ENDPOINT_SLICES];
 
 /// The checks of a server.
 struct Checks {
@@ -45,9 +45,7 @@ pub(crate) async fn keep_available(
     stopped: impl Future<Output = ()>,
 ) {
     tokio::pin!(stopped);
-    let logs = |state: Arc<State>| {
-        WATCHED.map(|(group, resource)| state.store.log(&ResourceId::new(group, resource)))
-    };
+    let logs = |state: Arc<State>| WATCHED.map(|resource| state.store.log(resource));
     let Some(logs) = state.upgrade().map(logs) else { return };
     let (mut checks, mut running) = (BTreeMap::new(), Running::new());
     loop {
@@ -134,14 +132,14 @@ fn dependencies(view: &View, remote: &Remote) -> u64 {
     let mut hasher = DefaultHasher::new();
     remote.endpoint.id().hash(&mut hasher);
     let key = format!("{}/{}", remote.namespace, remote.service);
-    let service = view.get(&ResourceId::new("", "services"), &key).map(|stored| stored.rv);
+    let service = view.get(&SERVICES, &key).map(|stored| stored.rv);
     service.hash(&mut hasher);
     slices(view, remote).for_each(|slice| slice.rv.hash(&mut hasher));
     hasher.finish()
 }
 
 fn slices<'v>(view: &'v View, remote: &'v Remote) -> impl Iterator<Item = &'v Arc<crate::store::Stored>> {
-    let all = view.range(&ResourceId::new("discovery.k8s.io", "endpointslices"), Some(&remote.namespace));
+    let all = view.range(&ENDPOINT_SLICES, Some(&remote.namespace));
     all.map(|(_, slice)| slice)
         .filter(|slice| slice.labels().get("kubernetes.io/service-name") == Some(&*remote.service))
 }
@@ -174,7 +172,7 @@ fn check_objects(view: &View, remote: &Remote) -> Option<Condition> {
     let Remote { namespace, service: name, port, .. } = remote;
     let place = format!("service/{name} in \"{namespace}\"");
     let key = format!("{namespace}/{name}");
-    let Some(service) = view.get(&ResourceId::new("", "services"), &key) else {
+    let Some(service) = view.get(&SERVICES, &key) else {
         return Some(Condition::failed("ServiceNotFound", format!("{place} is not present")));
     };
     let service = service.value();
@@ -208,7 +206,7 @@ fn check_objects(view: &View, remote: &Remote) -> Option<Condition> {
 
 /// Writes the condition into the status of the APIService, unless the condition is there already.
 async fn write_condition(state: &State, remote: &Remote, condition: &Condition) {
-    let Some(resource) = state.builtin.resource("apiregistration.k8s.io", "v1", "apiservices") else {
+    let Some(resource) = state.builtin.builtin(&API_SERVICES, "v1") else {
         return;
     };
     loop {

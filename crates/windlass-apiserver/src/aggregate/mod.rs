@@ -15,6 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
 use http_body_util::{BodyExt, Limited};
+use windlass_kinds::resources::{API_SERVICES, SERVICES};
 
 pub(crate) use self::availability::keep_available;
 use self::client::{Clients, name_user};
@@ -27,7 +28,7 @@ use crate::body::{Body, UnreadBody, unread_nothing};
 use crate::network::PodNetwork;
 use crate::resource::ServedResources;
 use crate::state::State;
-use crate::store::{Derived, ResourceId, Store};
+use crate::store::{Derived, Store};
 use crate::webhook::{ClientIdentity, explain};
 
 /// How long a server may take to answer a check or a request for its discovery document.
@@ -52,9 +53,8 @@ pub(crate) struct Aggregator {
 
 impl Aggregator {
     pub(crate) fn new(store: Arc<Store>, network: PodNetwork) -> Self {
-        let api_services = ResourceId::new("apiregistration.k8s.io", "apiservices");
         Self {
-            remotes: Derived::new(api_services, Remotes::of),
+            remotes: Derived::new(API_SERVICES.clone(), Remotes::of),
             clients: Clients::new(Arc::clone(&store), network),
             store,
             documents: Documents::default(),
@@ -105,7 +105,7 @@ impl Aggregator {
     fn address(&self, remote: &Remote) -> String {
         let key = format!("{}/{}", remote.namespace, remote.service);
         let view = self.store.view();
-        let service = view.get(&ResourceId::new("", "services"), &key).map(|stored| stored.value());
+        let service = view.get(&SERVICES, &key).map(|stored| stored.value());
         let field = match service.as_ref().map(|service| &service["spec"]["type"]) {
             Some(kind) if kind == "ExternalName" => "/spec/externalName",
             _ => "/spec/clusterIP",

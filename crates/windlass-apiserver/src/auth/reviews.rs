@@ -9,6 +9,10 @@ use super::Identity;
 use super::{Attributes, Authorizer, Rule};
 use crate::store::{Decision, Store};
 use crate::wire::ApiError;
+use windlass_kinds::kind_names::{
+    LOCAL_SUBJECT_ACCESS_REVIEW, SELF_SUBJECT_ACCESS_REVIEW, SELF_SUBJECT_REVIEW, SELF_SUBJECT_RULES_REVIEW,
+    SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW,
+};
 
 const AUTHORIZATION: &str = "authorization.k8s.io";
 
@@ -36,7 +40,7 @@ impl Reviewer<'_> {
     /// Answers a review by setting the status. Returns `None` if `kind` is not a review.
     pub(crate) fn answer(&self, kind: &str, mut review: Value) -> Option<Result<Value, ApiError>> {
         let given = crate::meta::namespace(&review);
-        if !given.is_empty() && given != self.namespace && kind == "LocalSubjectAccessReview" {
+        if !given.is_empty() && given != self.namespace && kind == LOCAL_SUBJECT_ACCESS_REVIEW {
             let why = "the namespace of the provided object does not match the namespace sent on the request";
             return Some(Err(ApiError::bad_request(why)));
         }
@@ -45,11 +49,11 @@ impl Reviewer<'_> {
             *metadata = json!({});
         }
         Some(match kind {
-            "SelfSubjectAccessReview" => self.access(review, Some(self.asker)),
-            "SubjectAccessReview" | "LocalSubjectAccessReview" => self.access(review, None),
-            "SelfSubjectRulesReview" => self.rules(review),
-            "SelfSubjectReview" => Ok(self.myself(review)),
-            "TokenReview" => self.token(review),
+            SELF_SUBJECT_ACCESS_REVIEW => self.access(review, Some(self.asker)),
+            SUBJECT_ACCESS_REVIEW | LOCAL_SUBJECT_ACCESS_REVIEW => self.access(review, None),
+            SELF_SUBJECT_RULES_REVIEW => self.rules(review),
+            SELF_SUBJECT_REVIEW => Ok(self.myself(review)),
+            TOKEN_REVIEW => self.token(review),
             _ => return None,
         })
     }

@@ -5,10 +5,11 @@ use serde_json::Value;
 use super::ownership::FLOW_CONTROL;
 use super::template::{self, Template};
 use super::{RECORDED, TIME, UID, change_as, flow_control};
-use crate::flow_control::{Changes, LEVELS, SCHEMAS};
+use crate::flow_control::Changes;
 use crate::state::State;
 use crate::store::{CommitError, ResourceId, Write};
 use crate::{flow_schemas, meta};
+use windlass_kinds::resources::{FLOW_SCHEMAS as SCHEMAS, PRIORITY_LEVELS as LEVELS};
 
 /// The annotation of objects that follow the server's version.
 const AUTO_UPDATE: &str = "apf.kubernetes.io/autoupdate-spec";

@@ -160,14 +160,11 @@ fn storage_version_hash(resource: &Resource) -> String {
     if !resource.allows(Verb::Get) || resource.storage == *COMPONENT_STATUSES {
         return String::new();
     }
-    let stored_as = match (&*resource.kind, resource.storage_version.split_once('/')) {
-        // kube-apiserver stores these kinds in a version that is not served.
-        (
-            "CustomResourceDefinition" | "MutatingAdmissionPolicy" | "MutatingAdmissionPolicyBinding",
-            Some((group, "v1")),
-        ) if resource.custom.is_none() => format!("{group}/v1beta1/{}", resource.kind),
-        (kind, Some(_)) => format!("{}/{kind}", resource.storage_version),
-        (kind, None) => format!("/{}/{kind}", resource.storage_version),
+    let (kind, version) = (&resource.kind, &resource.storage_version);
+    let stored_as = match (version.split_once('/'), resource.strategy.config.stored_in_version) {
+        (Some((group, "v1")), Some(stored)) => format!("{group}/{stored}/{kind}"),
+        (Some(_), _) => format!("{version}/{kind}"),
+        (None, _) => format!("/{version}/{kind}"),
     };
     STANDARD.encode(&Sha256::digest(stored_as)[..8])
 }

@@ -1,7 +1,7 @@
 //! The flow schemas and priority levels at a revision.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
 
 use http::HeaderValue;
 use serde_json::{Value, json};
@@ -11,13 +11,7 @@ use super::queue::QueueLimits;
 use super::schema::{Counts, Schema, uid_of};
 use crate::auth::{Attributes, Identity};
 use crate::store::{ResourceId, View};
-
-const GROUP: &str = "flowcontrol.apiserver.k8s.io";
-/// The resource of flow schemas.
-pub(crate) static SCHEMAS: LazyLock<ResourceId> = LazyLock::new(|| ResourceId::new(GROUP, "flowschemas"));
-/// The resource of priority levels.
-pub(crate) static LEVELS: LazyLock<ResourceId> =
-    LazyLock::new(|| ResourceId::new(GROUP, "prioritylevelconfigurations"));
+use windlass_kinds::resources::{FLOW_SCHEMAS as SCHEMAS, PRIORITY_LEVELS as LEVELS};
 
 /// The schema and the level of requests without limits. Both exist even without objects.
 const EXEMPT: &str = "exempt";

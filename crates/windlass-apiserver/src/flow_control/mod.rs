@@ -22,8 +22,8 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+pub(crate) use self::config::Changes;
 use self::config::Config;
-pub(crate) use self::config::{Changes, LEVELS, SCHEMAS};
 pub(crate) use self::level::{Refused, Seat};
 pub(crate) use self::schema::Counts;
 use self::schema::{Distinguisher, Schema};

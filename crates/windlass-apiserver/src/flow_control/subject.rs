@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use crate::auth::Identity;
+use windlass_kinds::kind_names::SERVICE_ACCOUNT;
 
 /// The prefix of the user names of service accounts.
-const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
+const PREFIX: &str = "system:serviceaccount:";
 
 /// A user, or a set of users.
 #[derive(Debug, PartialEq)]
@@ -27,7 +28,7 @@ impl Subject {
         match subject["kind"].as_str()? {
             "User" => Some(text("/user/name")?).map(|name| any_or(name, Self::User)),
             "Group" => Some(text("/group/name")?).map(|name| any_or(name, Self::Group)),
-            "ServiceAccount" => Some(Self::ServiceAccount {
+            SERVICE_ACCOUNT => Some(Self::ServiceAccount {
                 namespace: text("/serviceAccount/namespace")?,
                 name: text("/serviceAccount/name").filter(|name| name != "*"),
             }),
@@ -41,7 +42,7 @@ impl Subject {
             Self::User(name) => identity.name() == name,
             Self::Group(name) => identity.is_in(name),
             Self::ServiceAccount { namespace, name } => {
-                let account = identity.name().strip_prefix(SERVICE_ACCOUNT);
+                let account = identity.name().strip_prefix(PREFIX);
                 let of_namespace = account.and_then(|account| account.strip_prefix(namespace.as_str()));
                 let account = of_namespace.and_then(|account| account.strip_prefix(':'));
                 account.is_some_and(|account| name.as_ref().is_none_or(|name| account == name))

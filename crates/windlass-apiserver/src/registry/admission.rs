@@ -41,13 +41,14 @@ impl Call<'_> {
     /// Returns whether a policy or a webhook may want to change the object of the request.
     fn may_be_mutated(&self) -> bool {
         let (state, store) = (self.state, &self.state.store);
-        state.webhooks.may_mutate(store, self.kind()) || state.policies.may_mutate(store, &self.resource)
+        state.webhooks.may_mutate(store, &self.resource) || state.policies.may_mutate(store, &self.resource)
     }
 
     /// Returns whether a policy or a webhook may want to check the object of the request.
     fn may_be_validated(&self) -> bool {
         let (state, store) = (self.state, &self.state.store);
-        state.webhooks.may_validate(store, self.kind()) || state.policies.may_validate(store, &self.resource)
+        state.webhooks.may_validate(store, &self.resource)
+            || state.policies.may_validate(store, &self.resource)
     }
 
     async fn mutate_by_others(
@@ -76,7 +77,7 @@ impl Call<'_> {
             plugins: self.state.plugins,
             store: &self.state.store,
             env: &self.state.env,
-            resource: self.resource.group_resource(),
+            resource: &self.resource.storage,
             subresource: &self.route.subresource,
             namespace: &self.route.namespace,
         }
@@ -189,7 +190,7 @@ impl Call<'_> {
         {
             done = state.policies.mutate(&request, object, old, around, rounds).await;
         }
-        if done.is_ok() && state.webhooks.may_mutate(&state.store, self.kind()) {
+        if done.is_ok() && state.webhooks.may_mutate(&state.store, &self.resource) {
             done = state.webhooks.mutate(&request, object, old, around, (rounds, &mut warnings)).await;
         }
         self.warnings = warnings;
@@ -206,7 +207,7 @@ impl Call<'_> {
         if state.policies.may_validate(&state.store, &self.resource) {
             done = state.policies.validate(&request, objects, around, &mut warnings).await;
         }
-        if done.is_ok() && state.webhooks.may_validate(&state.store, self.kind()) {
+        if done.is_ok() && state.webhooks.may_validate(&state.store, &self.resource) {
             done = state.webhooks.validate(&request, objects, around, &mut warnings).await;
         }
         self.warnings = warnings;

@@ -9,11 +9,12 @@ use crate::body::Body;
 use crate::meta;
 use crate::store::rfc3339;
 use crate::wire::{ApiError, GroupResource};
+use windlass_kinds::kind_names::{BINDING, EVICTION};
 use windlass_kinds::resources::PODS;
 
 pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = WriteOptions::parse(&call.query, "CreateOptions")?;
-    let mut binding = body(call, "Binding")?;
+    let mut binding = body(call, BINDING)?;
     call.plugin_write().mutate_binding(&mut binding);
     call.admit_request(&mut binding).await?;
     if call.route.subresource.is_empty() {
@@ -29,12 +30,12 @@ pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError
     let node = target.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     if node.is_empty() {
         let error = windlass_schema::FieldError::required("target.name", "");
-        return Err(ApiError::invalid("", "Binding", &call.route.name, std::slice::from_ref(&error)));
+        return Err(ApiError::invalid("", BINDING, &call.route.name, std::slice::from_ref(&error)));
     }
     let uid = meta::uid(&binding).to_owned();
     let bind = write::server_write(|call, old| {
         let names = call.resource.group_resource();
-        let bindings = GroupResource::new("", "pods/binding");
+        let bindings = GroupResource::new("", format!("{}/binding", PODS.resource));
         let name = &call.route.name;
         if !uid.is_empty() && uid != meta::uid(old) {
             return Err(ApiError::uid_precondition(&names, name, &uid, meta::uid(old)));
@@ -98,7 +99,7 @@ fn scheduled(pod: &mut Value, now: &str) {
 
 /// Decodes the body as an object of `kind`. The name of the object must be the name in the path.
 pub(super) fn body(call: &Call<'_>, kind: &str) -> Result<Value, ApiError> {
-    let group = if kind == "Eviction" { "policy" } else { "" };
+    let group = if kind == EVICTION { "policy" } else { "" };
     let object = call.decode_as(group, "v1", kind)?;
     let name = meta::name(&object);
     if !call.route.name.is_empty() && name != call.route.name {

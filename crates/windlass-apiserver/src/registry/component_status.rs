@@ -15,6 +15,7 @@ use crate::body::Body;
 use crate::store::Stored;
 use crate::verb::Verb;
 use crate::wire::{ApiError, GroupResource};
+use windlass_kinds::kind_names::COMPONENT_STATUS;
 use windlass_kinds::resources::COMPONENT_STATUSES;
 
 /// How long a component may take to accept a connection.
@@ -74,7 +75,7 @@ async fn status(name: &str, port: Option<u16>) -> Value {
         Err(why) => ("False", why),
     };
     json!({
-        "kind": "ComponentStatus",
+        "kind": COMPONENT_STATUS,
         "apiVersion": "v1",
         "metadata": {"name": name},
         "conditions": [{"type": "Healthy", "status": status, "message": message}],

@@ -10,6 +10,7 @@ use crate::managed_fields;
 use crate::meta;
 use crate::resource::Resource;
 use crate::wire::{self, ApiError};
+use windlass_kinds::kind_names::{EVICTION, SCALE, TOKEN_REQUEST};
 
 /// Groups with separate servers in the real control plane.
 const SEPARATE_GROUPS: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
@@ -249,7 +250,7 @@ impl Call<'_> {
         let is_of_subresource = |kind: &str| {
             !SEPARATE_GROUPS.contains(&resource.group.as_str())
                 && !resource.is_custom()
-                && ["Scale", "Eviction", "TokenRequest"].contains(&kind)
+                && [SCALE, EVICTION, TOKEN_REQUEST].contains(&kind)
                 && self.state.catalog.schema(group, version, kind).is_some()
         };
         let is_unversioned = found_version == "v1" && UNVERSIONED.contains(&found_kind);

@@ -15,6 +15,7 @@ use crate::resource::Resource;
 use crate::route::Query;
 use crate::store::{CommitError, Stored};
 use crate::wire::{ApiError, Cause, GroupResource, LabelSelector};
+use windlass_kinds::kind_names::{EVICTION, POD};
 use windlass_kinds::resources::POD_DISRUPTION_BUDGETS;
 
 /// How often an eviction is tried when other writes come first.
@@ -25,7 +26,7 @@ const MAX_DISRUPTED_PODS: usize = 2_000;
 const RETRY_SECONDS: u32 = 10;
 
 pub(super) async fn evict(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
-    let mut eviction = body(call, "Eviction")?;
+    let mut eviction = body(call, EVICTION)?;
     call.admit_request(&mut eviction).await?;
     let mut options = DeleteOptions::of(&eviction["deleteOptions"], &Query::default())?;
     options.dry_run |= WriteOptions::parse(&call.query, "CreateOptions")?.dry_run;
@@ -101,7 +102,7 @@ async fn mark_and_delete(call: &mut Call<'_>, options: &DeleteOptions) -> Result
         let write_options = WriteOptions::parse(&call.query, "CreateOptions")?;
         let wanted = options.clone();
         let mark = write::server_write(|call, old| {
-            delete::check_preconditions(&GroupResource::new("", "Pod"), &call.route.name, old, &wanted)?;
+            delete::check_preconditions(&GroupResource::new("", POD), &call.route.name, old, &wanted)?;
             let mut new = old.clone();
             set_disruption_target(&mut new, &call.state.env.now_rfc3339());
             Ok(new)

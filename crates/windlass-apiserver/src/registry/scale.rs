@@ -18,6 +18,7 @@ use crate::managed_fields::{self, FieldManager, ReplicasPaths};
 use crate::meta;
 use crate::resource::ScalePaths;
 use crate::wire::{ApiError, LabelSelector};
+use windlass_kinds::kind_names::SCALE;
 
 /// The replicas of a custom resource without replicas, before a change of the scale.
 const NO_REPLICAS: i64 = i32::MIN as i64;
@@ -128,7 +129,7 @@ fn patched(
     scale: &Value,
 ) -> Result<Value, ApiError> {
     let mut new = patch::patched(patch, call.resource.schema.get(), scale)?;
-    if let Some(why) = windlass_schema::decode_error(call.resource.schema.get(), "Scale", &new) {
+    if let Some(why) = windlass_schema::decode_error(call.resource.schema.get(), SCALE, &new) {
         return Err(patch::not_an_object_of_the_kind(&patch.shown(&new), why));
     }
     let unknown = call.admit_fields(&mut new)?;
@@ -161,7 +162,7 @@ impl Change for Scaling {
             let why = "must be greater than or equal to 0";
             let error = windlass_schema::FieldError::invalid("spec.replicas", replicas, why);
             let errors = std::slice::from_ref(&error);
-            return Err(ApiError::invalid("autoscaling", "Scale", &call.route.name, errors));
+            return Err(ApiError::invalid("autoscaling", SCALE, &call.route.name, errors));
         }
         let mut new = old.clone();
         let version = meta::resource_version(&scale);
@@ -275,7 +276,7 @@ fn scale_or_zero(call: &Call<'_>, object: &Value) -> Result<Value, ApiError> {
         status["selector"] = selector.into();
     }
     let mut scale = json!({
-        "kind": "Scale",
+        "kind": SCALE,
         "apiVersion": "autoscaling/v1",
         "metadata": metadata,
         "spec": {},

@@ -13,10 +13,11 @@ use crate::meta;
 use crate::store::View;
 use crate::store::rfc3339;
 use crate::wire::{ApiError, GroupResource};
+use windlass_kinds::kind_names::{self, NODE, POD, SECRET};
 use windlass_kinds::resources;
 
 const GROUP: &str = "authentication.k8s.io";
-const KIND: &str = "TokenRequest";
+const KIND: &str = kind_names::TOKEN_REQUEST;
 const DEFAULT_SECONDS: i64 = 3_600;
 const SHORTEST: i64 = 600;
 const LONGEST: i64 = 1 << 32;
@@ -62,7 +63,7 @@ pub(super) async fn request(call: &mut Call<'_>) -> Result<Response<Body>, ApiEr
     let token = call.state.issuer.sign(&claims, now.as_second());
     let token = token.ok_or_else(|| ApiError::internal("failed to generate token: no randomness"))?;
     let reply = json!({
-        "kind": "TokenRequest",
+        "kind": KIND,
         "apiVersion": "authentication.k8s.io/v1",
         "metadata": {
             "name": claims.name,
@@ -144,9 +145,9 @@ impl Bound {
         let (group, version) = version.split_once('/').unwrap_or(("", version));
         let namespace = &call.route.namespace;
         let (resource, key) = match (group, kind) {
-            ("", "Pod") => (&resources::PODS, format!("{namespace}/{name}")),
-            ("", "Secret") => (&resources::SECRETS, format!("{namespace}/{name}")),
-            ("", "Node") => (&resources::NODES, name.to_owned()),
+            ("", POD) => (&resources::PODS, format!("{namespace}/{name}")),
+            ("", SECRET) => (&resources::SECRETS, format!("{namespace}/{name}")),
+            ("", NODE) => (&resources::NODES, name.to_owned()),
             _ => {
                 let shown = format!("{group}/{version}, Kind={kind}");
                 return Err(ApiError::bad_request(format!("cannot bind token to object of type {shown}")));
@@ -159,8 +160,8 @@ impl Bound {
         let found = found.ok_or_else(|| ApiError::not_found(&resource.group_resource(), name))?;
         let bound = || Some(Reference { name: name.to_owned(), uid: found.uid().to_owned() });
         let bound = match kind {
-            "Pod" => Self { pod: bound(), node: node_of(call, view, &found.value())?, secret: None },
-            "Secret" => Self { secret: bound(), ..Self::default() },
+            POD => Self { pod: bound(), node: node_of(call, view, &found.value())?, secret: None },
+            SECRET => Self { secret: bound(), ..Self::default() },
             _ => Self { node: bound(), ..Self::default() },
         };
         let uid = text("uid");

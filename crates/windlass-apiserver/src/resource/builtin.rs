@@ -6,6 +6,7 @@ use windlass_schema::{Catalog, Schema};
 
 use super::{Resource, SchemaSource, ServedResources, Subresource, api_version};
 use crate::store::{Layout, ResourceId};
+use windlass_kinds::kind_names::{SCALE, TOKEN_REQUEST};
 
 /// Returns all built-in resources. Schemas are looked up at the first use.
 pub(crate) fn served(catalog: &Arc<Catalog>) -> ServedResources {
@@ -66,8 +67,7 @@ fn builtin(
 
 /// Returns the resource that stands for the scales of other resources. The resource has no stored objects.
 pub(crate) fn scales(catalog: &Arc<Catalog>) -> Resource {
-    let kind =
-        windlass_schema::Gvk { group: "autoscaling".into(), version: "v1".into(), kind: "Scale".into() };
+    let kind = windlass_schema::Gvk { group: "autoscaling".into(), version: "v1".into(), kind: SCALE.into() };
     let resource = windlass_schema::Resource { name: "scales".into(), kind, ..Default::default() };
     builtin(catalog, "autoscaling", "v1", &resource)
 }
@@ -75,8 +75,7 @@ pub(crate) fn scales(catalog: &Arc<Catalog>) -> Resource {
 /// Returns the resource that stands for token requests. The resource has no stored objects.
 pub(crate) fn token_requests(catalog: &Arc<Catalog>) -> Resource {
     let group = "authentication.k8s.io";
-    let kind =
-        windlass_schema::Gvk { group: group.into(), version: "v1".into(), kind: "TokenRequest".into() };
+    let kind = windlass_schema::Gvk { group: group.into(), version: "v1".into(), kind: TOKEN_REQUEST.into() };
     let resource = windlass_schema::Resource { name: "tokenrequests".into(), kind, ..Default::default() };
     builtin(catalog, group, "v1", &resource)
 }

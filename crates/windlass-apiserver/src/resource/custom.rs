@@ -16,6 +16,7 @@ use crate::crd::{is_established, list, storage_version, text, texts};
 use crate::meta;
 use crate::store::{Layout, ResourceId, Stored};
 use crate::webhook::Clients;
+use windlass_kinds::kind_names::SCALE;
 
 /// The verbs of a custom resource, in the order of discovery.
 const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
@@ -196,7 +197,7 @@ fn subresources(group: &str, names: &Value, version: &Value) -> Vec<Subresource>
         subresources.push(one("status", group, text(version, &["name"]), text(names, &["kind"])));
     }
     if declared.get("scale").is_some_and(Value::is_object) {
-        subresources.push(one("scale", "autoscaling", "v1", "Scale"));
+        subresources.push(one("scale", "autoscaling", "v1", SCALE));
     }
     subresources
 }

@@ -7,7 +7,7 @@ use windlass_schema::go_quote;
 
 use crate::nodes::Pod;
 use crate::store::View;
-use windlass_kinds::resources;
+use windlass_kinds::{kind_names, resources};
 
 /// Where the requests to a service go.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ struct Endpoint {
 
 /// Returns the name of the pod that an endpoint refers to.
 fn pod_of(target: &Value) -> Option<String> {
-    target["name"].as_str().filter(|_| target["kind"] == "Pod").map(str::to_owned)
+    target["name"].as_str().filter(|_| target["kind"] == kind_names::POD).map(str::to_owned)
 }
 
 fn in_slices(view: &View, namespace: &str, service: &str, port_name: &str) -> Vec<Endpoint> {

@@ -18,7 +18,7 @@ use self::webhook::validate_webhooks;
 use crate::checks::conditions;
 use crate::field;
 use crate::json::list_at;
-use crate::kind::{Generation, Kind, KindConfig, Prepare, Validate, WriteContext, Writes};
+use crate::kind::{AdmittedBy, Generation, Kind, KindConfig, Prepare, Validate, WriteContext, Writes};
 
 /// The kinds by resource.
 pub(crate) static KINDS: &[(&str, &Kind)] = &[
@@ -39,7 +39,7 @@ static MUTATING_POLICIES: Kind = Kind {
     prepare: &Policies(policy::mutating),
     validate: &Policies(policy::mutating),
     table: &table::MUTATING_POLICIES,
-    ..Kind::new(POLICIES)
+    ..Kind::new(MUTATING_CONFIG)
 };
 static VALIDATING_POLICIES: Kind = Kind {
     prepare: &Policies(policy::validating),
@@ -50,7 +50,7 @@ static VALIDATING_POLICIES: Kind = Kind {
 static MUTATING_BINDINGS: Kind = Kind {
     validate: &Bindings { policies: MUTATING, validate: binding::mutating },
     table: &table::POLICY_BINDINGS,
-    ..Kind::new(POLICIES)
+    ..Kind::new(MUTATING_CONFIG)
 };
 static VALIDATING_BINDINGS: Kind = Kind {
     validate: &Bindings { policies: VALIDATING, validate: binding::validating },
@@ -58,10 +58,22 @@ static VALIDATING_BINDINGS: Kind = Kind {
     ..Kind::new(POLICIES)
 };
 
-const CONFIG: KindConfig =
-    KindConfig { generation: Generation::All, unconditional_update: false, ..KindConfig::SPEC };
-const POLICIES: KindConfig =
-    KindConfig { unconditional_update: false, writes: Writes::STATUS_ONLY, ..KindConfig::SPEC };
+/// Webhooks do not see webhooks, so that a broken webhook can be removed.
+const CONFIG: KindConfig = KindConfig {
+    generation: Generation::All,
+    unconditional_update: false,
+    admitted_by: AdmittedBy::Policies,
+    ..KindConfig::SPEC
+};
+/// Neither webhooks nor policies see policies, so that a broken policy can be removed.
+const POLICIES: KindConfig = KindConfig {
+    unconditional_update: false,
+    writes: Writes::STATUS_ONLY,
+    admitted_by: AdmittedBy::None,
+    ..KindConfig::SPEC
+};
+/// Kinds that the real server stores in another version.
+const MUTATING_CONFIG: KindConfig = KindConfig { stored_in_version: Some("v1beta1"), ..POLICIES };
 
 struct Configurations;
 

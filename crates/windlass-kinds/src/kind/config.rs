@@ -61,6 +61,17 @@ pub enum IfEmpty {
     Field(&'static str),
 }
 
+/// The dynamic admission that sees the writes of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdmittedBy {
+    /// Webhooks and policies.
+    All,
+    /// Policies alone: a broken webhook must not keep its own configuration.
+    Policies,
+    /// Neither webhooks nor policies.
+    None,
+}
+
 /// The part of a kind that needs no code.
 #[derive(Clone, Copy, Debug)]
 pub struct KindConfig {
@@ -104,6 +115,10 @@ pub struct KindConfig {
     pub registry_path: Option<&'static str>,
     /// The group in which the objects are stored. `None` for the group of the kind.
     pub stored_in_group: Option<&'static str>,
+    /// The version in which kube-apiserver stores the objects, if kube-apiserver does not serve that version.
+    pub stored_in_version: Option<&'static str>,
+    /// The webhooks and policies that see the writes.
+    pub admitted_by: AdmittedBy,
     /// The warning of every reply about a deprecated kind.
     pub deprecation: Option<&'static str>,
     /// False if a request for a namespaced object is answered even if the namespace does not exist.
@@ -136,6 +151,8 @@ impl KindConfig {
         pod_spec: None,
         registry_path: None,
         stored_in_group: None,
+        stored_in_version: None,
+        admitted_by: AdmittedBy::All,
         deprecation: None,
         needs_namespace: true,
         has_status_table: true,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use windlass_wire::ApiError;
 
 pub(crate) use self::config::not_enforced;
-pub use self::config::{Generation, IfEmpty, KindConfig};
+pub use self::config::{AdmittedBy, Generation, IfEmpty, KindConfig};
 pub use self::context::{Lookups, WriteContext};
 pub use self::metadata_checks::MetadataChecks;
 pub use self::traits::{Admission, Allocate, Defaults, Delete, Grace, Prepare, Validate};

@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 use super::Write;
-use crate::store::ResourceId;
 use crate::wire::ApiError;
 use windlass_kinds::quota::amounts;
+use windlass_kinds::resources::{PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES};
 
 /// The annotation that named the storage class before there was a field.
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
 /// Refuses the growth of an unbound claim, or of a claim with a storage class that does not allow growth.
 pub(super) fn validate(write: &Write<'_>, claim: &Value, old: &Value) -> Result<(), ApiError> {
-    if write.resource.resource != "persistentvolumeclaims" || !write.subresource.is_empty() {
+    if *write.resource != *PERSISTENT_VOLUME_CLAIMS || !write.subresource.is_empty() {
         return Ok(());
     }
     let size = |claim: &Value| amounts(&claim["spec"]["resources"]["requests"]).get("storage").copied();
@@ -41,6 +41,6 @@ fn class(claim: &Value) -> &str {
 
 fn may_expand(write: &Write<'_>, class: &str) -> bool {
     let view = write.store.view();
-    let class = view.get(&ResourceId::new("storage.k8s.io", "storageclasses"), class);
+    let class = view.get(&STORAGE_CLASSES, class);
     class.is_some_and(|class| class.value()["allowVolumeExpansion"] == true)
 }

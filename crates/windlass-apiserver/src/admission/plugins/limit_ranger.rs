@@ -6,16 +6,17 @@ use serde_json::{Map, Value, json};
 
 use super::Write;
 use crate::meta;
-use crate::store::ResourceId;
 use crate::wire::{ApiError, Quantity};
+use windlass_kinds::kind_names::{PERSISTENT_VOLUME_CLAIM, POD};
 use windlass_kinds::quota::{ResourceList, amounts};
+use windlass_kinds::resources::{LIMIT_RANGES, PODS};
 
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
 /// Returns the limits of the namespace, in the order of the LimitRanges.
 fn limits(write: &Write<'_>) -> Vec<Vec<Value>> {
     let view = write.store.view();
-    let ranges = view.range(&ResourceId::new("", "limitranges"), Some(write.namespace));
+    let ranges = view.range(&LIMIT_RANGES, Some(write.namespace));
     ranges.map(|(_, range)| range.value()["spec"]["limits"].as_array().cloned().unwrap_or_default()).collect()
 }
 
@@ -72,7 +73,7 @@ fn fill(container: &mut Value, field: &str, defaults: &Map<String, Value>) -> Ve
 
 /// Checks a new pod, a resize of a pod, or a claim.
 pub(super) fn validate(write: &Write<'_>, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
-    let is_pod = write.resource.resource == "pods";
+    let is_pod = *write.resource == *PODS;
     let is_checked = match write.subresource {
         "resize" => is_pod,
         "" => !is_pod || old.is_none(),
@@ -92,12 +93,12 @@ pub(super) fn validate(write: &Write<'_>, object: &Value, old: Option<&Value>) -
                         check(limit, &requests, &of_container, &mut errors);
                     }
                 }
-                ("Pod", true) => {
+                (POD, true) => {
                     let requests = windlass_kinds::quota::total(object, "requests");
                     let of_pod = windlass_kinds::quota::total(object, "limits");
                     check(limit, &requests, &of_pod, &mut errors);
                 }
-                ("PersistentVolumeClaim", false) => check_claim(limit, object, &mut errors),
+                (PERSISTENT_VOLUME_CLAIM, false) => check_claim(limit, object, &mut errors),
                 _ => {}
             }
         }
@@ -169,7 +170,7 @@ fn beyond_ratio(
 }
 
 fn check_claim(limit: &Value, claim: &Value, errors: &mut Vec<String>) {
-    let of = "PersistentVolumeClaim";
+    let of = PERSISTENT_VOLUME_CLAIM;
     let requests = amounts(&claim["spec"]["resources"]["requests"]);
     for (resource, least) in amounts(&limit["min"]) {
         errors.extend(below(of, &resource, least, &requests, &ResourceList::new()));

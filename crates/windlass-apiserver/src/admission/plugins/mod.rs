@@ -13,7 +13,9 @@ use serde_json::Value;
 use crate::meta;
 use crate::store::Env;
 use crate::store::{ResourceId, Store};
-use crate::wire::{ApiError, GroupResource};
+use crate::wire::ApiError;
+use windlass_kinds::kind_names::NODE;
+use windlass_kinds::resources::{PERSISTENT_VOLUME_CLAIMS, PODS};
 use windlass_kinds::{AdmissionPlugin, AdmissionPlugins};
 
 /// A write that the plugins look at.
@@ -21,7 +23,7 @@ pub(crate) struct Write<'a> {
     pub(crate) plugins: AdmissionPlugins,
     pub(crate) store: &'a Store,
     pub(crate) env: &'a Env,
-    pub(crate) resource: GroupResource,
+    pub(crate) resource: &'a ResourceId,
     pub(crate) subresource: &'a str,
     pub(crate) namespace: &'a str,
 }
@@ -29,12 +31,12 @@ pub(crate) struct Write<'a> {
 impl Write<'_> {
     /// Returns whether a plugin handles writes of the resource.
     pub(crate) fn concerns(resource: &crate::resource::Resource) -> bool {
-        resource.group.is_empty() && matches!(resource.plural.as_str(), "pods" | "persistentvolumeclaims")
+        [&*PODS, &*PERSISTENT_VOLUME_CLAIMS].contains(&&resource.storage)
     }
 
     /// Runs mutating admission. `old` is `None` for a new object.
     pub(crate) async fn mutate(&self, object: &mut Value, old: Option<&Value>) -> Result<(), ApiError> {
-        let is_new_pod = self.resource.resource == "pods" && self.subresource.is_empty() && old.is_none();
+        let is_new_pod = *self.resource == *PODS && self.subresource.is_empty() && old.is_none();
         if !is_new_pod {
             return Ok(());
         }
@@ -55,7 +57,7 @@ impl Write<'_> {
     pub(crate) fn mutate_binding(&self, binding: &mut Value) {
         let is_concerned =
             self.plugins.has(AdmissionPlugin::PodTopologyLabels) && self.subresource == "binding";
-        if is_concerned && binding["target"]["kind"] == "Node" {
+        if is_concerned && binding["target"]["kind"] == NODE {
             let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
             pod_topology::copy_labels(self.store, &node, binding);
         }
@@ -78,18 +80,17 @@ impl Write<'_> {
             "" => meta::text(object, "generateName"),
             name => name,
         };
-        ApiError::forbidden(&self.resource, name, why)
+        ApiError::forbidden(&self.resource.group_resource(), name, why)
     }
 
     /// Returns an object of the namespace. Waits a little for a missing object.
-    async fn wait_for(&self, plural: &str, name: &str, wait: Duration) -> Option<Value> {
-        let id = ResourceId::new("", plural);
+    async fn wait_for(&self, id: &ResourceId, name: &str, wait: Duration) -> Option<Value> {
         let key = format!("{}/{name}", self.namespace);
-        let log = self.store.log(&id);
+        let log = self.store.log(id);
         let deadline = tokio::time::Instant::now() + wait;
         loop {
             let changed = log.changed();
-            if let Some(found) = self.store.view().get(&id, &key) {
+            if let Some(found) = self.store.view().get(id, &key) {
                 return Some(found.value());
             }
             if tokio::time::timeout_at(deadline, changed).await.is_err() {

@@ -8,6 +8,7 @@ use windlass_schema::go_quote;
 use super::Write;
 use crate::meta;
 use crate::wire::ApiError;
+use windlass_kinds::resources::SERVICE_ACCOUNTS;
 
 const DEFAULT: &str = "default";
 /// The time limit for the default account: a controller creates the account soon after the namespace.
@@ -29,7 +30,7 @@ pub(super) async fn admit(write: &Write<'_>, pod: &mut Value) -> Result<(), ApiE
         Some(name) => name.to_owned(),
     };
     let wait = if name == DEFAULT { WAIT_FOR_DEFAULT } else { Duration::ZERO };
-    let Some(account) = write.wait_for("serviceaccounts", &name, wait).await else {
+    let Some(account) = write.wait_for(&SERVICE_ACCOUNTS, &name, wait).await else {
         let why = format!(
             "error looking up service account {}/{name}: serviceaccount {} not found",
             write.namespace,

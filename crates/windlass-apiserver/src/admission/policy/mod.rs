@@ -12,28 +12,13 @@ pub(crate) use self::decisions::Decisions;
 use self::mutating::MutatingPolicy;
 use self::source::Source;
 use self::validating::ValidatingPolicy;
-use super::GROUP;
 use super::trace::PolicyObserver;
 use crate::resource::Resource;
 use crate::store::{Store, View};
-
-/// The resources that policies do not see, besides policies and bindings: to refuse reviews may break the cluster.
-const EXCLUDED: [(&str, &str); 6] = [
-    ("authentication.k8s.io", "selfsubjectreviews"),
-    ("authentication.k8s.io", "tokenreviews"),
-    ("authorization.k8s.io", "localsubjectaccessreviews"),
-    ("authorization.k8s.io", "selfsubjectaccessreviews"),
-    ("authorization.k8s.io", "selfsubjectrulesreviews"),
-    ("authorization.k8s.io", "subjectaccessreviews"),
-];
-
-/// The policies and bindings. Policies do not see writes of policies and bindings, so that a broken policy can be removed.
-const POLICIES: [&str; 4] = [
-    "validatingadmissionpolicies",
-    "validatingadmissionpolicybindings",
-    "mutatingadmissionpolicies",
-    "mutatingadmissionpolicybindings",
-];
+use windlass_kinds::AdmittedBy;
+use windlass_kinds::resources::{
+    MUTATING_BINDINGS, MUTATING_POLICIES, VALIDATING_BINDINGS, VALIDATING_POLICIES,
+};
 
 /// The result of the step [`Match`](super::trace::PolicyPart::Match) for a request that a policy or a binding does not match.
 const UNMATCHED: &str = "does not match the request";
@@ -51,8 +36,8 @@ impl Policies {
     /// Finds the policies in the store of each request.
     pub(crate) fn new(observer: Option<PolicyObserver>) -> Self {
         Self {
-            validating: Source::new(POLICIES[0], POLICIES[1], ValidatingPolicy::compile),
-            mutating: Source::new(POLICIES[2], POLICIES[3], MutatingPolicy::compile),
+            validating: Source::new(&VALIDATING_POLICIES, &VALIDATING_BINDINGS, ValidatingPolicy::compile),
+            mutating: Source::new(&MUTATING_POLICIES, &MUTATING_BINDINGS, MutatingPolicy::compile),
             decisions: Decisions::default(),
             observer,
         }
@@ -78,6 +63,5 @@ fn sees(view: &View, bindings: &crate::store::ResourceId, resource: &Resource) -
     if view.count(bindings) == 0 {
         return false;
     }
-    let (group, plural) = (resource.group.as_str(), resource.plural.as_str());
-    !(group == GROUP && POLICIES.contains(&plural) || EXCLUDED.contains(&(group, plural)))
+    resource.strategy.config.admitted_by != AdmittedBy::None
 }

@@ -11,6 +11,7 @@ use crate::admission::{Attributes, failure, mutate};
 use crate::resource::Resource;
 use crate::wire::ApiError;
 use crate::wire::patch::{JsonPatch, JsonPatchError, Limits, Mismatch};
+use windlass_kinds::kind_names::SCALE;
 
 /// The size of the largest object after a mutation, in bytes: that of the body of a request.
 const MAX_OBJECT: usize = 3 << 20;
@@ -42,7 +43,7 @@ impl<'a> Target<'a> {
     pub(super) fn of(request: &'a Attributes<'a>, shown: &'a Resource) -> Self {
         let kind = request.group_version_kind();
         // The OpenAPI document of the group has no scales.
-        let is_described = !request.is_of_resource() && kind.name != "Scale";
+        let is_described = !request.is_of_resource() && kind.name != SCALE;
         let schema = || Catalog::builtin().schema(kind.group, kind.version, kind.name);
         Self { request, shown, of_subresource: is_described.then(schema).flatten() }
     }

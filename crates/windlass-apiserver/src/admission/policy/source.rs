@@ -7,7 +7,6 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::definition::Binding;
-use crate::admission::GROUP;
 use crate::store::{ResourceId, View};
 
 /// A policy with its bindings.
@@ -35,14 +34,9 @@ struct Known<P> {
 }
 
 impl<P> Source<P> {
-    pub(super) fn new(policies: &str, bindings: &str, compile: fn(&Value) -> P) -> Self {
+    pub(super) fn new(policies: &ResourceId, bindings: &ResourceId, compile: fn(&Value) -> P) -> Self {
         let known = Known { revisions: (0, 0), bound: Arc::default(), compiled: HashMap::new() };
-        Self {
-            policies: ResourceId::new(GROUP, policies),
-            bindings: ResourceId::new(GROUP, bindings),
-            compile,
-            known: Mutex::new(known),
-        }
+        Self { policies: policies.clone(), bindings: bindings.clone(), compile, known: Mutex::new(known) }
     }
 
     /// Returns the resource of the bindings.

@@ -11,6 +11,7 @@ use crate::registry::custom;
 use crate::resource::Resource;
 use crate::wire::names::{self, NameCheck};
 use windlass_kinds::MetadataChecks;
+use windlass_kinds::kind_names::EVENT;
 use windlass_kinds::resources::PODS;
 
 /// Returns the errors of a new object: the errors of the metadata, and the errors of `others`.
@@ -137,7 +138,7 @@ fn owners(object: &Value) -> Vec<FieldError> {
                 errors.push(FieldError::invalid(format!("{path}.{field}"), text(field), why));
             }
         }
-        if text("apiVersion") == "v1" && text("kind") == "Event" {
+        if text("apiVersion") == "v1" && text("kind") == EVENT {
             errors.push(FieldError::invalid(
                 path,
                 owner.clone(),

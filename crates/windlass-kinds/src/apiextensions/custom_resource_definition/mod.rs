@@ -29,6 +29,7 @@ pub(crate) static KIND: Kind = Kind {
 };
 
 const CONFIG: KindConfig = KindConfig {
+    stored_in_version: Some("v1beta1"),
     has_status_table: false,
     unconditional_update: false,
     generation: Generation::All,

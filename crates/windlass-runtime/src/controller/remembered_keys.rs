@@ -84,23 +84,53 @@ impl<Q: QueueKey> RememberedKeys<Q> {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        cell::Cell,
+        fmt,
+        hash::{Hash, Hasher},
+    };
+
     use super::*;
 
     const TIME: Duration = Duration::from_mins(2);
 
+    thread_local! {
+        static HASHED: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// A key that counts the look-ups of keys.
+    #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    struct CountedKey(u32);
+
+    impl Hash for CountedKey {
+        fn hash<H: Hasher>(&self, state: &mut H) {
+            HASHED.set(HASHED.get() + 1);
+            self.0.hash(state);
+        }
+    }
+
+    impl fmt::Display for CountedKey {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "{}", self.0)
+        }
+    }
+
     #[test]
     fn remembering_a_key_costs_the_same_however_many_are_remembered() {
         let (mut keys, begun) = (RememberedKeys::new(TIME), Instant::now());
-        for key in 0..100_000_u32 {
-            keys.remember(key, begun);
+        for key in 0..20_000 {
+            keys.remember(CountedKey(key), begun);
+            let most = u64::from(key + 1) * (LOOKS as u64 + 8);
+            assert!(HASHED.get() <= most, "{} look-ups after {key} keys", HASHED.get());
         }
-        assert_eq!((keys.keys.len(), keys.oldest.len(), keys.forgotten()), (MOST, MOST, 90_000));
-        keys.remember(1, begun + TIME / 2);
+        assert_eq!((keys.keys.len(), keys.oldest.len(), keys.forgotten()), (MOST, MOST, 10_000));
+        keys.remember(CountedKey(1), begun + TIME / 2);
         for key in 200_000..210_000 {
-            keys.remember(key, begun + TIME);
+            keys.remember(CountedKey(key), begun + TIME);
         }
-        assert!(keys.keys.contains_key(&1), "remembered again in between");
-        assert!(keys.keys.contains_key(&209_000) && !keys.keys.contains_key(&2));
+        let has = |key| keys.keys.contains_key(&CountedKey(key));
+        assert!(has(1), "remembered again in between");
+        assert!(has(209_000) && !has(2));
     }
 
     #[test]

@@ -199,3 +199,33 @@ impl Drop for KeyRight {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{leader_election::Timing, sharding::membership::MembershipTiming};
+
+    struct Idle;
+
+    impl ShardedController for Idle {
+        fn take_over(self: Arc<Self>, _: &Arc<OwnedKeys>, _: &Arc<OwnedKeys>) {}
+
+        fn name(&self) -> &'static str {
+            "idle"
+        }
+
+        fn count(&self, _: &OwnedKeys) -> KeyCounts {
+            KeyCounts::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn controllers_that_have_ended_are_forgotten() {
+        let timing = MembershipTiming { lease: Timing::default(), hand_over_timeout: Duration::from_secs(5) };
+        let group = ShardGroup::new(Membership::new("op", timing, 1));
+        for _ in 0..100 {
+            group.add(&Arc::new(Idle));
+        }
+        assert_eq!(group.0.controllers.lock().len(), 1);
+    }
+}

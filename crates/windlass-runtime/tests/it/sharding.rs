@@ -313,6 +313,47 @@ async fn keys_without_an_object_are_taken_over() -> Result<()> {
     Ok(())
 }
 
+/// A mapper returns more keys of other replicas than a replica remembers: 10,000. A replica that takes over keys asks the mapper again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_that_a_replica_could_not_remember_are_taken_over() -> Result<()> {
+    const KEYS: usize = 22_000;
+    let world = World::start().await;
+    let by: Arc<Mutex<BTreeSet<(&str, ObjectKey)>>> = Arc::default();
+    let replica = |name: &'static str| {
+        let by = by.clone();
+        let controller = Controller::of::<ConfigMap>(move |key: ObjectKey, _: Context<ConfigMap>| {
+            if key.name().starts_with("virtual-") {
+                by.lock().insert((name, key));
+            }
+            async { Ok::<_, std::convert::Infallible>(Action::done()) }
+        });
+        let controller = controller.watches::<Secret>(|secret, _| {
+            let namespace = secret.metadata.namespace.as_deref();
+            Ok((0..KEYS).map(|number| ObjectKey::new(namespace, &format!("virtual-{number}"))).collect())
+        });
+        let sharding = Sharding::new("shards").namespace(&world.namespace).identity(name).timing(timing());
+        let manager = Manager::new(world.client.clone()).namespaces([&world.namespace]);
+        run(manager.controller(controller.sharded()).sharding(sharding))
+    };
+    let keys_of = |name: &str| by.lock().iter().filter(|(replica, _)| *replica == name).count();
+    let (a, b) = (replica("a"), replica("b"));
+    eventually(SOON, || async { expect_eq(world.leases().await.len(), 2) }).await;
+    let secrets: Api<Secret> = Api::namespaced(world.client.clone(), &world.namespace);
+    let name = Some("many".to_owned());
+    let secret = Secret { metadata: ObjectMeta { name, ..ObjectMeta::default() }, ..Secret::default() };
+    secrets.create(&PostParams::default(), &secret).await.expect("created");
+    eventually(SOON, || async {
+        let (a, b) = (keys_of("a"), keys_of("b"));
+        if a + b >= KEYS && b > 10_000 { Ok(()) } else { Err(format!("{a} and {b} keys")) }
+    })
+    .await;
+    b.stop().await?;
+    eventually(SOON, || async { expect_eq(keys_of("a"), KEYS) }).await;
+    a.stop().await?;
+    world.end().await;
+    Ok(())
+}
+
 /// The clock of the program panics once, while the replica renews its Lease.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_panic_while_a_lease_is_renewed_ends_no_membership() -> Result<()> {
@@ -551,6 +592,44 @@ async fn a_panic_of_the_shard_key_loses_no_key() -> Result<()> {
     let counted =
         metric(&metrics.render(), "windlass_task_panics_total{task=\"worker of controller configmap\"}");
     assert_eq!(counted, 5);
+    a.stop().await?;
+    world.end().await;
+    Ok(())
+}
+
+/// The program's function for the shard of a key panics once, while a replica takes over the keys of another replica.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_panic_during_a_take_over_loses_no_key() -> Result<()> {
+    let world = World::start().await;
+    let panics = Arc::new(AtomicBool::new(false));
+    let manager = |name: &'static str, again: Action| {
+        let panics = panics.clone();
+        let shard_key = move |key: &ObjectKey| {
+            let is_chosen = name == "a" && panics.swap(false, Ordering::SeqCst);
+            assert!(!is_chosen, "on purpose");
+            key.to_string()
+        };
+        let controller = world.controller(name, again).sharded_by(shard_key);
+        let sharding = Sharding::new("shards").namespace(&world.namespace).identity(name).timing(timing());
+        let manager = Manager::new(world.client.clone()).namespaces([&world.namespace]);
+        manager.controller(controller).sharding(sharding)
+    };
+    let keys_of = |name: &str| world.work.0.lock().last.values().filter(|last| **last == name).count();
+    let a = manager("a", Action::done());
+    let metrics = a.metrics().clone();
+    let a = run(a);
+    eventually(SOON, || async { expect_eq(keys_of("a"), OBJECTS) }).await;
+    let b = run(manager("b", again()));
+    eventually(SOON, || async {
+        let keys = keys_of("b");
+        if keys > OBJECTS / 10 { Ok(()) } else { Err(format!("b has worked on {keys} keys")) }
+    })
+    .await;
+    panics.store(true, Ordering::SeqCst);
+    b.stop().await?;
+    eventually(SOON, || async { expect_eq(keys_of("a"), OBJECTS) }).await;
+    let task = "windlass_task_panics_total{task=\"take-over of keys of controller configmap\"}";
+    assert_eq!(metric(&metrics.render(), task), 1);
     a.stop().await?;
     world.end().await;
     Ok(())

@@ -1,4 +1,4 @@
-//! Writes that are dropped after each poll of the future.
+//! Writes that are dropped after each poll of the future. The server gets each write once.
 
 use std::{
     future::poll_fn,
@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use http::Method;
 use k8s_openapi::{
     api::core::v1::{
         ConfigMap, PersistentVolumeClaim, PersistentVolumeClaimSpec, PersistentVolumeClaimStatus, Secret,
@@ -132,6 +133,17 @@ impl Write {
     fn objects_afterwards(self) -> usize {
         usize::from(!matches!(self, Self::Delete | Self::Status))
     }
+
+    /// Returns the method of the request, and the end of the path of the request.
+    fn request(self) -> (Method, &'static str) {
+        match self {
+            Self::CreateWithPrefix | Self::CreateWithName => (Method::POST, "/secrets"),
+            Self::Patch | Self::Apply => (Method::PATCH, "/secrets/s"),
+            Self::Update => (Method::PUT, "/secrets/s"),
+            Self::Status => (Method::PATCH, "/persistentvolumeclaims/s/status"),
+            Self::Delete => (Method::DELETE, "/secrets/s"),
+        }
+    }
 }
 
 fn marked(mut secret: Secret) -> Secret {
@@ -220,6 +232,8 @@ async fn drop_once(write: Write, polls: usize) -> bool {
     let left = secrets(&client).list(&ListParams::default()).await.expect("listed").items;
     let names: Vec<_> = left.iter().map(|secret| &secret.metadata.name).collect();
     assert_eq!(left.len(), write.objects_afterwards(), "after {polls} polls: {names:?}");
+    let (method, path) = write.request();
+    assert_eq!(faults.count(&method, path), 1, "requests, after {polls} polls: {:?}", faults.seen());
     is_dropped.load(Ordering::SeqCst)
 }
 

@@ -18,6 +18,8 @@ struct Inner {
     server: Mutex<Client>,
     /// True if watches deliver events.
     watches_flow: watch::Sender<bool>,
+    /// Changes when all watches break.
+    breaks: watch::Sender<()>,
     /// True if requests get responses.
     reachable: watch::Sender<bool>,
     /// True if reads are allowed.
@@ -46,6 +48,7 @@ impl Faults {
         Self(Arc::new(Inner {
             server: Mutex::new(server),
             watches_flow: watch::channel(true).0,
+            breaks: watch::channel(()).0,
             reachable: watch::channel(true).0,
             readable: watch::channel(true).0,
             answers: Mutex::default(),
@@ -73,6 +76,11 @@ impl Faults {
     /// Holds back the events of watches from now on.
     pub(crate) fn hold_watches(&self) {
         self.0.watches_flow.send_replace(false);
+    }
+
+    /// Breaks all watches. Events that were held back are lost.
+    pub(crate) fn break_watches(&self) {
+        self.0.breaks.send_replace(());
     }
 
     /// Answers no request from now on.
@@ -188,15 +196,21 @@ impl Faults {
         }
         let (parts, body) = response.into_parts();
         let (flow, readable) = (self.0.watches_flow.subscribe(), self.0.readable.subscribe());
-        let frames =
-            stream::unfold((body, flow, readable), |(mut body, mut flow, mut readable)| async move {
-                let frame = tokio::select! {
-                    frame = body.frame() => frame?,
-                    _ = readable.wait_for(|readable| !*readable) => return None,
-                };
+        let open = (body, flow, readable, self.0.breaks.subscribe());
+        let frames = stream::unfold(open, |(mut body, mut flow, mut readable, mut breaks)| async move {
+            let next = async {
+                let frame = body.frame().await?;
                 flow.wait_for(|flows| *flows).await.ok()?;
-                Some((frame.map_err(BoxError::from), (body, flow, readable)))
-            });
+                Some(frame.map_err(BoxError::from))
+            };
+            let frame = tokio::select! {
+                biased;
+                _ = breaks.changed() => return None,
+                _ = readable.wait_for(|readable| !*readable) => return None,
+                frame = next => frame?,
+            };
+            Some((frame, (body, flow, readable, breaks)))
+        });
         Ok(Response::from_parts(parts, StreamBody::new(frames).boxed_unsync()))
     }
 

@@ -232,6 +232,43 @@ async fn an_own_write_of_an_earlier_term_hides_nothing() {
     running.stop().await.expect("a graceful end");
 }
 
+/// The only object of the key is a Secret that the reconcile of the key created.
+#[tokio::test(start_paused = true)]
+async fn a_key_with_an_own_write_is_reconciled_in_the_next_term() {
+    const SKIPPED: &str = "windlass_controller_own_writes_skipped_total{controller=\"configmap\"}";
+    let cluster = TestCluster::start().await;
+    let (faults, notes) = (Faults::before(cluster.client()), Notes::default());
+    let key = ObjectKey::namespaced("default", "virtual");
+    let controller = {
+        let notes = notes.clone();
+        Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+            let notes = notes.clone();
+            async move {
+                if key.name() != "virtual" {
+                    return Ok(Action::done());
+                }
+                if cx.lister::<Secret>()?.get(&ObjectKey::namespaced("default", "s"))?.is_none() {
+                    cx.create(secret("s")).await?;
+                }
+                notes.add("reconciled");
+                Ok::<_, Error>(Action::done())
+            }
+        })
+    };
+    let mapped = key.clone();
+    let controller = controller.watches::<Secret>(move |_, _| Ok(vec![mapped.clone()])).skip_own_writes();
+    controller.handle().enqueue(key);
+    let manager = Manager::new(faults.client()).controller(controller).leader_election(election("a"));
+    let metrics = manager.metrics().clone();
+    let running = run(manager);
+    notes.wait("reconciled", 1).await;
+    eventually(SOON, || async { expect_eq(metric(&metrics.render(), SKIPPED), 1) }).await;
+    lose_lease(&faults, &metrics).await;
+    faults.heal();
+    notes.wait("reconciled", 2).await;
+    running.stop().await.expect("a graceful end");
+}
+
 /// Only the source knows the key.
 #[tokio::test(start_paused = true)]
 async fn a_reconcile_under_way_is_dropped_and_repeated_in_the_next_term() {

@@ -8,24 +8,32 @@ use std::{
     time::Duration,
 };
 
+use http::Method;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube_client::api::{DeleteParams, Patch, PatchParams};
 use parking_lot::Mutex;
 use serde_json::json;
 use windlass_runtime::{
-    Action, Context, Controller, Error, Manager, ObjectKey, Permission, Result, Verb,
+    Action, Context, Controller, ControllerHandle, Error, Manager, ObjectKey, Permission, Result, Verb,
     finalizer::{self, Finalize},
     owner::Owned,
 };
 use windlass_test::{TestCluster, eventually};
 
-use crate::fixture::{Running, SOON, config_maps, create_config_map, expect_eq, metric, secret, secrets};
+use crate::{
+    fault::Faults,
+    fixture::{
+        Running, SOON, config_maps, create_config_map, expect_eq, metric, run_restricted, secret, secrets,
+    },
+};
 
 const SKIPPED: &str = "windlass_controller_own_writes_skipped_total{controller=\"configmap\"}";
 
 /// An operator at work: a reconcile creates the Secret of the ConfigMap, or marks the ConfigMap, and returns.
 struct Operator {
     cluster: TestCluster,
+    faults: Faults,
+    handle: ControllerHandle<ObjectKey>,
     reconciles: Arc<AtomicUsize>,
     metrics: windlass_runtime::Metrics,
     running: Running,
@@ -57,10 +65,11 @@ impl Operator {
         .owns::<Secret>()
         .needs(Permission::to::<Secret>([Verb::Create]))
         .needs(Permission::to::<ConfigMap>([Verb::Update]));
-        let manager = Manager::new(cluster.client()).controller(configure(controller));
+        let (faults, handle) = (Faults::before(cluster.client()), controller.handle());
+        let manager = Manager::new(faults.client()).controller(configure(controller));
         let metrics = manager.metrics().clone();
-        let running = crate::fixture::run_declared(&cluster, manager).await;
-        Self { cluster, reconciles, metrics, running }
+        let running = run_restricted(&cluster, &faults, manager).await;
+        Self { cluster, faults, handle, reconciles, metrics, running }
     }
 
     /// Waits for a number of reconciles of the key, and a number of events that were left out.
@@ -104,6 +113,46 @@ async fn own_creates_and_updates_do_not_reconcile_and_writes_of_others_do() {
     deleted.expect("deleted");
     operator.expect(4, 3).await;
     operator.running.stop().await.expect("a graceful end");
+}
+
+/// The watches break before the event of an own write. The later watches go on, or begin with a list. `is_expired` is true if the watches begin
+/// with a list, and `is_written` is true if another client writes, too.
+async fn restart_watches(is_expired: bool, is_written: bool) {
+    let operator = Operator::start(Controller::skip_own_writes).await;
+    operator.expect(1, 1).await;
+    operator.faults.hold_watches();
+    // The reconcile updates the ConfigMap.
+    operator.handle.enqueue(ObjectKey::namespaced("default", "a"));
+    operator.expect(2, 1).await;
+    let maps = config_maps(&operator.cluster.client());
+    if is_written {
+        let patch = Patch::Merge(json!({ "metadata": { "annotations": { "other": "1" } } }));
+        maps.patch("a", &PatchParams::default(), &patch).await.expect("patched");
+    }
+    if is_expired {
+        operator.faults.answer(Method::GET, "/configmaps?", 410, "Expired", None);
+    }
+    operator.faults.break_watches();
+    operator.faults.release_watches();
+    // A list shows both writes as one event.
+    operator.expect(2 + usize::from(is_written), 2 - u64::from(is_expired && is_written)).await;
+    // The next write of another client is no own write.
+    let patch = Patch::Merge(json!({ "metadata": { "annotations": { "other": "2" } } }));
+    maps.patch("a", &PatchParams::default(), &patch).await.expect("patched");
+    operator.expect(3 + usize::from(is_written), 2 - u64::from(is_expired && is_written)).await;
+    operator.running.stop().await.expect("a graceful end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_own_write_that_a_later_watch_shows_is_left_out() {
+    restart_watches(false, false).await;
+    restart_watches(true, false).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_later_watch_hides_no_write_of_another_client() {
+    restart_watches(false, true).await;
+    restart_watches(true, true).await;
 }
 
 #[tokio::test]

@@ -1,12 +1,19 @@
 //! The writes of a reconcile that the next reconcile of the key waits for.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use http::Method;
 use k8s_openapi::{
     api::{
         apps::v1::{Deployment, DeploymentSpec},
-        core::v1::{ConfigMap, Container, PodSpec, PodTemplateSpec, Secret},
+        core::v1::{ConfigMap, Container, Namespace, PodSpec, PodTemplateSpec, Secret},
     },
     apimachinery::pkg::apis::meta::v1::LabelSelector,
 };
@@ -16,10 +23,13 @@ use kube_client::{
 };
 use kube_core::ObjectMeta;
 use serde_json::json;
-use tokio::sync::mpsc;
+use tokio::{
+    sync::{mpsc, watch},
+    time::Instant,
+};
 use windlass_runtime::{
-    Action, Context, Controller, Error, Manager, ObjectKey, ObjectKeyExt, Permission, Result, Verb, Watch,
-    informer::CacheOptions, kind, owner::Owned,
+    Action, Context, Controller, Error, Manager, ObjectKey, ObjectKeyExt, Permission, Predicate, Result,
+    Verb, Watch, informer::CacheOptions, kind, owner::Owned,
 };
 use windlass_test::{TestCluster, eventually, stretched};
 
@@ -86,6 +96,51 @@ async fn a_write_outside_of_a_label_selector_is_not_waited_for() {
 #[tokio::test]
 async fn a_write_outside_of_a_field_selector_is_not_waited_for() {
     write_outside(CacheOptions::new().field_selector("type=kubernetes.io/tls")).await;
+}
+
+/// The controller watches the secrets of one namespace, and writes to two.
+#[tokio::test]
+async fn a_write_outside_of_the_namespaces_is_not_waited_for() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_config_map(&client, "a").await;
+    let far = ObjectMeta { name: Some("far".to_owned()), ..ObjectMeta::default() };
+    let far = Namespace { metadata: far, ..Namespace::default() };
+    Api::all(client.clone()).create(&PostParams::default(), &far).await.expect("created");
+    let (send, mut rounds) = mpsc::unbounded_channel();
+    let controller = Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+        let send = send.clone();
+        async move {
+            if parent(&cx, &key)?.is_none() {
+                return Ok(Action::done());
+            }
+            let label = Patch::Merge(json!({ "metadata": { "labels": { "seen": "yes" } } }));
+            let read = |key: &ObjectKey| cx.lister::<Secret>()?.get(key);
+            for (namespace, is_watched) in [("default", true), ("far", false)] {
+                let mut new = secret("s");
+                new.metadata.namespace = Some(namespace.to_owned());
+                let created = cx.create(new).await?;
+                let key = ObjectKey::of(&created);
+                assert_eq!(read(&key)?.is_some(), is_watched, "{key} is created");
+                cx.patch::<Secret, _>(&key, &label).await?;
+                let has_label = read(&key)?.is_some_and(|secret| secret.metadata.labels.is_some());
+                assert_eq!(has_label, is_watched, "{key} is patched");
+                cx.delete(&created).await?;
+                assert!(read(&key)?.is_none(), "{key} is deleted");
+            }
+            let _ = send.send(());
+            Ok::<_, Error>(Action::requeue_after(Duration::ZERO))
+        }
+    })
+    .watch(Watch::owned(kind::<Secret>()).options(CacheOptions::new().namespaces(["default"])))
+    .needs(Permission::to::<Secret>([Verb::Create, Verb::Patch, Verb::Delete]))
+    .write_barrier_timeout(NEVER);
+    let running = cluster.run_restricted(Manager::new(client).controller(controller)).await;
+    for round in 0..5 {
+        let reconciled = tokio::time::timeout(stretched(SOON), rounds.recv()).await;
+        assert_eq!(reconciled.expect("reconciled in time"), Some(()), "round {round}");
+    }
+    running.stop().await.expect("a graceful end");
 }
 
 /// A label of the object takes the object out of the selector, and the watch deletes the object from the cache.
@@ -243,6 +298,148 @@ async fn an_uncertain_create_belongs_to_its_owner() {
     stored(2).await;
     running.stop().await.expect("a graceful end");
     assert_eq!(secrets(&client).list(&ListParams::default()).await.expect("listed").items.len(), 2);
+}
+
+/// The answer to the create of one parent is lost. The create of another parent with the same prefix comes before the next attempt.
+#[tokio::test]
+async fn an_uncertain_create_is_settled_by_its_owner() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    for name in ["a", "b"] {
+        create_config_map(&client, name).await;
+    }
+    let faults = Faults::before(client.clone());
+    let begun = Arc::new(AtomicBool::new(false));
+    // The numbers of attempts that have ended.
+    let (first, other) = (watch::Sender::new(0), watch::Sender::new(0));
+    let idle = watch::Sender::new(0);
+    let controller = {
+        let (begun, idle, first, other) = (begun.clone(), idle.clone(), first.clone(), other.clone());
+        Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+            let (begun, idle, first, other) = (begun.clone(), idle.clone(), first.clone(), other.clone());
+            async move {
+                let Some(parent) = parent(&cx, &key)? else { return Ok(Action::done()) };
+                if !begun.load(Ordering::SeqCst) {
+                    idle.send_modify(|reconciles| *reconciles += 1);
+                    return Ok(Action::done());
+                }
+                if !cx.owned_by::<Secret>(&parent)?.is_empty() {
+                    return Ok(Action::done());
+                }
+                let attempts = if key.name() == "a" { &first } else { &other };
+                if key.name() == "a" && *first.borrow() > 0 {
+                    let _ = other.subscribe().wait_for(|attempts| *attempts > 0).await;
+                }
+                let mut new = secret("");
+                new.metadata.name = None;
+                new.metadata.generate_name = Some("job-".to_owned());
+                let created = cx.create(new.controlled_by(&*parent)?).await;
+                attempts.send_modify(|attempts| *attempts += 1);
+                created?;
+                Ok::<_, Error>(Action::done())
+            }
+        })
+        .owns::<Secret>()
+        .needs(Permission::to::<Secret>([Verb::Create]))
+        .max_concurrent_reconciles(2)
+        .write_barrier_timeout(NEVER)
+    };
+    let handle = controller.handle();
+    let manager = Manager::new(faults.client()).controller(controller);
+    let running = run_restricted(&cluster, &faults, manager).await;
+    let ended = async |attempts: &watch::Sender<i32>, count: i32| {
+        let mut attempts = attempts.subscribe();
+        let ended = attempts.wait_for(|attempts| *attempts >= count);
+        tokio::time::timeout(stretched(SOON), ended).await.expect("in time").expect("a sender");
+    };
+    ended(&idle, 2).await;
+    faults.hold_watches();
+    faults.lose_answer(Method::POST, "/secrets");
+    begun.store(true, Ordering::SeqCst);
+    handle.enqueue(ObjectKey::namespaced("default", "a"));
+    ended(&first, 1).await;
+    handle.enqueue(ObjectKey::namespaced("default", "b"));
+    ended(&other, 1).await;
+    ended(&first, 2).await;
+    let stored = secrets(&client).list(&ListParams::default()).await.expect("listed").items;
+    let owner = |secret: &Secret| Some(secret.metadata.owner_references.as_ref()?.first()?.name.clone());
+    let mut owners: Vec<_> = stored.iter().filter_map(owner).collect();
+    owners.sort();
+    assert_eq!(owners, ["a", "b"], "the second attempt of the first parent creates nothing");
+    faults.release_watches();
+    running.stop().await.expect("a graceful end");
+}
+
+/// The server forbids to read secrets for longer than a key waits for the watches.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_keeps_failing_is_not_waited_for() {
+    const LIMIT: Duration = Duration::from_secs(30);
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_config_map(&client, "a").await;
+    let faults = Faults::before(client.clone());
+    let (send, mut rounds) = mpsc::unbounded_channel();
+    let controller = Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+        let send = send.clone();
+        async move {
+            let Some(parent) = parent(&cx, &key)? else { return Ok(Action::done()) };
+            let mut new = secret("");
+            new.metadata.name = None;
+            new.metadata.generate_name = Some("s-".to_owned());
+            cx.create(new.controlled_by(&*parent)?).await?;
+            let _ = send.send(());
+            Ok::<_, Error>(Action::requeue_after(Duration::from_secs(1)))
+        }
+    })
+    .owns::<Secret>()
+    .needs(Permission::to::<Secret>([Verb::Create]))
+    .write_barrier_timeout(LIMIT);
+    let manager = Manager::new(faults.client()).controller(controller);
+    let running = run_restricted(&cluster, &faults, manager).await;
+    rounds.recv().await.expect("a first round");
+    faults.forbid_reads();
+    tokio::time::sleep(3 * LIMIT).await;
+    while rounds.try_recv().is_ok() {}
+    let begun = Instant::now();
+    for _ in 0..5 {
+        rounds.recv().await.expect("a round");
+    }
+    assert!(begun.elapsed() < LIMIT, "five rounds took {:?}", begun.elapsed());
+    running.stop().await.expect("a graceful end");
+}
+
+/// No read and no later write removes the memory of a write.
+#[tokio::test(start_paused = true)]
+async fn a_write_that_the_watch_has_shown_is_forgotten_in_time() {
+    const REMEMBERED: &str = "windlass_remembered_writes{controller=\"configmap\"}";
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    let faults = Faults::before(client.clone());
+    let controller = {
+        let faults = faults.clone();
+        Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+            let faults = faults.clone();
+            async move {
+                let Some(parent) = parent(&cx, &key)? else { return Ok(Action::done()) };
+                if cx.owned_by::<Secret>(&parent)?.is_empty() {
+                    faults.hold_watches();
+                    cx.create(secret("s").controlled_by(&*parent)?).await?;
+                }
+                Ok::<_, Error>(Action::done())
+            }
+        })
+        .watch(Watch::owned(kind::<Secret>()).predicate(Predicate::new(|_| false)))
+        .needs(Permission::to::<Secret>([Verb::Create]))
+    };
+    let manager = Manager::new(faults.client()).controller(controller);
+    let metrics = manager.metrics().clone();
+    let running = run_restricted(&cluster, &faults, manager).await;
+    create_config_map(&client, "a").await;
+    // The unseen write, and the key.
+    eventually(SOON, || async { expect_eq(metric(&metrics.render(), REMEMBERED), 2) }).await;
+    faults.release_watches();
+    eventually(SOON, || async { expect_eq(metric(&metrics.render(), REMEMBERED), 0) }).await;
+    running.stop().await.expect("a graceful end");
 }
 
 /// With one worker, a key that waits for its watch does not hold up another key.

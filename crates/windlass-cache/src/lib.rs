@@ -16,6 +16,8 @@ pub mod frame;
 
 mod selector;
 
+mod scanner;
+
 mod object;
 pub mod scan;
 
@@ -34,7 +36,8 @@ pub use self::{
         BackoffConfig, ListWatch, Reflector, ReflectorAction, ReflectorConfig, ReflectorEvent,
         ReflectorStore, WatchError,
     },
-    scan::{FieldPath, FieldPathError, ScanError, ScanOptions, Scanner, Transform},
+    scan::{FieldPath, FieldPathError, ScanError, ScanOptions, Transform},
+    scanner::{Scanned, Scanner},
     selector::{Operator, Requirement, Selector, SelectorError},
     store::{
         Decoder, IndexFn, IndexValues, MemoryUse, ObjectEncoding, ObjectRef, Query, ReflectorId, Store,

@@ -9,9 +9,6 @@ use super::sources::is_test;
 use crate::Result;
 use crate::project::Package;
 
-/// Modules of one crate that use each other. The list only gets shorter.
-const KNOTS: &[(&str, &[&str])] = &[("windlass-cache", &["object", "scan"])];
-
 /// Crates without layers yet.
 const WITHOUT_LAYERS: &[&str] = &["windlass-cel"];
 
@@ -26,43 +23,18 @@ pub(super) fn check(package: &Package, report: &mut Report) -> Result {
         return Ok(());
     };
     let layers = Layers::parse(&read(&root)?);
-    let of_package = KNOTS.iter().filter(|(name, _)| *name == package.name);
-    let mut knots: Vec<Knot> = of_package.map(|(_, modules)| Knot { modules, is_tied: false }).collect();
     for path in rust_files(&source)?.into_iter().filter(|path| !is_test(path)) {
         let Some(module) = top_module(&source, &path) else { continue };
         for used in layers.used_above(&module, &read(&path)?) {
-            match knots.iter_mut().find(|knot| knot.has(&module) && knot.has(used)) {
-                Some(knot) => knot.is_tied = true,
-                None => report.errors.push(format!(
-                    "{}: `{module}` is declared below `{used}` in {} and must not use it: declare the modules in another \
-                     order, from the surface down; if `{used}` uses `{module}` too, move what both need further down",
-                    shown(&path),
-                    shown(&root),
-                )),
-            }
+            report.errors.push(format!(
+                "{}: `{module}` is declared below `{used}` in {} and must not use it: declare the modules in another \
+                 order, from the surface down; if `{used}` uses `{module}` too, move what both need further down",
+                shown(&path),
+                shown(&root),
+            ));
         }
     }
-    for knot in knots.iter().filter(|knot| !knot.is_tied) {
-        report.errors.push(format!(
-            "{}: the modules {} are in no knot any more; remove them from xtask/src/tidy/modules.rs",
-            package.name,
-            knot.modules.join(", ")
-        ));
-    }
     Ok(())
-}
-
-/// Modules of a crate that may use each other.
-struct Knot {
-    modules: &'static [&'static str],
-    /// True if the modules do use each other.
-    is_tied: bool,
-}
-
-impl Knot {
-    fn has(&self, module: &str) -> bool {
-        self.modules.contains(&module)
-    }
 }
 
 /// The modules that the root of a crate declares, and the names that the root re-exports from the modules.

@@ -8,7 +8,10 @@ use super::{
     buffer::{Buffer, Location},
     key_in,
 };
-use crate::scan::{ScanError, Scanned, Scanner};
+use crate::{
+    scan::ScanError,
+    scanner::{Scanned, Scanner},
+};
 
 /// Finds the items and the metadata in the body of a list.
 #[derive(Debug)]

@@ -8,7 +8,10 @@ use super::{
     buffer::{Buffer, Location},
     key_in,
 };
-use crate::scan::{ScanError, Scanned, Scanner, WatchEventType};
+use crate::{
+    scan::{ScanError, WatchEventType},
+    scanner::{Scanned, Scanner},
+};
 
 /// Finds the events in the body of a watch.
 ///

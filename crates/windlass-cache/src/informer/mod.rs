@@ -26,7 +26,8 @@ use self::subscription::SubscriptionQueue;
 use crate::{
     Delta, IndexFn, ObjectKey, ObjectRef, ReflectorId, Store, StoreOptions, StoreTransaction, StoreWriter,
     reflector::{ReflectorEvent, ReflectorStore},
-    scan::{ScanError, Scanned},
+    scan::ScanError,
+    scanner::Scanned,
 };
 
 /// Receives the notices of an informer's watches. The notice of an index has no watch.

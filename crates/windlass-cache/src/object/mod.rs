@@ -24,10 +24,7 @@ use serde::de::DeserializeOwned;
 use triomphe::ThinArc;
 
 use self::layout::{Form, Layout};
-use crate::{
-    ObjectKey,
-    scan::{Field, ScanError, ScanOptions, Scanner},
-};
+use crate::{ObjectKey, scan::Field};
 
 /// An object as JSON, without dropped fields, and an index over the metadata.
 ///
@@ -46,14 +43,6 @@ use crate::{
 pub struct RawObject(ThinArc<Form, u8>);
 
 impl RawObject {
-    /// Scans an object and drops `managedFields`. Use a [`Scanner`] for many objects, or for other options.
-    ///
-    /// # Errors
-    /// The bytes are not the JSON of an object with a name.
-    pub fn from_json(json: &[u8]) -> Result<Self, ScanError> {
-        Scanner::new(&ScanOptions::default()).object(json)
-    }
-
     /// Returns the key: namespace and name.
     pub fn key(&self) -> ObjectKey {
         ObjectKey::new(self.namespace(), self.name())

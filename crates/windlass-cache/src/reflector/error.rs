@@ -80,19 +80,6 @@ impl WatchError {
     pub fn is_unknown_kind(&self) -> bool {
         self.code() == Some(404)
     }
-
-    /// Returns whether the error concerns a single object. The watch continues.
-    pub fn is_unreadable_object(&self) -> bool {
-        matches!(self.kind, WatchErrorKind::UnreadableObject(_))
-    }
-
-    /// Returns the object that could not be read.
-    pub fn unreadable_object(&self) -> Option<&UnreadableObject> {
-        match &self.kind {
-            WatchErrorKind::UnreadableObject(bad) => Some(bad),
-            _ => None,
-        }
-    }
 }
 
 impl WatchErrorKind {

@@ -46,7 +46,8 @@ use self::{
 };
 use crate::{
     ObjectKey,
-    scan::{ScanError, ScanOptions, Scanned, Scanner},
+    scan::{ScanError, ScanOptions},
+    scanner::{Scanned, Scanner},
 };
 
 /// The next step of the driver.

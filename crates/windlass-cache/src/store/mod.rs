@@ -33,7 +33,7 @@ use self::{
     memory::Accounting,
     state::{Hasher, State},
 };
-use crate::{ObjectKey, RawObject, Selector};
+use crate::{ObjectKey, RawObject};
 
 /// Reads the objects of a kind. Cheap to clone.
 ///
@@ -120,11 +120,6 @@ impl Store {
     /// Returns the objects of a namespace.
     pub fn namespace(&self, namespace: &str) -> Vec<RawObject> {
         self.select(&Query::new().namespace(namespace))
-    }
-
-    /// Returns the objects that match a label selector.
-    pub fn list_selected(&self, selector: &Selector) -> Vec<RawObject> {
-        self.select(&Query::new().selector(selector))
     }
 
     /// Returns the objects with an owner reference to this uid, whether or not the owner is the controller.

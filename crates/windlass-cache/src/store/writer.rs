@@ -10,7 +10,7 @@ use super::{
     postings::Slot,
     state::{Operation, State},
 };
-use crate::{ObjectKey, RawObject, scan::Scanned};
+use crate::{ObjectKey, RawObject, scanner::Scanned};
 
 /// The options of a store.
 #[derive(Clone, Debug)]

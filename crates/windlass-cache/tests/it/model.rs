@@ -235,7 +235,8 @@ impl Bench {
         prop_assert_eq!(sorted(self.store.namespace("n1")), expected(&|thing| thing.namespace == "n1"));
         prop_assert_eq!(sorted(self.store.owned_by("o2")), expected(&|thing| thing.owner == "o2"));
         let selector: Selector = "app in (l1),same".parse().expect("a selector");
-        prop_assert_eq!(sorted(self.store.list_selected(&selector)), expected(&|thing| thing.label == "l1"));
+        let selected = self.store.query(&Query::new().selector(&selector));
+        prop_assert_eq!(sorted(selected.expect("no named index")), expected(&|thing| thing.label == "l1"));
         if index {
             prop_assert_eq!(
                 sorted(self.store.by_index("color", "red").expect("an index")),

@@ -12,8 +12,8 @@ use self::{
     generate::{compact, object, relative, render, value},
     reference::{Seen, has_duplicates, without},
 };
-use super::{FieldPath, ScanError, ScanOptions, Scanner, Transform, differential};
-use crate::{Dictionary, RawObject};
+use super::{FieldPath, ScanError, ScanOptions, Transform, differential};
+use crate::{Dictionary, RawObject, Scanner};
 
 fn whole() -> ScanOptions {
     ScanOptions { keep_managed_fields: true, ..ScanOptions::default() }

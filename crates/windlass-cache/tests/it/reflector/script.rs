@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use windlass_cache::{
     ObjectKey, Reflector, ReflectorAction, ReflectorConfig, ReflectorEvent, ReflectorStore, ScanError,
-    ScanOptions, scan::Scanned,
+    ScanOptions, Scanned,
 };
 
 /// Plays a script with the default configuration.

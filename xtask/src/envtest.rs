@@ -15,7 +15,7 @@ const NEEDS_DOWNLOADS: &str = "pkg/client/apiutil";
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Version of controller-runtime
-    #[arg(long, default_value = "v0.24.1")]
+    #[arg(long, default_value = "v0.25.2")]
     version: String,
     /// Run the suites of this package only, such as ./pkg/client
     #[arg(long = "package", value_name = "PACKAGE")]

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::Result;
 
-/// Downloads a module, such as `sigs.k8s.io/controller-runtime@v0.24.1`, and copies the module to `target`.
+/// Downloads a module, such as `sigs.k8s.io/controller-runtime@v0.25.2`, and copies the module to `target`.
 pub(crate) fn copy(module: &str, target: &Path) -> Result {
     let output = Command::new("go")
         .args(["mod", "download", "-json", module])

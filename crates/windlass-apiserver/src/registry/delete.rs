@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::delete_options::DeleteOptions;
 use super::options::ListOptions;
-use super::{Call, list, write};
+use super::{Call, delete_undecodable, list, write};
 use crate::body::Body;
 use crate::meta;
 use crate::resource::Resource;
@@ -36,6 +36,9 @@ pub(crate) enum Deleted {
 pub(super) async fn delete(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     call.negotiate()?;
     let options = DeleteOptions::parse(call)?;
+    if options.ignores_read_errors {
+        return Box::pin(delete_undecodable::delete(call, &options)).await;
+    }
     warn(call, &options);
     let name = call.route.name.clone();
     let namespace = call.route.namespace.clone();
@@ -68,6 +71,7 @@ pub(super) async fn delete_collection(call: &mut Call<'_>) -> Result<Response<Bo
     let negotiated = call.negotiate()?;
     let list = ListOptions::parse(&call.query, &call.resource, false)?;
     let options = DeleteOptions::parse(call)?;
+    options.expect_read_errors()?;
     warn(call, &options);
     let page = list::select(call, &list, negotiated.representation).await?;
     for stored in &page.items {

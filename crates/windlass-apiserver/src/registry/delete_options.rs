@@ -12,6 +12,7 @@ use crate::meta;
 use crate::route::Query;
 use crate::wire::{self, ApiError};
 
+const IGNORE_READ_ERRORS: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
@@ -32,6 +33,8 @@ pub(super) struct DeleteOptions {
     pub(super) uid: Option<String>,
     pub(super) resource_version: Option<String>,
     pub(super) dry_run: bool,
+    /// True if an object is to be removed that cannot be read.
+    pub(super) ignores_read_errors: bool,
 }
 
 impl DeleteOptions {
@@ -90,6 +93,21 @@ impl DeleteOptions {
             .filter_map(Value::as_str)
             .collect();
         let dry_run = options::dry_run(in_body.into_iter().chain(query.all("dryRun")), &mut errors);
+        let ignores_read_errors = field(IGNORE_READ_ERRORS)
+            .and_then(Value::as_bool)
+            .or_else(|| query.flag(IGNORE_READ_ERRORS))
+            .unwrap_or_default();
+        if ignores_read_errors {
+            let others = [
+                ("propagationPolicy", policy.is_some()),
+                ("orphanDependents", orphan_dependents.is_some()),
+                ("gracePeriodSeconds", grace_period_seconds.is_some()),
+                ("preconditions", field("preconditions").is_some()),
+            ];
+            errors.extend(others.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| {
+                FieldError::invalid(IGNORE_READ_ERRORS, true, format!("cannot be set together with .{name}"))
+            }));
+        }
         if !errors.is_empty() {
             return Err(ApiError::invalid_options("DeleteOptions", &errors));
         }
@@ -106,7 +124,18 @@ impl DeleteOptions {
             uid: precondition("uid"),
             resource_version: precondition("resourceVersion"),
             dry_run,
+            ignores_read_errors,
         })
+    }
+
+    /// Refuses the option that only the deletion of a single object may have.
+    pub(super) fn expect_read_errors(&self) -> Result<(), ApiError> {
+        if !self.ignores_read_errors {
+            return Ok(());
+        }
+        let why = "is not allowed with DELETECOLLECTION, try again after removing the option";
+        let error = FieldError::invalid(IGNORE_READ_ERRORS, true, why);
+        Err(ApiError::invalid_options("DeleteOptions", &[error]))
     }
 
     /// Returns the options for webhooks. A grace period of the kind replaces the client's grace period.
@@ -208,10 +237,11 @@ fn read_body(call: &Call<'_>) -> Result<Value, ApiError> {
 /// A field of `DeleteOptions`: the name, the type in Go, and a check of values.
 type Field = (&'static str, &'static str, fn(&Value) -> bool);
 
-const FIELDS: [Field; 5] = [
+const FIELDS: [Field; 6] = [
     ("gracePeriodSeconds", "int64", Value::is_i64),
     ("preconditions", "v1.Preconditions", Value::is_object),
     ("orphanDependents", "bool", Value::is_boolean),
     ("propagationPolicy", "v1.DeletionPropagation", Value::is_string),
     ("dryRun", "[]string", Value::is_array),
+    (IGNORE_READ_ERRORS, "bool", Value::is_boolean),
 ];

@@ -28,6 +28,8 @@ mod patch;
 mod update;
 
 mod delete;
+mod delete_undecodable;
+
 mod delete_options;
 
 mod binding;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::join_all;
 use futures::stream;
 use http::{HeaderValue, Response, header};
 use serde_json::json;
@@ -31,6 +32,9 @@ const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 const SHORTEST_WATCH: u64 = 1_800;
 /// The largest number of events in a frame.
 const BATCH: usize = 256;
+/// The largest number of events in a frame whose objects a webhook converts: the watch waits for the calls at the
+/// same time, as kube-apiserver does since 1.37.
+const CONVERSIONS: usize = 10;
 /// The largest number of initial objects in a frame.
 const INITIAL_BATCH: usize = 64;
 /// A frame with more bytes takes no further object: a client that does not read keeps a frame in memory.
@@ -182,24 +186,37 @@ impl Watcher {
             return Some(self.or_fail(bookmark));
         }
         let log = Arc::clone(self.log.log());
+        let calls_webhook = self.resource.is_converted_by_webhook();
         loop {
             let changed = log.changed();
             // Read this revision before the log, so that a bookmark never overtakes an event.
             let published = self.state.store.published();
-            match log.tail(self.cursor, BATCH) {
+            match log.tail(self.cursor, if calls_webhook { CONVERSIONS } else { BATCH }) {
                 Tail::Closed => return None,
                 Tail::Expired(oldest) => {
                     return Some(self.fail(&ApiError::too_old_resource_version(self.cursor, oldest)));
                 }
                 Tail::Events(events) if !events.is_empty() => {
                     let (mut seen, mut size) = (Vec::with_capacity(events.len()), 0);
+                    let converted = if calls_webhook {
+                        join_all(events.iter().map(|event| self.seen(event))).await
+                    } else {
+                        Vec::new()
+                    };
+                    let mut converted = converted.into_iter();
                     for event in &events {
                         tokio::task::consume_budget().await;
-                        match self.seen(event).await {
+                        let change = match converted.next() {
+                            Some(change) => change,
+                            None => self.seen(event).await,
+                        };
+                        match change {
                             Ok(change) => {
                                 size += change.as_ref().map_or(0, |(_, shown)| shown.json().len());
                                 seen.extend(change);
                             }
+                            // The watch ends after the events before the error.
+                            Err(_) if !seen.is_empty() => break,
                             Err(error) => return Some(self.fail(&error)),
                         }
                         self.cursor = event.rv;

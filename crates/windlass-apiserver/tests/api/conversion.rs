@@ -1,11 +1,12 @@
 //! Conversion webhooks: the calls, the reviews, and the allowed changes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use expect_test::expect;
 use http::Method;
 use serde_json::{Value, json};
+use tokio::sync::Barrier;
 
 use crate::fixtures::widgets;
 use crate::harness::{Answer, Api, MERGE_PATCH, Webhook, lines, plain, rule};
@@ -448,6 +449,135 @@ async fn a_broken_webhook_stops_neither_the_definition_nor_the_namespace() {
         format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/boxes.{}.example.com", api.id);
     api.delete(&definition).await.is(200);
     api.eventually(&definition, |reply| reply.code == 404).await;
+}
+
+#[tokio::test]
+async fn a_watch_has_ten_objects_converted_at_once() {
+    let api = Api::start();
+    let (ten, calls) = (Arc::new(Barrier::new(10)), AtomicUsize::new(0));
+    let hook = Webhook::start(move |_, review| match calls.fetch_add(1, Ordering::SeqCst) {
+        0..10 => Answer::Together(Arc::clone(&ten), convert_all(review)),
+        _ => Answer::Converted(convert_all(review)),
+    })
+    .await;
+    let (v1, v2) = setting(&api, &hook).await;
+    let before = api.get(&v1).await.version();
+    let names: Vec<String> = (0..10).map(|number| format!("box-{number}")).collect();
+    for name in &names {
+        api.post(&v1, a_box(&api, "v1", name, json!({"size": 1}))).await.is(201);
+    }
+    let mut watch = api.watch(&format!("{v2}?resourceVersion={before}")).await;
+    let added: Vec<String> = names.iter().map(|name| format!("ADDED {name}")).collect();
+    assert_eq!(watch.take(10).await, added);
+}
+
+#[tokio::test]
+async fn an_object_that_no_webhook_converts_can_be_removed() {
+    let api = Api::start();
+    let hook = Webhook::start(|_, review| wrong(review)).await;
+    let (v1, v2) = setting(&api, &hook).await;
+    for name in ["good", "failed"] {
+        let mut object = a_box(&api, "v1", name, json!({"size": 1}));
+        object["metadata"]["finalizers"] = json!(["example.com/held"]);
+        api.post(&v1, object).await.is(201);
+    }
+    let option = "ignoreStoreReadErrorWithClusterBreakingPotential";
+    let with = |field: &str, value: Value| json!({option: true, field: value});
+    let failed = format!("{v2}/failed");
+    let mut seen = Vec::new();
+    for options in [
+        json!({option: "true"}),
+        with("propagationPolicy", json!("Orphan")),
+        with("orphanDependents", json!(false)),
+        with("gracePeriodSeconds", json!(0)),
+        with("preconditions", json!({"uid": "u"})),
+    ] {
+        seen.push(api.delete_with(&failed, options).await.to_string());
+    }
+    seen.push(api.delete(&format!("{failed}?{option}=true&gracePeriodSeconds=1")).await.to_string());
+    seen.push(api.delete_with(&v2, json!({option: true})).await.to_string());
+    seen.push(api.delete_with(&format!("{v2}/absent"), json!({option: true})).await.to_string());
+    seen.push(api.delete_with(&format!("{v2}/good"), json!({option: true})).await.to_string());
+    let all = json!([{"apiGroups": [format!("{}.example.com", api.id)], "resources": ["boxes"], "verbs": ["delete"]}]);
+    let jane = user_with(&api, all).await;
+    seen.push(jane.delete_with(&failed, json!({option: true})).await.to_string());
+    seen.push(api.delete_with(&failed, json!({option: true, "dryRun": ["All"]})).await.to_string());
+    api.get(&format!("{v1}/failed")).await.is(200);
+    seen.push(api.delete_with(&failed, json!({option: true})).await.to_string());
+    api.get(&format!("{v1}/failed")).await.is(404);
+    api.patch(&format!("{v1}/good"), MERGE_PATCH, json!({"metadata": {"finalizers": null}})).await.is(200);
+    expect![[r#"
+        400 BadRequest: json: cannot unmarshal string into Go struct field DeleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential of type bool
+        422 Invalid: DeleteOptions.meta.k8s.io "" is invalid: ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: cannot be set together with .propagationPolicy
+        group="meta.k8s.io" kind="DeleteOptions"
+        - FieldValueInvalid ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: cannot be set together with .propagationPolicy
+        422 Invalid: DeleteOptions.meta.k8s.io "" is invalid: ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: cannot be set together with .orphanDependents
+        group="meta.k8s.io" kind="DeleteOptions"
+        - FieldValueInvalid ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: cannot be set together with .orphanDependents
+        422 Invalid: DeleteOptions.meta.k8s.io "" is invalid: ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: cannot be set together with .gracePeriodSeconds
+        group="meta.k8s.io" kind="DeleteOptions"
+        - FieldValueInvalid ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: cannot be set together with .gracePeriodSeconds
+        422 Invalid: DeleteOptions.meta.k8s.io "" is invalid: ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: cannot be set together with .preconditions
+        group="meta.k8s.io" kind="DeleteOptions"
+        - FieldValueInvalid ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: cannot be set together with .preconditions
+        422 Invalid: DeleteOptions.meta.k8s.io "" is invalid: ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: cannot be set together with .gracePeriodSeconds
+        group="meta.k8s.io" kind="DeleteOptions"
+        - FieldValueInvalid ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: cannot be set together with .gracePeriodSeconds
+        422 Invalid: DeleteOptions.meta.k8s.io "" is invalid: ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: is not allowed with DELETECOLLECTION, try again after removing the option
+        group="meta.k8s.io" kind="DeleteOptions"
+        - FieldValueInvalid ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: is not allowed with DELETECOLLECTION, try again after removing the option
+        404 NotFound: boxes.ID.example.com "absent" not found
+        group="ID.example.com" kind="boxes" name="absent"
+        409 Conflict: Operation cannot be fulfilled on boxes.ID.example.com "good": StorageError: invalid object, Code: 4, Key: /registry/ID.example.com/boxes/ns-ID/good, ResourceVersion: 0, AdditionalErrorMsg: unsafe deletion is not allowed because the object is decodable from storage
+        group="ID.example.com" kind="boxes" name="good"
+        403 Forbidden: boxes.ID.example.com "failed" is forbidden: not permitted to do "unsafe-delete-ignore-read-errors", reason: 
+        group="ID.example.com" kind="boxes" name="failed"
+        200
+        {
+          "apiVersion": "v1",
+          "code": 200,
+          "details": {
+            "kind": "Box",
+            "name": "failed"
+          },
+          "kind": "Status",
+          "metadata": {},
+          "status": "Success"
+        }
+        200
+        {
+          "apiVersion": "v1",
+          "code": 200,
+          "details": {
+            "kind": "Box",
+            "name": "failed"
+          },
+          "kind": "Status",
+          "metadata": {},
+          "status": "Success"
+        }
+    "#]].assert_eq(&lines(&seen));
+}
+
+/// A user with these rights in the test's namespace.
+async fn user_with(api: &Api, rules: Value) -> Api {
+    let rbac = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/ns-{}", api.id);
+    let group = "rbac.authorization.k8s.io";
+    let name = format!("jane-{}", api.id);
+    api.post(&format!("{rbac}/roles"), json!({"metadata": {"name": "r"}, "rules": rules})).await.is(201);
+    let binding = json!({
+        "metadata": {"name": "r"}, "roleRef": {"apiGroup": group, "kind": "Role", "name": "r"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": name}]
+    });
+    api.post(&format!("{rbac}/rolebindings"), binding).await.is(201);
+    let jane = api.impersonating(&name, &[]);
+    let start = std::time::Instant::now();
+    let probe = format!("/apis/{0}.example.com/v1/namespaces/ns-{0}/boxes/absent", api.id);
+    while jane.delete(&probe).await.code == 403 {
+        assert!(start.elapsed() < crate::harness::deadline(), "the rights have no effect");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    jane
 }
 
 #[tokio::test]

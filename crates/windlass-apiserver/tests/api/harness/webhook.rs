@@ -22,6 +22,7 @@ use rustls::crypto::ring;
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::Barrier;
 use tokio_rustls::TlsAcceptor;
 
 use super::Api;
@@ -32,6 +33,8 @@ pub(crate) enum Answer {
     Response(Value),
     /// These objects, as the result of a conversion.
     Converted(Vec<Value>),
+    /// These objects, after as many calls are there at the same time.
+    Together(Arc<Barrier>, Vec<Value>),
     /// Exactly this.
     Raw { code: u16, content_type: &'static str, body: String },
     /// 429, to be sent again after so many seconds.
@@ -212,8 +215,11 @@ async fn answer(
         let parts = stream::iter([Ok(Frame::data(part.into()))]).chain(stream::once(rest));
         return Ok(http::Response::new(StreamBody::new(parts).boxed_unsync()));
     }
+    if let Answer::Together(barrier, _) = &answer {
+        barrier.wait().await;
+    }
     let (code, content_type, body) = match answer {
-        Answer::Converted(objects) => {
+        Answer::Converted(objects) | Answer::Together(_, objects) => {
             let response = json!({
                 "uid": review["request"]["uid"], "result": {"status": "Success"}, "convertedObjects": objects
             });

@@ -91,6 +91,19 @@ pub(super) fn address_range(place: &Field<'_>, known: &BTreeSet<&str>, errors: &
     }
 }
 
+/// Reports a text that is not a range of addresses in the canonical form.
+pub(super) fn canonical_range(place: &Field<'_>, errors: &mut Errors) {
+    let text = place.text();
+    if let Some(problem) = range_problem(text) {
+        errors.push(place.invalid_as(text, problem));
+        return;
+    }
+    let canonical = parse_range(text).map(|(start, bits)| format!("{start}/{bits}"));
+    if let Some(canonical) = canonical.filter(|canonical| canonical != text) {
+        errors.push(place.invalid_as(text, format!("must be in canonical form ({canonical:?})")));
+    }
+}
+
 /// Returns the first address of a range and the bits that its addresses share.
 pub(super) fn parse_range(text: &str) -> Option<(IpAddr, u32)> {
     let (start, length) = text.split_once('/')?;

@@ -107,6 +107,22 @@ pub fn dns_1123_subdomain(value: &str) -> Vec<String> {
     complaints
 }
 
+/// Checks an RFC 1123 subdomain in lower and upper case: `Example.com`, at most 253 bytes.
+pub fn dns_1123_subdomain_caseless(value: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    if value.len() > 253 {
+        complaints.push(longest_characters(253));
+    }
+    if !matches_dns_1123_subdomain(&value.to_ascii_lowercase()) {
+        complaints.push(pattern(
+            "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+            DNS_1123_SUBDOMAIN,
+            &["Example.com"],
+        ));
+    }
+    complaints
+}
+
 /// Checks an RFC 1035 label: as [`dns_1123_label`], but starting with a letter.
 pub fn dns_1035_label(value: &str) -> Vec<String> {
     let mut complaints = Vec::new();

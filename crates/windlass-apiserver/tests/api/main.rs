@@ -65,6 +65,7 @@ mod conversion;
 mod crd;
 mod custom_resources;
 mod defaults;
+mod kinds;
 mod limit_ranges;
 mod limits;
 mod namespaces;

@@ -40,12 +40,13 @@ impl Validate for Bundles {
     }
 
     fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+        let (mut errors, signer) = (Vec::new(), text_at(object, SIGNER_POINTER));
         // A stored bundle stays valid even if the parser becomes stricter.
         if text_at(object, BUNDLE) != text_at(old, BUNDLE) {
             errors.extend(bundle_errors(text_at(object, BUNDLE)));
         }
-        errors.extend(immutable(object, old, SIGNER_POINTER));
+        let changed = immutable(object, old, SIGNER_POINTER).into_iter();
+        errors.extend(changed.map(|error| FieldError { bad_value: Some(signer.into()), ..error }));
         errors
     }
 }

@@ -14,7 +14,7 @@ use crate::field;
 use crate::json::{int_at, list_at, text, text_at};
 
 /// The conditions that end a request.
-const FINAL: [&str; 3] = ["Denied", "Failed", "Issued"];
+const FINAL: [&str; 3] = ["Issued", "Denied", "Failed"];
 
 /// The largest chain, in bytes.
 const LARGEST: usize = 100 * 1024;
@@ -164,10 +164,10 @@ fn time_errors(object: &Value, leaf: &Certificate, now: Timestamp) -> Vec<FieldE
     } else if end != timestamp(validity.not_after) {
         at("notAfter", "must be set to the NotAfter time encoded in the leaf certificate")
     } else if life < SHORTEST {
-        FieldError::invalid(CHAIN, go_duration(life), "leaf certificate lifetime must be >= 1 hour")
+        FieldError::invalid(CHAIN, nanoseconds(life), "leaf certificate lifetime must be >= 1 hour")
     } else if life > SignedDuration::from_secs(longest) {
         let why = format!("leaf certificate lifetime must be <= spec.maxExpirationSeconds ({longest})");
-        FieldError::invalid(CHAIN, go_duration(life), why)
+        FieldError::invalid(CHAIN, nanoseconds(life), why)
     } else if refresh < begin + MARGIN {
         at("beginRefreshAt", "must be at least 10 minutes after status.notBefore")
     } else if refresh > end - MARGIN {
@@ -183,12 +183,7 @@ fn timestamp(time: Time) -> Timestamp {
     Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns a duration of whole seconds in Go's form, such as `1h0m0s`.
-fn go_duration(duration: SignedDuration) -> String {
-    let seconds = duration.as_secs();
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds}s"),
-        (0, minutes, seconds) => format!("{minutes}m{seconds}s"),
-        (hours, minutes, seconds) => format!("{hours}h{minutes}m{seconds}s"),
-    }
+/// Returns a duration of whole seconds in nanoseconds, as Go counts.
+fn nanoseconds(duration: SignedDuration) -> i64 {
+    duration.as_secs().saturating_mul(1_000_000_000)
 }

@@ -3,6 +3,8 @@
 pub(super) mod table;
 mod validate;
 
+pub(crate) use validate::validate_inline;
+
 use serde_json::{Value, json};
 use windlass_store::{object_meta as meta, rfc3339};
 use windlass_wire::ApiError;

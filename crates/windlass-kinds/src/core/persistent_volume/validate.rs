@@ -147,6 +147,43 @@ fn validate(object: &Field<'_>, errors: &mut Errors) {
     }
 }
 
+/// Validates the spec of a volume that has no object: the spec in a VolumeAttachment.
+pub(crate) fn validate_inline(spec: &Field<'_>, errors: &mut Errors) {
+    const REFUSED: &str = "may not be specified in the context of inline volumes";
+    for field in [spec.at("claimRef"), spec.at("capacity")] {
+        if !field.is_empty() {
+            errors.push(field.forbidden(REFUSED));
+        }
+    }
+    if !spec.at("csi").is_set() {
+        errors.push(spec.at("csi").required("has to be specified in the context of inline volumes"));
+    }
+    let modes = spec.at("accessModes");
+    if modes.is_empty() {
+        errors.push(modes.required(""));
+    }
+    validate_access_modes(&modes, errors);
+    let policy = spec.at("persistentVolumeReclaimPolicy");
+    if !["", "Retain"].contains(&policy.text()) {
+        errors.push(policy.forbidden("may only be Retain in the context of inline volumes"));
+    }
+    if spec.at("nodeAffinity").is_set() {
+        errors.push(spec.at("nodeAffinity").forbidden(REFUSED));
+    }
+    validate_sources(spec, &SOURCES, &["flexVolume"], errors);
+    if !spec.at("storageClassName").text().is_empty() {
+        errors.push(spec.at("storageClassName").forbidden(REFUSED));
+    }
+    let mode = spec.at("volumeMode");
+    if !["", "Filesystem"].contains(&mode.text()) {
+        errors.push(
+            mode.forbidden(
+                "may not specify volumeMode other than Filesystem in the context of inline volumes",
+            ),
+        );
+    }
+}
+
 /// Returns whether a path is `/` in another form.
 fn is_root(path: &str) -> bool {
     path.starts_with('/') && path.split('/').all(|part| matches!(part, "" | "." | ".."))

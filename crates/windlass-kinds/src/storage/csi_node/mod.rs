@@ -1,8 +1,11 @@
 //! CSI nodes.
 
 mod table;
+mod validate;
 
 use super::DRIVERS;
 use crate::kind::Kind;
 
-pub(crate) static KIND: Kind = Kind { table: &table::TABLE, ..Kind::new(DRIVERS) };
+pub(crate) static KIND: Kind = Kind { validate: &Nodes, table: &table::TABLE, ..Kind::new(DRIVERS) };
+
+struct Nodes;

@@ -3,6 +3,8 @@
 mod table;
 mod validate;
 
+pub(super) use validate::{validate_parameters, validate_provisioner};
+
 use super::CLASSES;
 use crate::kind::Kind;
 

@@ -15,13 +15,8 @@ use crate::pod_template::warnings::node_label;
 impl Validate for StorageClasses {
     fn validate(&self, object: &Value) -> Vec<FieldError> {
         field::validate("", object, |class, errors| {
-            let name = class.at("provisioner");
-            if !name.require(errors) {
-                let lower = name.text().to_lowercase();
-                let problems = names::label_key(&lower).into_iter();
-                errors.extend(problems.map(|problem| name.invalid_as(lower.as_str(), problem)));
-            }
-            validate_parameters(&class.at("parameters"), errors);
+            validate_provisioner(&class.at("provisioner"), errors);
+            validate_parameters(&class.at("parameters"), true, errors);
             let policy = class.at("reclaimPolicy");
             if !policy.text().is_empty() {
                 policy.one_of(&["Delete", "Retain"], errors);
@@ -55,9 +50,26 @@ impl Validate for StorageClasses {
     }
 }
 
-fn validate_parameters(parameters: &Field<'_>, errors: &mut Errors) {
+const AT_LEAST_ONE: &str = "must contain at least one key/value pair";
+
+/// Validates the name of a driver of volumes.
+pub(crate) fn validate_provisioner(name: &Field<'_>, errors: &mut Errors) {
+    if !name.require(errors) {
+        let lower = name.text().to_lowercase();
+        let problems = names::label_key(&lower).into_iter();
+        errors.extend(problems.map(|problem| name.invalid_as(lower.as_str(), problem)));
+    }
+}
+
+/// Validates the parameters of a driver of volumes.
+pub(crate) fn validate_parameters(parameters: &Field<'_>, may_be_empty: bool, errors: &mut Errors) {
     let size: usize = parameters.entries().map(|(key, value)| key.len() + value.text().len()).sum();
-    let Some(map) = parameters.map() else { return };
+    let Some(map) = parameters.map() else {
+        if !may_be_empty {
+            errors.push(parameters.required(AT_LEAST_ONE));
+        }
+        return;
+    };
     if map.len() > 512 {
         errors.push(parameters.too_long(512));
         return;
@@ -67,6 +79,9 @@ fn validate_parameters(parameters: &Field<'_>, errors: &mut Errors) {
     }
     if size > 256 * 1024 {
         errors.push(parameters.too_long(256 * 1024));
+    }
+    if map.is_empty() && !may_be_empty {
+        errors.push(parameters.required(AT_LEAST_ONE));
     }
 }
 

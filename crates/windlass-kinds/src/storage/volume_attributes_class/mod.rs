@@ -1,6 +1,7 @@
 //! Volume attributes classes.
 
 mod table;
+mod validate;
 
 use serde_json::Value;
 use windlass_store::object_meta as meta;
@@ -10,8 +11,12 @@ use super::CLASSES;
 use crate::admission_plugins::AdmissionPlugin;
 use crate::kind::{Admission, Kind, KindConfig, WriteContext};
 
-pub(crate) static KIND: Kind =
-    Kind { admission: &AttributesClasses, table: &table::TABLE, ..Kind::new(CONFIG) };
+pub(crate) static KIND: Kind = Kind {
+    validate: &AttributesClasses,
+    admission: &AttributesClasses,
+    table: &table::TABLE,
+    ..Kind::new(CONFIG)
+};
 
 const CONFIG: KindConfig = KindConfig {
     unsupported: Some("the attributes of volumes are not changed, because no CSI driver is called"),

@@ -11,12 +11,8 @@ use crate::kind::{Kind, KindConfig, Prepare, WriteContext, Writes};
 pub(crate) static KIND: Kind =
     Kind { prepare: &Migrations, validate: &Migrations, table: &table::TABLE, ..Kind::new(CONFIG) };
 
-const CONFIG: KindConfig = KindConfig {
-    unconditional_update: false,
-    writes: Writes::STATUS_ONLY,
-    unsupported: Some("no controller writes the objects again"),
-    ..KindConfig::DATA
-};
+const CONFIG: KindConfig =
+    KindConfig { unconditional_update: false, writes: Writes::STATUS_ONLY, ..KindConfig::DATA };
 
 struct Migrations;
 

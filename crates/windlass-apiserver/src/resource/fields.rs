@@ -20,16 +20,11 @@ impl Resource {
 }
 
 /// Removes metadata of the wrong type from a custom resource, like kube-apiserver for the output of a
-/// webhook.
+/// webhook. Labels and annotations stay: validation refuses the wrong type.
 pub(crate) fn drop_malformed_metadata(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     metadata.retain(|field, value| match field.as_str() {
         "name" | "generateName" | "namespace" | "uid" | "resourceVersion" => value.is_string(),
-        "labels" | "annotations" => {
-            let Some(entries) = value.as_object_mut() else { return false };
-            entries.retain(|_, value| value.is_string());
-            !entries.is_empty()
-        }
         "finalizers" | "ownerReferences" | "managedFields" => value.is_array(),
         _ => true,
     });

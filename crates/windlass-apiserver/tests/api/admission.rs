@@ -45,6 +45,8 @@ fn line(review: &Value) -> String {
 /// The reviews that were sent to a path. The real server sends some deletions again, because its cache is behind.
 fn log(hook: &Webhook, path: &str, api: &Api) -> String {
     let mut seen: Vec<String> = hook.seen(path).iter().map(line).collect();
+    // A webhook of a shared server sees the objects without a namespace of all tests.
+    seen.retain(|line| !line.contains(" in -:") || line.contains(&api.id));
     seen.dedup();
     plain(&lines(&seen), &api.id)
 }
@@ -357,6 +359,9 @@ async fn an_answer_that_makes_no_sense_is_an_internal_error() {
         }),
         ("patch-that-does-not-apply", || Answer::patch(json!([{"op": "remove", "path": "/data/x"}]))),
         ("patch-of-type", || Answer::patch(json!([{"op": "add", "path": "/data", "value": 1}]))),
+        ("label-of-type", || {
+            Answer::patch(json!([{"op": "add", "path": "/metadata/labels", "value": {"a": 1}}]))
+        }),
         ("patch-of-kind", || Answer::patch(json!([{"op": "replace", "path": "/kind", "value": "Secret"}]))),
         ("patch-of-namespace", || {
             Answer::patch(json!([{"op": "add", "path": "/metadata/namespace", "value": "x"}]))
@@ -408,6 +413,8 @@ async fn an_answer_that_makes_no_sense_is_an_internal_error() {
         - - -: remove operation does not apply: doc is missing path: "/data/x": missing value
         patch-of-type: 500 InternalError: Internal error occurred: json: cannot unmarshal number into Go struct field ConfigMap.data of type map[string]string
         - - -: json: cannot unmarshal number into Go struct field ConfigMap.data of type map[string]string
+        label-of-type: 500 InternalError: Internal error occurred: json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string
+        - - -: json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string
         patch-of-kind: 500 -: converting (v1.Secret) to (core.ConfigMap): unknown conversion
         patch-of-namespace: 400 BadRequest: the namespace of the provided object does not match the namespace sent on the request
         not-found: 500 InternalError: Internal error occurred: failed calling webhook "a.webhook.test": failed to call webhook: the server could not find the requested resource
@@ -831,26 +838,9 @@ async fn what_a_webhook_adds_to_a_custom_resource_is_defaulted_pruned_and_valida
         group="ID.example.com" kind="Widget" name="b"
         - FieldValueInvalid .spec.size: Invalid value: 0: .spec.size accessor error: big is of the type string, expected int64
         - FieldValueTypeInvalid spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"
-        201
-        {
-          "apiVersion": "ID.example.com/v1",
-          "kind": "Widget",
-          "metadata": {
-            "creationTimestamp": "TIME",
-            "generation": 1,
-            "managedFields": [
-              "api-test Update ID.example.com/v1: {'f:spec':{'.':{},'f:colour':{},'f:size':{}}}"
-            ],
-            "name": "c",
-            "namespace": "ns-ID",
-            "resourceVersion": "RV",
-            "uid": "UID"
-          },
-          "spec": {
-            "colour": "red",
-            "size": 1
-          }
-        }
+        422 Invalid: Widget.ID.example.com "c" is invalid: metadata: Invalid value: {"creationTimestamp":"TIME","generation":1,"labels":{"a":1},"managedFields":[{"apiVersion":"ID.example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{".":{},"f:colour":{},"f:size":{}}},"manager":"api-test","operation":"Update","time":"TIME"}],"name":"c","namespace":"ns-ID","uid":"UID"}: cannot convert int64 to string
+        group="ID.example.com" kind="Widget" name="c"
+        - FieldValueInvalid metadata: Invalid value: {"creationTimestamp":"TIME","generation":1,"labels":{"a":1},"managedFields":[{"apiVersion":"ID.example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{".":{},"f:colour":{},"f:size":{}}},"manager":"api-test","operation":"Update","time":"TIME"}],"name":"c","namespace":"ns-ID","uid":"UID"}: cannot convert int64 to string
     "#]].assert_eq(&lines(&seen));
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
-use windlass_schema::{ErrorList, FieldError};
+use windlass_schema::{ErrorList, FieldError, go_type};
 
 use crate::managed_fields;
 use crate::meta;
@@ -24,6 +24,9 @@ pub(super) fn create(
     if !custom::envelope(resource, object).is_empty() {
         return others();
     }
+    if let Some(error) = malformed(resource, object) {
+        return [vec![error], others()].concat();
+    }
     if !checks.on_create {
         let errors = others();
         return if errors.is_empty() { whole(resource, object, names::path_segment_name) } else { errors };
@@ -39,6 +42,9 @@ pub(super) fn create(
 /// Returns the errors of the metadata of an updated object. The generic registry and the strategy of the kind
 /// both validate the metadata, and most errors are therefore found twice.
 pub(super) fn update(resource: &Resource, subresource: &str, object: &Value, old: &Value) -> Vec<FieldError> {
+    if let Some(error) = malformed(resource, object) {
+        return vec![error];
+    }
     let checks = checks(resource);
     let is_pod = resource.storage == *PODS && subresource != "status";
     let (changes, wholes) = match subresource {
@@ -60,6 +66,31 @@ pub(super) fn update(resource: &Resource, subresource: &str, object: &Value, old
         errors.extend(standard);
     }
     errors
+}
+
+/// Returns the error of labels or annotations of the wrong type, which a webhook can give to a custom resource. The
+/// words are those of Go's converter.
+fn malformed(resource: &Resource, object: &Value) -> Option<FieldError> {
+    let metadata = object.get("metadata").filter(|_| resource.is_custom())?;
+    let why = ["annotations", "labels"].iter().find_map(|field| problem_of_texts(metadata.get(field)?))?;
+    Some(FieldError::invalid("metadata", metadata.clone(), why))
+}
+
+/// Returns why a value is no map of texts.
+fn problem_of_texts(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::Object(entries) => {
+            let wrong = entries.values().find(|entry| !entry.is_string() && !entry.is_null())?;
+            Some(if wrong.is_i64() {
+                "cannot convert int64 to string".to_owned()
+            } else {
+                "unrecognized type: string".to_owned()
+            })
+        }
+        Value::Array(_) => Some("cannot restore map from slice".to_owned()),
+        other => Some(format!("cannot restore map from {}", go_type(other))),
+    }
 }
 
 /// Returns whether kube-apiserver reports an error twice that the generic registry and the strategy both find.

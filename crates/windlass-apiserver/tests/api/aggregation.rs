@@ -76,11 +76,19 @@ impl Front {
     }
 }
 
+/// Returns whether a real server has no certificate that names the user to extension servers.
+fn is_nameless(api: &Api, authentication: &Reply) -> bool {
+    api.is_shared() && authentication.at("/data/requestheader-client-ca-file").is_null()
+}
+
 #[tokio::test]
 async fn another_server_answers_the_requests_of_its_group() {
     let front = Front::start().await;
     // The backend trusts the certificate that names the server in front.
     let map = front.api.get(AUTHENTICATION).await.is(200);
+    if is_nameless(&front.api, &map) {
+        return;
+    }
     let authority = map.text_at("/data/requestheader-client-ca-file");
     let backend = Server::builder().build().unwrap();
     let options = Listen::default().client_authorities(authority.as_bytes()).unwrap();
@@ -288,7 +296,11 @@ async fn a_group_of_this_server_is_never_passed_on() {
 #[tokio::test]
 async fn the_server_names_the_authority_of_its_certificate() {
     let front = Front::start().await;
-    let data = front.api.get(AUTHENTICATION).await.is(200).at("/data");
+    let map = front.api.get(AUTHENTICATION).await.is(200);
+    if is_nameless(&front.api, &map) {
+        return;
+    }
+    let data = map.at("/data");
     assert_eq!(data["requestheader-allowed-names"], r#"["front-proxy-client"]"#);
     assert!(
         data["requestheader-client-ca-file"].as_str().unwrap().starts_with("-----BEGIN CERTIFICATE-----")

@@ -192,7 +192,13 @@ async fn every_list_has_the_same_content_as_in_json() {
             let at = json.version();
             let exact = format!("{root}/{}?resourceVersion={at}&resourceVersionMatch=Exact", resource.name);
             let found = get(&api, &exact, PROTOBUF).await.is(200);
-            assert_same(&protobuf(&found), &encoded(&json.json()));
+            let (found, expected) = (protobuf(&found), encoded(&json.json()));
+            if api.is_shared() {
+                // The real server writes the keys of managed fields in any order.
+                assert_eq!(decoded(&found), decoded(&expected));
+            } else {
+                assert_same(&found, &expected);
+            }
             compared += 1;
         }
     }
@@ -260,7 +266,11 @@ async fn a_watch_sends_messages_with_their_lengths() {
             let event = json.next().await;
             let mut encoder = ProtobufEncoder::new(Catalog::builtin());
             let expected = encoder.event(&event.kind, event.object.to_string().as_bytes()).unwrap();
-            assert_eq!(messages.next_message().await, expected, "{event}");
+            let message = messages.next_message().await;
+            // The bookmarks of two watches have different versions on a server with other writers.
+            if event.kind != "BOOKMARK" || !api.is_shared() {
+                assert_eq!(message, expected, "{event}");
+            }
             kinds.push(event.kind);
         }
         assert_eq!(kinds.contains(&"BOOKMARK".to_owned()), query == state);
@@ -317,9 +327,10 @@ async fn metadata_of_every_kind_has_an_encoding() {
         let json = get(&api, &format!("{widgets}/a"), &format!("{JSON};{one}")).await.is(200);
         let found = get(&api, &format!("{widgets}/a"), &format!("{PROTOBUF};{one}")).await.is(200);
         assert_same(&protobuf(&found), &encoded(&json.json()));
-        let found = get(&api, &widgets, &format!("{PROTOBUF};{list}")).await.is(200);
-        let json = get(&api, &widgets, &format!("{JSON};{list}")).await.is(200).json();
-        assert_eq!(protobuf(&found), metadata_list(&json), "{version}");
+        let json = get(&api, &widgets, &format!("{JSON};{list}")).await.is(200);
+        let exact = format!("{widgets}?resourceVersion={}&resourceVersionMatch=Exact", json.version());
+        let found = get(&api, &exact, &format!("{PROTOBUF};{list}")).await.is(200);
+        assert_eq!(protobuf(&found), metadata_list(&json.json()), "{version}");
     }
     let watch = |accept: &str| {
         let path = format!("{widgets}?watch=true");
@@ -403,6 +414,10 @@ async fn discovery_is_answered_in_protobuf() {
 #[tokio::test]
 async fn managed_fields_are_dropped_on_request() {
     let api = Api::start();
+    if api.is_shared() {
+        // The feature is off in the real server.
+        return;
+    }
     let ns = api.namespace().await;
     let maps = format!("/api/v1/namespaces/{ns}/configmaps");
     api.post(&maps, config_map("a")).await.is(201);

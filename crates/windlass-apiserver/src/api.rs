@@ -32,6 +32,7 @@ use crate::resource::Resource;
 use crate::route::{Query, Route, percent_decode};
 use crate::serve::{BodyMemory, Handle, RequestBody, Reservation};
 use crate::state::State;
+use crate::subresource::Subresource;
 use crate::upgrade::Upgrade;
 use crate::verb::Verb;
 use crate::wire::ApiError;
@@ -170,7 +171,7 @@ impl Api {
         let remote = self.aggregator.find(&self.state, &self.state.served.load(), &recognised.path);
         let Recognised { route, query, deadline, since, .. } = recognised;
         let has_body = matches!(head.method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
-        let is_proxy = route.as_ref().is_some_and(|route| route.subresource == "proxy");
+        let is_proxy = route.as_ref().is_some_and(|route| route.subresource == Subresource::Proxy);
         let is_passed_on = is_proxy || remote.is_some();
         let mut accepted =
             Accepted { route, query, is_for_one, unread: None, remote, seat, reserved: None, since };

@@ -65,6 +65,7 @@ mod auth;
 mod apart;
 mod counters;
 mod reply_memory;
+mod subresource;
 mod verb;
 mod work_memory;
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use http::Method;
 
+use crate::subresource::Subresource;
 use crate::verb::Verb;
 use windlass_kinds::resources::NAMESPACES;
 
@@ -92,7 +93,7 @@ pub(crate) struct Route {
     pub(crate) namespace: String,
     pub(crate) resource: String,
     pub(crate) name: String,
-    pub(crate) subresource: String,
+    pub(crate) subresource: Subresource,
     /// The path after the subresource, with slashes, for proxies.
     pub(crate) subpath: String,
     /// True if the path has segments after the subresource.
@@ -135,7 +136,7 @@ impl Route {
         let mut parts = rest.iter().map(|part| (*part).to_owned());
         route.resource = parts.next().unwrap_or_default();
         route.name = parts.next().unwrap_or_default();
-        route.subresource = parts.next().unwrap_or_default();
+        route.subresource = Subresource::named(&parts.next().unwrap_or_default());
         if !route.subresource.is_empty() {
             route.subpath = subpath(parts, path.ends_with('/'));
         }

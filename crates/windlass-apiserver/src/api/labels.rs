@@ -6,6 +6,7 @@ use http::{Method, Request, header};
 use crate::metrics::Labels;
 use crate::registry::Call;
 use crate::route::Route;
+use crate::subresource::Subresource;
 use crate::verb::Verb;
 
 /// Returns the labels that a request to a resource is counted by.
@@ -33,12 +34,14 @@ pub(super) fn labels_of(route: &Route) -> Labels<'_> {
 }
 
 pub(super) fn shown_verb<'a>(route: &Route, method: &'a Method, is_apply: bool) -> &'a str {
-    match (route.subresource.as_str(), route.verb) {
-        ("exec" | "attach" | "portforward" | "proxy" | "log", _) => "CONNECT",
-        (_, Verb::List) => "LIST",
-        (_, Verb::Watch) => "WATCH",
-        (_, Verb::Get) => "GET",
-        (_, Verb::Patch) if is_apply => "APPLY",
+    if route.subresource == Subresource::Log || route.subresource.is_connection() {
+        return "CONNECT";
+    }
+    match route.verb {
+        Verb::List => "LIST",
+        Verb::Watch => "WATCH",
+        Verb::Get => "GET",
+        Verb::Patch if is_apply => "APPLY",
         _ => method.as_str(),
     }
 }

@@ -11,15 +11,16 @@ use super::update::expect_name;
 use super::write::{self, Change};
 use crate::body::Body;
 use crate::meta;
+use crate::subresource::Subresource;
 use crate::wire::{self, ApiError};
 
 pub(super) async fn apply(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     call.negotiate()?;
     let options = WriteOptions::parse_apply(&call.query)?;
     let configuration = Configuration::read(call.body)?;
-    let may_create = match &*call.route.subresource {
-        "" => true,
-        "status" => call.resource.strategy.config.create_on_update,
+    let may_create = match call.route.subresource {
+        Subresource::None => true,
+        Subresource::Status => call.resource.strategy.config.create_on_update,
         _ => false,
     };
     loop {

@@ -8,6 +8,7 @@ use super::{Call, write};
 use crate::body::Body;
 use crate::meta;
 use crate::store::rfc3339;
+use crate::subresource::Subresource;
 use crate::wire::{ApiError, GroupResource};
 use windlass_kinds::kind_names::{BINDING, EVICTION};
 use windlass_kinds::resources::PODS;
@@ -25,7 +26,7 @@ pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError
         let pods = served.builtin(&PODS, "v1").ok_or_else(ApiError::no_such_resource)?;
         call.resource = std::sync::Arc::clone(pods);
     }
-    call.route.subresource = "binding".to_owned();
+    call.route.subresource = Subresource::Binding;
     let target = binding.get("target").cloned().unwrap_or_default();
     let node = target.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     if node.is_empty() {

@@ -10,6 +10,7 @@ use crate::auth::Attributes;
 use crate::body::Body;
 use crate::nodes::{Attach, Command, Container, NodeError, Nodes, Pod};
 use crate::streams;
+use crate::subresource::Subresource;
 use crate::upgrade::Upgrade;
 use crate::wire::ApiError;
 use windlass_kinds::resources;
@@ -28,16 +29,16 @@ pub(super) async fn connect(call: &mut Call<'_>, method: &Method) -> Result<Resp
     }
     let mut options = connect_options::read(call)?;
     call.admit_connection(&mut options).await?;
-    let (resource, subresource) = (&call.resource.storage, &*call.route.subresource);
+    let (resource, subresource) = (&call.resource.storage, call.route.subresource.clone());
     if *resource == *resources::SERVICES {
         proxy::to_service(call, method, &options).await
     } else if *resource != *resources::PODS {
         object(call, &call.route.name)?;
         Err(no_nodes())
-    } else if subresource == "proxy" {
+    } else if subresource == Subresource::Proxy {
         proxy::to_pod(call, method, &options).await
     } else {
-        stream(call, subresource, &options).await
+        stream(call, &subresource, &options).await
     }
 }
 
@@ -80,12 +81,16 @@ fn confirm_create(call: &Call<'_>) -> Result<(), ApiError> {
 }
 
 /// Forwards a request for the streams of a container, or for the ports of a pod, to the pod's node.
-async fn stream(call: &Call<'_>, subresource: &str, options: &Value) -> Result<Response<Body>, ApiError> {
+async fn stream(
+    call: &Call<'_>,
+    subresource: &Subresource,
+    options: &Value,
+) -> Result<Response<Body>, ApiError> {
     confirm_create(call)?;
     let name = &call.route.name;
     let pod = object(call, name)?;
     let container = match subresource {
-        "portforward" => String::new(),
+        Subresource::PortForward => String::new(),
         _ => log::container(name, text(options, "/container"), &pod)?,
     };
     expect_node(call, &pod)?;
@@ -94,7 +99,7 @@ async fn stream(call: &Call<'_>, subresource: &str, options: &Value) -> Result<R
     }
     let nodes = call.state.network.nodes().ok_or_else(no_nodes)?;
     let pod = Pod::new(pod);
-    if subresource == "portforward" {
+    if *subresource == Subresource::PortForward {
         return Ok(forward(call, nodes, pod, options));
     }
     remote(call, nodes, Container { pod, name: container }, options).await
@@ -139,7 +144,7 @@ async fn remote(
         Err(refused) => return Ok(*refused),
     };
     let streams = Attach { stdin, stdout, stderr, terminal };
-    let command = (call.route.subresource == "exec").then(|| {
+    let command = (call.route.subresource == Subresource::Exec).then(|| {
         let words = options["command"].as_array().into_iter().flatten();
         words.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
     });

@@ -5,6 +5,7 @@ use windlass_schema::go_quote;
 
 use super::Call;
 use crate::resource::api_version;
+use crate::subresource::Subresource;
 use crate::wire::ApiError;
 
 /// Returns the options of a request as an object, in the version of the subresource.
@@ -17,15 +18,15 @@ pub(super) fn read(call: &Call<'_>) -> Result<Value, ApiError> {
         options.insert("kind".to_owned(), shown.kind.clone().into());
         options.insert("apiVersion".to_owned(), api_version(&shown.group, &shown.version).into());
     }
-    match &*call.route.subresource {
-        "exec" => {
+    match call.route.subresource {
+        Subresource::Exec => {
             add_streams(call, &mut options);
             let command: Vec<&str> = call.query.all("command").collect();
             options
                 .insert("command".to_owned(), if command.is_empty() { Value::Null } else { command.into() });
         }
-        "attach" => add_streams(call, &mut options),
-        "portforward" => {
+        Subresource::Attach => add_streams(call, &mut options),
+        Subresource::PortForward => {
             let ports = ports(call)?;
             if !ports.is_empty() {
                 options.insert("ports".to_owned(), ports.into());

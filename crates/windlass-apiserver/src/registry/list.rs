@@ -53,7 +53,7 @@ pub(super) async fn reply(
     if negotiated.format == Format::Protobuf {
         return protobuf_list::reply(call, form, page, negotiated).await;
     }
-    let is_long = page.items.iter().map(|item| item.json().len()).sum::<usize>() > PIECE;
+    let is_long = is_long(&page.items);
     if is_long && (negotiated.format == Format::Yaml || negotiated.pretty) {
         let empty = form.head(call, page.metadata, true);
         let memory = call.state.reply_memory.clone();
@@ -72,6 +72,15 @@ pub(super) async fn reply(
     // A long list is serialised while the list is sent.
     let line_feed = Bytes::from_static(b"\n");
     Ok(call.stream([first, second].into_iter().chain(pieces).chain([line_feed]), negotiated))
+}
+
+/// Returns whether the objects do not fit into a piece.
+fn is_long(items: &[Arc<Stored>]) -> bool {
+    let mut size = 0;
+    items.iter().any(|item| {
+        size += item.json().len();
+        size > PIECE
+    })
 }
 
 /// Writes the items of a list in JSON. Large objects in a long list are not copied.

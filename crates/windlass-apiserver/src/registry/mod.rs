@@ -49,6 +49,7 @@ use http::{Method, Response};
 pub(crate) use self::call::Call;
 pub(crate) use self::proxy::{headers as forwarded, upgraded};
 use crate::body::Body;
+use crate::subresource::Subresource;
 use crate::verb::Verb;
 use crate::wire::ApiError;
 use windlass_kinds::resources::BINDINGS;
@@ -105,24 +106,18 @@ async fn subresource(call: &mut Call<'_>, method: &Method) -> Result<Response<Bo
     if call.route.name.is_empty() {
         return Err(ApiError::bad_request("name must be provided"));
     }
-    match (call.route.subresource.as_str(), call.route.verb) {
-        ("status" | "finalize" | "ephemeralcontainers" | "resize" | "approval", Verb::Get) => {
-            get::get(call).await
-        }
-        ("status" | "finalize" | "ephemeralcontainers" | "resize" | "approval", Verb::Update) => {
-            update::update(call).await
-        }
-        ("status" | "finalize" | "ephemeralcontainers" | "resize" | "approval", Verb::Patch) => {
-            patch::patch(call).await
-        }
-        ("scale", Verb::Get) => scale::get(call).await,
-        ("scale", Verb::Update) => Box::pin(scale::update(call)).await,
-        ("scale", Verb::Patch) => Box::pin(scale::patch(call)).await,
-        ("binding", Verb::Create) => binding::bind(call).await,
-        ("log", Verb::Get) => Box::pin(log::read(call)).await,
-        ("token", Verb::Create) => Box::pin(token::request(call)).await,
-        ("eviction", Verb::Create) => Box::pin(eviction::evict(call)).await,
-        ("exec" | "attach" | "portforward" | "proxy", _) => Box::pin(connect::connect(call, method)).await,
-        (name, _) => Err(ApiError::not_served(&call.resource.group_resource(), name)),
+    match (&call.route.subresource, call.route.verb) {
+        (part, Verb::Get) if part.is_part() => get::get(call).await,
+        (part, Verb::Update) if part.is_part() => update::update(call).await,
+        (part, Verb::Patch) if part.is_part() => patch::patch(call).await,
+        (Subresource::Scale, Verb::Get) => scale::get(call).await,
+        (Subresource::Scale, Verb::Update) => Box::pin(scale::update(call)).await,
+        (Subresource::Scale, Verb::Patch) => Box::pin(scale::patch(call)).await,
+        (Subresource::Binding, Verb::Create) => binding::bind(call).await,
+        (Subresource::Log, Verb::Get) => Box::pin(log::read(call)).await,
+        (Subresource::Token, Verb::Create) => Box::pin(token::request(call)).await,
+        (Subresource::Eviction, Verb::Create) => Box::pin(eviction::evict(call)).await,
+        (connection, _) if connection.is_connection() => Box::pin(connect::connect(call, method)).await,
+        (other, _) => Err(ApiError::not_served(&call.resource.group_resource(), other)),
     }
 }

@@ -14,6 +14,7 @@ use crate::apart::Apart;
 use crate::body::Body;
 use crate::respond::{self, indent, wants_pretty};
 use crate::store::{Stored, managed_fields_in, read_value};
+use crate::subresource::Subresource;
 use crate::verb::Verb;
 use crate::wire::{self, ApiError, Format, Negotiated, Representation, TableVersion, Target};
 use windlass_kinds::table::{IncludeObject, partial_object_metadata};
@@ -41,15 +42,18 @@ impl Call<'_> {
     /// storing an object.
     fn is_action(&self) -> bool {
         let is_only_created = self.resource.verbs.iter().all(|verb| verb == "create");
-        is_only_created || ["token", "eviction", "binding"].contains(&self.route.subresource.as_str())
+        is_only_created
+            || matches!(
+                self.route.subresource,
+                Subresource::Token | Subresource::Eviction | Subresource::Binding
+            )
     }
 
     /// Returns whether the request is about a part of an object that kube-apiserver makes no table of.
     fn is_without_table(&self) -> bool {
-        match &*self.route.subresource {
-            "approval" | "ephemeralcontainers" | "finalize" | "resize" => true,
-            "status" => !self.resource.strategy.config.has_status_table,
-            _ => false,
+        match &self.route.subresource {
+            Subresource::Status => !self.resource.strategy.config.has_status_table,
+            other => other.is_part(),
         }
     }
 
@@ -90,7 +94,7 @@ impl Call<'_> {
     /// Returns the table of an object.
     fn table(&self, version: TableVersion, object: &Value) -> Result<Value, ApiError> {
         let include = self.include_object()?;
-        let is_scale = self.route.subresource == "scale";
+        let is_scale = self.route.subresource == Subresource::Scale;
         let kind = if is_scale { self.resource.scale_table_kind() } else { self.resource.table_kind() };
         let object = match include {
             IncludeObject::Object => object.clone(),
@@ -122,12 +126,12 @@ impl Call<'_> {
     }
 
     fn not_a_list(&self) -> ApiError {
-        let go_type = match (self.route.subresource.as_str(), self.resource.is_custom()) {
-            ("scale", false) => "autoscaling.Scale".to_owned(),
-            ("scale", true) => "v1.Scale".to_owned(),
+        let go_type = match (&self.route.subresource, self.resource.is_custom()) {
+            (Subresource::Scale, false) => "autoscaling.Scale".to_owned(),
+            (Subresource::Scale, true) => "v1.Scale".to_owned(),
             _ => self.resource.go_type(),
         };
-        if self.resource.is_custom() && self.route.subresource != "scale" {
+        if self.resource.is_custom() && self.route.subresource != Subresource::Scale {
             // Go's type for all custom resources may be a list.
             return ApiError::unexplained("content is not a list");
         }

@@ -4,6 +4,7 @@
 use http::{Method, header};
 
 use super::{Call, patch};
+use crate::subresource::Subresource;
 use crate::verb::Verb;
 use crate::wire::{self, ApiError, Target};
 
@@ -20,11 +21,11 @@ pub(super) fn expect(call: &Call<'_>, method: &Method) -> Result<(), ApiError> {
         return Err(ApiError::method_not_allowed());
     }
     let content_type = call.header(header::CONTENT_TYPE).unwrap_or_default();
-    let (target, more): (_, &[&str]) = match (&*call.route.subresource, call.route.verb) {
+    let (target, more): (_, &[&str]) = match (&call.route.subresource, call.route.verb) {
         // Requests that are passed on have any media types.
-        ("exec" | "attach" | "portforward" | "proxy", _) => return Ok(()),
-        ("log", _) => (Target::Object, &["text/plain"]),
-        ("", Verb::List | Verb::Watch) => (Target::List, &[]),
+        (subresource, _) if subresource.is_connection() => return Ok(()),
+        (Subresource::Log, _) => (Target::Object, &["text/plain"]),
+        (Subresource::None, Verb::List | Verb::Watch) => (Target::List, &[]),
         _ => (Target::Object, &[]),
     };
     if method == Method::PATCH && !patch::has_route(content_type) {
@@ -35,7 +36,7 @@ pub(super) fn expect(call: &Call<'_>, method: &Method) -> Result<(), ApiError> {
 
 fn has_path(call: &Call<'_>) -> bool {
     let (route, resource) = (&call.route, &call.resource);
-    if route.has_more && route.subresource != "proxy" {
+    if route.has_more && route.subresource != Subresource::Proxy {
         return false;
     }
     if !route.subresource.is_empty() {
@@ -62,7 +63,8 @@ fn has_method(call: &Call<'_>, method: &Method) -> bool {
             Method::HEAD => Verb::None,
             _ => route.verb,
         };
-        let is_passed_on = route.subresource == "proxy" && [Method::HEAD, Method::OPTIONS].contains(method);
+        let is_passed_on =
+            route.subresource == Subresource::Proxy && [Method::HEAD, Method::OPTIONS].contains(method);
         return is_passed_on || subresource.verbs.iter().any(|allowed| allowed == verb.as_str());
     }
     let is_at_its_place = match route.verb {

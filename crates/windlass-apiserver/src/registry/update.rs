@@ -8,6 +8,7 @@ use super::write::{self, Change};
 use super::{Call, metadata};
 use crate::body::Body;
 use crate::meta;
+use crate::subresource::Subresource;
 use crate::wire::ApiError;
 
 pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
@@ -17,8 +18,8 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
     metadata::settle_namespace(call, &mut object)?;
     expect_name(call, &object)?;
     // The real server creates services from a status, too.
-    let may_create =
-        ["", "status"].contains(&&*call.route.subresource) && call.resource.strategy.config.create_on_update;
+    let may_create = matches!(call.route.subresource, Subresource::None | Subresource::Status)
+        && call.resource.strategy.config.create_on_update;
     loop {
         let view = call.state.store.view();
         let creates = may_create && view.get(&call.resource.storage, &call.key()).is_none();

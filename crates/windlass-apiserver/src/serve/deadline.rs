@@ -6,6 +6,7 @@ use tokio::time::Instant;
 use windlass_schema::go_quote;
 
 use crate::route::{Query, Route};
+use crate::subresource::Subresource;
 use crate::verb::Verb;
 use crate::wire::ApiError;
 
@@ -66,8 +67,7 @@ impl Deadline {
 
 /// Returns whether requests of a route take as long as the client wants.
 pub(crate) fn is_long_running(route: &Route) -> bool {
-    route.verb == Verb::Watch
-        || matches!(route.subresource.as_str(), "attach" | "exec" | "proxy" | "log" | "portforward")
+    route.verb == Verb::Watch || route.subresource == Subresource::Log || route.subresource.is_connection()
 }
 
 /// Parses a duration in Go's form (`1m30s`, `1.5h`, `100ms`). Negative durations count as zero.

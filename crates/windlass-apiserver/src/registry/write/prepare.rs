@@ -7,6 +7,7 @@ use crate::meta;
 use crate::registry::{Call, metadata};
 use crate::resource::Resource;
 use crate::store::View;
+use crate::subresource::Subresource;
 use crate::wire::ApiError;
 
 /// Metadata that only the server writes, and that a client may leave out.
@@ -45,7 +46,9 @@ pub(super) fn prepare_update(
     meta::drop_empty(new);
     resource.strategy.prepare.prepare_update(&call.context(view), new, old)?;
     resource.strategy.allocate(&call.context(view), new, Some(old))?;
-    if !["status", "binding"].contains(&call.route.subresource.as_str()) && counts(resource, new, old) {
+    if !matches!(call.route.subresource, Subresource::Status | Subresource::Binding)
+        && counts(resource, new, old)
+    {
         let generation = meta::integer(old, "generation").unwrap_or(0) + 1;
         meta::set(new, "generation", Some(generation.into()));
     }

@@ -10,6 +10,7 @@ use crate::meta;
 use crate::registry::{Call, custom, privileged};
 use crate::resource::Resource;
 use crate::store::View;
+use crate::subresource::Subresource;
 use crate::wire::ApiError;
 
 /// Validates a new object, and adds the warnings.
@@ -39,7 +40,7 @@ pub(super) fn validate_update(
     let mut errors = object_meta::update(resource, subresource, new, old);
     errors.extend(custom::validate(resource, subresource, new, Some(old)));
     errors.extend(resource.strategy.validate.validate_update(&call.context(view), new, old));
-    if !call.state.allows_privileged && subresource != "status" {
+    if !call.state.allows_privileged && *subresource != Subresource::Status {
         errors.extend(privileged::errors(resource, new));
     }
     refuse_invalid(resource, new, errors)?;

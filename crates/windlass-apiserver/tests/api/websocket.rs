@@ -39,6 +39,37 @@ async fn a_watch_sends_each_event_as_a_text_message() {
 }
 
 #[tokio::test]
+async fn a_large_object_is_one_message() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let maps = format!("/api/v1/namespaces/{ns}/configmaps");
+    let text = "x".repeat(300_000);
+    for name in ["a", "b", "c"] {
+        let data = if name == "b" { text.as_str() } else { "small" };
+        let object = json!({"metadata": {"name": name, "labels": {"l": "1"}}, "data": {"k": data}});
+        api.post(&maps, object).await.is(201);
+    }
+    let mut watch = api.websocket(&format!("{maps}?watch=true&labelSelector=l")).await.unwrap();
+    api.patch(&format!("{maps}/b"), MERGE_PATCH, json!({"data": {"l": "m"}})).await.is(200);
+    let mut events = Vec::new();
+    while events.len() < 4 {
+        let message = tokio::time::timeout(deadline(), watch.next()).await.expect("a message in time");
+        if let Message::Text(event) = message.expect("an open connection").unwrap() {
+            let event: Value = serde_json::from_str(&event).unwrap();
+            let size = event["object"]["data"]["k"].as_str().map(str::len);
+            events.push(format!("{} {} {size:?}", event["type"], event["object"]["metadata"]["name"]));
+        }
+    }
+    let expected = [
+        r#""ADDED" "a" Some(5)"#,
+        r#""ADDED" "b" Some(300000)"#,
+        r#""ADDED" "c" Some(5)"#,
+        r#""MODIFIED" "b" Some(300000)"#,
+    ];
+    assert_eq!(events, expected);
+}
+
+#[tokio::test]
 async fn a_watch_that_times_out_closes_the_connection() {
     let api = Api::start();
     let ns = api.namespace().await;

@@ -9,6 +9,7 @@ use http_body_util::{BodyExt, StreamBody, combinators::BoxBody};
 use hyper::body::{Frame, Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
+use memchr::memmem;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::ops::Range;
@@ -202,8 +203,9 @@ impl ByteServer {
             }
             ticks.tick().await;
             let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-            let line = server.kinds[0].changes.at_revision(number, now.as_micros());
-            Some((line.into(), (server, ticks, number + 1)))
+            let mut line = BytesMut::new();
+            server.kinds[0].changes.put_at_revision(&mut line, number, now.as_micros());
+            Some((line.freeze(), (server, ticks, number + 1)))
         })
     }
 
@@ -212,13 +214,13 @@ impl ByteServer {
         const TOGETHER: usize = 32;
         let server = self.clone();
         stream::iter((0..count).step_by(TOGETHER)).map(move |from| {
-            let numbers = from..count.min(from + TOGETHER);
-            let revision = |number: usize| u128::from(Corpus::revision()) + 1 + number as u128;
             let changes = &server.kinds[0].changes;
-            numbers
-                .flat_map(|number| changes.at_revision(number, revision(number)))
-                .collect::<Vec<_>>()
-                .into()
+            let mut lines = BytesMut::with_capacity(CHUNK);
+            for number in from..count.min(from + TOGETHER) {
+                let revision = u128::from(Corpus::revision()) + 1 + number as u128;
+                changes.put_at_revision(&mut lines, number, revision);
+            }
+            lines.freeze()
         })
     }
 }
@@ -296,15 +298,17 @@ impl Lines {
         self.ends.len()
     }
 
-    /// Returns a line with another resource version. After the last line, the first line follows.
-    fn at_revision(&self, number: usize, revision: u128) -> Vec<u8> {
+    /// Appends a line with another resource version. After the last line, the first line follows.
+    fn put_at_revision(&self, lines: &mut BytesMut, number: usize, revision: u128) {
         const VERSION: &[u8] = br#""resourceVersion":""#;
         let number = number % self.len();
         let line = self.range(number..number + 1);
-        let place = line.windows(VERSION.len()).position(|text| text == VERSION);
+        let place = memmem::find(&line, VERSION);
         let (head, tail) = line.split_at(place.expect("an object has a resource version") + VERSION.len());
         let digits = tail.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        [head, revision.to_string().as_bytes(), &tail[digits..]].concat()
+        lines.extend_from_slice(head);
+        lines.extend_from_slice(revision.to_string().as_bytes());
+        lines.extend_from_slice(&tail[digits..]);
     }
 
     fn range(&self, lines: Range<usize>) -> Bytes {

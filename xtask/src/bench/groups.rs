@@ -278,6 +278,7 @@ pub(crate) const GROUPS: &[Group] = &[
             run(LIST, Contender::Go, &["informer", "list"]),
         ],
         rows: &[
+            alone("large.sync", RAW, ("seconds", 1.0, "s"), 10.0),
             time("large.sync", (RAW, LIST, LIST), Report),
             processor("large.sync-processor", (RAW, LIST, LIST)),
             peak("large.peak", (RAW, LIST, LIST), Report),
@@ -288,13 +289,16 @@ pub(crate) const GROUPS: &[Group] = &[
     },
     Group {
         name: "large-events",
-        about: "a million changes of those pods, through a predicate into a queue",
+        about: "a million changes of those pods, through a predicate into a queue; a tenth of the changes for the peers",
         feed: Some(large(1_000_000)),
         count: None,
-        runs: &[run(RAW, Contender::Ours, &["informer"]), run(WATCH_LIST, Contender::Go, &["informer"])],
+        runs: &[
+            run(RAW, Contender::Ours, &["informer"]),
+            Run { changes: 0.1, ..run(LIST, Contender::Go, &["informer", "list"]) },
+        ],
         rows: &[
-            events("large-events", (RAW, WATCH_LIST, WATCH_LIST), Report),
-            processor_each("large-events.processor", (RAW, WATCH_LIST, WATCH_LIST)),
+            events("large-events", (RAW, LIST, LIST), Report),
+            processor_each("large-events.processor", (RAW, LIST, LIST)),
         ],
     },
     Group {
@@ -314,7 +318,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group {
         name: "large-relist",
         about: "those pods listed again after 410: peak memory relative to steady memory",
-        feed: Some(ServeOptions { expire_after: Some(60), ..large(1) }),
+        feed: Some(ServeOptions { expire_after: Some(30), ..large(1_000) }),
         count: None,
         runs: &[
             run(RAW, Contender::Ours, &["informer", "relist"]),

@@ -80,7 +80,7 @@ fn one(group: &Group, run: &Run, programs: &Programs, args: &Args) -> Result<Opt
     };
     let feed = group.feed.map(|feed| ServeOptions {
         objects: scaled(feed.objects),
-        events: scaled(feed.events),
+        events: (scaled(feed.events) as f64 * run.changes).ceil() as usize,
         others: scaled(feed.others),
         ..feed
     });

@@ -26,6 +26,8 @@ pub(crate) struct Run {
     pub(crate) prepare: &'static str,
     /// The command, and options without dashes.
     pub(crate) arguments: &'static [&'static str],
+    /// The part of the group's changes that the run receives: all (1), or fewer for a slow contender whose rate is compared.
+    pub(crate) changes: f64,
 }
 
 /// A value of our run, compared with a peer's or with a bound.
@@ -67,17 +69,17 @@ pub(crate) enum Goal {
 }
 
 pub(crate) const fn run(name: &'static str, contender: Contender, arguments: &'static [&'static str]) -> Run {
-    Run { name, contender, server: None, prepare: "", arguments }
+    Run { name, contender, server: None, prepare: "", arguments, changes: 1.0 }
 }
 
 /// Returns a run of the Go client against an API server.
 pub(crate) const fn load(name: &'static str, server: Backend, arguments: &'static [&'static str]) -> Run {
-    Run { name, contender: Contender::Go, server: Some(server), prepare: "", arguments }
+    Run { server: Some(server), ..run(name, Contender::Go, arguments) }
 }
 
 /// Returns a run of an operator on our API server, which our program fills first.
 pub(crate) const fn operate(name: &'static str, contender: Contender) -> Run {
-    Run { name, contender, server: Some(Backend::Ours), prepare: "prepare", arguments: &["reconcile"] }
+    Run { server: Some(Backend::Ours), prepare: "prepare", ..run(name, contender, &["reconcile"]) }
 }
 
 pub(crate) const fn row(

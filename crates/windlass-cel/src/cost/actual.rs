@@ -166,8 +166,13 @@ fn by_name(name: &str, overload: &str) -> Option<CallCost> {
 /// Costs of the functions of the language.
 fn standard(overload: &str) -> Option<CallCost> {
     Some(match overload {
-        "starts_with_string" | "ends_with_string" | "string_to_bytes" | "bytes_to_string"
-        | "strings_quote" | "string_format" => |_, arguments, _| first(arguments),
+        // The prefix or the suffix is compared, since cel-go 0.29.
+        "starts_with_string" | "ends_with_string" => {
+            |_, arguments, _| traversal(arguments[1].size(), CHARACTER)
+        }
+        "string_to_bytes" | "bytes_to_string" | "strings_quote" | "string_format" => {
+            |_, arguments, _| first(arguments)
+        }
         "in_list" => |_, arguments, _| arguments[1].size(),
         "less_string"
         | "greater_string"

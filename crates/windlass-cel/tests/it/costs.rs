@@ -9,15 +9,16 @@ use super::Rule;
 fn rules_cost_what_they_cost_in_kubernetes() {
     let schema = json!({"type": "object", "properties": {
         "a": {"type": "integer"}, "b": {"type": "integer"},
-        "s": {"type": "string"}, "l": {"type": "array", "items": {"type": "string"}},
+        "s": {"type": "string"}, "t": {"type": "string"}, "l": {"type": "array", "items": {"type": "string"}},
         "o": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}},
     }});
     let items: Vec<_> = (0..8).map(|index| json!({"name": format!("n{index}")})).collect();
-    let object = json!({"a": 1, "b": 2, "s": "HTTP", "l": vec!["abc"; 10], "o": items});
+    let object = json!({"a": 1, "b": 2, "s": "HTTP", "t": "a".repeat(25), "l": vec!["abc"; 10], "o": items});
     for (rule, cost) in [
         ("self.a <= self.b", 5),
         ("has(self.a) ? has(self.b) : !has(self.b)", 2),
         ("self.l.all(x, x.startsWith('a'))", 53),
+        ("self.t.startsWith('a') && self.t.endsWith('a')", 6),
         ("self.o.all(a, self.o.exists_one(b, a.name == b.name))", 395),
         ("self.s in ['HTTP', 'HTTPS']", 2),
         ("self.s.matches('^[A-Z]+$')", 4),

@@ -74,5 +74,5 @@ fn user(name: &str, groups: &[String]) -> Identity {
         Some((namespace, account)) => Identity::service_account(namespace, account),
         None => Identity::user(name),
     };
-    groups.iter().fold(user, |user, group| user.with_group(group))
+    groups.iter().fold(user, Identity::with_group)
 }

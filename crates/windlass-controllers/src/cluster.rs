@@ -13,7 +13,7 @@ use crate::core::secret::SignToken;
 use crate::kubelet::{NodeRegistry, PodMode, RunPods, RunningPods};
 use crate::{
     SigningAuthority, admissionregistration, apps, autoscaling, batch, certificates, core, discovery,
-    garbage_collector, kubelet, policy, scheduler, storage,
+    garbage_collector, kubelet, policy, scheduler, storage, storagemigration,
 };
 
 /// The time without a heartbeat after which a node counts as lost, as in kube-controller-manager.
@@ -213,7 +213,10 @@ impl Controllers {
         .map(|controller| controller.field_manager(KUBE_CONTROLLER_MANAGER))
         .chain(nodes)
         .map(Controller::allow_hot_loops)
-        .fold(garbage_collector::add_to(manager), Manager::controller)
+        .fold(
+            storagemigration::storage_version_migration::add_to(garbage_collector::add_to(manager)),
+            Manager::controller,
+        )
     }
 
     /// Runs the controllers until `stop` completes, then stops them gracefully.

@@ -22,6 +22,7 @@ mod discovery;
 mod garbage_collector;
 mod policy;
 mod scheduler;
+mod storagemigration;
 
 mod core;
 mod kubelet;

@@ -4,6 +4,7 @@
 mod autoscalers;
 mod claims;
 mod garbage;
+mod migrations;
 mod missing_objects;
 mod namespaces;
 mod nodes;

@@ -102,12 +102,15 @@ impl Indexer {
 
     /// Indexes the object at the start of `bytes` and returns the length of the object.
     pub(crate) fn index(&mut self, bytes: &[u8]) -> Result<usize, ScanError> {
-        self.index_with(bytes, |scan| scan.object()).map(|((), length)| length)
+        self.index_with(bytes, |scan| scan.object().map(drop)).map(|((), length)| length)
     }
 
     /// Indexes the watch event at the start of `bytes`; returns the type and the length of the event.
     pub(crate) fn index_event(&mut self, bytes: &[u8]) -> Result<(WatchEventType, usize), ScanError> {
-        self.index_with(bytes, |scan| scan.event())
+        self.index_with(bytes, |scan| {
+            let event = scan.event()?;
+            Ok(event)
+        })
     }
 
     /// Returns the index of the last object.

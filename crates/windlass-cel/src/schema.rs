@@ -281,7 +281,7 @@ fn is_complete(schema: Props<'_>) -> bool {
 /// subdomain, or as the schema of the resource says.
 fn metadata(resource: Props<'_>) -> Arc<Schema> {
     let described = ["properties", "metadata", "properties"];
-    let described = described.into_iter().try_fold(resource, |schema, name| schema.schema(name));
+    let described = described.into_iter().try_fold(resource, Props::schema);
     let field = |name: &str, longest: u64| {
         let described = described.and_then(|properties| properties.schema(name));
         let length =

@@ -17,7 +17,7 @@ use suite::{STRATEGIC_MERGE, STRUCTURED_MERGE, Suite};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Version of the Go module [default: v6.4.2, or v0.36.3 with --strategic]
+    /// Version of the Go module [default: v6.4.2, or v0.37.2 with --strategic]
     #[arg(long)]
     version: Option<String>,
     /// Run the tests of strategic merge patches in k8s.io/apimachinery instead

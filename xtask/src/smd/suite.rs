@@ -87,7 +87,7 @@ pub(super) const STRUCTURED_MERGE: Suite = Suite {
 /// Strategic merge patches. Patches are made by Go, and applied by windlass-schema.
 pub(super) const STRATEGIC_MERGE: Suite = Suite {
     module: "k8s.io/apimachinery",
-    version: "v0.36.3",
+    version: "v0.37.2",
     packages: "./pkg/util/strategicpatch/...",
     files: &[
         ("pkg/util/windlass/client.go", CLIENT),

@@ -16,6 +16,8 @@ pub const FLOW_SCHEMA: &str = "FlowSchema";
 pub const IP_ADDRESS: &str = "IPAddress";
 /// LocalSubjectAccessReview.
 pub const LOCAL_SUBJECT_ACCESS_REVIEW: &str = "LocalSubjectAccessReview";
+/// MutatingAdmissionPolicy.
+pub const MUTATING_ADMISSION_POLICY: &str = "MutatingAdmissionPolicy";
 /// Namespace.
 pub const NAMESPACE: &str = "Namespace";
 /// Node.
@@ -42,3 +44,5 @@ pub const SUBJECT_ACCESS_REVIEW: &str = "SubjectAccessReview";
 pub const TOKEN_REQUEST: &str = "TokenRequest";
 /// TokenReview.
 pub const TOKEN_REVIEW: &str = "TokenReview";
+/// ValidatingAdmissionPolicy.
+pub const VALIDATING_ADMISSION_POLICY: &str = "ValidatingAdmissionPolicy";

@@ -8,6 +8,8 @@
 // From the surface down: a module uses only modules further down.
 mod builtin;
 
+mod storage;
+
 mod admissionregistration;
 mod apiextensions;
 mod apiregistration;
@@ -26,7 +28,6 @@ mod policy;
 mod rbac;
 mod resource;
 mod scheduling;
-mod storage;
 mod storagemigration;
 
 mod certificates;

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use crate::{Result, control_plane, project};
 
 const GATEWAY: &str = "sigs.k8s.io/gateway-api@v1.5.1";
-const VERSION: &str = "v0.36.3";
+const VERSION: &str = "v0.37.2";
 
 pub(super) fn run() -> Result {
     let folder = control_plane::cache_folder()?.join("cel-bench");

@@ -1,5 +1,5 @@
 //! `DELETE` with `ignoreStoreReadErrorWithClusterBreakingPotential`: removes an object that a conversion webhook does not
-//! convert. Finalizers and admission do not hold the object, because nobody can read the object.
+//! convert. Finalizers and admission do not hold the object, because no client can read the object.
 
 use std::sync::Arc;
 

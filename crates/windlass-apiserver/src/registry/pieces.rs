@@ -74,13 +74,10 @@ impl<W: WriteItem> Pieces<W> {
         let mut piece = Unfinished { out: std::mem::take(&mut self.text.head), room };
         piece.out.reserve(size + size / 16);
         while piece.out.len() < size && !self.is_done {
-            let (item, from) = match self.next_item() {
-                Some(next) => next,
-                None => {
-                    piece.out.append(&mut self.text.end);
-                    self.is_done = true;
-                    continue;
-                }
+            let Some((item, from)) = self.next_item() else {
+                piece.out.append(&mut self.text.end);
+                self.is_done = true;
+                continue;
             };
             if from == 0 && !std::mem::take(&mut self.is_first) {
                 piece.out.extend_from_slice(self.text.separator);

@@ -112,7 +112,7 @@ impl Items {
         }
     }
 
-    /// Drops the memory of the message of a large item: a list that nobody reads must not keep the memory.
+    /// Drops the memory of the message of a large item: a list that no client reads must not keep the memory.
     fn forget(&mut self, item: &Stored) {
         if item.json().len() >= SHARED {
             self.encoder = ProtobufEncoder::new(Catalog::builtin());

@@ -145,14 +145,14 @@ async fn restart_watches(is_expired: bool, is_written: bool) {
 
 #[tokio::test(start_paused = true)]
 async fn an_own_write_that_a_later_watch_shows_is_left_out() {
-    restart_watches(false, false).await;
-    restart_watches(true, false).await;
+    Box::pin(restart_watches(false, false)).await;
+    Box::pin(restart_watches(true, false)).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_later_watch_hides_no_write_of_another_client() {
-    restart_watches(false, true).await;
-    restart_watches(true, true).await;
+    Box::pin(restart_watches(false, true)).await;
+    Box::pin(restart_watches(true, true)).await;
 }
 
 #[tokio::test]

@@ -18,9 +18,7 @@ use crate::admission::{Attributes, Objects, Reinvocation, Surroundings, versions
 use crate::meta;
 use crate::resource::Resource;
 use crate::wire::{ApiError, Cause, Details};
-
-/// The kind, for observers.
-const KIND: &str = "MutatingAdmissionPolicy";
+use windlass_kinds::kind_names::MUTATING_ADMISSION_POLICY as KIND;
 
 /// A compiled policy.
 pub(super) struct MutatingPolicy {

@@ -13,9 +13,7 @@ use crate::admission::{Attributes, Objects, Surroundings, matching, versions};
 use crate::meta;
 use crate::resource::Resource;
 use crate::wire::{ApiError, Cause, Details, fills_a_reply, is_printable};
-
-/// The kind, for observers.
-const KIND: &str = "ValidatingAdmissionPolicy";
+use windlass_kinds::kind_names::VALIDATING_ADMISSION_POLICY as KIND;
 
 /// A compiled policy.
 pub(super) struct ValidatingPolicy {

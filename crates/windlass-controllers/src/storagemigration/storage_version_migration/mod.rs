@@ -36,7 +36,7 @@ pub(crate) fn add_to(manager: Manager) -> Manager {
                 return Ok(());
             }
             let keys = |object: &DynamicObject, _: &_| Ok(vec![Migration::of(object).resource()]);
-            handle.watch(Watch::mapped(&resource(), keys).without_reads()).await.map(|_| ())
+            handle.watch(Watch::mapped(resource(), keys).without_reads()).await.map(|_| ())
         })
     };
     manager.controller(controller).runnable(Runnable::new(GROUP, watch))

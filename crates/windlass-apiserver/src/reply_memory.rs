@@ -31,8 +31,11 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Returns a piece of a reply that keeps the room until the piece is sent.
-    pub(crate) fn filled(self, bytes: Vec<u8>) -> Bytes {
+    /// Returns a piece of a reply that keeps the room until the piece is sent. Gives back the memory that the piece does not take.
+    pub(crate) fn filled(mut self, bytes: Vec<u8>) -> Bytes {
+        let unused = self.bytes.saturating_sub(bytes.capacity());
+        self.memory.0.fetch_sub(unused, Ordering::Relaxed);
+        self.bytes -= unused;
         Bytes::from_owner(Piece { bytes, _room: self })
     }
 
@@ -71,12 +74,14 @@ mod tests {
         let room = memory.reserve(ReplyMemory::LIMIT).unwrap();
         assert!(memory.reserve(1).is_none());
         let piece = room.filled(vec![1, 2, 3]);
+        let others = memory.reserve(ReplyMemory::LIMIT - 3).expect("the piece takes three bytes");
         let rest = piece.slice(1..);
         drop(piece);
         assert!(memory.reserve(1).is_none(), "a part of the piece is not sent");
         assert_eq!(&rest[..], [2, 3]);
         drop(rest);
-        assert!(memory.reserve(1).is_some());
+        assert!(memory.reserve(3).is_some());
+        drop(others);
     }
 
     #[test]

@@ -66,6 +66,7 @@ const ENFORCED: &[(&str, &[&str])] = &[
     ("rbac.authorization.k8s.io", &["clusterrolebindings", "clusterroles", "rolebindings", "roles"]),
     ("scheduling.k8s.io", &["priorityclasses"]),
     ("storage.k8s.io", &["storageclasses"]),
+    ("storagemigration.k8s.io", &["storageversionmigrations"]),
 ];
 
 #[test]

@@ -465,6 +465,11 @@ impl ApiError {
             .causes(vec![Cause { message: why, ..Cause::default() }])
     }
 
+    /// Returns the error of a watch that cannot show a deleted object. A client lists again, because a later watch cannot show the object either.
+    pub fn undecodable_deletion(why: impl fmt::Display) -> Self {
+        Self::new(500, "StoreReadError", why.to_string())
+    }
+
     /// Returns the reply of an admission webhook that denied a request, with the webhook's code, reason and
     /// details.
     pub fn rejected(

@@ -311,14 +311,19 @@ impl Watcher {
             }
         }
         let everything = self.options.selection.is_everything();
+        let is_deleted = event.change == Change::Deleted;
+        let unreadable = |error| if is_deleted { ApiError::undecodable_deletion(error) } else { error };
         let was = match &event.old {
             Some(old) if everything => Some(Arc::clone(old)),
-            Some(old) => self.selected(&event.key, old).await?,
+            Some(old) => self.selected(&event.key, old).await.map_err(unreadable)?,
             None => None,
         };
-        if event.change == Change::Deleted {
+        if is_deleted {
             return match was {
-                Some(_) => Ok(Some(("DELETED", self.resource.present_one(&event.object).await?))),
+                Some(_) => {
+                    let shown = self.resource.present_one(&event.object).await;
+                    Ok(Some(("DELETED", shown.map_err(unreadable)?)))
+                }
                 None => Ok(None),
             };
         }

@@ -20,11 +20,17 @@ impl Resource {
 }
 
 /// Removes metadata of the wrong type from a custom resource, like kube-apiserver for the output of a
-/// webhook. Labels and annotations stay: validation refuses the wrong type.
+/// webhook. Labels and annotations lose entries without a value, and validation refuses entries of the wrong type.
 pub(crate) fn drop_malformed_metadata(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     metadata.retain(|field, value| match field.as_str() {
         "name" | "generateName" | "namespace" | "uid" | "resourceVersion" => value.is_string(),
+        "labels" | "annotations" => {
+            if let Some(entries) = value.as_object_mut() {
+                entries.retain(|_, value| !value.is_null());
+            }
+            !value.is_null()
+        }
         "finalizers" | "ownerReferences" | "managedFields" => value.is_array(),
         _ => true,
     });

@@ -503,8 +503,12 @@ async fn an_object_that_no_webhook_converts_can_be_removed() {
     seen.push(jane.delete_with(&failed, json!({option: true})).await.to_string());
     seen.push(api.delete_with(&failed, json!({option: true, "dryRun": ["All"]})).await.to_string());
     api.get(&format!("{v1}/failed")).await.is(200);
+    let before = api.get(&v1).await.json()["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
     seen.push(api.delete_with(&failed, json!({option: true})).await.to_string());
     api.get(&format!("{v1}/failed")).await.is(404);
+    // A client lists again: a later watch cannot show the deletion either.
+    let event = api.watch(&format!("{v2}?resourceVersion={before}")).await.next().await;
+    assert_eq!((&event.kind[..], &event.object["reason"]), ("ERROR", &json!("StoreReadError")));
     api.patch(&format!("{v1}/good"), MERGE_PATCH, json!({"metadata": {"finalizers": null}})).await.is(200);
     expect![[r#"
         400 BadRequest: json: cannot unmarshal string into Go struct field DeleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential of type bool

@@ -73,7 +73,7 @@ impl<'a> Objects<'a> {
             let objects = Regex::new(r#"Invalid value: (\[\{.*\}\]|\{.*\}): "#).unwrap();
             objects.replace_all(&reply.to_string(), "Invalid value: (the object): ").into_owned()
         };
-        self.seen += &format!("{what}: {text}\n");
+        self.seen.extend([what, ": ", &text, "\n"]);
     }
 
     #[track_caller]

@@ -105,6 +105,12 @@ impl ErrorStatus {
         self.code == 410 || self.reason == "Expired" || self.reason == "Gone"
     }
 
+    /// Returns whether a watch cannot show the deletion of an object that the server cannot read. A later watch from the same resource
+    /// version fails, too.
+    pub(super) fn is_unreadable_deletion(&self) -> bool {
+        self.reason == "StoreReadError"
+    }
+
     /// Returns whether the server does not have the requested resource version yet. The server lags or was
     /// replaced.
     pub(super) fn is_version_too_large(&self) -> bool {

@@ -396,6 +396,9 @@ impl Reflector {
             return self.relist(now, "the server no longer has the resourceVersion (410)", store);
         }
         let unsupported = matches!(status.code, 400 | 405 | 406 | 415 | 422 | 501);
+        if matches!(self.plan, Plan::Watch { .. }) && status.is_unreadable_deletion() {
+            return self.relist(now, "the server cannot show the deletion of an unreadable object", store);
+        }
         if self.plan == Plan::WatchList && unsupported {
             return self.fall_back(now, WatchListSupport::Refused, store);
         }

@@ -87,7 +87,11 @@ pub(super) fn reply(before: &Value, reply: &Reply, out: &mut Output) {
 
 /// Returns the lines of YAML that policies removed and added.
 fn changes(before: &Value, after: &Value) -> Vec<String> {
-    let (before, after) = (stable(before), stable(after));
+    let (mut before, mut after) = (stable(before), stable(after));
+    if before["metadata"]["generateName"].is_string() {
+        // The server generates another name for each request.
+        [&mut before, &mut after].map(|object| object["metadata"]["name"].take());
+    }
     if before == after || kind(&before) != kind(&after) || name(&before) != name(&after) {
         return Vec::new();
     }
@@ -103,4 +107,20 @@ fn stable(object: &Value) -> Value {
         metadata.retain(|field, _| !VOLATILE.contains(&field.as_str()));
     }
     object
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_changes_of_an_object_with_a_generated_name_are_shown() {
+        let object = |name: &str, data: Value| json!({"kind": "ConfigMap", "metadata": {"generateName": "a-", "name": name}, "data": data});
+        let changed = changes(&object("a-1", json!({"x": "1"})), &object("a-2", json!({"x": "2"})));
+        assert!(changed.iter().any(|line| line.starts_with('+') && line.contains('2')), "{changed:?}");
+        assert!(changed.iter().all(|line| !line.contains("a-2")), "{changed:?}");
+        assert!(changes(&object("a-1", Value::Null), &object("a-2", Value::Null)).is_empty());
+    }
 }

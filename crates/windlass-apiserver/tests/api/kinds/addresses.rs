@@ -11,7 +11,8 @@ async fn the_parent_of_an_address_does_not_change() {
     let api = Api::start();
     let mut seen = Objects::new(&api, "/apis/networking.k8s.io/v1/ipaddresses");
     // A test of another run may have the address: the last two groups are from the id of the test.
-    let digits: String = api.id.bytes().map(|byte| format!("{:x}", byte % 16)).collect();
+    let digits: String =
+        api.id.bytes().filter_map(|byte| char::from_digit(u32::from(byte) % 16, 16)).collect();
     let address = format!("2001:db8::1{}:1{}", &digits[..3], &digits[3..6]);
     let parent = json!({"resource": "services", "namespace": "default", "name": "a"});
     seen.create("no spec", named(&address, json!({}))).await;

@@ -257,6 +257,29 @@ fn a_dropped_watch_resumes_without_a_list() {
     );
 }
 
+/// A later watch from the same resource version would fail, too.
+#[test]
+fn a_deletion_that_the_server_cannot_show_leads_to_a_list() {
+    check(
+        r#"
+        answer 200
+        bookmark 9 initial-events-end
+        line {"type":"ERROR","object":{"kind":"Status","code":500,"reason":"StoreReadError","message":"conversion failed"}}
+        "#,
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
+            answer 200
+                list begins
+            bookmark 9 initial-events-end
+                list ends
+                progress 9
+            line {"type":"ERROR","object":{"kind":"Status","code":500,"reason":"StoreReadError","message":"conversion failed"}}
+                relisting: the server cannot show the deletion of an unreadable object
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300
+        "#]],
+    );
+}
+
 #[test]
 fn an_expired_resource_version_leads_to_a_list() {
     check(

@@ -77,7 +77,7 @@ async fn reconcile(key: String, cx: Context<()>) -> Result<Action> {
     };
     match done {
         // Another write was first: the event of the write queues the resource again.
-        Err(error) if error.is_conflict() || error.is_not_found() => Ok(Action::done()),
+        Err(error) if error.is_conflict() => Ok(Action::done()),
         done => done,
     }
 }

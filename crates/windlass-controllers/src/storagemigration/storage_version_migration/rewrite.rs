@@ -134,31 +134,46 @@ fn text(error: &Error) -> String {
     error.status().map_or_else(|| error.to_string(), |status| status.message.clone())
 }
 
-/// Returns the resource in the preferred version, and the verbs of the resource; `None` if the resource is not served.
+/// Returns the resource in the first version of the group that has the resource, and the verbs of the resource; `None` if the resource is
+/// not served.
 async fn served(migration: &Migration, cx: &Context<()>) -> Result<Option<(ApiResource, Vec<String>)>> {
-    let client = cx.client();
-    let (group, plural) = (migration.group(), migration.plural());
+    let group = migration.group();
+    if group.is_empty() {
+        return in_version(migration, "v1", cx).await;
+    }
+    let groups = cx.client().list_api_groups().await.map_err(Error::from)?.groups;
+    let found = groups.into_iter().find(|found| found.name == group);
+    // The first version is the preferred version. A resource may exist in later versions alone.
+    for version in found.into_iter().flat_map(|found| found.versions) {
+        if let Some(found) = in_version(migration, &version.group_version, cx).await? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the resource in a version of the group, and the verbs of the resource.
+async fn in_version(
+    migration: &Migration,
+    group_version: &str,
+    cx: &Context<()>,
+) -> Result<Option<(ApiResource, Vec<String>)>> {
+    let (client, group, plural) = (cx.client(), migration.group(), migration.plural());
     let listed = if group.is_empty() {
-        client.list_core_api_resources("v1").await
+        client.list_core_api_resources(group_version).await
     } else {
-        let groups = client.list_api_groups().await.map_err(Error::from)?.groups;
-        let versions = groups.into_iter().filter(|found| found.name == group);
-        let preferred =
-            versions.filter_map(|found| found.preferred_version.or(found.versions.into_iter().next()));
-        let Some(version) = preferred.map(|version| version.group_version).next() else { return Ok(None) };
-        client.list_api_group_resources(&version).await
+        client.list_api_group_resources(group_version).await
     };
     let list = match listed.map_err(Error::from) {
         Err(error) if error.is_not_found() => return Ok(None),
         listed => listed?,
     };
-    let version = list.group_version;
     let found = list.resources.into_iter().find(|resource| resource.name == plural);
     Ok(found.map(|APIResource { kind, verbs, .. }| {
         let resource = ApiResource {
             group: group.to_owned(),
-            version: version.rsplit('/').next().unwrap_or_default().to_owned(),
-            api_version: version,
+            version: group_version.rsplit('/').next().unwrap_or_default().to_owned(),
+            api_version: group_version.to_owned(),
             kind,
             plural: plural.to_owned(),
         };

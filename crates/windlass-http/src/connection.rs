@@ -26,6 +26,9 @@ use crate::{dialer::Stream, error::BoxError, keep_alive::KeepAlive};
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 1 << 30;
 
+/// The largest frame that the server may send. In smaller frames, as the default of 16 KiB, most objects of a list would be in two pieces.
+const FRAME: u32 = 256 << 10;
+
 /// The largest headers of a response, as in hyper.
 const HEADER_LIST: u32 = 16 << 10;
 
@@ -89,6 +92,7 @@ impl Connection {
             .initial_max_send_streams(UNKNOWN_LIMIT)
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_frame_size(FRAME)
             .max_header_list_size(HEADER_LIST)
             .max_local_error_reset_streams(Some(LOCAL_RESETS));
         let (stream, hand) = cork(TokioIo::new(stream));

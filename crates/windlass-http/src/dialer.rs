@@ -6,7 +6,7 @@ use std::{
 };
 
 use base64::Engine;
-use futures::future::BoxFuture;
+use futures::{TryFutureExt, future::BoxFuture};
 use http::{HeaderValue, Uri};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, MaybeHttpsStream};
 use hyper_timeout::TimeoutConnector;
@@ -24,6 +24,7 @@ use tower::{Service, ServiceExt};
 
 use crate::{
     error::{BoxError, Error, Result},
+    read_ahead::ReadAhead,
     tls::TlsFiles,
 };
 
@@ -116,7 +117,7 @@ impl Route {
 }
 
 impl Service<Uri> for Route {
-    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Response = ReadAhead<MaybeHttpsStream<TokioIo<TcpStream>>>;
     type Error = BoxError;
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
@@ -127,23 +128,18 @@ impl Service<Uri> for Route {
 
     fn call(&mut self, server: Uri) -> Self::Future {
         match self {
-            Self::Direct(direct) => plain(direct.call(server)),
-            Self::Tunnel(tunnel) => plain(tunnel.call(server)),
-            Self::Socks(socks) => plain(socks.call(server)),
-            Self::TlsTunnel(tunnel) => {
-                let tunnel = tunnel.call(server);
-                Box::pin(async move { tunnel.await.map_err(Into::into) })
-            }
+            Self::Direct(direct) => read_ahead(direct.call(server).map_ok(MaybeHttpsStream::Http)),
+            Self::Tunnel(tunnel) => read_ahead(tunnel.call(server).map_ok(MaybeHttpsStream::Http)),
+            Self::Socks(socks) => read_ahead(socks.call(server).map_ok(MaybeHttpsStream::Http)),
+            Self::TlsTunnel(tunnel) => read_ahead(tunnel.call(server)),
         }
     }
 }
 
-fn plain<F, E>(dial: F) -> BoxFuture<'static, Result<MaybeHttpsStream<TokioIo<TcpStream>>, BoxError>>
-where
-    F: Future<Output = Result<TokioIo<TcpStream>, E>> + Send + 'static,
-    E: Into<BoxError>,
-{
-    Box::pin(async move { dial.await.map(MaybeHttpsStream::Http).map_err(Into::into) })
+fn read_ahead<S, E: Into<BoxError>>(
+    dial: impl Future<Output = Result<S, E>> + Send + 'static,
+) -> BoxFuture<'static, Result<ReadAhead<S>, BoxError>> {
+    Box::pin(async move { dial.await.map(ReadAhead::new).map_err(Into::into) })
 }
 
 fn tcp() -> HttpConnector {

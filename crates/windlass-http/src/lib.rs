@@ -40,6 +40,8 @@ mod connection;
 mod dialer;
 mod keep_alive;
 
+mod read_ahead;
+
 mod error;
 mod tls;
 

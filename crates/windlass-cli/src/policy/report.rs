@@ -90,7 +90,9 @@ fn changes(before: &Value, after: &Value) -> Vec<String> {
     let (mut before, mut after) = (stable(before), stable(after));
     if before["metadata"]["generateName"].is_string() {
         // The server generates another name for each request.
-        [&mut before, &mut after].map(|object| object["metadata"]["name"].take());
+        for object in [&mut before, &mut after] {
+            object["metadata"]["name"].take();
+        }
     }
     if before == after || kind(&before) != kind(&after) || name(&before) != name(&after) {
         return Vec::new();

@@ -63,7 +63,7 @@ fn resource() -> ApiResource {
     }
 }
 
-/// Goes one step. The event of the step's write queues the resource again.
+/// Takes the next step for the migrations of a resource. The event of the step's write queues the resource again.
 async fn reconcile(key: String, cx: Context<()>) -> Result<Action> {
     let all: Api<DynamicObject> = Api::all_with(cx.client().clone(), &resource());
     let list = all.list(&ListParams::default()).await.map_err(Error::from)?;

@@ -19,6 +19,9 @@ pub enum ObjectEncoding {
     /// on the kind. Compressed objects take about a fifth of the memory; each read takes some microseconds
     /// more.
     Compressed,
+    /// Like [`Self::Raw`], but no text is shared: each object takes the memory of the whole JSON, which for
+    /// pods is about four times the memory of [`Self::Raw`].
+    Unshared,
 }
 
 /// The memory of a store, in bytes.

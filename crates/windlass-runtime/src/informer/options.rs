@@ -173,7 +173,7 @@ impl CacheOptions {
             keep_managed_fields: self.keep_managed_fields,
             metadata_only: self.metadata_only,
             type_meta: Some((api_version.to_owned(), kind.to_owned())),
-            one_kind: true,
+            one_kind: self.encoding != Some(ObjectEncoding::Unshared),
             ..ScanOptions::default()
         }
     }
@@ -196,5 +196,30 @@ impl CacheOptions {
         config.resource = GroupResource::of(resource).to_string();
         config.seed ^= seed;
         config
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Pod;
+    use windlass_cache::Scanner;
+
+    use super::*;
+
+    #[test]
+    fn sharing_of_text_is_switched_off() {
+        let pod = |number: usize| {
+            format!(
+                r#"{{"metadata":{{"name":"p{number}"}},"spec":{{"dnsPolicy":"ClusterFirst","restartPolicy":"Always","schedulerName":"default-scheduler"}}}}"#
+            )
+        };
+        let is_smaller_than_json = |options: CacheOptions| {
+            let mut scanner = Scanner::new(&options.scan_options(&ApiResource::erase::<Pod>(&())));
+            let stored = (0..10).map(|number| scanner.object(pod(number).as_bytes()).expect("an object"));
+            stored.last().is_some_and(|object| object.memory() < object.json().len())
+        };
+        assert!(is_smaller_than_json(CacheOptions::new()));
+        assert!(is_smaller_than_json(CacheOptions::new().encoding(ObjectEncoding::Compressed)));
+        assert!(!is_smaller_than_json(CacheOptions::new().encoding(ObjectEncoding::Unshared)));
     }
 }

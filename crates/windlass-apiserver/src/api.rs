@@ -15,6 +15,7 @@ use futures::future::BoxFuture;
 use http::{HeaderValue, Method, Request, Response, header, request};
 use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
+use windlass_kinds::Subresource;
 
 use self::labels::{labels, labels_of, scope, shown_verb};
 use self::recognised::Recognised;
@@ -32,7 +33,6 @@ use crate::resource::Resource;
 use crate::route::{Query, Route, percent_decode};
 use crate::serve::{BodyMemory, Handle, RequestBody, Reservation};
 use crate::state::State;
-use crate::subresource::Subresource;
 use crate::upgrade::Upgrade;
 use crate::verb::Verb;
 use crate::wire::ApiError;

@@ -15,6 +15,7 @@ use crate::resource::{CrdDiff, Definitions, Resource, ServedResources};
 use crate::state::State;
 use crate::store::{CommitError, ResourceId, Stored, View, Write};
 use crate::wire::ApiError;
+use windlass_kinds::Subresource;
 use windlass_kinds::resources::DEFINITIONS;
 
 /// Serves the definitions that the store holds when the server starts.
@@ -147,7 +148,7 @@ async fn track(state: &State, before: &Value, definition: &mut Value) {
     let manager = FieldManager {
         resource,
         served: &state.builtin,
-        subresource: "status",
+        subresource: &Subresource::Status,
         name: "kube-apiserver",
         now: state.env.now(),
     };

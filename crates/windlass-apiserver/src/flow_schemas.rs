@@ -6,6 +6,7 @@ use crate::managed_fields::FieldManager;
 use crate::resource::Resource;
 use crate::state::State;
 use crate::store::{CommitError, ResourceId, View, Write};
+use windlass_kinds::Subresource;
 use windlass_kinds::kind_names::FLOW_SCHEMA;
 use windlass_kinds::resources::{FLOW_SCHEMAS as SCHEMAS, PRIORITY_LEVELS as LEVELS};
 use windlass_store::rfc3339;
@@ -44,7 +45,8 @@ async fn settle_one(state: &State, resource: &Resource, name: &str) -> Result<()
         "status": {"conditions": [condition]},
     });
     let served = state.served.load_full();
-    let manager = FieldManager { resource, served: &served, subresource: "status", name: MANAGER, now };
+    let manager =
+        FieldManager { resource, served: &served, subresource: &Subresource::Status, name: MANAGER, now };
     let new = match manager.apply(Some(&old), &config, true).await {
         Ok(new) => new,
         Err(error) => {

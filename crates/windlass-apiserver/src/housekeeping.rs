@@ -9,6 +9,7 @@ use crate::managed_fields::{FieldManager, SERVER};
 use crate::state::State;
 use crate::store::Write;
 use crate::wire::ApiError;
+use windlass_kinds::Subresource;
 use windlass_kinds::resources::SECRETS;
 
 /// Continues unfinished work on definitions, removes expired objects, restores the flow control of the server, and labels the Secrets of used tokens.
@@ -42,7 +43,8 @@ async fn label_used_tokens(state: &State) {
         let mut new = old.clone();
         new["metadata"]["labels"][LAST_USED] = day(now).into();
         let served = state.served.load_full();
-        let manager = FieldManager { resource, served: &served, subresource: "", name: SERVER, now };
+        let manager =
+            FieldManager { resource, served: &served, subresource: &Subresource::None, name: SERVER, now };
         manager.track(Some(&old), &mut new).await;
         let draft = resource.draft(&new, state.store.labels(), now);
         let expected = Some(stored.rv);

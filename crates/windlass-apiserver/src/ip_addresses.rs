@@ -10,6 +10,7 @@ use crate::meta;
 use crate::state::State;
 use crate::store::{CommitError, ResourceId, Stored, View, Write};
 use crate::wire::ApiError;
+use windlass_kinds::Subresource;
 use windlass_kinds::kind_names::IP_ADDRESS;
 use windlass_kinds::resources::{IP_ADDRESSES, SERVICES};
 
@@ -73,7 +74,8 @@ impl ServiceAddresses {
         meta::set(&mut object, "uid", Some(state.env.uid().into()));
         meta::set(&mut object, "creationTimestamp", Some(windlass_store::rfc3339(now).into()));
         let served = state.served.load_full();
-        let manager = FieldManager { resource, served: &served, subresource: "", name: SERVER, now };
+        let manager =
+            FieldManager { resource, served: &served, subresource: &Subresource::None, name: SERVER, now };
         manager.track(None, &mut object).await;
         let draft = Some(resource.draft_new(&object, state.store.labels(), now));
         let write = Write { id: &IP_ADDRESSES, key: address, expected: None, draft, now };

@@ -65,7 +65,6 @@ mod auth;
 mod apart;
 mod counters;
 mod reply_memory;
-mod subresource;
 mod verb;
 mod work_memory;
 

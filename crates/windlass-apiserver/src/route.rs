@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use http::Method;
+use windlass_kinds::Subresource;
 
-use crate::subresource::Subresource;
 use crate::verb::Verb;
 use windlass_kinds::resources::NAMESPACES;
 

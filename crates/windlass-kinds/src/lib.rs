@@ -49,6 +49,7 @@ mod kind;
 
 mod admission_plugins;
 mod service_range;
+mod subresource;
 
 mod field;
 mod json;
@@ -70,3 +71,4 @@ pub use kind::{
     MetadataChecks, Prepare, Validate, WriteContext, Writes, WritesOf,
 };
 pub use service_range::{ServiceClusterIpRange, ServiceRangeError};
+pub use subresource::Subresource;

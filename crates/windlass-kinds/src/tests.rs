@@ -2,6 +2,7 @@ use windlass_schema::Catalog;
 
 use crate::kind::Writes;
 use crate::of;
+use crate::subresource::Subresource;
 
 /// The kinds with an effect. A new kind is listed here, or the `KindConfig` of the kind names the missing effect.
 const ENFORCED: &[(&str, &[&str])] = &[
@@ -91,16 +92,18 @@ fn no_kind_is_stored_without_effect_in_silence() {
 fn each_subresource_that_is_written_says_what_it_writes() {
     let catalog = Catalog::builtin();
     // `scale` shows another kind, and subresources like `exec` write no object.
-    let written = ["status", "finalize", "approval", "ephemeralcontainers", "resize"];
     for version in catalog.group_versions() {
         for resource in &version.resources {
             let config = of(&version.group, &resource.name).config;
             for subresource in &resource.subresources {
-                if written.contains(&&*subresource.name) {
-                    let name = format!("{}/{}", resource.name, subresource.name);
-                    assert!(config.writes(&subresource.name).is_some(), "{name}");
+                let name = format!("{}/{}", resource.name, subresource.name);
+                let subresource = Subresource::named(&subresource.name);
+                if subresource.is_part() {
+                    assert!(config.writes(&subresource).is_some(), "{name}");
                     assert!(
-                        config.writes("").is_some_and(|writes| matches!(writes, Writes::AllBut(_))),
+                        config
+                            .writes(&Subresource::None)
+                            .is_some_and(|writes| matches!(writes, Writes::AllBut(_))),
                         "{name}"
                     );
                 }

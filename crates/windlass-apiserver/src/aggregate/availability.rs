@@ -16,6 +16,7 @@ use super::remote::Remote;
 use crate::managed_fields::{FieldManager, SERVER};
 use crate::state::State;
 use crate::store::{CommitError, ResourceId, View, Write};
+use windlass_kinds::Subresource;
 use windlass_kinds::resources::{API_SERVICES, ENDPOINT_SLICES, SERVICES};
 
 /// How often a server is checked that answered.
@@ -220,7 +221,8 @@ async fn write_condition(state: &State, remote: &Remote, condition: &Condition) 
         }
         let now = state.env.now();
         let served = state.served.load_full();
-        let manager = FieldManager { resource, served: &served, subresource: "status", name: SERVER, now };
+        let manager =
+            FieldManager { resource, served: &served, subresource: &Subresource::Status, name: SERVER, now };
         manager.track(Some(&old), &mut object).await;
         let draft = Some(resource.draft(&object, state.store.labels(), now));
         let write = Write { id: &resource.storage, key: &remote.name, expected: Some(stored.rv), draft, now };

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use http::{Method, Request, header};
+use windlass_kinds::Subresource;
 
 use crate::metrics::Labels;
 use crate::registry::Call;
 use crate::route::Route;
-use crate::subresource::Subresource;
 use crate::verb::Verb;
 
 /// Returns the labels that a request to a resource is counted by.

@@ -22,6 +22,7 @@ use crate::state::State;
 use crate::store::Write;
 use crate::wire::ApiError;
 use windlass_kinds::ServiceClusterIpRange;
+use windlass_kinds::Subresource;
 
 /// Stands for the uid in a template.
 const UID: &str = "00000000-0000-0000-0000-000000000000";
@@ -151,7 +152,7 @@ async fn change_as(
         }
         let now = state.env.now();
         let served = state.served.load_full();
-        let manager = FieldManager { resource, served: &served, subresource: "", name, now };
+        let manager = FieldManager { resource, served: &served, subresource: &Subresource::None, name, now };
         manager.track(Some(&old), &mut object).await;
         let draft = Some(resource.draft(&object, state.store.labels(), now));
         let write = Write { id: &resource.storage, key, expected: Some(stored.rv), draft, now };

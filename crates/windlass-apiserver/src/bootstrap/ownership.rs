@@ -3,6 +3,7 @@
 use futures::FutureExt;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use windlass_kinds::Subresource;
 
 use crate::managed_fields::{FieldManager, SERVER};
 use crate::meta;
@@ -23,7 +24,7 @@ pub(super) fn record(state: &State, resource: &Resource, object: &mut Value, now
     let served = state.served.load_full();
     let manager = |name, subresource| FieldManager { resource, served: &served, subresource, name, now };
     // The versions of built-in kinds are converted at once: these futures never wait.
-    let _ = manager(writer, "").track(None, &mut written).now_or_never();
+    let _ = manager(writer, &Subresource::None).track(None, &mut written).now_or_never();
     let applier = match (group, resource.plural.as_str()) {
         ("flowcontrol.apiserver.k8s.io", "flowschemas") => Some(FLOW_CONTROL.1),
         ("networking.k8s.io", "servicecidrs") => Some(RANGES),
@@ -36,7 +37,8 @@ pub(super) fn record(state: &State, resource: &Resource, object: &mut Value, now
             "metadata": {"name": object["metadata"]["name"]},
             "status": applied(&object["status"]),
         });
-        let applied = manager(applier, "status").apply(Some(&written), &config, true).now_or_never();
+        let applied =
+            manager(applier, &Subresource::Status).apply(Some(&written), &config, true).now_or_never();
         if let Some(Ok(applied)) = applied {
             written = applied;
         }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::aggregate::Merged;
-use crate::resource::{Resource, Subresource, Version};
+use crate::resource::{Resource, ServedSubresource, Version};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -126,7 +126,7 @@ fn resource(resource: &Resource) -> ResourceDiscovery<'_> {
     }
 }
 
-fn subresource<'a>(resource: &Resource, subresource: &'a Subresource) -> SubresourceDiscovery<'a> {
+fn subresource<'a>(resource: &Resource, subresource: &'a ServedSubresource) -> SubresourceDiscovery<'a> {
     let elsewhere = resource.is_custom()
         || (&subresource.group, &subresource.version) != (&resource.group, &resource.version);
     SubresourceDiscovery {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::aggregate::Merged;
-use crate::resource::{Group, Resource, ServedResources, Subresource, Version, api_version};
+use crate::resource::{Group, Resource, ServedResources, ServedSubresource, Version, api_version};
 use crate::verb::Verb;
 use windlass_kinds::resources::COMPONENT_STATUSES;
 
@@ -138,7 +138,7 @@ fn main_resource(resource: &Resource) -> Entry<'_> {
     }
 }
 
-fn subresource<'a>(resource: &'a Resource, subresource: &'a Subresource) -> Entry<'a> {
+fn subresource<'a>(resource: &'a Resource, subresource: &'a ServedSubresource) -> Entry<'a> {
     let elsewhere = (&subresource.group, &subresource.version) != (&resource.group, &resource.version);
     Entry {
         name: format!("{}/{}", resource.plural, subresource.name),

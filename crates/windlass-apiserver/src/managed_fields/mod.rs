@@ -12,6 +12,7 @@ mod versions;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use windlass_kinds::Subresource;
 use windlass_schema::fields::{
     ApplyError, Duplicates, FieldPath, FieldSet, Managers, PathElement, TypedErrors, Updater, validate_typed,
 };
@@ -41,8 +42,8 @@ pub(crate) struct FieldManager<'a> {
     pub(crate) resource: &'a Resource,
     /// All resources, including the other versions of this resource.
     pub(crate) served: &'a ServedResources,
-    /// The subresource of the request; empty for the main resource.
-    pub(crate) subresource: &'a str,
+    /// The subresource of the request.
+    pub(crate) subresource: &'a Subresource,
     /// The name of the manager: `fieldManager` of the request, or the program in its `User-Agent`.
     pub(crate) name: &'a str,
     pub(crate) now: Timestamp,
@@ -187,7 +188,7 @@ impl FieldManager<'_> {
         let mut object = match object {
             Some(mut object) => {
                 // Null stays null in custom resources, and may be invalid.
-                if self.resource.is_custom() && self.subresource != "status" {
+                if self.resource.is_custom() && *self.subresource != Subresource::Status {
                     windlass_schema::default_missing(self.resource.schema.get(), &mut object);
                 } else {
                     // Convert numbers to Go's numbers. Values that do not fit are refused when the managers

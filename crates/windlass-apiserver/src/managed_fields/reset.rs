@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use windlass_kinds::Subresource;
 use windlass_schema::fields::{FieldFilter, FieldPath, FieldSet};
 
 use crate::resource::Resource;
@@ -10,7 +11,7 @@ use crate::resource::Resource;
 pub(super) type Filters = BTreeMap<String, FieldFilter>;
 
 /// Returns the filter for a write to a subresource, or to the main resource.
-pub(super) fn filters(resource: &Resource, subresource: &str) -> Filters {
+pub(super) fn filters(resource: &Resource, subresource: &Subresource) -> Filters {
     if subresource.is_empty() && !resource.has_status() {
         return Filters::new();
     }

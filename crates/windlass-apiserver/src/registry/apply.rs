@@ -2,6 +2,7 @@
 
 use http::{Response, StatusCode};
 use serde_json::Value;
+use windlass_kinds::Subresource;
 use windlass_schema::json_type;
 
 use super::Call;
@@ -11,7 +12,6 @@ use super::update::expect_name;
 use super::write::{self, Change};
 use crate::body::Body;
 use crate::meta;
-use crate::subresource::Subresource;
 use crate::wire::{self, ApiError};
 
 pub(super) async fn apply(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {

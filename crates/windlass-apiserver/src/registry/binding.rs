@@ -2,13 +2,13 @@
 
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
+use windlass_kinds::Subresource;
 
 use super::options::WriteOptions;
 use super::{Call, write};
 use crate::body::Body;
 use crate::meta;
 use crate::store::rfc3339;
-use crate::subresource::Subresource;
 use crate::wire::{ApiError, GroupResource};
 use windlass_kinds::kind_names::{BINDING, EVICTION};
 use windlass_kinds::resources::PODS;

@@ -72,7 +72,7 @@ impl Call<'_> {
         served: &'a ServedResources,
         name: &'a str,
     ) -> FieldManager<'a> {
-        let (resource, subresource) = (&*self.resource, &*self.route.subresource);
+        let (resource, subresource) = (&*self.resource, &self.route.subresource);
         FieldManager { resource, served, subresource, name, now: self.state.env.now() }
     }
 

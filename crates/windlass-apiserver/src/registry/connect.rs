@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use http::{Method, Response, StatusCode, header};
 use serde_json::Value;
+use windlass_kinds::Subresource;
 
 use super::{Call, connect_options, log, proxy};
 use crate::auth::Attributes;
 use crate::body::Body;
 use crate::nodes::{Attach, Command, Container, NodeError, Nodes, Pod};
 use crate::streams;
-use crate::subresource::Subresource;
 use crate::upgrade::Upgrade;
 use crate::wire::ApiError;
 use windlass_kinds::resources;

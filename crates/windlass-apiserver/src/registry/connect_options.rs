@@ -1,11 +1,11 @@
 //! `PodExecOptions` and similar kinds: the query of a connection as an object, for webhooks.
 
 use serde_json::{Map, Value};
+use windlass_kinds::Subresource;
 use windlass_schema::go_quote;
 
 use super::Call;
 use crate::resource::api_version;
-use crate::subresource::Subresource;
 use crate::wire::ApiError;
 
 /// Returns the options of a request as an object, in the version of the subresource.

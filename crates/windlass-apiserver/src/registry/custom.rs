@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use windlass_cel::{Violation, ViolationKind};
+use windlass_kinds::Subresource;
 use windlass_schema::{FieldError, FieldErrorKind, go_quote, go_type, go_value};
 
 use crate::meta;
@@ -13,12 +14,12 @@ use crate::wire::names;
 /// Validates a custom resource, except for the metadata. Built-in kinds pass.
 pub(super) fn validate(
     resource: &Resource,
-    subresource: &str,
+    subresource: &Subresource,
     object: &Value,
     old: Option<&Value>,
 ) -> Vec<FieldError> {
     let Some(custom) = &resource.custom else { return Vec::new() };
-    let of_status = subresource == "status";
+    let of_status = *subresource == Subresource::Status;
     let mut errors = envelope(resource, object);
     let schema = resource.schema.get();
     if !errors.is_empty() {

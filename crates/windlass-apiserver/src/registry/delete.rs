@@ -17,6 +17,7 @@ use crate::store::{CommitError, Stored, View};
 use crate::verb::Verb;
 use crate::wire::{self, ApiError, Details, Status};
 use windlass_kinds::Grace;
+use windlass_kinds::Subresource;
 use windlass_kinds::resources::NAMESPACES;
 
 /// The time for which an object stays terminating after the grace period, before the removal.
@@ -279,7 +280,7 @@ fn mark(
         return Ok(None);
     }
     let mut context = call.context(view);
-    context.subresource = "";
+    context.subresource = &Subresource::None;
     let grace = strategy.delete.grace(&context, object, options.grace());
     let is_graceful = match graceful(call, object, options, grace) {
         Some(true) => return Ok(None),

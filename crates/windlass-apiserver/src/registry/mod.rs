@@ -45,11 +45,11 @@ mod scale;
 mod token;
 
 use http::{Method, Response};
+use windlass_kinds::Subresource;
 
 pub(crate) use self::call::Call;
 pub(crate) use self::proxy::{headers as forwarded, upgraded};
 use crate::body::Body;
-use crate::subresource::Subresource;
 use crate::verb::Verb;
 use crate::wire::ApiError;
 use windlass_kinds::resources::BINDINGS;

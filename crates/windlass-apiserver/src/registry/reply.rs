@@ -8,13 +8,13 @@ use bytes::Bytes;
 use futures::{Stream, stream};
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::Value;
+use windlass_kinds::Subresource;
 
 use super::Call;
 use crate::apart::Apart;
 use crate::body::Body;
 use crate::respond::{self, indent, wants_pretty};
 use crate::store::{Stored, managed_fields_in, read_value};
-use crate::subresource::Subresource;
 use crate::verb::Verb;
 use crate::wire::{self, ApiError, Format, Negotiated, Representation, TableVersion, Target};
 use windlass_kinds::table::{IncludeObject, partial_object_metadata};

@@ -2,9 +2,9 @@
 //! the handler: by path, method and media types, in this order.
 
 use http::{Method, header};
+use windlass_kinds::Subresource;
 
 use super::{Call, patch};
-use crate::subresource::Subresource;
 use crate::verb::Verb;
 use crate::wire::{self, ApiError, Target};
 

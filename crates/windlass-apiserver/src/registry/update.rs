@@ -2,13 +2,13 @@
 
 use http::{Response, StatusCode};
 use serde_json::Value;
+use windlass_kinds::Subresource;
 
 use super::options::WriteOptions;
 use super::write::{self, Change};
 use super::{Call, metadata};
 use crate::body::Body;
 use crate::meta;
-use crate::subresource::Subresource;
 use crate::wire::ApiError;
 
 pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_schema::{Catalog, Schema};
 
-use super::{Resource, SchemaSource, ServedResources, Subresource, api_version};
+use super::{Resource, SchemaSource, ServedResources, ServedSubresource, api_version};
 use crate::store::{Layout, ResourceId};
 use windlass_kinds::kind_names::{SCALE, TOKEN_REQUEST};
 
@@ -28,7 +28,7 @@ fn builtin(
     let (storage, storage_version) = storage(catalog, group, version, &resource.name);
     let kind = resource.kind.kind.to_string();
     let owned = |names: &[Box<str>]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let subresources = resource.subresources.iter().map(|subresource| Subresource {
+    let subresources = resource.subresources.iter().map(|subresource| ServedSubresource {
         name: subresource.name.to_string(),
         group: subresource.kind.group.to_string(),
         version: subresource.kind.version.to_string(),

@@ -9,7 +9,8 @@ use windlass_kinds::Kind;
 use windlass_schema::Schema;
 
 use super::{
-    CustomResource, LazyRules, Resource, ScalePaths, SchemaSource, Subresource, api_version, version_rank,
+    CustomResource, LazyRules, Resource, ScalePaths, SchemaSource, ServedSubresource, api_version,
+    version_rank,
 };
 use crate::conversion::Converter;
 use crate::crd::{is_established, list, storage_version, text, texts};
@@ -183,9 +184,9 @@ fn hash_schema(schema: &Value, hasher: &mut Sha256) {
     hasher.update(b"}");
 }
 
-fn subresources(group: &str, names: &Value, version: &Value) -> Vec<Subresource> {
+fn subresources(group: &str, names: &Value, version: &Value) -> Vec<ServedSubresource> {
     let declared = &version["subresources"];
-    let one = |name: &str, group: &str, version: &str, kind: &str| Subresource {
+    let one = |name: &str, group: &str, version: &str, kind: &str| ServedSubresource {
         name: name.to_owned(),
         group: group.to_owned(),
         version: version.to_owned(),

@@ -33,7 +33,7 @@ const WITHOUT_LATE_DEFAULTS: u64 = 1;
 
 /// A subresource and the allowed verbs.
 #[derive(Clone, Debug)]
-pub(crate) struct Subresource {
+pub(crate) struct ServedSubresource {
     /// `status`, `scale`, …
     pub(crate) name: String,
     /// The group of the subresource's kind, if the group differs from the resource's.
@@ -57,7 +57,7 @@ pub(crate) struct Resource {
     pub(crate) categories: Vec<String>,
     pub(crate) namespaced: bool,
     pub(crate) verbs: Vec<String>,
-    pub(crate) subresources: Vec<Subresource>,
+    pub(crate) subresources: Vec<ServedSubresource>,
     /// The storage of the objects; shared by all versions.
     pub(crate) storage: ResourceId,
     /// The `apiVersion` that stored objects carry.
@@ -183,7 +183,7 @@ impl Resource {
         self.custom.is_some()
     }
 
-    pub(crate) fn subresource(&self, name: &str) -> Option<&Subresource> {
+    pub(crate) fn subresource(&self, name: &str) -> Option<&ServedSubresource> {
         self.subresources.iter().find(|subresource| subresource.name == name)
     }
 

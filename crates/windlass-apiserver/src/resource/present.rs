@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use windlass_kinds::Subresource;
 
 use super::Resource;
 use crate::conversion::Converter;
@@ -192,15 +193,15 @@ impl Resource {
         &self,
         object: &mut Value,
         stored: &Stored,
-        subresource: &str,
+        subresource: &Subresource,
     ) -> Result<(), ApiError> {
         self.to_storage(object).await?;
         if self.is_custom() || *self.storage_version == *self.api_version() {
             return Ok(());
         }
         let unwritten = match subresource {
-            "" if self.has_status() => "status",
-            "status" => "spec",
+            Subresource::None if self.has_status() => "status",
+            Subresource::Status => "spec",
             _ => return Ok(()),
         };
         if let Some(old) = stored.value().get_mut(unwritten) {

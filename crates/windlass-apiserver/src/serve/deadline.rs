@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
+use windlass_kinds::Subresource;
 use windlass_schema::go_quote;
 
 use crate::route::{Query, Route};
-use crate::subresource::Subresource;
 use crate::verb::Verb;
 use crate::wire::ApiError;
 

@@ -19,6 +19,7 @@ use crate::checks::conditions;
 use crate::field;
 use crate::json::list_at;
 use crate::kind::{AdmittedBy, Generation, Kind, KindConfig, Prepare, Validate, WriteContext, Writes};
+use crate::subresource::Subresource;
 
 /// The kinds by resource.
 pub(crate) static KINDS: &[(&str, &Kind)] = &[
@@ -142,7 +143,7 @@ impl Validate for Policies {
     }
 
     fn validate_update(&self, cx: &WriteContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        if cx.subresource == "status" {
+        if *cx.subresource == Subresource::Status {
             return self.validate_status(object, old);
         }
         let errors = (self.0)(object, Some(old));

@@ -6,6 +6,7 @@ use serde_json::Value;
 use windlass_wire::names::{self, NameCheck};
 
 use super::{Writes, WritesOf};
+use crate::subresource::Subresource;
 
 /// The changes that `metadata.generation` counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +98,7 @@ pub struct KindConfig {
     pub orphaning_warning: Option<&'static str>,
     /// The fields that the manager of a write to a subresource does not own, where these fields differ from the fields that the
     /// write cannot change.
-    pub reset_fields: &'static [(&'static str, &'static [&'static str])],
+    pub reset_fields: &'static [(Subresource, &'static [&'static str])],
     /// The fields that a write to the main resource and to each subresource may change. A write that is not
     /// listed may change all fields.
     pub writes: WritesOf,
@@ -171,14 +172,14 @@ impl KindConfig {
     };
 
     /// Returns the fields that a write to the main resource, or to a subresource, may change.
-    pub fn writes(&self, subresource: &str) -> Option<Writes> {
-        self.writes.iter().find(|(name, _)| *name == subresource).map(|(_, writes)| *writes)
+    pub fn writes(&self, subresource: &Subresource) -> Option<Writes> {
+        self.writes.iter().find(|(name, _)| name == subresource).map(|(_, writes)| *writes)
     }
 
     /// Returns the fields that the manager of a write to `subresource` does not own, including all fields
     /// below. Usually the fields that the write cannot change; some kinds differ, as in kube-apiserver.
-    pub fn reset_fields(&self, subresource: &str) -> &'static [&'static str] {
-        if let Some((_, fields)) = self.reset_fields.iter().find(|(name, _)| *name == subresource) {
+    pub fn reset_fields(&self, subresource: &Subresource) -> &'static [&'static str] {
+        if let Some((_, fields)) = self.reset_fields.iter().find(|(name, _)| name == subresource) {
             return fields;
         }
         match self.writes(subresource) {

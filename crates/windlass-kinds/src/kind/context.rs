@@ -8,6 +8,7 @@ use windlass_store::{Authorizer, Derived, Env, Identity, ResourceId, Store, View
 
 use crate::admission_plugins::AdmissionPlugins;
 use crate::service_range::ServiceClusterIpRange;
+use crate::subresource::Subresource;
 
 /// The input of a kind besides the object.
 pub struct WriteContext<'a> {
@@ -33,8 +34,8 @@ pub struct WriteContext<'a> {
     pub is_dry_run: bool,
     /// The range of the cluster addresses of services.
     pub service_range: ServiceClusterIpRange,
-    /// The subresource that is written. Empty for the object itself.
-    pub subresource: &'a str,
+    /// The subresource that is written.
+    pub subresource: &'a Subresource,
 }
 
 /// State that kinds derive from other objects. The state is derived again only after a change.

@@ -17,6 +17,7 @@ pub use self::context::{Lookups, WriteContext};
 pub use self::metadata_checks::MetadataChecks;
 pub use self::traits::{Admission, Allocate, Defaults, Delete, Grace, Prepare, Validate};
 pub use self::writes::{Writes, WritesOf};
+use crate::subresource::Subresource;
 use crate::table::Table;
 
 /// The behaviour of a kind.
@@ -73,9 +74,8 @@ impl Kind {
         }
     }
 
-    /// Copies the parts that a write to `subresource` may not change from `old`. The empty name stands for
-    /// the main resource.
-    pub fn restrict(&self, subresource: &str, object: &mut Value, old: &Value) {
+    /// Copies the parts that a write to `subresource` may not change from `old`.
+    pub fn restrict(&self, subresource: &Subresource, object: &mut Value, old: &Value) {
         if let Some(writes) = self.config.writes(subresource)
             && self.prepare.is_restricted(subresource, object, old)
         {

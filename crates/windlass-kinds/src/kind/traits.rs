@@ -5,6 +5,7 @@ use windlass_schema::FieldError;
 use windlass_wire::ApiError;
 
 use super::WriteContext;
+use crate::subresource::Subresource;
 
 /// Sets defaults.
 pub trait Defaults: Send + Sync {
@@ -41,7 +42,7 @@ pub trait Prepare: Send + Sync {
 
     /// Returns whether the fields that a write to `subresource` may not change are restored. If not, validation must
     /// refuse a change of these fields.
-    fn is_restricted(&self, _subresource: &str, _object: &Value, _old: &Value) -> bool {
+    fn is_restricted(&self, _subresource: &Subresource, _object: &Value, _old: &Value) -> bool {
         true
     }
 }
@@ -117,7 +118,7 @@ pub trait Validate: Send + Sync {
 
     /// Validates an update of the object or of `cx.subresource`.
     fn validate_update(&self, cx: &WriteContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        if cx.subresource == "status" {
+        if *cx.subresource == Subresource::Status {
             return self.validate_status(object, old);
         }
         let mut errors = self.validate(object);

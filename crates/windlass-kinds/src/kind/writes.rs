@@ -3,6 +3,8 @@
 use serde_json::{Map, Value};
 use windlass_store::object_meta as meta;
 
+use crate::subresource::Subresource;
+
 /// The fields that a write to the main resource or to a subresource may change.
 ///
 /// A path is a list of field names with dots between them. `[*]` after a name stands for all elements of a list; the
@@ -15,15 +17,17 @@ pub enum Writes {
     Only(&'static [&'static str]),
 }
 
-/// The writable fields of each subresource. The empty name stands for the main resource.
-pub type WritesOf = &'static [(&'static str, Writes)];
+/// The writable fields of the main resource and of each subresource.
+pub type WritesOf = &'static [(Subresource, Writes)];
 
 impl Writes {
     /// The status is written by `status`, along with labels, annotations, finalizers and owner references.
-    pub const STATUS: WritesOf = &[("", Self::AllBut(&["status"])), ("status", Self::AllBut(&["spec"]))];
+    pub const STATUS: WritesOf =
+        &[(Subresource::None, Self::AllBut(&["status"])), (Subresource::Status, Self::AllBut(&["spec"]))];
 
     /// The status is written by `status`, which writes no metadata.
-    pub const STATUS_ONLY: WritesOf = &[("", Self::AllBut(&["status"])), ("status", Self::Only(&["status"]))];
+    pub const STATUS_ONLY: WritesOf =
+        &[(Subresource::None, Self::AllBut(&["status"])), (Subresource::Status, Self::Only(&["status"]))];
 
     /// Takes from `old` what the write may not change.
     pub(crate) fn restrict(self, object: &mut Value, old: &Value) {

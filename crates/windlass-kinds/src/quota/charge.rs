@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::evaluator::{Evaluator, Operation};
 use super::resource_list::{ResourceList, add, growth, mask, shown};
 use super::resource_quota::Quota;
+use crate::subresource::Subresource;
 
 /// A write of an object.
 pub struct Request<'a> {
@@ -16,8 +17,8 @@ pub struct Request<'a> {
     pub evaluator: Evaluator,
     /// The verb of the request.
     pub operation: Operation,
-    /// The subresource; empty for the main resource.
-    pub subresource: &'a str,
+    /// The subresource that is written.
+    pub subresource: &'a Subresource,
     /// The object that would be stored.
     pub object: &'a Value,
     /// The stored object of an update.
@@ -87,7 +88,7 @@ pub fn charge(quotas: &[Quota], request: &Request<'_>) -> Result<Vec<QuotaUsage>
         }
         let mut used = quota.used.clone();
         add(&mut used, &requested);
-        if request.subresource != "status" {
+        if *request.subresource != Subresource::Status {
             check_limits(quota, &requested, &used)?;
         }
         charges.push(QuotaUsage { quota: position, used });

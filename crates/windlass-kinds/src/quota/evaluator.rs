@@ -9,6 +9,7 @@ use windlass_schema::Quantity;
 use super::resource_list::{ResourceList, add};
 use super::resource_quota::Quota;
 use super::{claims, pod, services};
+use crate::subresource::Subresource;
 
 /// The verb of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,18 +76,20 @@ impl Evaluator {
     pub fn handles(
         &self,
         operation: Operation,
-        subresource: &str,
+        subresource: &Subresource,
         object: &Value,
         old: Option<&Value>,
     ) -> bool {
         let is_create = operation == Operation::Create;
         match self {
             Self::Pods => match subresource {
-                "" => is_create || old.is_some_and(|old| pod::has_deadline(old) != pod::has_deadline(object)),
-                "resize" => !is_create,
+                Subresource::None => {
+                    is_create || old.is_some_and(|old| pod::has_deadline(old) != pod::has_deadline(object))
+                }
+                Subresource::Resize => !is_create,
                 _ => false,
             },
-            Self::VolumeClaims if subresource == "status" => old.is_some(),
+            Self::VolumeClaims if *subresource == Subresource::Status => old.is_some(),
             Self::Services | Self::VolumeClaims | Self::DeviceClaims => subresource.is_empty(),
             Self::Count(_) => subresource.is_empty() && is_create,
         }

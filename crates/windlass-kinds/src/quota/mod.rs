@@ -6,6 +6,7 @@
 //!
 //! ```
 //! use serde_json::json;
+//! use windlass_kinds::Subresource;
 //! use windlass_kinds::quota::{Evaluator, Operation, Quota, Request, charge};
 //!
 //! let full = Quota::of(&json!({
@@ -15,7 +16,7 @@
 //! let request = Request {
 //!     evaluator: Evaluator::of("", "pods").expect("pods are counted"),
 //!     operation: Operation::Create,
-//!     subresource: "",
+//!     subresource: &Subresource::None,
 //!     object: &json!({"metadata": {"name": "third"}, "spec": {"containers": []}}),
 //!     old: None,
 //!     now: jiff::Timestamp::UNIX_EPOCH,

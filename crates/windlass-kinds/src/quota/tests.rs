@@ -2,6 +2,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::Subresource;
 
 fn quota(hard: &Value, used: &Value, spec: Value) -> Quota {
     Quota::of(&json!({"metadata": {"name": "q"}, "spec": spec, "status": {"hard": hard, "used": used}}))
@@ -11,7 +12,7 @@ fn create(resource: (&str, &str), object: &Value, quotas: &[Quota]) -> Result<St
     let request = Request {
         evaluator: Evaluator::of(resource.0, resource.1).unwrap(),
         operation: Operation::Create,
-        subresource: "",
+        subresource: &Subresource::None,
         object,
         old: None,
         now: Timestamp::UNIX_EPOCH,
@@ -118,7 +119,7 @@ fn an_update_is_charged_with_what_it_adds() {
         let request = Request {
             evaluator: Evaluator::Services,
             operation: Operation::Update,
-            subresource: "",
+            subresource: &Subresource::None,
             object: &service(to),
             old: Some(&service(from)),
             now: Timestamp::UNIX_EPOCH,

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::Write;
 use crate::meta;
 use crate::wire::{ApiError, Quantity};
+use windlass_kinds::Subresource;
 use windlass_kinds::kind_names::{PERSISTENT_VOLUME_CLAIM, POD};
 use windlass_kinds::quota::{ResourceList, amounts};
 use windlass_kinds::resources::{LIMIT_RANGES, PODS};
@@ -75,8 +76,8 @@ fn fill(container: &mut Value, field: &str, defaults: &Map<String, Value>) -> Ve
 pub(super) fn validate(write: &Write<'_>, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
     let is_pod = *write.resource == *PODS;
     let is_checked = match write.subresource {
-        "resize" => is_pod,
-        "" => !is_pod || old.is_none(),
+        Subresource::Resize => is_pod,
+        Subresource::None => !is_pod || old.is_none(),
         _ => false,
     };
     if !is_checked || old.is_some_and(meta::is_deleting) {

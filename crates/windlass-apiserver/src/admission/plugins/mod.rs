@@ -16,7 +16,7 @@ use crate::store::{ResourceId, Store};
 use crate::wire::ApiError;
 use windlass_kinds::kind_names::NODE;
 use windlass_kinds::resources::{PERSISTENT_VOLUME_CLAIMS, PODS};
-use windlass_kinds::{AdmissionPlugin, AdmissionPlugins};
+use windlass_kinds::{AdmissionPlugin, AdmissionPlugins, Subresource};
 
 /// A write that the plugins look at.
 pub(crate) struct Write<'a> {
@@ -24,7 +24,7 @@ pub(crate) struct Write<'a> {
     pub(crate) store: &'a Store,
     pub(crate) env: &'a Env,
     pub(crate) resource: &'a ResourceId,
-    pub(crate) subresource: &'a str,
+    pub(crate) subresource: &'a Subresource,
     pub(crate) namespace: &'a str,
 }
 
@@ -56,7 +56,7 @@ impl Write<'_> {
     /// Runs mutating admission of the binding of a pod.
     pub(crate) fn mutate_binding(&self, binding: &mut Value) {
         let is_concerned =
-            self.plugins.has(AdmissionPlugin::PodTopologyLabels) && self.subresource == "binding";
+            self.plugins.has(AdmissionPlugin::PodTopologyLabels) && *self.subresource == Subresource::Binding;
         if is_concerned && binding["target"]["kind"] == NODE {
             let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
             pod_topology::copy_labels(self.store, &node, binding);

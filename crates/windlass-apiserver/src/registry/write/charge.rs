@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use windlass_kinds::Subresource;
 use windlass_kinds::quota::{Evaluator, Operation, Quota, Request, ResourceList, charge};
 
 use crate::managed_fields::{FieldManager, SERVER};
@@ -66,7 +67,7 @@ impl Call<'_> {
         let values: Vec<Value> = stored.iter().map(|stored| stored.value()).collect();
         let quotas: Vec<Quota> = values.iter().map(Quota::of).collect();
         let operation = if old.is_some() { Operation::Update } else { Operation::Create };
-        let (subresource, now) = (self.route.subresource.as_str(), self.state.env.now());
+        let (subresource, now) = (&self.route.subresource, self.state.env.now());
         let request = Request { evaluator, operation, subresource, object, old, now };
         let refuse = |why| ApiError::forbidden(&self.resource.group_resource(), meta::name(object), why);
         let charges = charge(&quotas, &request).map_err(refuse)?;
@@ -91,7 +92,8 @@ impl Call<'_> {
         let Some(resource) = served.builtin(&RESOURCE_QUOTAS, "v1") else {
             return self.resource.draft(&new, state.store.labels(), now);
         };
-        let manager = FieldManager { resource, served: &served, subresource: "status", name: SERVER, now };
+        let manager =
+            FieldManager { resource, served: &served, subresource: &Subresource::Status, name: SERVER, now };
         manager.track(Some(old), &mut new).await;
         resource.draft(&new, state.store.labels(), now)
     }

@@ -11,6 +11,7 @@ use crate::registry::custom;
 use crate::resource::Resource;
 use crate::wire::names::{self, NameCheck};
 use windlass_kinds::MetadataChecks;
+use windlass_kinds::Subresource;
 use windlass_kinds::kind_names::EVENT;
 use windlass_kinds::resources::PODS;
 
@@ -41,15 +42,20 @@ pub(super) fn create(
 
 /// Returns the errors of the metadata of an updated object. The generic registry and the strategy of the kind
 /// both validate the metadata, and most errors are therefore found twice.
-pub(super) fn update(resource: &Resource, subresource: &str, object: &Value, old: &Value) -> Vec<FieldError> {
+pub(super) fn update(
+    resource: &Resource,
+    subresource: &Subresource,
+    object: &Value,
+    old: &Value,
+) -> Vec<FieldError> {
     if let Some(error) = malformed(resource, object) {
         return vec![error];
     }
     let checks = checks(resource);
-    let is_pod = resource.storage == *PODS && subresource != "status";
+    let is_pod = resource.storage == *PODS && *subresource != Subresource::Status;
     let (changes, wholes) = match subresource {
         _ if !custom::envelope(resource, object).is_empty() => (false, false),
-        "" => (checks.changes, checks.whole),
+        Subresource::None => (checks.changes, checks.whole),
         _ if is_pod => (true, true),
         _ => (checks.subresources, false),
     };

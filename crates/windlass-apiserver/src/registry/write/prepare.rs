@@ -1,13 +1,13 @@
 //! Preparation of an object: the server and the kind set, keep or clear fields.
 
 use serde_json::Value;
+use windlass_kinds::Subresource;
 
 use crate::managed_fields;
 use crate::meta;
 use crate::registry::{Call, metadata};
 use crate::resource::Resource;
 use crate::store::View;
-use crate::subresource::Subresource;
 use crate::wire::ApiError;
 
 /// Metadata that only the server writes, and that a client may leave out.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
+use windlass_kinds::Subresource;
 use windlass_schema::FieldError;
 
 use super::object_meta;
@@ -10,7 +11,6 @@ use crate::meta;
 use crate::registry::{Call, custom, privileged};
 use crate::resource::Resource;
 use crate::store::View;
-use crate::subresource::Subresource;
 use crate::wire::ApiError;
 
 /// Validates a new object, and adds the warnings.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use windlass_wire::ApiError;
 
 use crate::kind::{Generation, Kind, KindConfig, Prepare, WriteContext, Writes};
+use crate::subresource::Subresource;
 
 pub(crate) static KIND: Kind = Kind {
     defaults: &Deployments,
@@ -23,7 +24,10 @@ const CONFIG: KindConfig = KindConfig {
     generation: Generation::SpecAndAnnotations,
     encoding_annotations: &["deprecated.deployment.rollback.rollbackTo"],
     // The controller writes the number of the rollout, an annotation, with the status.
-    writes: &[("", Writes::AllBut(&["status"])), ("status", Writes::AllBut(&["spec", "metadata.labels"]))],
+    writes: &[
+        (Subresource::None, Writes::AllBut(&["status"])),
+        (Subresource::Status, Writes::AllBut(&["spec", "metadata.labels"])),
+    ],
     ..KindConfig::SPEC
 };
 

@@ -11,6 +11,7 @@ use crate::checks::{immutable, invalid_names, validate_annotations, validate_lab
 use crate::field::{self, Errors, Field};
 use crate::json::{int_at, list_at, map_at, text, text_at};
 use crate::kind::{Validate, WriteContext};
+use crate::subresource::Subresource;
 use crate::volume::claim::{claim_spec_warnings, validate_claim_spec};
 use crate::workload::counters::Counters;
 use crate::workload::rollout::{at_most_all, int_or_percent, positive_int_or_percent, show_strategy};
@@ -53,7 +54,7 @@ impl Validate for StatefulSets {
     }
 
     fn validate_update(&self, cx: &WriteContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        if cx.subresource == "status" {
+        if *cx.subresource == Subresource::Status {
             return self.validate_status(object, old);
         }
         let mut errors = validate(object, validate(old, true).is_empty());

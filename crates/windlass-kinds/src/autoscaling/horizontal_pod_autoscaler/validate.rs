@@ -12,6 +12,7 @@ use crate::field::{self, Errors, Field};
 use crate::json::text;
 use crate::kind::{Validate, WriteContext};
 use crate::pod_template::resources::validate_container_name;
+use crate::subresource::Subresource;
 
 impl Validate for Autoscalers {
     fn validate_create(&self, _cx: &WriteContext<'_>, object: &Value) -> Vec<FieldError> {
@@ -19,7 +20,7 @@ impl Validate for Autoscalers {
     }
 
     fn validate_update(&self, cx: &WriteContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        if cx.subresource == "status" {
+        if *cx.subresource == Subresource::Status {
             return status(&object["status"]);
         }
         spec(&newest(object)["spec"], Some(&newest(old)["spec"]))

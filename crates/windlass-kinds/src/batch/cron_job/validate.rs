@@ -10,6 +10,7 @@ use crate::field::{self, Errors, Field};
 use crate::json::text;
 use crate::kind::{Validate, WriteContext};
 use crate::pod_template::warnings::pod_template_warnings;
+use crate::subresource::Subresource;
 
 impl Validate for CronJobs {
     fn validate_create(&self, _cx: &WriteContext<'_>, object: &Value) -> Vec<FieldError> {
@@ -17,7 +18,7 @@ impl Validate for CronJobs {
     }
 
     fn validate_update(&self, cx: &WriteContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        if cx.subresource == "status" {
+        if *cx.subresource == Subresource::Status {
             return Vec::new();
         }
         field::validate("spec", &object["spec"], |spec, errors| {

@@ -17,6 +17,7 @@ use super::GROUP;
 use super::signer::may_act_for;
 use crate::json::{spec_mut, text_at};
 use crate::kind::{Admission, Kind, KindConfig, Prepare, WriteContext, Writes};
+use crate::subresource::Subresource;
 
 pub(crate) static KIND: Kind = Kind {
     defaults: &SigningRequests,
@@ -36,9 +37,9 @@ const CONFIG: KindConfig = KindConfig {
     name: names::path_segment_name,
     selectable: &[("spec.signerName", "/spec/signerName")],
     writes: &[
-        ("", Writes::AllBut(&["spec", "status"])),
-        ("status", Writes::AllBut(&["spec"])),
-        ("approval", Writes::AllBut(&["spec", "status.certificate"])),
+        (Subresource::None, Writes::AllBut(&["spec", "status"])),
+        (Subresource::Status, Writes::AllBut(&["spec"])),
+        (Subresource::Approval, Writes::AllBut(&["spec", "status.certificate"])),
     ],
     ..KindConfig::DATA
 };
@@ -81,7 +82,7 @@ impl Prepare for SigningRequests {
     }
 
     fn prepare_update(&self, cx: &WriteContext<'_>, object: &mut Value, old: &Value) -> Result<(), ApiError> {
-        if cx.subresource == "status" {
+        if *cx.subresource == Subresource::Status {
             conditions::keep_decisions(object, old);
         }
         conditions::fill_times(object, old, &windlass_store::rfc3339(cx.env.now()));
@@ -111,8 +112,8 @@ impl Admission for SigningRequests {
         };
         let changed = |pointer: &str| object.pointer(pointer) != old.pointer(pointer);
         let verb = match cx.subresource {
-            "approval" => "approve",
-            "status" if changed(CERTIFICATE) || changed("/status/conditions") => "sign",
+            Subresource::Approval => "approve",
+            Subresource::Status if changed(CERTIFICATE) || changed("/status/conditions") => "sign",
             _ => return Ok(()),
         };
         let signer = text_at(old, SIGNER);

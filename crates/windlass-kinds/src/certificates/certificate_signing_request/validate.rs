@@ -12,6 +12,7 @@ use crate::certificates::signer::FIELD;
 use crate::json::{list_at, text_at};
 use crate::kind::{Validate, WriteContext};
 use crate::signer_name;
+use crate::subresource::Subresource;
 
 impl Validate for SigningRequests {
     fn validate_create(&self, _cx: &WriteContext<'_>, object: &Value) -> Vec<FieldError> {
@@ -20,9 +21,9 @@ impl Validate for SigningRequests {
 
     fn validate_update(&self, cx: &WriteContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
         let mut errors = problems(object, Some(old));
-        errors.extend(conditions::validate_change(object, old, cx.subresource == "approval"));
+        errors.extend(conditions::validate_change(object, old, *cx.subresource == Subresource::Approval));
         let (certificate, known) = (text_at(object, CERTIFICATE), text_at(old, CERTIFICATE));
-        if cx.subresource == "status" && certificate != known && !known.is_empty() {
+        if *cx.subresource == Subresource::Status && certificate != known && !known.is_empty() {
             let why = "updates may not modify existing certificate content";
             errors.push(FieldError::forbidden("status.certificate", why));
         }

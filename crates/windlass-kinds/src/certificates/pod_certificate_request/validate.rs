@@ -11,6 +11,7 @@ use crate::checks::{immutable, invalid_names};
 use crate::json::{int_at, map_at, text_at};
 use crate::kind::{Validate, WriteContext};
 use crate::signer_name;
+use crate::subresource::Subresource;
 
 /// The shortest time for which a certificate may be asked, in seconds: an hour.
 const SHORTEST: i64 = 60 * 60;
@@ -47,7 +48,7 @@ impl Validate for Requests {
     }
 
     fn validate_update(&self, cx: &WriteContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        if cx.subresource != "status" {
+        if *cx.subresource != Subresource::Status {
             return self.validate_change(object, old);
         }
         let errors = status::validate(object, old, cx.env.now());

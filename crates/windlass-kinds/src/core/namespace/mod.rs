@@ -11,6 +11,7 @@ use windlass_wire::{ApiError, GroupResource, names};
 
 use crate::json::{list_at, spec_mut};
 use crate::kind::{Delete, Kind, KindConfig, Prepare, WriteContext, Writes};
+use crate::subresource::Subresource;
 
 pub(crate) static KIND: Kind = Kind {
     defaults: &Namespaces,
@@ -33,12 +34,12 @@ const CONFIG: KindConfig = KindConfig {
     returns_deleted_object: true,
     selectable: &[("status.phase", "/status/phase")],
     writes: &[
-        ("", Writes::AllBut(&["spec", "status"])),
-        ("status", Writes::AllBut(&["spec"])),
-        ("finalize", Writes::AllBut(&["status"])),
+        (Subresource::None, Writes::AllBut(&["spec", "status"])),
+        (Subresource::Status, Writes::AllBut(&["spec"])),
+        (Subresource::Finalize, Writes::AllBut(&["status"])),
     ],
     // The spec is kept, and the writer nevertheless owns the spec.
-    reset_fields: &[("", &["status"])],
+    reset_fields: &[(Subresource::None, &["status"])],
     ..KindConfig::DATA
 };
 

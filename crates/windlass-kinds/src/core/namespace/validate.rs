@@ -8,6 +8,7 @@ use windlass_wire::names;
 use super::{Namespaces, pod_security};
 use crate::json::{list_at, text_at};
 use crate::kind::{Validate, WriteContext};
+use crate::subresource::Subresource;
 
 impl Validate for Namespaces {
     fn validate_create(&self, _cx: &WriteContext<'_>, object: &Value) -> Vec<FieldError> {
@@ -23,12 +24,12 @@ impl Validate for Namespaces {
             let found = pod_security::validate(object);
             errors.extend(found.into_iter().filter(|error| !pod_security::validate(old).contains(error)));
         }
-        if cx.subresource == "finalize" {
+        if *cx.subresource == Subresource::Finalize {
             for (index, finalizer) in list_at(object, "/spec/finalizers").iter().enumerate() {
                 errors.extend(validate_finalizer(&format!("spec.finalizers[{index}]"), finalizer));
             }
         }
-        if cx.subresource == "status" {
+        if *cx.subresource == Subresource::Status {
             let deleting = meta::is_deleting(object);
             let phase = text_at(object, "/status/phase");
             if deleting && phase != "Terminating" {

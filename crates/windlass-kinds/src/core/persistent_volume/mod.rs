@@ -12,6 +12,7 @@ use windlass_wire::ApiError;
 use crate::admission_plugins::AdmissionPlugin;
 use crate::json::text_at;
 use crate::kind::{Admission, Kind, KindConfig, Prepare, WriteContext};
+use crate::subresource::Subresource;
 
 pub(crate) static KIND: Kind = Kind {
     prepare: &Volumes,
@@ -42,7 +43,9 @@ impl Prepare for Volumes {
     }
 
     fn prepare_update(&self, cx: &WriteContext<'_>, object: &mut Value, old: &Value) -> Result<(), ApiError> {
-        if cx.subresource == "status" && text_at(object, "/status/phase") != text_at(old, "/status/phase") {
+        if *cx.subresource == Subresource::Status
+            && text_at(object, "/status/phase") != text_at(old, "/status/phase")
+        {
             let now = rfc3339(cx.env.now());
             meta::entry_object(object, "status").insert("lastPhaseTransitionTime".to_owned(), now.into());
         } else if let Some(time) = old.pointer("/status/lastPhaseTransitionTime").cloned() {

@@ -10,6 +10,7 @@ use crate::json::text_at;
 use crate::kind::{Validate, WriteContext};
 use crate::pod_template::scheduling::validate_node_selector;
 use crate::pod_template::warnings::about_term;
+use crate::subresource::Subresource;
 use crate::volume::claim::{class_annotation_warning, validate_access_modes};
 use crate::volume::source::{self as sources, Source, validate_sources};
 
@@ -19,7 +20,7 @@ impl Validate for Volumes {
     }
 
     fn validate_update(&self, cx: &WriteContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        if cx.subresource == "status" {
+        if *cx.subresource == Subresource::Status {
             return self.validate_status(object, old);
         }
         // The real server validates the object twice, which shows in the number of the causes.

@@ -11,6 +11,7 @@ use windlass_wire::{ApiError, GroupResource};
 use crate::json::{default, int_at, spec_mut, text_at};
 use crate::kind::WriteContext;
 use crate::scheduling::priority_class::is_default;
+use crate::subresource::Subresource;
 
 static RUNTIME_CLASSES: LazyLock<ResourceId> =
     LazyLock::new(|| ResourceId::new("node.k8s.io", "runtimeclasses"));
@@ -169,7 +170,7 @@ pub(super) fn review_overhead(cx: &WriteContext<'_>, object: &Value) -> Result<(
 /// Refuses to resize a pod that is bound to a node that does not exist.
 pub(super) fn review_node(cx: &WriteContext<'_>, pod: &Value, old: &Value) -> Result<(), ApiError> {
     let node = text_at(pod, "/spec/nodeName");
-    if cx.subresource != "resize" || node.is_empty() || pod["spec"] == old["spec"] {
+    if *cx.subresource != Subresource::Resize || node.is_empty() || pod["spec"] == old["spec"] {
         return Ok(());
     }
     if cx.view.get(&ResourceId::new("", "nodes"), node).is_some() {

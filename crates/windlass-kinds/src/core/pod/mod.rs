@@ -16,6 +16,7 @@ use crate::admission_plugins::AdmissionPlugin;
 use crate::json::{default, int_at, list_at, spec_mut, text_at};
 use crate::kind::{Admission, Delete, Grace, IfEmpty, Kind, KindConfig, Prepare, WriteContext, Writes};
 use crate::pod_template::defaults::qos_class;
+use crate::subresource::Subresource;
 
 pub(crate) static KIND: Kind = Kind {
     defaults: &Pods,
@@ -31,11 +32,14 @@ const CONFIG: KindConfig = KindConfig {
     pod_spec: Some("/spec"),
     returns_deleted_object: true,
     writes: &[
-        ("", Writes::AllBut(&["status"])),
-        ("status", Writes::AllBut(&["spec", "metadata.ownerReferences", "metadata.deletionTimestamp"])),
-        ("ephemeralcontainers", Writes::Only(&["spec.ephemeralContainers"])),
+        (Subresource::None, Writes::AllBut(&["status"])),
         (
-            "resize",
+            Subresource::Status,
+            Writes::AllBut(&["spec", "metadata.ownerReferences", "metadata.deletionTimestamp"]),
+        ),
+        (Subresource::EphemeralContainers, Writes::Only(&["spec.ephemeralContainers"])),
+        (
+            Subresource::Resize,
             Writes::Only(&[
                 "spec.containers[*].resources",
                 "spec.containers[*].resizePolicy",
@@ -110,7 +114,7 @@ impl Prepare for Pods {
     }
 
     fn prepare_update(&self, cx: &WriteContext<'_>, object: &mut Value, old: &Value) -> Result<(), ApiError> {
-        if cx.subresource == "status" {
+        if *cx.subresource == Subresource::Status {
             let qos = text_at(old, "/status/qosClass").to_owned();
             let status = meta::entry_object(object, "status");
             default(status, "qosClass", if qos.is_empty() { "BestEffort" } else { &qos });
@@ -118,9 +122,9 @@ impl Prepare for Pods {
         Ok(())
     }
 
-    fn is_restricted(&self, subresource: &str, object: &Value, old: &Value) -> bool {
+    fn is_restricted(&self, subresource: &Subresource, object: &Value, old: &Value) -> bool {
         // Validation refuses a resize with other containers.
-        subresource != "resize" || resize::same_containers(object, old)
+        *subresource != Subresource::Resize || resize::same_containers(object, old)
     }
 }
 

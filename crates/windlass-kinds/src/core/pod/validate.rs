@@ -10,6 +10,7 @@ use crate::kind::{Validate, WriteContext};
 use crate::pod_template::ephemeral;
 use crate::pod_template::validate::validate_new_pod;
 use crate::pod_template::warnings::pod_warnings;
+use crate::subresource::Subresource;
 
 impl Validate for Pods {
     fn validate_create(&self, _cx: &WriteContext<'_>, object: &Value) -> Vec<FieldError> {
@@ -18,10 +19,10 @@ impl Validate for Pods {
 
     fn validate_update(&self, cx: &WriteContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
         let check = match cx.subresource {
-            "" => update::validate_update,
-            "ephemeralcontainers" => ephemeral::validate_update,
-            "status" => status::validate_update,
-            "resize" => return resize::validate_resize(object, old),
+            Subresource::None => update::validate_update,
+            Subresource::EphemeralContainers => ephemeral::validate_update,
+            Subresource::Status => status::validate_update,
+            Subresource::Resize => return resize::validate_resize(object, old),
             _ => return Vec::new(),
         };
         field::validate("", object, |pod, errors| check(pod, &pod.with(old), errors))

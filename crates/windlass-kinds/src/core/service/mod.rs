@@ -14,6 +14,7 @@ use windlass_wire::{ApiError, names};
 
 use crate::json::spec_mut;
 use crate::kind::{Allocate, Kind, KindConfig, Prepare, WriteContext};
+use crate::subresource::Subresource;
 
 pub(crate) static KIND: Kind = Kind {
     defaults: &Services,
@@ -77,7 +78,7 @@ impl Prepare for Services {
     }
 
     fn prepare_update(&self, cx: &WriteContext<'_>, object: &mut Value, old: &Value) -> Result<(), ApiError> {
-        if cx.subresource == "status" {
+        if *cx.subresource == Subresource::Status {
             return Ok(());
         }
         let spec = spec_mut(object);

@@ -12,6 +12,7 @@ use crate::field::{self, Errors, Field};
 use crate::kind::{Validate, WriteContext};
 use crate::networking::ingress::validate::validate_point;
 use crate::pod_template::probe::port_number_or_name;
+use crate::subresource::Subresource;
 
 impl Validate for Services {
     fn validate_create(&self, _cx: &WriteContext<'_>, object: &Value) -> Vec<FieldError> {
@@ -19,7 +20,7 @@ impl Validate for Services {
     }
 
     fn validate_update(&self, cx: &WriteContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        if cx.subresource == "status" {
+        if *cx.subresource == Subresource::Status {
             return validate_status(object, old);
         }
         let mut errors = validate_change(object, old);

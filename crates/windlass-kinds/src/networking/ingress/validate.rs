@@ -13,6 +13,7 @@ use crate::checks::{domain_path, path_segment};
 use crate::field::{self, Errors, Field};
 use crate::json::map_at;
 use crate::kind::{Validate, WriteContext};
+use crate::subresource::Subresource;
 
 impl Validate for Ingresses {
     fn validate(&self, object: &Value) -> Vec<FieldError> {
@@ -33,7 +34,7 @@ impl Validate for Ingresses {
     }
 
     fn validate_update(&self, cx: &WriteContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        if cx.subresource != "status" {
+        if *cx.subresource != Subresource::Status {
             return self.validate(object);
         }
         field::validate("status.loadBalancer", &object["status"]["loadBalancer"], |status, errors| {

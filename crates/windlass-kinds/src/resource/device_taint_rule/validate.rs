@@ -9,6 +9,7 @@ use crate::checks::conditions;
 use crate::field::{self, Errors, Field};
 use crate::json::text_at;
 use crate::kind::{Validate, WriteContext};
+use crate::subresource::Subresource;
 use crate::volume::source::driver_name;
 
 /// The longest name of a pool, in bytes.
@@ -22,7 +23,7 @@ impl Validate for TaintRules {
     }
 
     fn validate_update(&self, cx: &WriteContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        if cx.subresource == "status" {
+        if *cx.subresource == Subresource::Status {
             return self.validate_status(object, old);
         }
         spec_errors(object, Some(old))

@@ -4,23 +4,37 @@ use std::ops::Deref;
 
 /// The subresource that a path names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Subresource {
+pub enum Subresource {
     /// The object itself.
     #[default]
     None,
+    /// The decision about a CertificateSigningRequest.
     Approval,
+    /// The streams of a running container.
     Attach,
+    /// The choice of the node of a pod.
     Binding,
+    /// The ephemeral containers of a pod.
     EphemeralContainers,
+    /// The deletion of a pod within the disruption budgets.
     Eviction,
+    /// A command in a container.
     Exec,
+    /// The finalizers in the spec of a namespace.
     Finalize,
+    /// The log of a container.
     Log,
+    /// Connections to the ports of a pod.
     PortForward,
+    /// HTTP requests to a pod, service or node.
     Proxy,
+    /// The resources of the containers of a pod.
     Resize,
+    /// The replicas, in the form of a `Scale`.
     Scale,
+    /// The status.
     Status,
+    /// A token of a service account.
     Token,
     /// A name that no built-in resource has.
     Other(Box<str>),
@@ -46,13 +60,13 @@ impl Subresource {
     ];
 
     /// Returns the subresource with a name.
-    pub(crate) fn named(name: &str) -> Self {
+    pub fn named(name: &str) -> Self {
         let known = Self::KNOWN.into_iter().find(|(known, _)| *known == name);
         known.map_or_else(|| Self::Other(name.into()), |(_, subresource)| subresource)
     }
 
     /// Returns the name in paths and in rules. Empty for the object itself.
-    pub(crate) fn as_str(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         match self {
             Self::None => "",
             Self::Approval => "approval",
@@ -74,12 +88,12 @@ impl Subresource {
     }
 
     /// Returns whether the server passes a connection on, instead of an object.
-    pub(crate) fn is_connection(&self) -> bool {
+    pub fn is_connection(&self) -> bool {
         matches!(self, Self::Exec | Self::Attach | Self::PortForward | Self::Proxy)
     }
 
     /// Returns whether a write changes a part of the stored object, under the rules of the part.
-    pub(crate) fn is_part(&self) -> bool {
+    pub fn is_part(&self) -> bool {
         matches!(
             self,
             Self::Approval | Self::EphemeralContainers | Self::Finalize | Self::Resize | Self::Status

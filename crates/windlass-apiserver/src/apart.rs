@@ -57,6 +57,22 @@ impl Apart {
             woken.0.notified().await;
         }
     }
+
+    /// Runs `work` on a blocking thread of the runtime; without a runtime, on this thread. If the caller leaves while the work waits for a
+    /// thread, the work is dropped.
+    ///
+    /// # Errors
+    ///
+    /// The runtime stops, or the work panics.
+    pub(crate) async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, JoinError> {
+        if tokio::runtime::Handle::try_current().is_err() {
+            return Ok(work());
+        }
+        self.run(async move { work() }).await
+    }
 }
 
 /// Ends a long poll between two steps of a request: other requests get their turn, and a request without a client stops here. Does

@@ -207,9 +207,8 @@ impl Api {
         let is_deletion = matches!(verb, Some(Verb::Delete | Verb::DeleteCollection));
         let is_apart = is_deletion || matches!(verb, None | Some(Verb::List | Verb::Watch));
         let mut work = Work::of(request);
-        match &accepted.route {
-            Some(route) => work.add_object(self.object_size(route)),
-            None => work.add_document(request.uri().path()),
+        if let Some(route) = &accepted.route {
+            work.add_object(self.object_size(route));
         }
         let runtime = tokio::runtime::Handle::try_current().ok();
         let Some(runtime) = runtime.filter(|_| is_apart || !work.is_small()) else {

@@ -30,6 +30,12 @@ impl Api {
         }
         let merged = self.aggregator.merged(&self.state, &served);
         let (query, headers) = (request.uri().query(), request.headers());
+        let (state, documents) = (&self.state, &self.documents);
+        if let Some(reply) =
+            openapi::respond(state, &served, &merged, documents, path, query, headers).await?
+        {
+            return Ok(reply);
+        }
         let reply = discovery::respond(
             &merged,
             &self.state.catalog,
@@ -39,7 +45,6 @@ impl Api {
             query,
             headers,
         )
-        .or_else(|| openapi::respond(&self.state, &merged, &self.documents, path, query, headers).map(Ok))
         .or_else(|| openid::respond(&self.state.issuer, path, request).map(Ok))
         .or_else(|| metrics::respond(&self.metrics, &self.state, path).map(Ok));
         let Some(reply) = reply else { return self.nothing_there(path) };

@@ -15,8 +15,6 @@ pub(super) struct Work {
     /// True for a body in protobuf or CBOR.
     is_binary: bool,
     is_yaml: bool,
-    /// True for a request for an OpenAPI document.
-    is_document: bool,
 }
 
 /// A request with more bytes does not run in the task of the connection.
@@ -49,7 +47,7 @@ impl Work {
             _ => body.iter().filter(|byte| matches!(byte, b',' | b'{' | b'[')).count(),
         };
         let is_yaml = essence.ends_with(b"yaml") && is_yaml(body);
-        Self { bytes: body.len(), values, is_binary, is_yaml, is_document: false }
+        Self { bytes: body.len(), values, is_binary, is_yaml }
     }
 
     /// Adds the work on a stored object of `bytes`.
@@ -59,11 +57,6 @@ impl Work {
         }
     }
 
-    /// Adds the work on a document that describes all kinds.
-    pub(super) fn add_document(&mut self, path: &str) {
-        self.is_document = path.starts_with("/openapi/v");
-    }
-
     /// Returns whether the request may run in the task of the connection.
     pub(super) fn is_small(&self) -> bool {
         self.bytes <= SMALL_BYTES && !self.is_long()
@@ -71,7 +64,7 @@ impl Work {
 
     /// Returns whether the request may keep a thread for many milliseconds.
     pub(super) fn is_long(&self) -> bool {
-        self.bytes > LONG_BYTES || self.values > LONG_VALUES || self.is_yaml || self.is_document
+        self.bytes > LONG_BYTES || self.values > LONG_VALUES || self.is_yaml
     }
 
     /// Estimates the memory of the objects that the request makes, in bytes.

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 use windlass_kinds::Subresource;
 
-use self::labels::{labels, labels_of, scope, shown_verb};
+use self::labels::{is_counted, labels, labels_of, scope, shown_verb};
 use self::recognised::Recognised;
 use self::work::Work;
 use crate::aggregate::{Aggregator, Remote};
@@ -307,12 +307,20 @@ impl Api {
             response
         });
         drop(in_flight);
+        if !is_counted(&call.route, &call.resource) {
+            return Ok(response);
+        }
         Ok(self.counted(&labels(&call, request, is_for_one), response, since))
     }
 
-    /// Counts a request to a resource that is refused because too many requests are in flight.
+    /// Counts a request to a served resource that is refused because too many requests are in flight.
     fn refused(&self, recognised: &Recognised, method: &Method) {
         let Some(route) = &recognised.route else { return };
+        let served = self.state.served.load();
+        let resource = served.resource(&route.group, &route.version, &route.resource);
+        if !resource.is_some_and(|resource| is_counted(route, resource)) {
+            return;
+        }
         let verb = shown_verb(route, method, false);
         let labels = Labels { verb, scope: scope(route, recognised.is_for_one()), ..labels_of(route) };
         self.metrics.finish(&labels, 429, recognised.since);

@@ -6,6 +6,7 @@ use windlass_kinds::Subresource;
 
 use crate::metrics::Labels;
 use crate::registry::Call;
+use crate::resource::Resource;
 use crate::route::Route;
 use crate::verb::Verb;
 
@@ -42,8 +43,15 @@ pub(super) fn shown_verb<'a>(route: &Route, method: &'a Method, is_apply: bool) 
         Verb::Watch => "WATCH",
         Verb::Get => "GET",
         Verb::Patch if is_apply => "APPLY",
-        _ => method.as_str(),
+        _ if [Method::POST, Method::PUT, Method::PATCH, Method::DELETE].contains(method) => method.as_str(),
+        // The method of a request is any text.
+        _ => "other",
     }
+}
+
+/// Returns whether requests for a subresource of `resource` are counted: the name in a path is any text, and would be kept for ever.
+pub(super) fn is_counted(route: &Route, resource: &Resource) -> bool {
+    route.subresource.is_empty() || resource.subresource(&route.subresource).is_some()
 }
 
 pub(super) fn scope(route: &Route, is_for_one: bool) -> &'static str {

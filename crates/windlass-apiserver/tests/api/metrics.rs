@@ -1,6 +1,7 @@
 //! The metrics of the server itself.
 
 use expect_test::expect;
+use http::Method;
 use serde_json::json;
 
 use crate::fixtures::config_map;
@@ -32,6 +33,23 @@ fn of(resource: &'static str, verb: &'static str, scope: &'static str) -> Vec<(&
 
 fn with_code<'a>(labels: &[(&'a str, &'a str)], code: &'a str) -> Vec<(&'a str, &'a str)> {
     [labels, &[("code", code)]].concat()
+}
+
+/// A name in a path is any text: a label for each name would take memory for ever.
+#[tokio::test]
+async fn names_that_the_server_does_not_know_are_no_labels() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    api.get(&format!("/api/v1/namespaces/{ns}/podtemplates/a/invented-subresource")).await.is(404);
+    api.get(&format!("/api/v1/namespaces/{ns}/inventedresources/a")).await.is(404);
+    let method = Method::from_bytes(b"INVENTED").unwrap();
+    api.request(method, &format!("/api/v1/namespaces/{ns}/podtemplates/a")).send().await.is(405);
+    let page = String::from_utf8(api.get("/metrics").await.is(200).body.to_vec()).unwrap().to_lowercase();
+    let invented: Vec<&str> = page.lines().filter(|line| line.contains("invented")).collect();
+    assert!(invented.is_empty(), "{invented:?}");
+    let other = ("verb", "other");
+    let other = [other, ("resource", "podtemplates"), ("code", "405")];
+    assert!(value(&api, "apiserver_request_total", &other).await >= 1.0);
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, poll_fn};
 use futures::stream::FuturesUnordered;
@@ -11,6 +12,9 @@ use futures::{FutureExt, StreamExt};
 use parking_lot::Mutex;
 use tokio::io::AsyncWrite;
 use windlass_cork::Hand;
+
+/// How long a connection answers requests before other tasks have a turn. A connection has up to 250 requests at the same time.
+const TURN: Duration = Duration::from_millis(2);
 
 /// The requests that an HTTP/2 connection has begun. The executor is [`drive`].
 ///
@@ -47,19 +51,28 @@ pub(super) async fn drive<C: Future, S: AsyncWrite + Unpin>(
     let mut connection = pin!(connection);
     let mut requests = FuturesUnordered::new();
     poll_fn(|cx| {
+        let start = Instant::now();
         loop {
             // Requests first, because the connection sends the replies.
-            while let Poll::Ready(Some(())) = requests.poll_next_unpin(cx) {}
+            let mut is_over = false;
+            while let Poll::Ready(Some(())) = requests.poll_next_unpin(cx) {
+                is_over = start.elapsed() > TURN;
+                if is_over {
+                    cx.waker().wake_by_ref();
+                    break;
+                }
+            }
             let end = connection.as_mut().poll(cx);
             let new = begun.take();
-            if end.is_ready() || new.is_empty() {
+            let has_new = !new.is_empty();
+            requests.extend(new);
+            if end.is_ready() || is_over || !has_new {
                 if !hand.send(cx) && end.is_pending() {
                     // The connection learns that the stream is broken.
                     return connection.as_mut().poll(cx);
                 }
                 return end;
             }
-            requests.extend(new);
         }
     })
     .await
@@ -86,6 +99,34 @@ mod tests {
         });
         let (_stream, hand) = cork(tokio::io::sink());
         assert!(drive(is_done, begun, hand).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn many_requests_leave_other_tasks_their_turn() {
+        let begun = RequestFutures::default();
+        let (last, done) = oneshot::channel();
+        let others = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::clone(&others);
+        let work = || {
+            let start = Instant::now();
+            while start.elapsed() < TURN / 4 {
+                std::hint::spin_loop();
+            }
+        };
+        for _ in 0..100 {
+            begun.execute(async move { work() });
+        }
+        begun.execute(async move { last.send(seen.load(Ordering::Relaxed)).unwrap() });
+        let other = tokio::spawn(async move {
+            loop {
+                others.fetch_add(1, Ordering::Relaxed);
+                tokio::task::yield_now().await;
+            }
+        });
+        let (_stream, hand) = cork(tokio::io::sink());
+        let turns = drive(done, begun, hand).await.unwrap();
+        assert!(turns >= 5, "{turns} turns of the other task during 100 requests");
+        other.abort();
     }
 
     #[tokio::test]

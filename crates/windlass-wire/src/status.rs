@@ -130,6 +130,9 @@ impl Status {
 pub struct ApiError(Box<Status>);
 
 impl ApiError {
+    /// The largest number of objects that the error of an unreadable list names, as in kube-apiserver.
+    pub const MAX_UNREADABLE: usize = 100;
+
     fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self(Box::new(Status::failure(code, reason, message)))
     }
@@ -465,9 +468,31 @@ impl ApiError {
             .causes(vec![Cause { message: why, ..Cause::default() }])
     }
 
+    /// Returns 500: a list of `resource` has objects that cannot be read. `failures` has the storage key and the error of each object. A list with more
+    /// such objects ends after [`MAX_UNREADABLE`](Self::MAX_UNREADABLE).
+    pub fn unreadable_list(resource: &GroupResource, failures: Vec<(String, String)>) -> Self {
+        let count = failures.len();
+        let first = failures.first().map_or("", |(_, why)| why);
+        let mut message = format!("failed to read one or more {resource} from the storage: {first}");
+        if count > 1 {
+            message.push_str(&format!(" (and {} more)", count - 1));
+        }
+        let unreadable =
+            |(field, message)| Cause { reason: "UnexpectedServerResponse".to_owned(), message, field };
+        let mut causes: Vec<Cause> = failures.into_iter().map(unreadable).collect();
+        if count >= Self::MAX_UNREADABLE {
+            causes.push(Cause {
+                reason: "FieldValueTooMany".to_owned(),
+                message: "too many errors, the list is truncated".to_owned(),
+                field: String::new(),
+            });
+        }
+        Self::new(500, "StorageReadError", message).about(resource, "list").causes(causes)
+    }
+
     /// Returns the error of a watch that cannot show a deleted object. A client lists again, because a later watch cannot show the object either.
     pub fn undecodable_deletion(why: impl fmt::Display) -> Self {
-        Self::new(500, "StoreReadError", why.to_string())
+        Self::new(500, "StorageReadError", why.to_string())
     }
 
     /// Returns the reply of an admission webhook that denied a request, with the webhook's code, reason and

@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 use super::get::{not_older, not_older_of};
 use super::options::{self, ListOptions, VersionMatch};
 use super::pieces::{ListText, PIECE, Pieces, WriteItem};
-use super::{Call, protobuf_list, reply, text_list};
+use super::{Call, protobuf_list, reply, text_list, undecodable};
 use crate::body::Body;
-use crate::resource::InternalForm;
+use crate::resource::{InternalForm, Unconverted};
 use crate::respond::write_partial_metadata;
 use crate::store::{Stored, View};
 use crate::wire::{ApiError, Format, Negotiated, Representation, TableVersion, continue_token};
@@ -208,11 +208,63 @@ pub(super) async fn select(
     representation: Representation,
 ) -> Result<Page, ApiError> {
     call.expect_namespace()?;
-    let resource = &call.resource;
     // From now on there is a log: a watch can continue from this list, even after older history is forgotten.
-    call.state.store.log(&resource.storage);
+    call.state.store.log(&call.resource.storage);
     let namespace = (!call.route.namespace.is_empty()).then_some(call.route.namespace.as_str());
-    let Position { view, start, limit, remaining, began } = position(call, options, namespace).await?;
+    let position = position(call, options, namespace).await?;
+    let accepts_any_state = options.continue_token.is_empty() && options.resource_version == "0";
+    match select_at(call, options, representation, position).await {
+        Err(Failure::Undecodable(objects)) if accepts_any_state => {
+            let earlier = Box::pin(select_earlier(call, options, representation, &objects)).await;
+            earlier.ok_or_else(|| undecodable::at_list(call, &objects))
+        }
+        Err(Failure::Undecodable(objects)) => Err(undecodable::at_list(call, &objects)),
+        Err(Failure::Other(error)) => Err(error),
+        Ok(page) => Ok(page),
+    }
+}
+
+/// Selects from the last state without these objects, if the history reaches back that far. The cache of the real server
+/// has this state, because the watch of etcd fails at the first object that cannot be decoded.
+async fn select_earlier(
+    call: &Call<'_>,
+    options: &ListOptions,
+    representation: Representation,
+    undecodable: &[Unconverted],
+) -> Option<Page> {
+    let first = undecodable.iter().map(|Unconverted { object, .. }| object.rv).min()?;
+    let view = call.state.store.view_at(&call.resource.storage, first.checked_sub(1)?)?;
+    let position = Position { view, start: None, limit: 0, remaining: None, began: 0 };
+    select_at(call, options, representation, position).await.ok()
+}
+
+/// Why objects were not selected.
+enum Failure {
+    /// Stored objects cannot be converted.
+    Undecodable(Vec<Unconverted>),
+    Other(ApiError),
+}
+
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<Vec<Unconverted>> for Failure {
+    fn from(objects: Vec<Unconverted>) -> Self {
+        Self::Undecodable(objects)
+    }
+}
+
+async fn select_at(
+    call: &Call<'_>,
+    options: &ListOptions,
+    representation: Representation,
+    Position { view, start, limit, remaining, began }: Position,
+) -> Result<Page, Failure> {
+    let resource = &call.resource;
+    let namespace = (!call.route.namespace.is_empty()).then_some(call.route.namespace.as_str());
     let selection = &options.selection;
     let mut items: Vec<Arc<Stored>> = Vec::new();
     let mut last_key = None;
@@ -222,7 +274,8 @@ pub(super) async fn select(
         // The webhook converts all objects in one call, instead of one by one below.
         let all = selection.candidates(store, &view, &resource.storage, namespace, start.as_deref());
         let all = all.filter(|(key, stored)| selection.may_match(key, stored));
-        resource.present(&all.map(|(_, stored)| Arc::clone(stored)).collect::<Vec<_>>()).await?;
+        let all: Vec<_> = all.map(|(_, stored)| Arc::clone(stored)).collect();
+        resource.present_list(&all).await?;
     }
     for (key, stored) in selection.candidates(store, &view, &resource.storage, namespace, start.as_deref()) {
         // Long selectors and many objects take long together.
@@ -249,7 +302,7 @@ pub(super) async fn select(
     }
     // Metadata is the same in all versions: no webhook is needed.
     if !matches!(representation, Representation::PartialObjectMetadata(_)) {
-        items = resource.present(&items).await?;
+        items = resource.present_list(&items).await?;
     }
     let mut metadata = Map::new();
     if resource.is_custom() {

@@ -20,6 +20,7 @@ use windlass_schema::Schema;
 pub(crate) use self::definitions::{CrdDiff, Definitions};
 pub(crate) use self::fields::drop_malformed_metadata;
 pub(crate) use self::internal::InternalForm;
+pub(crate) use self::present::Unconverted;
 pub(crate) use self::served::{Group, ServedResources, Version, version_rank};
 use crate::conversion::Converter;
 use crate::store::{Draft, Labels, Layout, ObjectAttrs, ResourceId, Stored};

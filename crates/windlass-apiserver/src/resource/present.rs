@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::future::join_all;
 use serde_json::Value;
 use windlass_kinds::Subresource;
 
@@ -12,6 +13,14 @@ use crate::wire::ApiError;
 
 /// After this many objects were converted, other requests are let in between.
 const CONVERSIONS_IN_A_ROW: usize = 64;
+/// The number of webhook calls at the same time after a call for several objects failed.
+const SEPARATE_CONVERSIONS: usize = 10;
+
+/// A stored object that a webhook does not convert.
+pub(crate) struct Unconverted {
+    pub(crate) object: Arc<Stored>,
+    pub(crate) error: ApiError,
+}
 
 impl Resource {
     /// Converts stored objects to this version. The schema of the storage version defaults and prunes the
@@ -41,6 +50,46 @@ impl Resource {
             Box::pin(self.convert_together(objects, &unconverted, &mut presented)).await?;
         }
         Ok(presented)
+    }
+
+    /// Works like [`Resource::present`], and finds the objects that a webhook does not convert.
+    ///
+    /// # Errors
+    ///
+    /// The objects that cannot be converted, at most [`ApiError::MAX_UNREADABLE`].
+    pub(crate) async fn present_list(
+        &self,
+        objects: &[Arc<Stored>],
+    ) -> Result<Vec<Arc<Stored>>, Vec<Unconverted>> {
+        match self.present(objects).await {
+            Ok(presented) => Ok(presented),
+            Err(error) => match objects {
+                [only] => Err(vec![Unconverted { object: Arc::clone(only), error }]),
+                _ => Box::pin(self.present_separately(objects)).await,
+            },
+        }
+    }
+
+    /// Converts objects with a call for each object: the error of a common call does not name an object.
+    async fn present_separately(
+        &self,
+        objects: &[Arc<Stored>],
+    ) -> Result<Vec<Arc<Stored>>, Vec<Unconverted>> {
+        let (mut presented, mut unconverted) = (Vec::new(), Vec::new());
+        for together in objects.chunks(SEPARATE_CONVERSIONS) {
+            let shown = join_all(together.iter().map(|object| self.present_one(object))).await;
+            for (object, shown) in together.iter().zip(shown) {
+                match shown {
+                    Ok(shown) => presented.push(shown),
+                    Err(error) => unconverted.push(Unconverted { object: Arc::clone(object), error }),
+                }
+            }
+            if unconverted.len() >= ApiError::MAX_UNREADABLE {
+                unconverted.truncate(ApiError::MAX_UNREADABLE);
+                break;
+            }
+        }
+        if unconverted.is_empty() { Ok(presented) } else { Err(unconverted) }
     }
 
     /// Converts a stored object to this version, like [`Resource::present`].

@@ -108,7 +108,7 @@ impl ErrorStatus {
     /// Returns whether a watch cannot show the deletion of an object that the server cannot read. A later watch from the same resource
     /// version fails, too.
     pub(super) fn is_unreadable_deletion(&self) -> bool {
-        self.reason == "StoreReadError"
+        self.reason == "StorageReadError"
     }
 
     /// Returns whether the server does not have the requested resource version yet. The server lags or was

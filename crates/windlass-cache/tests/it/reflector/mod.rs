@@ -264,7 +264,7 @@ fn a_deletion_that_the_server_cannot_show_leads_to_a_list() {
         r#"
         answer 200
         bookmark 9 initial-events-end
-        line {"type":"ERROR","object":{"kind":"Status","code":500,"reason":"StoreReadError","message":"conversion failed"}}
+        line {"type":"ERROR","object":{"kind":"Status","code":500,"reason":"StorageReadError","message":"conversion failed"}}
         "#,
         &expect![[r#"
                 0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
@@ -273,7 +273,7 @@ fn a_deletion_that_the_server_cannot_show_leads_to_a_list() {
             bookmark 9 initial-events-end
                 list ends
                 progress 9
-            line {"type":"ERROR","object":{"kind":"Status","code":500,"reason":"StoreReadError","message":"conversion failed"}}
+            line {"type":"ERROR","object":{"kind":"Status","code":500,"reason":"StorageReadError","message":"conversion failed"}}
                 relisting: the server cannot show the deletion of an unreadable object
                 0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300
         "#]],

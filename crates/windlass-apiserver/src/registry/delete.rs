@@ -70,7 +70,11 @@ pub(super) async fn delete(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
 /// Deletes the selected objects. The reply lists the objects before the deletion.
 pub(super) async fn delete_collection(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let negotiated = call.negotiate()?;
-    let list = ListOptions::parse(&call.query, &call.resource, false)?;
+    let mut list = ListOptions::parse(&call.query, &call.resource, false)?;
+    if list.limit == 0 {
+        // The real server lists in pages: a resource version is the exact version of the list.
+        list.limit = usize::MAX;
+    }
     let options = DeleteOptions::parse(call)?;
     options.expect_read_errors()?;
     warn(call, &options);

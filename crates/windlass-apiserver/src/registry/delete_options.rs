@@ -102,7 +102,7 @@ impl DeleteOptions {
                 ("propagationPolicy", policy.is_some()),
                 ("orphanDependents", orphan_dependents.is_some()),
                 ("gracePeriodSeconds", grace_period_seconds.is_some()),
-                ("preconditions", field("preconditions").is_some()),
+                ("preconditions", field("preconditions").is_some() || has_preconditions(query)),
             ];
             errors.extend(others.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| {
                 FieldError::invalid(IGNORE_READ_ERRORS, true, format!("cannot be set together with .{name}"))
@@ -115,6 +115,7 @@ impl DeleteOptions {
             body.get("preconditions")
                 .and_then(|found| found.get(name))
                 .and_then(Value::as_str)
+                .or_else(|| query.get(name).filter(|wanted| !wanted.is_empty()))
                 .map(str::to_owned)
         };
         Ok(Self {
@@ -208,6 +209,11 @@ impl DeleteOptions {
             meta::set_finalizers(object, &wanted);
         }
     }
+}
+
+/// Returns whether a query has preconditions of a deletion.
+fn has_preconditions(query: &Query) -> bool {
+    ["uid", "resourceVersion"].into_iter().any(|name| !query.text(name).is_empty())
 }
 
 fn read_body(call: &Call<'_>) -> Result<Value, ApiError> {

@@ -20,14 +20,14 @@ impl Resource {
 }
 
 /// Removes metadata of the wrong type from a custom resource, like kube-apiserver for the output of a
-/// webhook. Labels and annotations lose entries without a value, and validation refuses entries of the wrong type.
+/// webhook. Labels and annotations without a value become empty, and validation refuses entries of the wrong type.
 pub(crate) fn drop_malformed_metadata(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     metadata.retain(|field, value| match field.as_str() {
         "name" | "generateName" | "namespace" | "uid" | "resourceVersion" => value.is_string(),
         "labels" | "annotations" => {
             if let Some(entries) = value.as_object_mut() {
-                entries.retain(|_, value| !value.is_null());
+                entries.values_mut().filter(|value| value.is_null()).for_each(|value| *value = "".into());
             }
             !value.is_null()
         }

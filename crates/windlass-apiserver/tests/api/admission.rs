@@ -795,6 +795,9 @@ async fn what_a_webhook_adds_to_a_custom_resource_is_defaulted_pruned_and_valida
             {"op": "remove", "path": "/spec/colour"},
         ])),
         "b" => Answer::patch(json!([{"op": "add", "path": "/spec/size", "value": "big"}])),
+        "d" => {
+            Answer::patch(json!([{"op": "add", "path": "/metadata/labels", "value": {"a": null, "b": "c"}}]))
+        }
         _ => Answer::patch(json!([{"op": "add", "path": "/metadata/labels", "value": {"a": 1}}])),
     })
     .await;
@@ -802,7 +805,7 @@ async fn what_a_webhook_adds_to_a_custom_resource_is_defaulted_pruned_and_valida
     hook.configure(&api, "mutating", "a", webhooks).await;
     let path = format!("/apis/{group}/v1/namespaces/{ns}/widgets");
     let mut seen = Vec::new();
-    for name in ["a", "b", "c"] {
+    for name in ["a", "b", "c", "d"] {
         let widget = json!({
             "kind": "Widget", "apiVersion": format!("{group}/v1"), "metadata": {"name": name}, "spec": {"size": 1}
         });
@@ -841,6 +844,30 @@ async fn what_a_webhook_adds_to_a_custom_resource_is_defaulted_pruned_and_valida
         422 Invalid: Widget.ID.example.com "c" is invalid: metadata: Invalid value: {"creationTimestamp":"TIME","generation":1,"labels":{"a":1},"managedFields":[{"apiVersion":"ID.example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{".":{},"f:colour":{},"f:size":{}}},"manager":"api-test","operation":"Update","time":"TIME"}],"name":"c","namespace":"ns-ID","uid":"UID"}: cannot convert int64 to string
         group="ID.example.com" kind="Widget" name="c"
         - FieldValueInvalid metadata: Invalid value: {"creationTimestamp":"TIME","generation":1,"labels":{"a":1},"managedFields":[{"apiVersion":"ID.example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{".":{},"f:colour":{},"f:size":{}}},"manager":"api-test","operation":"Update","time":"TIME"}],"name":"c","namespace":"ns-ID","uid":"UID"}: cannot convert int64 to string
+        201
+        {
+          "apiVersion": "ID.example.com/v1",
+          "kind": "Widget",
+          "metadata": {
+            "creationTimestamp": "TIME",
+            "generation": 1,
+            "labels": {
+              "a": "",
+              "b": "c"
+            },
+            "managedFields": [
+              "api-test Update ID.example.com/v1: {'f:spec':{'.':{},'f:colour':{},'f:size':{}}}"
+            ],
+            "name": "d",
+            "namespace": "ns-ID",
+            "resourceVersion": "RV",
+            "uid": "UID"
+          },
+          "spec": {
+            "colour": "red",
+            "size": 1
+          }
+        }
     "#]].assert_eq(&lines(&seen));
 }
 

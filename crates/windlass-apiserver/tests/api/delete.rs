@@ -9,7 +9,7 @@ use windlass_apiserver::Server;
 use windlass_patience::stretched;
 
 use crate::fixtures::{config_map, labelled, pod, secret, widget, widgets_path};
-use crate::harness::{Api, MERGE_PATCH};
+use crate::harness::{Api, MERGE_PATCH, lines};
 
 #[tokio::test]
 async fn a_delete_answers_with_a_status_that_names_what_is_gone() {
@@ -166,6 +166,45 @@ async fn preconditions_guard_a_delete() {
     expect![[r#"Operation cannot be fulfilled on ConfigMap "a": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (RV). The object might have been modified"#]].assert_eq(&message);
     let right = json!({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid, "resourceVersion": version}});
     api.delete_with(&format!("{path}/a"), right).await.is(200);
+}
+
+#[tokio::test]
+async fn preconditions_may_be_in_the_query() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let all = format!("/api/v1/namespaces/{ns}/configmaps");
+    let path = format!("{all}/a");
+    api.post(&all, json!({"metadata": {"name": "a", "labels": {"of": "test"}}})).await.is(201);
+    let selected = format!("{all}?labelSelector=of%3Dtest");
+    let revision = regex::Regex::new(r"in record \([^)]*\)").unwrap();
+    let mut seen = Vec::new();
+    for (path, query) in [
+        (&path, "?uid=other&uid="),
+        (&path, "?resourceVersion=1"),
+        (&path, "?uid=other&ignoreStoreReadErrorWithClusterBreakingPotential=true"),
+        (&selected, "&uid=other"),
+        // The resource version selects the list, and is the precondition of each object, too.
+        (&selected, "&resourceVersion=0"),
+    ] {
+        let reply = api.delete(&format!("{path}{query}")).await.to_string();
+        seen.push(format!("{query}: {}", revision.replace_all(&reply, "in record (IT)")));
+    }
+    expect![[r#"
+        ?uid=other&uid=: 409 Conflict: Operation cannot be fulfilled on ConfigMap "a": the UID in the precondition (other) does not match the UID in record (IT). The object might have been deleted and then recreated
+        kind="ConfigMap" name="a"
+        ?resourceVersion=1: 409 Conflict: Operation cannot be fulfilled on ConfigMap "a": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (IT). The object might have been modified
+        kind="ConfigMap" name="a"
+        ?uid=other&ignoreStoreReadErrorWithClusterBreakingPotential=true: 422 Invalid: DeleteOptions.meta.k8s.io "" is invalid: ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: cannot be set together with .preconditions
+        group="meta.k8s.io" kind="DeleteOptions"
+        - FieldValueInvalid ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: cannot be set together with .preconditions
+        &uid=other: 409 Conflict: Operation cannot be fulfilled on ConfigMap "a": the UID in the precondition (other) does not match the UID in record (IT). The object might have been deleted and then recreated
+        kind="ConfigMap" name="a"
+        &resourceVersion=0: 409 Conflict: Operation cannot be fulfilled on ConfigMap "a": the ResourceVersion in the precondition (0) does not match the ResourceVersion in record (IT). The object might have been modified
+        kind="ConfigMap" name="a"
+    "#]].assert_eq(&lines(&seen));
+    api.get(&path).await.is(200);
+    // A body replaces the options of the query.
+    api.delete_with(&format!("{path}?uid=other"), json!({})).await.is(200);
 }
 
 #[tokio::test]

@@ -54,6 +54,7 @@ mod subresource;
 mod field;
 mod json;
 
+pub mod cron;
 pub mod table;
 
 pub mod kind_names;

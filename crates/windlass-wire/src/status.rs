@@ -473,10 +473,8 @@ impl ApiError {
     pub fn unreadable_list(resource: &GroupResource, failures: Vec<(String, String)>) -> Self {
         let count = failures.len();
         let first = failures.first().map_or("", |(_, why)| why);
-        let mut message = format!("failed to read one or more {resource} from the storage: {first}");
-        if count > 1 {
-            message.push_str(&format!(" (and {} more)", count - 1));
-        }
+        let others = if count > 1 { format!(" (and {} more)", count - 1) } else { String::new() };
+        let message = format!("failed to read one or more {resource} from the storage: {first}{others}");
         let unreadable =
             |(field, message)| Cause { reason: "UnexpectedServerResponse".to_owned(), message, field };
         let mut causes: Vec<Cause> = failures.into_iter().map(unreadable).collect();

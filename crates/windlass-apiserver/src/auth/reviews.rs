@@ -48,6 +48,9 @@ impl Reviewer<'_> {
         if metadata.is_null() {
             *metadata = json!({});
         }
+        if kind == LOCAL_SUBJECT_ACCESS_REVIEW {
+            metadata["namespace"] = self.namespace.into();
+        }
         Some(match kind {
             SELF_SUBJECT_ACCESS_REVIEW => self.access(review, Some(self.asker)),
             SUBJECT_ACCESS_REVIEW | LOCAL_SUBJECT_ACCESS_REVIEW => self.access(review, None),

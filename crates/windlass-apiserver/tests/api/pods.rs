@@ -1,5 +1,6 @@
 //! Features of pods only: a node, a priority, a log.
 
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use expect_test::expect;
@@ -42,6 +43,51 @@ async fn a_pod_has_the_priority_of_its_class() {
     assert_eq!(refused.at("/message"), "pods \"a\" is forbidden: no PriorityClass with name nope was found");
     let created = api.post(&pods, of_class("system-node-critical")).await.is(201);
     assert_eq!(created.at("/spec/priority"), 2_000_001_000);
+}
+
+#[tokio::test]
+async fn resources_of_the_whole_pod_come_from_the_containers() {
+    let api = Api::start();
+    let pods = format!("/api/v1/namespaces/{}/pods", api.namespace().await);
+    let mut seen = String::new();
+    for (whole, containers) in [
+        (json!({"limits": {"cpu": "1"}}), json!([{}])),
+        (json!({"limits": {"cpu": "1", "memory": "1Gi"}}), json!([{}, {}])),
+        (json!({"requests": {"cpu": "3"}}), json!([{"limits": {"cpu": "1"}}, {"limits": {"cpu": "500m"}}])),
+        (
+            json!({"requests": {"cpu": "100m", "memory": "1Gi"}}),
+            json!([{"limits": {"memory": "1Gi"}}, {"limits": {"memory": "1Gi"}}]),
+        ),
+        (json!({"limits": {"memory": "1Gi"}}), json!([{"requests": {"cpu": "100m", "memory": "100Mi"}}])),
+        (json!({"requests": {}}), json!([{"limits": {"cpu": "1", "memory": "1Gi"}}])),
+    ] {
+        let mut object = pod("a");
+        object["spec"]["resources"] = whole;
+        let containers = containers.as_array().unwrap().iter().enumerate();
+        let container = |(number, resources): (usize, &Value)| json!({"name": format!("c{number}"), "image": "i", "resources": resources});
+        object["spec"]["containers"] = containers.map(container).collect();
+        let reply = api.post(&format!("{pods}?dryRun=All"), object).await;
+        let shown =
+            if reply.code == 201 { reply.at("/spec/resources").to_string() } else { reply.to_string() };
+        writeln!(seen, "{shown} {}", reply.json()["status"]["qosClass"]).unwrap();
+    }
+    expect![[r#"
+        {"limits":{"cpu":"1"},"requests":{"cpu":"1"}} "Burstable"
+        {"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"1","memory":"1Gi"}} "Guaranteed"
+        {"limits":{"cpu":"3"},"requests":{"cpu":"3"}} "Burstable"
+        422 Invalid: Pod "a" is invalid: spec.resources.requests[memory]: Invalid value: "1Gi": must be greater than or equal to aggregate container requests of 2Gi
+        kind="Pod" name="a"
+        - FieldValueInvalid spec.resources.requests[memory]: Invalid value: "1Gi": must be greater than or equal to aggregate container requests of 2Gi null
+        {"limits":{"memory":"1Gi"},"requests":{"cpu":"100m","memory":"100Mi"}} "Burstable"
+        {} "Guaranteed"
+    "#]].assert_eq(&seen);
+    let mut object = pod("a");
+    object["spec"]["resources"] = json!({"limits": {"cpu": "1"}});
+    api.post(&pods, object).await.is(201);
+    let mut kept = api.get(&format!("{pods}/a")).await.json();
+    kept["spec"].as_object_mut().unwrap().remove("resources");
+    let kept = api.put(&format!("{pods}/a"), kept).await.is(200);
+    assert_eq!(kept.at("/spec/resources"), json!({"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}));
 }
 
 #[tokio::test]

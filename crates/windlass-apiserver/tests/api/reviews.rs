@@ -154,6 +154,7 @@ async fn the_reason_names_the_binding() {
     let local = format!("{AUTHORIZATION}/namespaces/{ns}/localsubjectaccessreviews");
     let reply = api.post(&local, review("list")).await.is(201);
     assert_eq!(reply.at("/status/allowed"), true);
+    assert_eq!(reply.at("/metadata/namespace"), ns);
     let paths = json!({"spec": {"groups": ["system:authenticated"], "nonResourceAttributes": {"verb": "get", "path": "/apis/x"}}});
     assert_eq!(
         api.post(&reviews, paths).await.is(201).text_at("/status/reason"),

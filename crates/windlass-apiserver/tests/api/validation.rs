@@ -86,6 +86,7 @@ async fn endpoint_slices() {
             slice("IPv6", "::"),
             slice("FQDN", "x"),
             slice("FQDN", "No.name"),
+            json!({"metadata": {"name": "a"}, "addressType": "IPv4", "ports": [], "endpoints": [{"addresses": []}]}),
         ],
     );
     expect![[r#"
@@ -116,6 +117,9 @@ async fn endpoint_slices() {
         422 Invalid: EndpointSlice.discovery.k8s.io "a" is invalid: endpoints[0].addresses[0]: Invalid value: "No.name": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
         group="discovery.k8s.io" kind="EndpointSlice" name="a"
         - FieldValueInvalid endpoints[0].addresses[0]: Invalid value: "No.name": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+        422 Invalid: EndpointSlice.discovery.k8s.io "a" is invalid: endpoints[0].addresses: Required value
+        group="discovery.k8s.io" kind="EndpointSlice" name="a"
+        - FieldValueRequired endpoints[0].addresses: Required value
     "#]].assert_eq(&refused.await);
     for (kind, address) in [("IPv4", "10.0.0.1"), ("IPv6", "2001:db8::1"), ("FQDN", "example.com")] {
         api.post(&format!("{path}?dryRun=All"), slice(kind, address)).await.is(201);
@@ -227,6 +231,13 @@ async fn cron_jobs() {
             cron_job("0 0 * * *", ""),
             cron_job("0 0 * * *", "local"),
             cron_job("TZ=UTC 0 0 * * *", "UTC"),
+            cron_job("TZ=Nowhere @daily", "UTC"),
+            cron_job("*/0 * * * *", "UTC"),
+            cron_job("5-1 * * * *", "UTC"),
+            cron_job("1-2-3 * * * *", "UTC"),
+            cron_job("0 0 * foo *", "UTC"),
+            cron_job("@every 5", "UTC"),
+            cron_job("@every 5y", "UTC"),
         ],
     );
     expect![[r#"
@@ -243,6 +254,28 @@ async fn cron_jobs() {
         422 Invalid: CronJob.batch "a" is invalid: spec.schedule: Invalid value: "TZ=UTC 0 0 * * *": cannot use TZ or CRON_TZ in schedule, use timeZone field instead
         group="batch" kind="CronJob" name="a"
         - FieldValueInvalid spec.schedule: Invalid value: "TZ=UTC 0 0 * * *": cannot use TZ or CRON_TZ in schedule, use timeZone field instead
+        422 Invalid: CronJob.batch "a" is invalid: [as below]
+        group="batch" kind="CronJob" name="a"
+        - FieldValueInvalid spec.schedule: Invalid value: "TZ=Nowhere @daily": cannot use TZ or CRON_TZ in schedule, use timeZone field instead
+        - FieldValueInvalid spec.schedule: Invalid value: "TZ=Nowhere @daily": provided bad location Nowhere: unknown time zone Nowhere
+        422 Invalid: CronJob.batch "a" is invalid: spec.schedule: Invalid value: "*/0 * * * *": step of range should be a positive number: */0
+        group="batch" kind="CronJob" name="a"
+        - FieldValueInvalid spec.schedule: Invalid value: "*/0 * * * *": step of range should be a positive number: */0
+        422 Invalid: CronJob.batch "a" is invalid: spec.schedule: Invalid value: "5-1 * * * *": beginning of range (5) beyond end of range (1): 5-1
+        group="batch" kind="CronJob" name="a"
+        - FieldValueInvalid spec.schedule: Invalid value: "5-1 * * * *": beginning of range (5) beyond end of range (1): 5-1
+        422 Invalid: CronJob.batch "a" is invalid: spec.schedule: Invalid value: "1-2-3 * * * *": too many hyphens: 1-2-3
+        group="batch" kind="CronJob" name="a"
+        - FieldValueInvalid spec.schedule: Invalid value: "1-2-3 * * * *": too many hyphens: 1-2-3
+        422 Invalid: CronJob.batch "a" is invalid: spec.schedule: Invalid value: "0 0 * foo *": failed to parse int from foo: strconv.Atoi: parsing "foo": invalid syntax
+        group="batch" kind="CronJob" name="a"
+        - FieldValueInvalid spec.schedule: Invalid value: "0 0 * foo *": failed to parse int from foo: strconv.Atoi: parsing "foo": invalid syntax
+        422 Invalid: CronJob.batch "a" is invalid: spec.schedule: Invalid value: "@every 5": failed to parse duration @every 5: time: missing unit in duration "5"
+        group="batch" kind="CronJob" name="a"
+        - FieldValueInvalid spec.schedule: Invalid value: "@every 5": failed to parse duration @every 5: time: missing unit in duration "5"
+        422 Invalid: CronJob.batch "a" is invalid: spec.schedule: Invalid value: "@every 5y": failed to parse duration @every 5y: time: unknown unit "y" in duration "5y"
+        group="batch" kind="CronJob" name="a"
+        - FieldValueInvalid spec.schedule: Invalid value: "@every 5y": failed to parse duration @every 5y: time: unknown unit "y" in duration "5y"
     "#]].assert_eq(&refused.await);
     api.post(&path, cron_job("0 0 * * *", "Europe/Berlin")).await.is(201);
 }
@@ -386,4 +419,38 @@ async fn a_metric_of_a_container_names_a_resource_of_containers() {
             "Invalid value: \"v1\": must be a standard resource for containers"
         ]
     );
+}
+
+#[tokio::test]
+async fn values_in_messages() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let limits = json!([{"type": "Container", "max": {"cpu": "1"}, "default": {"cpu": "3"}}]);
+    let mut seen = created(
+        &api,
+        &format!("/api/v1/namespaces/{ns}/limitranges"),
+        [json!({"metadata": {"name": "a"}, "spec": {"limits": limits}})],
+    )
+    .await;
+    let services = format!("/api/v1/namespaces/{ns}/services");
+    let service = json!({"metadata": {"name": "a"}, "spec": {"clusterIPs": ["ü"], "ports": [{"port": 80}]}});
+    seen += &created(&api, &services, [service]).await;
+    let group = format!("{}.example.com", api.id);
+    let version = json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "nullable": true}}});
+    let spec = json!({"group": group, "scope": "Cluster", "names": {"plural": "as", "kind": "A"}, "versions": [version]});
+    let definition = json!({"metadata": {"name": format!("as.{group}")}, "spec": spec});
+    seen += &created(&api, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", [definition]).await;
+    expect![[r#"
+        422 Invalid: LimitRange "a" is invalid: [as below]
+        kind="LimitRange" name="a"
+        - FieldValueInvalid spec.limits[0].defaultRequest[cpu]: Invalid value: "3": default request value 3 is greater than max value 1
+        - FieldValueInvalid spec.limits[0].default[cpu]: Invalid value: "1": default value 3 is greater than max value 1
+        422 Invalid: Service "a" is invalid: [as below]
+        kind="Service" name="a"
+        - FieldValueInvalid spec.clusterIPs: Invalid value: ["ü"]: must be empty when `clusterIP` is not specified
+        - FieldValueInvalid spec.clusterIPs[0]: Invalid value: "ü": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "as.ID.example.com" is invalid: spec.validation.openAPIV3Schema.nullable: Forbidden: nullable cannot be true at the root
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="as.ID.example.com"
+        - FieldValueForbidden spec.validation.openAPIV3Schema.nullable: Forbidden: nullable cannot be true at the root
+    "#]].assert_eq(&seen);
 }

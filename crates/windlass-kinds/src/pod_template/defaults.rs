@@ -154,15 +154,29 @@ fn default_volume(volume: &mut Map<String, Value>) {
     }
 }
 
-/// Returns the quality of service class for the requests and limits of a pod.
+/// Returns the quality of service class for the requests and limits of a pod: those of the whole pod, or else those of the containers.
 pub(crate) fn qos_class(spec: &Value) -> &'static str {
+    if sets_resources(spec) {
+        return qos_of(std::iter::once(spec));
+    }
+    let lists = ["/containers", "/initContainers"];
+    qos_of(lists.iter().flat_map(|list| crate::json::list_at(spec, list)))
+}
+
+/// Returns whether a pod sets resources of the whole pod.
+fn sets_resources(spec: &Value) -> bool {
+    let lists = ["/resources/requests", "/resources/limits"];
+    let mut names = lists.iter().filter_map(|list| spec.pointer(list)?.as_object()).flat_map(Map::keys);
+    names.any(|name| matches!(name.as_str(), "cpu" | "memory") || name.starts_with("hugepages-"))
+}
+
+/// Returns the class for the `resources` of each object.
+fn qos_of<'a>(objects: impl Iterator<Item = &'a Value>) -> &'static str {
     let mut asks = false;
     let mut guaranteed = true;
-    let lists = ["/containers", "/initContainers"];
-    let containers = lists.iter().flat_map(|list| crate::json::list_at(spec, list));
-    for container in containers {
+    for object in objects {
         let amount = |kind: &str, resource: &str| {
-            container
+            object
                 .pointer(&format!("/resources/{kind}/{resource}"))
                 .and_then(Value::as_str)
                 .and_then(|text| text.parse::<Quantity>().ok())

@@ -46,6 +46,7 @@ mod tests;
 pub use self::charge::{Exceeded, QuotaUsage, Request, charge};
 pub use self::evaluator::{Evaluator, Operation};
 pub use self::pod::is_counted as is_pod_counted;
+pub(crate) use self::pod_resources::is_pod_level;
 pub use self::pod_resources::{containers, total};
 pub use self::resource_list::{ResourceList, amounts};
 pub use self::resource_quota::Quota;

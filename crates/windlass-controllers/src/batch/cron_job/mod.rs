@@ -1,7 +1,6 @@
 //! The CronJob controller.
 
 mod controller;
-mod field;
 mod plan;
 mod schedule;
 

@@ -4,7 +4,8 @@ use k8s_openapi::jiff::civil::Date;
 use k8s_openapi::jiff::tz::TimeZone;
 use k8s_openapi::jiff::{SignedDuration, Timestamp, Zoned};
 
-use super::field::{DAYS, Field, HOURS, MINUTES, MONTHS, WEEKDAYS};
+use windlass_kinds::cron::{DAYS, Field, HOURS, MINUTES, MONTHS, WEEKDAYS};
+
 use crate::kubelet::script::parse_duration;
 
 /// How far ahead a schedule is searched. `0 0 30 2 *` never comes.

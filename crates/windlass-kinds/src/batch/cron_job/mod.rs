@@ -4,6 +4,8 @@ mod defaults;
 mod table;
 mod validate;
 
+mod schedule;
+
 use serde_json::{Value, json};
 use windlass_wire::{ApiError, names};
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use windlass_schema::FieldError;
 
-use super::CronJobs;
+use super::{CronJobs, schedule};
 use crate::batch::job::validate_job_spec;
 use crate::checks::dns_label_warning;
 use crate::field::{self, Errors, Field};
@@ -45,50 +45,6 @@ impl Validate for CronJobs {
     }
 }
 
-/// Returns why a schedule is invalid. Descriptors such as `@daily` are valid.
-fn schedule_problem(schedule: &str) -> Option<String> {
-    if let Some(word) = schedule.strip_prefix('@') {
-        let known = ["yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"];
-        let fits = known.contains(&word) || word.starts_with("every ");
-        return (!fits).then(|| format!("unrecognized descriptor: {schedule}"));
-    }
-    let fields: Vec<&str> = schedule
-        .split_whitespace()
-        .filter(|field| !field.starts_with("TZ=") && !field.starts_with("CRON_TZ="))
-        .collect();
-    if fields.len() != 5 {
-        return Some(format!("expected exactly 5 fields, found {}: [{}]", fields.len(), fields.join(" ")));
-    }
-    let bounds = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 6)];
-    fields.iter().zip(bounds).find_map(|(field, (least, most))| schedule_field_problem(field, least, most))
-}
-
-fn schedule_field_problem(field: &str, least: u32, most: u32) -> Option<String> {
-    for part in field.split(',') {
-        let range = part.split_once('/').map_or(part, |(range, _)| range);
-        for end in range.split('-').filter(|end| !matches!(*end, "*" | "?")) {
-            let is_name = end.len() == 3 && end.bytes().all(|byte| byte.is_ascii_alphabetic());
-            match end.parse::<u32>() {
-                Err(_) if is_name => {}
-                Err(_) => {
-                    return Some(format!(
-                        "failed to parse int from {end}: strconv.Atoi: parsing {}: invalid syntax",
-                        windlass_schema::go_quote(end)
-                    ));
-                }
-                Ok(value) if value < least => {
-                    return Some(format!("beginning of range ({value}) below minimum ({least}): {field}"));
-                }
-                Ok(value) if value > most => {
-                    return Some(format!("end of range ({value}) above maximum ({most}): {field}"));
-                }
-                Ok(_) => {}
-            }
-        }
-    }
-    None
-}
-
 /// Returns why a text is not the name of a time zone. Without a time zone database, all names are valid.
 fn time_zone_problems(zone: &str) -> Vec<String> {
     if zone.is_empty() {
@@ -99,25 +55,24 @@ fn time_zone_problems(zone: &str) -> Vec<String> {
         let detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
         problems.push(detail.to_owned());
     }
-    let database = jiff::tz::db();
-    if zone != "Local" && !database.is_definitively_empty() && database.get(zone).is_err() {
+    if schedule::is_unknown_zone(zone) {
         problems.push(format!("unknown time zone {zone}"));
     }
     problems
 }
 
 fn validate(spec: &Field<'_>, old: Option<&Field<'_>>, errors: &mut Errors) {
-    let (schedule, zone) = (spec.at("schedule"), spec.at("timeZone"));
-    if !schedule.require(errors) {
-        if let Some(why) = schedule_problem(schedule.text()) {
-            errors.push(schedule.invalid(why));
+    let (times, zone) = (spec.at("schedule"), spec.at("timeZone"));
+    if !times.require(errors) {
+        if let Some(why) = schedule::problem(times.text()) {
+            errors.push(times.invalid(why));
         }
-        let has_zone = schedule.text().contains("TZ");
+        let has_zone = times.text().contains("TZ");
         let had_zone = old.is_some_and(|old| old.at("schedule").text().contains("TZ"));
         if has_zone && !had_zone {
-            errors.push(schedule.invalid("cannot use TZ or CRON_TZ in schedule, use timeZone field instead"));
+            errors.push(times.invalid("cannot use TZ or CRON_TZ in schedule, use timeZone field instead"));
         } else if has_zone && zone.is_set() {
-            errors.push(schedule.invalid("cannot use both timeZone field and TZ or CRON_TZ in schedule"));
+            errors.push(times.invalid("cannot use both timeZone field and TZ or CRON_TZ in schedule"));
         }
     }
     spec.at("startingDeadlineSeconds").not_negative(errors);

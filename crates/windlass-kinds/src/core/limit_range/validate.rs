@@ -39,7 +39,7 @@ const ORDERS: [Order; 6] = [
     ("defaultRequest", "defaultRequest", ("defaultRequest", "default request"), ("max", "max")),
     ("defaultRequest", "defaultRequest", ("defaultRequest", "default request"), ("default", "default limit")),
     ("default", "min", ("min", "min"), ("default", "default")),
-    ("default", "default", ("default", "default"), ("max", "max")),
+    ("default", "max", ("default", "default"), ("max", "max")),
 ];
 
 fn validate_type(kind: &Field<'_>, errors: &mut Errors) {

@@ -2,6 +2,7 @@
 
 mod admission;
 mod defaults;
+mod pod_level;
 mod resize;
 mod status;
 mod table;
@@ -98,6 +99,7 @@ impl Admission for Pods {
 
 impl Prepare for Pods {
     fn prepare_create(&self, cx: &WriteContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        pod_level::set_defaults(object);
         let qos = qos_class(&object["spec"]);
         object["status"] = json!({"phase": "Pending", "qosClass": qos});
         if !list_at(object, "/spec/schedulingGates").is_empty() {
@@ -114,6 +116,12 @@ impl Prepare for Pods {
     }
 
     fn prepare_update(&self, cx: &WriteContext<'_>, object: &mut Value, old: &Value) -> Result<(), ApiError> {
+        if matches!(cx.subresource, Subresource::None | Subresource::Resize) {
+            pod_level::keep(object, old);
+        }
+        if *cx.subresource == Subresource::Resize {
+            pod_level::set_defaults(object);
+        }
         if *cx.subresource == Subresource::Status {
             let qos = text_at(old, "/status/qosClass").to_owned();
             let status = meta::entry_object(object, "status");

@@ -82,7 +82,7 @@ fn validate_endpoints(endpoints: &Field<'_>, kind: &str, errors: &mut Errors) {
     for endpoint in endpoints.items() {
         let addresses = endpoint.at("addresses");
         if addresses.is_empty() {
-            errors.push(addresses.required("must contain at least 1 address"));
+            errors.push(addresses.required(""));
         } else if addresses.len() > 100 {
             errors.push(addresses.too_many(100));
         }

@@ -80,6 +80,14 @@ pub(super) fn contents(spec: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let is_old = |schema: &Value| old_versions.iter().any(|old| old["schema"]["openAPIV3Schema"] == *schema);
     let mut errors = Vec::new();
     each(versions, "schema", "validation", &mut errors, |schema, path| {
+        let is_nullable = schema["openAPIV3Schema"]["nullable"] == true;
+        let field = format!("{path}.openAPIV3Schema.nullable");
+        is_nullable
+            .then(|| FieldError::forbidden(field, "nullable cannot be true at the root"))
+            .into_iter()
+            .collect()
+    });
+    each(versions, "schema", "validation", &mut errors, |schema, path| {
         let path = format!("{path}.openAPIV3Schema");
         match schema.get("openAPIV3Schema").filter(|schema| schema.is_object()) {
             Some(schema) => match windlass_schema::check_structural(schema, &path) {

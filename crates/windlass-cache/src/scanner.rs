@@ -3,7 +3,7 @@
 use crate::{
     ObjectKey, RawObject,
     object::Assembler,
-    scan::{Field, Index, Indexer, ScanError, ScanOptions, WatchEventType, string_map},
+    scan::{Field, Index, Indexer, ScanError, ScanOptions, WatchEventType, annotations},
 };
 
 /// Scans objects in sequence, and reuses the working memory.
@@ -135,8 +135,7 @@ impl<'a> Scanned<'a> {
 
     /// Returns the value of an annotation.
     pub(crate) fn annotation(&self, key: &str) -> Option<String> {
-        let annotations = self.index.text(self.source, self.index.annotations?);
-        string_map(annotations).into_iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
+        annotations(self.source()).into_iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
     /// Copies the object without the cuts.

@@ -5,7 +5,7 @@ use triomphe::ThinArc;
 use super::{
     RawObject,
     bases::Bases,
-    layout::{Form, NewIndex, Span, owner_flags},
+    layout::{BLOCK_DELETION, CONTROLLER, IndexFacts, Span},
 };
 use crate::scan::{Index, Text};
 
@@ -14,11 +14,25 @@ use crate::scan::{Index, Text};
 pub(crate) struct Assembler {
     /// The members `apiVersion` and `kind`, for objects without these members.
     type_members: Vec<u8>,
-    bytes: Vec<u8>,
-    /// The spans of the indexed texts.
-    texts: Vec<Span>,
+    object: NewObject,
     /// The bases of earlier objects, if all objects are of one kind.
     bases: Option<Bases>,
+}
+
+/// An object that is not stored yet.
+#[derive(Debug, Default)]
+pub(super) struct NewObject {
+    /// The JSON, and after it indexed texts that the JSON does not contain literally.
+    pub(super) bytes: Vec<u8>,
+    /// The spans of the indexed texts, in the order of [`Layout::texts`](super::layout::Layout::texts).
+    pub(super) texts: Vec<Span>,
+    pub(super) facts: IndexFacts,
+}
+
+impl NewObject {
+    pub(super) fn json(&self) -> &[u8] {
+        &self.bytes[..self.facts.json_length]
+    }
 }
 
 impl Assembler {
@@ -27,7 +41,7 @@ impl Assembler {
             let quote = |text: &str| serde_json::Value::from(text).to_string();
             format!("\"apiVersion\":{},\"kind\":{},", quote(api_version), quote(kind)).into_bytes()
         });
-        Self { type_members, bytes: Vec::new(), texts: Vec::new(), bases: one_kind.then(Bases::default) }
+        Self { type_members, object: NewObject::default(), bases: one_kind.then(Bases::default) }
     }
 
     /// Returns the bytes of the bases of all objects so far.
@@ -37,20 +51,25 @@ impl Assembler {
 
     /// Returns the object without the cuts. `old` is the object that the new object replaces.
     pub(crate) fn assemble(&mut self, source: &[u8], index: &Index, old: Option<&RawObject>) -> RawObject {
-        self.put_object(source, index);
-        let based = self.bases.as_mut().and_then(|bases| bases.store(&self.bytes, old));
-        based.unwrap_or_else(|| RawObject(ThinArc::from_header_and_slice(Form::Plain, &self.bytes)))
+        let object = &mut self.object;
+        object.read(source, index, if index.has_type { &[] } else { &self.type_members });
+        if let Some(based) = self.bases.as_mut().and_then(|bases| bases.store(object, old)) {
+            return based;
+        }
+        let NewObject { bytes, texts, facts } = object;
+        facts.put(bytes, facts.json_length, texts, false);
+        RawObject(ThinArc::from_header_and_slice(None, bytes))
     }
+}
 
-    /// Copies the object without the cuts, and appends the index.
-    fn put_object(&mut self, source: &[u8], index: &Index) {
-        self.bytes.clear();
-        let inserted = if index.has_type { 0 } else { self.type_members.len() };
-        let relocation = Relocation { start: index.start as usize, inserted, index };
-        self.copy_json(source, &relocation);
-        let json = Span::new(0, self.bytes.len());
+impl NewObject {
+    /// Reads the object without the cuts. `inserted` are members for the begin of the object.
+    fn read(&mut self, source: &[u8], index: &Index, inserted: &[u8]) {
+        let relocation = Relocation { start: index.start as usize, inserted: inserted.len(), index };
+        self.copy_json(source, &relocation, inserted);
+        let json = self.bytes.len();
         self.bytes.extend_from_slice(&index.unescaped);
-        let at = |text: Text| relocation.span(text, json.length);
+        let at = |text: Text| relocation.span(text, json as u32);
         self.texts.clear();
         self.texts.extend(index.texts.iter().map(|text| text.map_or(Span::default(), at)));
         self.texts.extend(index.labels.iter().flat_map(|&(key, value)| [at(key), at(value)]));
@@ -59,25 +78,21 @@ impl Assembler {
             owners.clone().flat_map(|owner| [owner.api_version, owner.kind, owner.name, owner.uid].map(at)),
         );
         self.texts.extend(index.finalizers.iter().map(|&finalizer| at(finalizer)));
-        let stored = NewIndex {
-            texts: &self.texts,
-            json,
-            annotations: index.annotations.map_or(Span::default(), |text| relocation.range(text)),
-            generation: index.generation,
-            json_length: json.length as usize,
-            labels: index.labels.len(),
-            owners: index.owners.len(),
-            finalizers: index.finalizers.len(),
-        };
-        let flags = owners.map(|owner| owner_flags(owner.controller, owner.block_owner_deletion));
-        stored.put(&mut self.bytes, flags);
+        let facts = &mut self.facts;
+        (facts.generation, facts.json_length) = (index.generation, json);
+        (facts.labels, facts.finalizers) = (index.labels.len(), index.finalizers.len());
+        facts.owners.clear();
+        facts.owners.extend(owners.map(|owner| {
+            u8::from(owner.controller) * CONTROLLER | u8::from(owner.block_owner_deletion) * BLOCK_DELETION
+        }));
     }
 
-    fn copy_json(&mut self, source: &[u8], relocation: &Relocation<'_>) {
+    fn copy_json(&mut self, source: &[u8], relocation: &Relocation<'_>, inserted: &[u8]) {
+        self.bytes.clear();
         let mut from = relocation.start;
-        if relocation.inserted > 0 {
+        if !inserted.is_empty() {
             self.bytes.push(b'{');
-            self.bytes.extend_from_slice(&self.type_members);
+            self.bytes.extend_from_slice(inserted);
             from += 1;
         }
         for &(start, end) in &relocation.index.cuts {
@@ -99,17 +114,10 @@ struct Relocation<'a> {
 }
 
 impl Relocation<'_> {
+    /// Returns the span of a text. The unescaped texts begin at `texts`.
     fn span(&self, text: Text, texts: u32) -> Span {
-        if text.unescaped {
-            return Span { offset: texts + text.offset, length: text.length };
-        }
-        Span { length: text.length, ..self.range(text) }
-    }
-
-    /// Returns the range of the copy for a range of the source.
-    fn range(&self, text: Text) -> Span {
-        let start = self.moved(text.offset);
-        Span { offset: start, length: self.moved(text.offset + text.length).saturating_sub(start) }
+        let offset = if text.unescaped { texts + text.offset } else { self.moved(text.offset) };
+        Span { offset, length: text.length }
     }
 
     fn moved(&self, offset: u32) -> u32 {

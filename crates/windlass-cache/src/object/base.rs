@@ -2,8 +2,13 @@
 
 use std::{
     fmt,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
+
+use super::Dictionary;
 
 /// The JSON of an earlier object of the kind. The base is freed with the last object that is stored as a
 /// difference from the base.
@@ -11,6 +16,8 @@ pub(super) struct Base {
     text: Box<[u8]>,
     /// A hash table of places in the text at which a difference can end: offsets plus one, or zero.
     anchors: Box<[u16]>,
+    /// The dictionary of the compressed objects with this base.
+    dictionary: OnceLock<Arc<Dictionary>>,
 }
 
 /// The bytes of all bases of the process.
@@ -38,9 +45,28 @@ impl Base {
             let free = slots(anchor, table.len()).find(|&slot| table[slot] == 0);
             free.into_iter().for_each(|slot| table[slot] = place as u16 + 1);
         }
-        let base = Self { text: text.into(), anchors: table };
+        Some(Self::with(text.into(), table, OnceLock::new()))
+    }
+
+    /// Creates a base without text, for compressed objects that share no text.
+    pub(super) fn of_dictionary(dictionary: Arc<Dictionary>) -> Self {
+        Self::with(Box::default(), Box::default(), dictionary.into())
+    }
+
+    fn with(text: Box<[u8]>, anchors: Box<[u16]>, dictionary: OnceLock<Arc<Dictionary>>) -> Self {
+        let base = Self { text, anchors, dictionary };
         MEMORY.fetch_add(base.memory(), Ordering::Relaxed);
-        Some(base)
+        base
+    }
+
+    /// Returns the dictionary of the compressed objects with this base. The first call sets the dictionary.
+    pub(super) fn dictionary_or(&self, dictionary: &Arc<Dictionary>) -> &Dictionary {
+        self.dictionary.get_or_init(|| dictionary.clone())
+    }
+
+    /// Decompresses the body of an object with this base. `length` is the number of bytes before the compression.
+    pub(super) fn decompress(&self, compressed: &[u8], length: usize) -> Vec<u8> {
+        self.dictionary.get().map_or_else(Vec::new, |dictionary| dictionary.decompress(compressed, length))
     }
 
     pub(super) fn text(&self) -> &[u8] {

@@ -8,10 +8,7 @@ use smallvec::SmallVec;
 use triomphe::ThinArc;
 
 use super::{
-    Base, RawObject,
-    base::MAX_LENGTH,
-    difference::Difference,
-    layout::{Form, Layout},
+    Base, RawObject, assembler::NewObject, base::MAX_LENGTH, difference::Difference, layout::Layout,
 };
 
 /// The bases of the objects of a watch.
@@ -88,12 +85,10 @@ impl Bases {
         self.memory
     }
 
-    /// Stores an object as the difference from a base. `stored` are the bytes of the object as JSON with an
-    /// index, and `old` is the object that the new object replaces. Returns `None` if the object resembles no
-    /// base.
-    pub(super) fn store(&mut self, stored: &[u8], old: Option<&RawObject>) -> Option<RawObject> {
-        let object = Layout::new(stored, &[]);
-        let length = object.json_length();
+    /// Stores an object as the difference from a base. `old` is the object that the new object replaces. Returns `None` if the object
+    /// resembles no base.
+    pub(super) fn store(&mut self, object: &NewObject, old: Option<&RawObject>) -> Option<RawObject> {
+        let length = object.json().len();
         if !(SHORTEST..=MAX_LENGTH).contains(&length) {
             return None;
         }
@@ -104,7 +99,8 @@ impl Bases {
         let (good, poor) = (length / 16 * 5, length / 4 * 3);
         let search = self.until_forgetting.is_multiple_of(RETRY);
         // Compressed operations are not repeated.
-        let state = old.filter(|old| matches!(old.form(), Form::Based(_))).map(RawObject::layout);
+        let old = old.filter(|old| old.has_base());
+        let state = old.map(RawObject::layout).filter(|old| !old.is_compressed());
         self.best.base = None;
         let old = old.and_then(RawObject::base);
         let is_new = old.is_none();
@@ -125,8 +121,8 @@ impl Bases {
             self.earn(length / CREDIT_OF_JSON);
             return None;
         };
-        self.earn(stored.len().saturating_sub(self.best.bytes.len()));
-        let raw = ThinArc::from_header_and_slice(Form::Based(base.clone()), &self.best.bytes);
+        self.earn(length.saturating_sub(self.best.bytes.len()));
+        let raw = ThinArc::from_header_and_slice(Some(base.clone()), &self.best.bytes);
         self.last = Some(base);
         Some(RawObject(raw))
     }
@@ -136,7 +132,7 @@ impl Bases {
     }
 
     /// Stores an object as the difference from a base. `old` is an earlier state of the object, stored as the difference from this base.
-    fn attempt(&mut self, object: Layout<'_>, base: &Arc<Base>, limit: usize, old: Option<Layout<'_>>) {
+    fn attempt(&mut self, object: &NewObject, base: &Arc<Base>, limit: usize, old: Option<Layout<'_>>) {
         let Some(bytes) = self.difference.encode(object, base, limit, old) else { return };
         if self.best.base.is_none() || bytes.len() < self.best.bytes.len() {
             self.best.bytes.clear();
@@ -164,7 +160,7 @@ impl Bases {
     }
 
     /// Makes the object a base, if there is credit.
-    fn learn(&mut self, object: Layout<'_>) {
+    fn learn(&mut self, object: &NewObject) {
         let text = object.json();
         if self.credit < 2 * text.len()
             || self.all.len() >= usize::from(u16::MAX)

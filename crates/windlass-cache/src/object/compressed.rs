@@ -1,4 +1,4 @@
-//! Objects with compressed JSON, or with compressed differences from a base. The index stays readable without decompression.
+//! Objects with a compressed body. The index stays readable without decompression.
 
 use std::sync::Arc;
 
@@ -6,27 +6,43 @@ use triomphe::ThinArc;
 
 use super::{
     Base, Dictionary, RawObject, difference,
-    layout::{Form, IN_BASE, Span},
+    layout::{IN_BASE, Span},
 };
 
-impl RawObject {
-    /// Returns the bytes that [`Self::compress`] compresses.
-    pub(crate) fn body(&self) -> &[u8] {
-        self.layout().body()
+/// Compresses objects with a dictionary.
+#[derive(Clone, Debug)]
+pub(crate) struct Compressor {
+    /// The base of compressed objects that share no text: without text, with the dictionary.
+    base: Arc<Base>,
+    dictionary: Arc<Dictionary>,
+}
+
+impl Compressor {
+    pub(crate) fn new(dictionary: Dictionary) -> Self {
+        let dictionary = Arc::new(dictionary);
+        Self { base: Arc::new(Base::of_dictionary(dictionary.clone())), dictionary }
     }
 
-    /// Compresses the object. Returns `None` if the object is compressed already.
-    pub(crate) fn compress(&self, dictionary: &Arc<Dictionary>) -> Option<Self> {
-        if self.is_compressed() {
+    pub(crate) fn dictionary(&self) -> &Arc<Dictionary> {
+        &self.dictionary
+    }
+
+    /// Compresses an object. Returns `None` if the object is compressed already.
+    ///
+    /// All objects with a base have the same dictionary: the dictionary of the first object that was compressed.
+    pub(crate) fn compress(&self, object: &RawObject) -> Option<RawObject> {
+        let layout = object.layout();
+        if layout.is_compressed() {
             return None;
         }
-        let (layout, base) = (self.layout(), self.base().cloned());
-        let mut bytes = dictionary.compress(layout.body()).ok()?;
-        if base.is_some() {
-            Lengths::of(layout.body(), layout.json()).put(&mut bytes);
+        let base = object.base().unwrap_or(&self.base);
+        let (stored, own) = (layout.stored(), layout.body().len());
+        let mut bytes = base.dictionary_or(&self.dictionary).compress(stored).ok()?;
+        for length in [stored.len(), own] {
+            bytes.extend_from_slice(&(length as u32).to_le_bytes());
         }
-        let stored = Span::new(0, bytes.len());
-        let mut keep = |span: Span| {
+        let body = bytes.len();
+        let keep = |span: Span| {
             if span.offset & IN_BASE != 0 {
                 return span;
             }
@@ -34,40 +50,35 @@ impl RawObject {
             bytes.extend_from_slice(layout.text(span));
             Span { length: span.length, ..Span::new(offset, 0) }
         };
-        let texts: Vec<_> = layout.texts().map(&mut keep).collect();
-        layout.put_index(&mut bytes, stored, &texts);
-        Some(Self(ThinArc::from_header_and_slice(Form::Compressed(dictionary.clone(), base), &bytes)))
+        let texts: Vec<_> = layout.texts().map(keep).collect();
+        layout.facts().put(&mut bytes, body, &texts, true);
+        Some(RawObject(ThinArc::from_header_and_slice(Some(base.clone()), &bytes)))
     }
 }
 
-/// The lengths of the parts of compressed differences, stored behind the compressed bytes.
-struct Lengths {
-    body: u32,
-    own: u32,
-}
-
-impl Lengths {
-    fn of(body: &[u8], operations: &[u8]) -> Self {
-        Self { body: body.len() as u32, own: (body.len() - operations.len()) as u32 }
-    }
-
-    fn put(&self, bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(&self.body.to_le_bytes());
-        bytes.extend_from_slice(&self.own.to_le_bytes());
-    }
-
-    /// Splits stored bytes into the lengths and the compressed bytes.
-    fn take(stored: &[u8]) -> Option<(Self, &[u8])> {
-        let (rest, own) = stored.split_last_chunk()?;
-        let (rest, body) = rest.split_last_chunk()?;
-        Some((Self { body: u32::from_le_bytes(*body), own: u32::from_le_bytes(*own) }, rest))
+impl RawObject {
+    /// Returns the bytes that [`Compressor::compress`] compresses.
+    pub(crate) fn stored(&self) -> &[u8] {
+        self.layout().stored()
     }
 }
 
-/// Returns the JSON of `length` bytes of an object that is stored as compressed differences.
-pub(super) fn expand(stored: &[u8], dictionary: &Dictionary, base: &Base, length: usize) -> Vec<u8> {
-    let Some((lengths, compressed)) = Lengths::take(stored) else { return Vec::new() };
-    let body = dictionary.decompress(compressed, lengths.body as usize);
-    let (own, operations) = body.split_at_checked(lengths.own as usize).unwrap_or_default();
+/// Returns the JSON of `length` bytes of an object with a compressed body.
+pub(super) fn expand(body: &[u8], base: &Base, length: usize) -> Vec<u8> {
+    let Some((compressed, stored, own)) = split(body) else { return Vec::new() };
+    let mut stored = base.decompress(compressed, stored);
+    let own = own.min(stored.len());
+    if base.text().is_empty() {
+        stored.truncate(own);
+        return stored;
+    }
+    let (own, operations) = stored.split_at(own);
     difference::expand(own, operations, base, length)
+}
+
+/// Splits a body into the compressed bytes, and the lengths before the compression: of all bytes, and of the JSON or the own texts.
+fn split(body: &[u8]) -> Option<(&[u8], usize, usize)> {
+    let (rest, own) = body.split_last_chunk()?;
+    let (compressed, stored) = rest.split_last_chunk()?;
+    Some((compressed, u32::from_le_bytes(*stored) as usize, u32::from_le_bytes(*own) as usize))
 }

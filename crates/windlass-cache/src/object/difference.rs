@@ -1,9 +1,8 @@
 //! The differences between an object's JSON and the text of a base.
 //!
 //! The JSON is a sequence of own texts and of ranges that are copied from the base. The stored bytes are the
-//! own texts and, after them, three variable-length integers for each own text and the copy that follows: the
-//! length of the own text, the distance from the end of the last copy to the start of this copy in the base,
-//! and the length of the copy.
+//! own texts and, after them, an operation for each own text and the copy that follows: a [`Head`] with the form of the own text and
+//! the start of the copy, and the length of the copy.
 //!
 //! An indexed text lies either in a single own text or in a single copy: a read of an indexed text is a
 //! slice.
@@ -14,11 +13,13 @@ use memchr::{memchr, memchr_iter};
 
 use super::{
     Base,
+    assembler::NewObject,
     layout::{IN_BASE, Layout, Span},
+    own_text::{FEWEST_DIGITS, OwnText, TIME_TEXT},
 };
 
 /// Finds the differences between objects and bases, and reuses the working memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Difference {
     /// The texts that the object does not share with the base; at the end the stored bytes.
     own: Vec<u8>,
@@ -29,13 +30,33 @@ pub(super) struct Difference {
     old_texts: Vec<Span>,
     /// The numbers of the indexed texts, in the order of the JSON.
     order: Vec<u16>,
-    /// The length of the own text since the last copy.
-    pending: usize,
+    /// The own text since the last copy.
+    pending: OwnText,
+    /// The bytes of a packed text.
+    packed: Vec<u8>,
     /// A copy that may still grow.
     copy: Match,
     /// The end of the last written copy.
     copied: usize,
 }
+
+impl Default for Difference {
+    fn default() -> Self {
+        Self {
+            own: Vec::new(),
+            operations: Vec::new(),
+            texts: Vec::new(),
+            old_texts: Vec::new(),
+            order: Vec::new(),
+            pending: NOTHING,
+            packed: Vec::new(),
+            copy: Match::default(),
+            copied: 0,
+        }
+    }
+}
+
+const NOTHING: OwnText = OwnText::Literal(0);
 
 /// A range of the base.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,22 +88,21 @@ impl Difference {
     /// same base: the operations up to the first change are repeated.
     pub(super) fn encode(
         &mut self,
-        object: Layout<'_>,
+        object: &NewObject,
         base: &Base,
         limit: usize,
         old: Option<Layout<'_>>,
     ) -> Option<&[u8]> {
         let json = object.json();
-        self.texts.clear();
-        self.texts.extend(object.texts());
-        if self.texts.iter().any(|text| text.range().end > json.len()) {
+        if object.bytes.len() > json.len() {
             return None;
         }
+        self.texts.clone_from(&object.texts);
         let texts = &self.texts;
         self.order.clear();
         self.order.extend((0..texts.len() as u16).filter(|&number| texts[usize::from(number)].length > 0));
         self.order.sort_unstable_by_key(|&number| texts[usize::from(number)].offset);
-        (self.pending, self.copied, self.copy) = (0, 0, Match::default());
+        (self.pending, self.copied, self.copy) = (NOTHING, 0, Match::default());
         self.own.clear();
         self.operations.clear();
         let mut walk = Walk { json, base, at: 0, in_base: 0, synced: true, limit };
@@ -100,40 +120,45 @@ impl Difference {
         if self.own.len() > limit {
             return None;
         }
-        if self.pending + self.copy.length > 0 {
-            self.write_copy();
+        if self.copy.length > 0 || !matches!(self.pending, OwnText::Literal(_)) {
+            self.write_copy(base);
         }
-        let operations = Span::new(self.own.len(), self.operations.len());
+        let own = self.own.len();
         self.own.extend_from_slice(&self.operations);
-        object.put_index(&mut self.own, operations, &self.texts);
+        object.facts.put(&mut self.own, own, &self.texts, false);
         Some(&self.own)
     }
 
     /// Repeats the operations of the old state up to the first copy that differs. Returns the number of indexed texts before that copy.
     /// Returns `None`, and repeats nothing, if an indexed text has moved.
-    fn repeat(&mut self, object: Layout<'_>, old: Layout<'_>, walk: &mut Walk<'_>) -> Option<usize> {
-        if object.counts() != old.counts() {
+    fn repeat(&mut self, object: &NewObject, old: Layout<'_>, walk: &mut Walk<'_>) -> Option<usize> {
+        if !object.facts.has_same_counts(old) {
             return None;
         }
-        let mut operations = Operations::new(old.json());
+        let base = walk.base.text();
+        let mut operations = Operations::new(old.operations(), base);
         let (mut own, mut stored) = (0, operations.clone());
         let mut rest = walk.json;
-        while let Some((length, copy)) = operations.next() {
-            let Some((text, behind)) = rest.split_at_checked(length) else { break };
-            let Some(behind) = behind.strip_prefix(walk.base.text().get(copy).unwrap_or_default()) else {
+        while let Some((form, copy)) = operations.next() {
+            let Some((text, behind)) = rest.split_at_checked(form.length()) else { break };
+            let Some(behind) = behind.strip_prefix(base.get(copy).unwrap_or_default()) else {
                 break;
             };
-            self.own.extend_from_slice(text);
-            own += length;
+            if !form.store(text, &mut self.own) {
+                break;
+            }
+            own = self.own.len();
             (rest, stored) = (behind, operations.clone());
         }
+        self.own.truncate(own);
         let at = walk.json.len() - rest.len();
         self.old_texts.clear();
         self.old_texts.extend(old.texts());
-        let copies = Layout::without_index(&self.own[..own], walk.base.text());
+        let own = &self.own;
         let texts = self.order.iter().map(|&number| usize::from(number));
         let before = texts.clone().take_while(|&number| (self.texts[number].offset as usize) < at);
-        let is_same = |number: usize| object.text(self.texts[number]) == copies.text(self.old_texts[number]);
+        let is_same =
+            |number: usize| self.texts[number].text(walk.json, &[]) == self.old_texts[number].text(own, base);
         if !before.clone().all(is_same) {
             self.own.clear();
             return None;
@@ -142,7 +167,8 @@ impl Difference {
         for &number in &self.order[..repeated] {
             self.texts[usize::from(number)] = self.old_texts[usize::from(number)];
         }
-        self.operations.extend_from_slice(&old.json()[..old.json().len() - stored.stored.len()]);
+        let old = old.operations();
+        self.operations.extend_from_slice(&old[..old.len() - stored.stored.len()]);
         self.copied = stored.copied;
         (walk.at, walk.in_base) = (at, stored.copied);
         Some(repeated)
@@ -163,13 +189,37 @@ impl Difference {
                 continue;
             }
             let Some((text, in_base)) = walk.resume(end) else {
-                self.push_own(rest);
+                self.push_own(walk.base, rest);
                 (walk.at, walk.synced) = (end, false);
                 return;
             };
-            self.push_own(&walk.json[walk.at..text]);
+            if !self.push_packed(walk, text) {
+                self.push_own(walk.base, &walk.json[walk.at..text]);
+            }
             (walk.at, walk.in_base) = (text, in_base);
         }
+    }
+
+    /// Adds the text up to the quote at `end`, if the text is a time or consists of digits. A part of the text that was copied from the
+    /// base is no longer copied.
+    fn push_packed(&mut self, walk: &Walk<'_>, end: usize) -> bool {
+        let from = |length: usize| end.checked_sub(length).filter(|from| *from + self.copy.length >= walk.at);
+        let digits = end - walk.at;
+        let even = digits + digits % 2;
+        let forms = [(OwnText::Time, TIME_TEXT), (OwnText::Hex(even / 2), even.max(FEWEST_DIGITS))];
+        for (form, length) in forms {
+            let Some(start) = from(length).filter(|start| *start <= walk.at) else { continue };
+            let text = &walk.json[start..end];
+            self.packed.clear();
+            if length == form.length() && form.store(text, &mut self.packed) {
+                self.copy.length -= walk.at - start;
+                self.write_copy(walk.base);
+                self.own.append(&mut self.packed);
+                self.pending = form;
+                return true;
+            }
+        }
+        false
     }
 
     /// Passes an indexed text, which a quote follows, and returns its place.
@@ -182,7 +232,7 @@ impl Difference {
                 return Span::new(start | IN_BASE as usize, value.len());
             }
         } else {
-            self.push_own(value);
+            self.push_own(walk.base, value);
             walk.at = end;
             if walk.synced {
                 walk.in_base += memchr(b'"', in_base).unwrap_or_default();
@@ -201,35 +251,40 @@ impl Difference {
         if continues {
             self.copy.length += length;
         } else if length < SHORTEST && self.copy.length == 0 {
-            self.push_own(text);
+            self.push_own(walk.base, text);
             return false;
         } else {
             if self.copy.length > 0 {
-                self.write_copy();
+                self.write_copy(walk.base);
             }
             self.copy = Match { start, length };
         }
         true
     }
 
-    fn push_own(&mut self, text: &[u8]) {
-        if self.copy.length > 0 {
-            self.write_copy();
-        }
+    fn push_own(&mut self, base: &Base, text: &[u8]) {
         self.own.extend_from_slice(text);
-        self.pending += text.len();
+        match self.pending {
+            OwnText::Literal(before) if self.copy.length == 0 => {
+                self.pending = OwnText::Literal(before + text.len());
+            }
+            _ => {
+                self.write_copy(base);
+                self.pending = OwnText::Literal(text.len());
+            }
+        }
     }
 
-    fn write_copy(&mut self) {
+    /// Writes the operation for the pending own text and the pending copy, if there are any.
+    fn write_copy(&mut self, base: &Base) {
         let Match { start, length } = std::mem::take(&mut self.copy);
-        let distance = if length == 0 { 0 } else { start as isize - self.copied as isize };
-        let own = std::mem::take(&mut self.pending);
-        let distance = (distance << 1 ^ distance >> (isize::BITS - 1)) as usize;
-        if own | distance | length < 0x80 {
-            self.operations.extend_from_slice(&[own as u8, distance as u8, length as u8]);
-        } else {
-            [own, distance, length].into_iter().for_each(|number| put_number(&mut self.operations, number));
+        let own = std::mem::replace(&mut self.pending, NOTHING);
+        if own == NOTHING && length == 0 {
+            return;
         }
+        let start = if length == 0 { self.copied } else { start };
+        Head::new(own, self.copied, start, base.text()).put(&mut self.operations);
+        put_number(&mut self.operations, length);
         self.copied = start + length;
     }
 }
@@ -260,43 +315,112 @@ fn is_alike(one: &[u8], other: &[u8]) -> bool {
     }
 }
 
-/// Reads the stored operations: for each own text, the length of the text, and the range of the base that is copied after the text.
+/// The begin of an operation.
+///
+/// The low bits of the first byte are the [`Start`], and the high bits the form of the own text: the length of a short text, or
+/// [`LONG`] or [`HEX`] before a length, or [`TIME`] or [`DIGEST`].
+struct Head {
+    own: OwnText,
+    start: Start,
+    /// The distance from the end of the last copy to the start of the copy, if the start does not imply the distance.
+    distance: isize,
+}
+
+/// The start of a copy in the base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    /// After a text with the length of the own text.
+    Aligned = 0,
+    /// At the next quote.
+    Quote = 1,
+    /// Anywhere else: a distance follows.
+    Distant = 2,
+}
+
+const STARTS: u8 = 4;
+/// A literal text whose length follows.
+const LONG: usize = 60;
+const TIME: usize = 61;
+/// Digits whose number of bytes follows.
+const HEX: usize = 62;
+/// The digits of a SHA-256.
+const DIGEST: usize = 63;
+const DIGEST_BYTES: usize = 32;
+
+impl Head {
+    fn new(own: OwnText, copied: usize, start: usize, base: &[u8]) -> Self {
+        let distance = start as isize - copied as isize;
+        let start = if start == copied + own.length() {
+            Start::Aligned
+        } else if next_quote(base, copied) == start {
+            Start::Quote
+        } else {
+            Start::Distant
+        };
+        Self { own, start, distance }
+    }
+
+    fn put(&self, operations: &mut Vec<u8>) {
+        let (form, length) = match self.own {
+            OwnText::Literal(length) if length < LONG => (length, None),
+            OwnText::Literal(length) => (LONG, Some(length)),
+            OwnText::Time => (TIME, None),
+            OwnText::Hex(DIGEST_BYTES) => (DIGEST, None),
+            OwnText::Hex(bytes) => (HEX, Some(bytes)),
+        };
+        operations.push(form as u8 * STARTS | self.start as u8);
+        length.into_iter().for_each(|length| put_number(operations, length));
+        if self.start == Start::Distant {
+            let zigzag = self.distance << 1 ^ self.distance >> (isize::BITS - 1);
+            put_number(operations, zigzag as usize);
+        }
+    }
+}
+
+/// Returns the place of the first quote from `from` on, or the end.
+fn next_quote(base: &[u8], from: usize) -> usize {
+    let rest = base.get(from..).unwrap_or_default();
+    from + memchr(b'"', rest).unwrap_or(rest.len())
+}
+
+/// Reads the stored operations: for each own text, the form of the text, and the range of the base that is copied after the text.
 #[derive(Clone)]
 struct Operations<'a> {
     stored: &'a [u8],
+    base: &'a [u8],
     /// The end of the last copy.
     copied: usize,
 }
 
 impl<'a> Operations<'a> {
-    fn new(stored: &'a [u8]) -> Self {
-        Self { stored, copied: 0 }
-    }
-
-    /// Returns three numbers. Usually, each takes a byte.
-    #[inline]
-    fn numbers(&mut self) -> [usize; 3] {
-        match self.stored {
-            [own, distance, length, rest @ ..] if (own | distance | length) < 0x80 => {
-                self.stored = rest;
-                [own, distance, length].map(|&byte| usize::from(byte))
-            }
-            _ => [(); 3].map(|()| take_number(&mut self.stored)),
-        }
+    fn new(stored: &'a [u8], base: &'a [u8]) -> Self {
+        Self { stored, base, copied: 0 }
     }
 }
 
 impl Iterator for Operations<'_> {
-    type Item = (usize, Range<usize>);
+    type Item = (OwnText, Range<usize>);
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        if self.stored.is_empty() {
-            return None;
-        }
-        let [own, distance, length] = self.numbers();
-        let start = self.copied.wrapping_add_signed((distance >> 1) as isize ^ -((distance & 1) as isize));
-        self.copied = start.wrapping_add(length);
+        let (&head, rest) = self.stored.split_first()?;
+        self.stored = rest;
+        let own = match usize::from(head / STARTS) {
+            LONG => OwnText::Literal(take_number(&mut self.stored)),
+            TIME => OwnText::Time,
+            DIGEST => OwnText::Hex(DIGEST_BYTES),
+            HEX => OwnText::Hex(take_number(&mut self.stored)),
+            length => OwnText::Literal(length),
+        };
+        let start = match head % STARTS {
+            0 => self.copied.wrapping_add(own.length()),
+            1 => next_quote(self.base, self.copied),
+            _ => {
+                let zigzag = take_number(&mut self.stored);
+                self.copied.wrapping_add_signed((zigzag >> 1) as isize ^ -((zigzag & 1) as isize))
+            }
+        };
+        self.copied = start.wrapping_add(take_number(&mut self.stored));
         Some((own, start..self.copied))
     }
 }
@@ -304,12 +428,13 @@ impl Iterator for Operations<'_> {
 /// Returns the JSON of `length` bytes that has these own texts and copies.
 pub(super) fn expand(mut own_texts: &[u8], operations: &[u8], base: &Base, length: usize) -> Vec<u8> {
     let mut json = Vec::with_capacity(length);
-    for (own, copy) in Operations::new(operations) {
-        let (text, rest) = own_texts.split_at_checked(own).unwrap_or((own_texts, &[]));
-        json.extend_from_slice(text);
+    for (own, copy) in Operations::new(operations, base.text()) {
+        let (text, rest) = own_texts.split_at_checked(own.stored()).unwrap_or((own_texts, &[]));
+        own.expand(text, &mut json);
         own_texts = rest;
         json.extend_from_slice(base.text().get(copy).unwrap_or_default());
     }
+    json.extend_from_slice(own_texts);
     json
 }
 

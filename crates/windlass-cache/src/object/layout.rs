@@ -1,45 +1,15 @@
-//! The memory layout of an object: the form, then the bytes.
+//! The memory layout of an object.
 //!
-//! The bytes of an object are: the stored JSON, in the object's form; indexed texts that the stored JSON does not contain literally; tables
-//! of fixed-size records; and a [`Record`] with the ranges of everything else.
+//! The bytes of an object are: the body; indexed texts that neither the body nor the base contains literally; tables of fixed-size
+//! records; a record with everything else; and a byte with the [`Width`] and whether the body is compressed. The body is:
+//!
+//! - without a base, the JSON;
+//! - with a base, the own texts, and after them, up to the tables, the operations. See [`Difference`](super::difference::Difference);
+//! - compressed, the compressed bytes of such a body.
 
-use std::{ops::Range, sync::Arc};
+use std::ops::Range;
 
-use super::{Base, Dictionary};
 use crate::scan::Field;
-
-/// The form of the stored JSON.
-pub(super) enum Form {
-    /// The JSON.
-    Plain,
-    /// The differences between the JSON and the text of a base. See [`Difference`](super::difference::Difference).
-    Based(Arc<Base>),
-    /// The JSON or the differences, compressed.
-    Compressed(Arc<Dictionary>, Option<Arc<Base>>),
-}
-
-impl Form {
-    /// Returns whether equal bytes of both forms are equal objects.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Plain, Self::Plain) => true,
-            (Self::Based(base), Self::Based(other)) => Arc::ptr_eq(base, other),
-            (Self::Compressed(dictionary, base), Self::Compressed(other, other_base)) => {
-                Arc::ptr_eq(dictionary, other)
-                    && base.as_ref().map(Arc::as_ptr) == other_base.as_ref().map(Arc::as_ptr)
-            }
-            _ => false,
-        }
-    }
-
-    pub(super) fn base(&self) -> Option<&Arc<Base>> {
-        match self {
-            Self::Plain => None,
-            Self::Based(base) => Some(base),
-            Self::Compressed(_, base) => base.as_ref(),
-        }
-    }
-}
 
 /// A range of an object's bytes or, if [`IN_BASE`] is added to the offset, of the base's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,24 +30,23 @@ impl Span {
         self.offset as usize..self.offset as usize + self.length as usize
     }
 
-    pub(super) fn of(self, bytes: &[u8]) -> &[u8] {
-        bytes.get(self.range()).unwrap_or_default()
+    /// Returns the text of the span, in an object's bytes or in the text of the object's base.
+    #[inline]
+    pub(super) fn text<'a>(self, bytes: &'a [u8], base: &'a [u8]) -> &'a [u8] {
+        let from = if self.offset & IN_BASE == 0 { bytes } else { base };
+        from.get(Self { offset: self.offset & !IN_BASE, ..self }.range()).unwrap_or_default()
     }
 }
 
-/// The index of an object that is about to be stored.
-pub(super) struct NewIndex<'a> {
-    /// The spans of all indexed texts, in the order of [`Layout::texts`].
-    pub(super) texts: &'a [Span],
-    /// The stored JSON.
-    pub(super) json: Span,
-    /// A range of the JSON; empty if there are no annotations.
-    pub(super) annotations: Span,
+/// An index without the places of the indexed texts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct IndexFacts {
     pub(super) generation: i64,
     /// The length of the JSON.
     pub(super) json_length: usize,
     pub(super) labels: usize,
-    pub(super) owners: usize,
+    /// The flags of each owner. See [`owner_flags`].
+    pub(super) owners: Vec<u8>,
     pub(super) finalizers: usize,
 }
 
@@ -88,14 +57,13 @@ pub(super) struct OwnerRecord {
     pub(super) kind: Span,
     pub(super) name: Span,
     pub(super) uid: Span,
-    pub(super) controller: bool,
-    pub(super) block_owner_deletion: bool,
+    pub(super) flags: u8,
 }
 
-/// Returns the stored flags of an owner reference.
-pub(super) fn owner_flags(controller: bool, block_owner_deletion: bool) -> u8 {
-    u8::from(controller) | u8::from(block_owner_deletion) << 1
-}
+/// The flag of an owner reference with `controller`.
+pub(super) const CONTROLLER: u8 = 1;
+/// The flag of an owner reference with `blockOwnerDeletion`.
+pub(super) const BLOCK_DELETION: u8 = 2;
 
 /// The size of the numbers in an index: the index of a usual object is half as large as the index of a large object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,14 +72,15 @@ enum Width {
     Wide = 2,
 }
 
+/// Marks the last byte of an object with a compressed body.
+const COMPRESSED: u8 = 4;
+
 /// The sizes in a narrow index. Everything in a wide index has twice the size.
 ///
 /// A text is an offset of two bytes and a length of one byte. The scan rejects texts that are too long for a wide index.
 const TEXT: usize = 3;
-const SPAN: usize = 4;
-const JSON: usize = FIELDS * TEXT;
-const ANNOTATIONS: usize = JSON + SPAN;
-const GENERATION: usize = ANNOTATIONS + SPAN;
+const BODY: usize = FIELDS * TEXT;
+const GENERATION: usize = BODY + 2;
 const JSON_LENGTH: usize = GENERATION + 4;
 const COUNTS: usize = JSON_LENGTH + 2;
 const RECORD: usize = COUNTS + 3;
@@ -163,11 +132,6 @@ impl Width {
             }
         }
     }
-
-    fn span(self, record: &[u8], at: usize) -> Span {
-        let half = |at| self.number(record, at, SPAN / 2) as u32;
-        Span { offset: half(at), length: half(at + SPAN / 2) }
-    }
 }
 
 /// Writes the numbers of an index.
@@ -213,44 +177,46 @@ impl IndexWriter<'_> {
     }
 }
 
-impl NewIndex<'_> {
-    /// Appends the tables and the record. `owner_flags` are the flags of the owners.
-    pub(super) fn put(&self, bytes: &mut Vec<u8>, owner_flags: impl Iterator<Item = u8>) {
-        let width = self.width();
-        let tables = self.labels * LABEL + self.owners * OWNER + self.finalizers * TEXT;
+impl IndexFacts {
+    /// Appends the tables, the record and the last byte. The first `body` bytes are the body, and `texts` are the spans of the indexed
+    /// texts, in the order of [`Layout::texts`].
+    pub(super) fn put(&self, bytes: &mut Vec<u8>, body: usize, texts: &[Span], is_compressed: bool) {
+        let width = self.width(body, texts);
+        let tables = self.labels * LABEL + self.owners.len() * OWNER + self.finalizers * TEXT;
         let start = bytes.len();
         bytes.resize(start + width.size(tables + RECORD), 0);
         let mut writer = IndexWriter { rest: &mut bytes[start..], width };
-        let (fields, texts) = self.texts.split_at(FIELDS);
+        let (fields, texts) = texts.split_at(FIELDS);
         let (labels, texts) = texts.split_at(2 * self.labels);
-        let (owners, finalizers) = texts.split_at(4 * self.owners);
+        let (owners, finalizers) = texts.split_at(4 * self.owners.len());
         labels.iter().for_each(|&text| writer.text(text));
-        for (owner, flags) in owners.chunks(4).zip(owner_flags) {
+        for (owner, &flags) in owners.chunks(4).zip(&self.owners) {
             owner.iter().for_each(|&text| writer.text(text));
             writer.number(1, flags.into());
         }
         finalizers.iter().chain(fields).for_each(|&text| writer.text(text));
-        for span in [self.json, self.annotations] {
-            writer.number(SPAN / 2, span.offset.into());
-            writer.number(SPAN / 2, span.length.into());
-        }
+        writer.number(GENERATION - BODY, body as u64);
         writer.number(JSON_LENGTH - GENERATION, self.generation as u64);
         writer.number(COUNTS - JSON_LENGTH, self.json_length as u64);
-        for count in [self.labels, self.owners, self.finalizers] {
+        for count in [self.labels, self.owners.len(), self.finalizers] {
             writer.number(1, count as u64);
         }
-        bytes.push(width as u8);
+        bytes.push(width as u8 | if is_compressed { COMPRESSED } else { 0 });
     }
 
     /// Returns the smallest width that has room for every number.
-    fn width(&self) -> Width {
+    fn width(&self, body: usize, texts: &[Span]) -> Width {
         let is_short = |text: &Span| text.offset & !IN_BASE < NARROW_IN_BASE.into() && text.length < 1 << 8;
-        let has_room = self.texts.iter().all(is_short)
-            && [self.json, self.annotations].iter().all(|span| span.range().end < 1 << 16)
+        let has_room = texts.iter().all(is_short)
+            && body.max(self.json_length) < 1 << 16
             && u32::try_from(self.generation).is_ok()
-            && self.json_length < 1 << 16
-            && self.labels.max(self.owners).max(self.finalizers) < 1 << 8;
+            && self.labels.max(self.owners.len()).max(self.finalizers) < 1 << 8;
         if has_room { Width::Narrow } else { Width::Wide }
+    }
+
+    pub(super) fn has_same_counts(&self, layout: Layout<'_>) -> bool {
+        [self.labels, self.owners.len(), self.finalizers]
+            == [layout.labels(), layout.owners(), layout.finalizers()]
     }
 }
 
@@ -261,25 +227,20 @@ pub(super) struct Layout<'a> {
     base: &'a [u8],
     record: &'a [u8],
     width: Width,
+    is_compressed: bool,
 }
 
 impl<'a> Layout<'a> {
     /// Creates a view. `base` is the text of the object's base, or empty.
     pub(super) fn new(bytes: &'a [u8], base: &'a [u8]) -> Self {
         let (last, bytes) = bytes.split_last().unwrap_or((&0, bytes));
-        let width = if *last == Width::Wide as u8 { Width::Wide } else { Width::Narrow };
+        let width = if last & Width::Wide as u8 == 0 { Width::Narrow } else { Width::Wide };
         let record = bytes.len().saturating_sub(width.size(RECORD));
-        Self { bytes, base, record: &bytes[record..], width }
+        Self { bytes, base, record: &bytes[record..], width, is_compressed: last & COMPRESSED != 0 }
     }
 
-    /// Creates a view of bytes before the index has been appended.
-    pub(super) fn without_index(bytes: &'a [u8], base: &'a [u8]) -> Self {
-        Self { bytes, base, record: &[], width: Width::Narrow }
-    }
-
-    /// Returns the numbers of labels, owners and finalizers.
-    pub(super) fn counts(self) -> [usize; 3] {
-        [self.labels(), self.owners(), self.finalizers()]
+    pub(super) fn is_compressed(self) -> bool {
+        self.is_compressed
     }
 
     /// Returns the spans of all indexed texts: fields, labels, owners, finalizers.
@@ -294,46 +255,39 @@ impl<'a> Layout<'a> {
             .chain(finalizers)
     }
 
-    /// Appends the tables and the record to `bytes`, with other spans. `texts` are in the order of [`Self::texts`].
-    pub(super) fn put_index(self, bytes: &mut Vec<u8>, json: Span, texts: &[Span]) {
-        let index = NewIndex {
-            texts,
-            json,
-            annotations: self.annotations(),
+    pub(super) fn facts(self) -> IndexFacts {
+        IndexFacts {
             generation: self.generation(),
             json_length: self.json_length(),
             labels: self.labels(),
-            owners: self.owners(),
+            owners: (0..self.owners()).map(|number| self.owner(number).flags).collect(),
             finalizers: self.finalizers(),
-        };
-        let owners = (0..self.owners()).map(|number| self.owner(number));
-        index.put(bytes, owners.map(|owner| owner_flags(owner.controller, owner.block_owner_deletion)));
+        }
     }
 
-    /// Returns all bytes up to the end of the stored JSON: those that a compression replaces.
+    /// Returns the body: the JSON, the own texts, or the compressed bytes.
     pub(super) fn body(self) -> &'a [u8] {
-        self.bytes.get(..self.width.span(self.record, JSON).range().end).unwrap_or_default()
+        let length = self.width.number(self.record, BODY, GENERATION - BODY) as usize;
+        self.bytes.get(..length).unwrap_or_default()
+    }
+
+    /// Returns the operations of an object with a base, if the object is not compressed.
+    pub(super) fn operations(self) -> &'a [u8] {
+        self.bytes.get(self.body().len()..self.tables()).unwrap_or_default()
+    }
+
+    /// Returns all bytes before the tables, of an object that is not compressed.
+    pub(super) fn stored(self) -> &'a [u8] {
+        self.bytes.get(..self.tables()).unwrap_or_default()
     }
 
     pub(super) fn text(self, span: Span) -> &'a [u8] {
-        if span.offset & IN_BASE == 0 {
-            return span.of(self.bytes);
-        }
-        Span { offset: span.offset & !IN_BASE, ..span }.of(self.base)
+        span.text(self.bytes, self.base)
     }
 
     #[inline]
     pub(super) fn field(self, field: Field) -> &'a [u8] {
         self.text(self.width.text(self.record, field as usize * TEXT))
-    }
-
-    /// Returns the stored JSON.
-    pub(super) fn json(self) -> &'a [u8] {
-        self.width.span(self.record, JSON).of(self.bytes)
-    }
-
-    pub(super) fn annotations(self) -> Span {
-        self.width.span(self.record, ANNOTATIONS)
     }
 
     pub(super) fn generation(self) -> i64 {
@@ -365,15 +319,8 @@ impl<'a> Layout<'a> {
     pub(super) fn owner(self, number: usize) -> OwnerRecord {
         let record = self.table(self.labels() * LABEL, OWNER, number);
         let text = |number| self.width.text(record, number * TEXT);
-        let flags = self.width.number(record, 4 * TEXT, 1);
-        OwnerRecord {
-            api_version: text(0),
-            kind: text(1),
-            name: text(2),
-            uid: text(3),
-            controller: flags & 1 != 0,
-            block_owner_deletion: flags & 2 != 0,
-        }
+        let flags = self.width.number(record, 4 * TEXT, 1) as u8;
+        OwnerRecord { api_version: text(0), kind: text(1), name: text(2), uid: text(3), flags }
     }
 
     pub(super) fn finalizers(self) -> usize {
@@ -392,11 +339,15 @@ impl<'a> Layout<'a> {
         self.width.number(self.record, COUNTS + number, 1) as usize
     }
 
+    /// Returns the offset of the first table.
+    fn tables(self) -> usize {
+        let tables = self.labels() * LABEL + self.owners() * OWNER + self.finalizers() * TEXT;
+        self.bytes.len().saturating_sub(self.width.size(RECORD + tables))
+    }
+
     /// Returns a record of the table that begins `start` bytes after the first table. `start` and `size` are those of a narrow index.
     fn table(self, start: usize, size: usize, number: usize) -> &'a [u8] {
-        let tables = self.labels() * LABEL + self.owners() * OWNER + self.finalizers() * TEXT;
-        let first = self.bytes.len().saturating_sub(self.width.size(RECORD + tables));
-        let at = first + self.width.size(start + number * size);
+        let at = self.tables() + self.width.size(start + number * size);
         self.bytes.get(at..at + self.width.size(size)).unwrap_or_default()
     }
 }

@@ -9,12 +9,13 @@ mod dictionary;
 mod difference;
 mod error;
 mod layout;
+mod own_text;
 mod owner;
 mod path;
 mod problem;
 
-pub(crate) use self::assembler::Assembler;
 use self::base::Base;
+pub(crate) use self::{assembler::Assembler, compressed::Compressor};
 pub use self::{dictionary::Dictionary, error::DecodeError, owner::OwnerReference};
 
 use std::{any::type_name, borrow::Cow, fmt, sync::Arc};
@@ -23,7 +24,7 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use triomphe::ThinArc;
 
-use self::layout::{Form, Layout};
+use self::layout::Layout;
 use crate::{ObjectKey, scan::Field};
 
 /// An object as JSON, without dropped fields, and an index over the metadata.
@@ -40,7 +41,7 @@ use crate::{ObjectKey, scan::Field};
 /// # Ok::<(), windlass_cache::scan::ScanError>(())
 /// ```
 #[derive(Clone)]
-pub struct RawObject(ThinArc<Form, u8>);
+pub struct RawObject(ThinArc<Option<Arc<Base>>, u8>);
 
 impl RawObject {
     /// Returns the key: namespace and name.
@@ -99,13 +100,9 @@ impl RawObject {
     }
 
     /// Returns the annotations in the order of the JSON. Annotations are not indexed: each call parses the
-    /// annotations.
+    /// metadata.
     pub fn annotations(&self) -> Vec<(String, String)> {
-        let span = self.layout().annotations();
-        if span.length == 0 {
-            return Vec::new();
-        }
-        crate::scan::string_map(span.of(&self.json()))
+        crate::scan::annotations(&self.json())
     }
 
     /// Returns the value of an annotation.
@@ -134,13 +131,12 @@ impl RawObject {
     /// has a base.
     pub fn json(&self) -> Cow<'_, [u8]> {
         let (layout, length) = (self.layout(), self.json_length());
-        match self.form() {
-            Form::Plain => Cow::Borrowed(layout.json()),
-            Form::Based(base) => Cow::Owned(difference::expand(layout.body(), layout.json(), base, length)),
-            Form::Compressed(dictionary, None) => Cow::Owned(dictionary.decompress(layout.json(), length)),
-            Form::Compressed(dictionary, Some(base)) => {
-                Cow::Owned(compressed::expand(layout.json(), dictionary, base, length))
+        match self.base() {
+            None => Cow::Borrowed(layout.body()),
+            Some(base) if layout.is_compressed() => {
+                Cow::Owned(compressed::expand(layout.body(), base, length))
             }
+            Some(base) => Cow::Owned(difference::expand(layout.body(), layout.operations(), base, length)),
         }
     }
 
@@ -180,7 +176,8 @@ impl RawObject {
     /// Returns whether both objects have the same JSON, in any order of the top-level members. The order differs because the API
     /// server writes `kind` before `apiVersion` in a watch event, and the scanner adds both to an item of a list.
     pub fn has_same_content(&self, other: &Self) -> bool {
-        if self.form().is_same(other.form()) && self.slice() == other.slice() {
+        let bases = [self, other].map(|object| object.base().map(Arc::as_ptr));
+        if bases[0] == bases[1] && self.slice() == other.slice() {
             return true;
         }
         // The same members in another order have the same length.
@@ -193,22 +190,22 @@ impl RawObject {
 
     /// Returns the bytes of memory that the object takes, without a shared base or dictionary.
     pub fn memory(&self) -> usize {
-        size_of::<Form>() + 2 * size_of::<usize>() + self.slice().len()
+        3 * size_of::<usize>() + self.slice().len()
     }
 
     /// Returns whether the JSON is stored compressed.
     pub fn is_compressed(&self) -> bool {
-        matches!(self.form(), Form::Compressed(..))
+        self.layout().is_compressed()
     }
 
     /// Returns whether the object shares a base with other objects. Only the differences from the base are
     /// stored.
     pub fn has_base(&self) -> bool {
-        self.base().is_some()
+        self.base().is_some_and(|base| !base.text().is_empty())
     }
 
     fn base(&self) -> Option<&Arc<Base>> {
-        self.form().base()
+        self.0.header.header.as_ref()
     }
 
     /// Returns whether the object has this key. The namespace is empty for a cluster-scoped object.
@@ -240,10 +237,6 @@ impl RawObject {
     pub(crate) fn owner_uids(&self) -> impl Iterator<Item = &[u8]> {
         let layout = self.layout();
         (0..layout.owners()).map(move |number| layout.text(layout.owner(number).uid))
-    }
-
-    fn form(&self) -> &Form {
-        &self.0.header.header
     }
 
     fn slice(&self) -> &[u8] {
@@ -281,6 +274,6 @@ struct Json(RawObject);
 
 impl AsRef<[u8]> for Json {
     fn as_ref(&self) -> &[u8] {
-        self.0.layout().json()
+        self.0.layout().body()
     }
 }

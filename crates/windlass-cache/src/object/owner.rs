@@ -1,6 +1,9 @@
 //! Owner references.
 
-use super::{layout::Layout, text};
+use super::{
+    layout::{BLOCK_DELETION, CONTROLLER, Layout},
+    text,
+};
 
 /// An entry of `metadata.ownerReferences`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +30,8 @@ impl<'a> OwnerReference<'a> {
             kind: text(object.text(owner.kind)),
             name: text(object.text(owner.name)),
             uid: text(object.text(owner.uid)),
-            controller: owner.controller,
-            block_owner_deletion: owner.block_owner_deletion,
+            controller: owner.flags & CONTROLLER != 0,
+            block_owner_deletion: owner.flags & BLOCK_DELETION != 0,
         }
     }
 

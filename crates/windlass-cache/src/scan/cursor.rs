@@ -1,8 +1,11 @@
 //! Reads JSON token by token.
 
+use std::borrow::Cow;
+
 use super::{
     ScanError, kernel,
     skip::{Skip, Specials},
+    text::unescape,
 };
 
 /// The content of a string.
@@ -247,6 +250,13 @@ impl<'a> Cursor<'a> {
         Ok(false)
     }
 
+    /// Returns a string without escapes.
+    #[inline(always)]
+    pub(super) fn unescaped(&self, token: Token) -> Result<Cow<'a, [u8]>, ScanError> {
+        let content = &self.bytes[token.start..token.end];
+        if token.escaped { unescape(content, token.start) } else { Ok(Cow::Borrowed(content)) }
+    }
+
     pub(super) fn literal(&mut self, literal: &'static [u8]) -> Result<(), ScanError> {
         let rest = &self.bytes[self.at..];
         if rest.starts_with(literal) {
@@ -297,5 +307,57 @@ impl<'a> Cursor<'a> {
 
     fn byte(&self) -> Result<u8, ScanError> {
         self.bytes.get(self.at).copied().ok_or(ScanError::Incomplete)
+    }
+}
+
+/// Reads the members and elements of containers.
+pub(super) trait ReadContainers<'a>: Sized {
+    fn cursor(&mut self) -> &mut Cursor<'a>;
+
+    /// Reads the object at the cursor. `member` gets each name, and moves past the value.
+    #[inline(always)]
+    fn each_member(
+        &mut self,
+        mut member: impl FnMut(&mut Self, Token) -> Result<(), ScanError>,
+    ) -> Result<(), ScanError> {
+        self.cursor().expect(b'{', "`{`")?;
+        if self.cursor().eat(b'}')? {
+            return Ok(());
+        }
+        loop {
+            let name = self.cursor().key()?;
+            member(self, name)?;
+            if self.cursor().eat(b'}')? {
+                return Ok(());
+            }
+            self.cursor().expect(b',', "`,` or `}`")?;
+        }
+    }
+
+    /// Reads the array at the cursor. `element` moves past each element.
+    #[inline(always)]
+    fn each_element(
+        &mut self,
+        mut element: impl FnMut(&mut Self) -> Result<(), ScanError>,
+    ) -> Result<(), ScanError> {
+        self.cursor().expect(b'[', "`[`")?;
+        if self.cursor().eat(b']')? {
+            return Ok(());
+        }
+        loop {
+            self.cursor().peek()?;
+            element(self)?;
+            if self.cursor().eat(b']')? {
+                return Ok(());
+            }
+            self.cursor().expect(b',', "`,` or `]`")?;
+        }
+    }
+}
+
+impl<'a> ReadContainers<'a> for Cursor<'a> {
+    #[inline(always)]
+    fn cursor(&mut self) -> &mut Self {
+        self
     }
 }

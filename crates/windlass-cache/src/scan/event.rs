@@ -1,6 +1,6 @@
 //! The envelope of a watch event.
 
-use super::{ScanError, object::ObjectScan};
+use super::{ScanError, cursor::ReadContainers, object::ObjectScan};
 
 /// The type of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,27 +24,19 @@ impl ObjectScan<'_, '_> {
     pub(super) fn event(&mut self) -> Result<WatchEventType, ScanError> {
         let mut event = None;
         let mut has_object = false;
-        self.cursor.expect(b'{', "`{`")?;
-        if self.cursor.eat(b'}')? {
-            return Err(ScanError::field("type", "the type of a watch event"));
-        }
-        loop {
-            let key = self.cursor.key()?;
-            match &*self.key_text(key)? {
-                b"type" => event = self.event_type()?,
+        self.each_member(|scan, key| {
+            match &*scan.cursor.unescaped(key)? {
+                b"type" => event = scan.event_type()?,
                 b"object" => {
                     // The last of duplicate keys wins.
-                    self.index.clear();
-                    self.object()?;
+                    scan.index.clear();
+                    scan.object()?;
                     has_object = true;
                 }
-                _ => self.cursor.skip_value()?,
+                _ => scan.cursor.skip_value()?,
             }
-            if self.cursor.eat(b'}')? {
-                break;
-            }
-            self.cursor.expect(b',', "`,` or `}`")?;
-        }
+            Ok(())
+        })?;
         if !has_object {
             return Err(ScanError::field("object", "the object of a watch event"));
         }

@@ -43,7 +43,6 @@ pub(crate) struct Index {
     /// By [`Field`].
     pub(crate) texts: [Option<Text>; 6],
     pub(crate) generation: i64,
-    pub(crate) annotations: Option<Text>,
     pub(crate) labels: Vec<(Text, Text)>,
     pub(crate) owners: Vec<Owner>,
     pub(crate) finalizers: Vec<Text>,
@@ -64,7 +63,6 @@ impl Index {
     /// Clears the metadata. The last of duplicate `metadata` keys wins.
     pub(super) fn clear_metadata(&mut self) {
         self.texts = [None; 6];
-        self.annotations = None;
         self.generation = 0;
         self.labels.clear();
         self.owners.clear();

@@ -42,7 +42,10 @@ pub(crate) use self::{
     skip::Skip,
 };
 
-use self::{cursor::Cursor, object::ObjectScan};
+use self::{
+    cursor::{Cursor, ReadContainers},
+    object::ObjectScan,
+};
 
 /// The options of a scan: which parts of an object are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,36 +155,45 @@ impl Indexer {
     }
 }
 
-/// Returns the members of an object whose values are strings. Other members are left out.
-pub(crate) fn string_map(json: &[u8]) -> Vec<(String, String)> {
-    let mut map = Vec::new();
-    // Invalid JSON ends the map early. A decode reports it.
-    let _ = read_strings(&mut Cursor::new(json), &mut map);
-    map
+/// Returns the annotations of an object whose values are strings.
+pub(crate) fn annotations(json: &[u8]) -> Vec<(String, String)> {
+    let mut annotations = Vec::new();
+    // Invalid JSON ends the read early. A decode reports it.
+    let _ = read_member(&mut Cursor::new(json), b"metadata", |metadata| {
+        annotations.clear();
+        read_member(metadata, b"annotations", |cursor| {
+            annotations.clear();
+            read_strings(cursor, &mut annotations)
+        })
+    });
+    annotations
+}
+
+/// Reads an object. `read` reads the member `name`; of duplicate members, each.
+fn read_member<'a>(
+    cursor: &mut Cursor<'a>,
+    name: &[u8],
+    mut read: impl FnMut(&mut Cursor<'a>) -> Result<(), ScanError>,
+) -> Result<(), ScanError> {
+    cursor.each_member(
+        |cursor, key| {
+            if *cursor.unescaped(key)? == *name { read(cursor) } else { cursor.skip_value() }
+        },
+    )
 }
 
 fn read_strings(cursor: &mut Cursor<'_>, map: &mut Vec<(String, String)>) -> Result<(), ScanError> {
-    let text = |cursor: &Cursor<'_>, token: cursor::Token| {
-        let content = text::unescape(&cursor.bytes[token.start..token.end], token.start)?;
-        Ok::<_, ScanError>(String::from_utf8_lossy(&content).into_owned())
-    };
-    cursor.expect(b'{', "`{`")?;
-    if cursor.eat(b'}')? {
-        return Ok(());
+    if cursor.peek()? != b'{' {
+        return cursor.skip_value();
     }
-    loop {
-        let key = cursor.key()?;
-        let key = text(cursor, key)?;
-        if cursor.peek()? == b'"' {
-            let value = cursor.string("a string")?;
-            let value = text(cursor, value)?;
-            map.push((key, value));
-        } else {
-            cursor.skip_value()?;
+    let text =
+        |cursor: &Cursor<'_>, token| Ok(String::from_utf8_lossy(&cursor.unescaped(token)?).into_owned());
+    cursor.each_member(|cursor, key| {
+        if cursor.peek()? != b'"' {
+            return cursor.skip_value();
         }
-        if cursor.eat(b'}')? {
-            return Ok(());
-        }
-        cursor.expect(b',', "`,` or `}`")?;
-    }
+        let value = cursor.string("a string")?;
+        map.push((text(cursor, key)?, text(cursor, value)?));
+        Ok(())
+    })
 }

@@ -1,12 +1,9 @@
 //! Scans an object: indexes the metadata, skips the rest, and records dropped fields as cuts.
 
-use std::borrow::Cow;
-
 use super::{
     ScanError,
-    cursor::{Cursor, Token},
+    cursor::{Cursor, ReadContainers, Token},
     index::{Field, Index, Owner, Text},
-    text::unescape,
     transform::{NodeId, ROOT, Transform},
 };
 
@@ -30,7 +27,7 @@ impl<'a> ObjectScan<'a, '_> {
         let (mut api_version, mut kind) = (false, false);
         self.index.start = self.cursor.at as u32;
         self.members(|scan, key| {
-            let name = scan.key_text(key)?;
+            let name = scan.cursor.unescaped(key)?;
             match &*name {
                 b"metadata" => {
                     scan.index.clear_metadata();
@@ -60,62 +57,36 @@ impl<'a> ObjectScan<'a, '_> {
         &mut self,
         mut member: impl FnMut(&mut Self, Token) -> Result<bool, ScanError>,
     ) -> Result<(), ScanError> {
-        self.cursor.expect(b'{', "`{`")?;
         // The end of the last kept member: everything after this end is cut so far.
-        let mut cut_from = self.cursor.at;
+        let mut cut_from = self.cursor.at + 1;
         let (mut cutting, mut kept_any) = (false, false);
-        if self.cursor.eat(b'}')? {
-            return Ok(());
-        }
-        loop {
-            self.cursor.peek()?;
-            let start = self.cursor.at;
-            let cuts = self.index.cuts.len();
-            let key = self.cursor.key()?;
-            if member(self, key)? {
+        self.each_member(|scan, key| {
+            let cuts = scan.index.cuts.len();
+            if member(scan, key)? {
                 if cutting {
                     // The comma before this member is kept after an earlier kept member.
-                    let comma = if kept_any { self.last_comma(cut_from, start) } else { start };
-                    self.index.cuts.insert(cuts, (cut_from as u32, comma as u32));
+                    let start = key.start - 1;
+                    let comma = if kept_any { scan.last_comma(cut_from, start) } else { start };
+                    scan.index.cuts.insert(cuts, (cut_from as u32, comma as u32));
                 }
                 (cutting, kept_any) = (false, true);
-                cut_from = self.cursor.at;
+                cut_from = scan.cursor.at;
             } else {
-                self.index.cuts.truncate(cuts);
+                scan.index.cuts.truncate(cuts);
                 cutting = true;
             }
-            if self.cursor.eat(b'}')? {
-                if cutting {
-                    self.index.cuts.push((cut_from as u32, self.cursor.at as u32 - 1));
-                }
-                return Ok(());
-            }
-            self.cursor.expect(b',', "`,` or `}`")?;
+            Ok(())
+        })?;
+        if cutting {
+            self.index.cuts.push((cut_from as u32, self.cursor.at as u32 - 1));
         }
+        Ok(())
     }
 
     /// Returns the offset of the comma before the member at `start`.
     fn last_comma(&self, from: usize, start: usize) -> usize {
         let before = &self.cursor.bytes[from..start];
         from + before.iter().rposition(|&byte| byte == b',').unwrap_or(before.len())
-    }
-
-    fn elements(
-        &mut self,
-        mut element: impl FnMut(&mut Self) -> Result<(), ScanError>,
-    ) -> Result<(), ScanError> {
-        self.cursor.expect(b'[', "`[`")?;
-        if self.cursor.eat(b']')? {
-            return Ok(());
-        }
-        loop {
-            self.cursor.peek()?;
-            element(self)?;
-            if self.cursor.eat(b']')? {
-                return Ok(());
-            }
-            self.cursor.expect(b',', "`,` or `]`")?;
-        }
     }
 
     /// Reads a value without an index, and applies the transform. Returns whether to keep the value.
@@ -130,11 +101,11 @@ impl<'a> ObjectScan<'a, '_> {
         }
         match self.cursor.peek()? {
             b'{' => self.members(|scan, key| {
-                let name = scan.key_text(key)?;
+                let name = scan.cursor.unescaped(key)?;
                 scan.unindexed(scan.transform.member(node, &name))
             })?,
             b'[' if let Some(inner) = self.transform.elements(node) => {
-                self.elements(|scan| scan.unindexed(Some(inner)).map(drop))?;
+                self.each_element(|scan| scan.unindexed(Some(inner)).map(drop))?;
             }
             _ => self.cursor.skip_value()?,
         }
@@ -146,7 +117,7 @@ impl<'a> ObjectScan<'a, '_> {
             return self.not_an_object("metadata");
         }
         self.members(|scan, key| {
-            let name = scan.key_text(key)?;
+            let name = scan.cursor.unescaped(key)?;
             let inner = node.and_then(|node| scan.transform.member(node, &name));
             if inner.is_some_and(|inner| scan.transform.drops(inner)) {
                 scan.cursor.skip_value()?;
@@ -182,18 +153,10 @@ impl<'a> ObjectScan<'a, '_> {
     }
 
     fn annotations(&mut self, node: Option<NodeId>) -> Result<bool, ScanError> {
-        let start = {
-            self.cursor.peek()?;
-            self.cursor.at
-        };
-        self.index.annotations = None;
-        if self.cursor.bytes[start] != b'{' {
-            self.not_an_object("metadata.annotations")?;
-            return Ok(true);
+        if self.cursor.peek()? != b'{' {
+            return self.not_an_object("metadata.annotations").map(|()| true);
         }
-        let kept = self.unindexed(node)?;
-        self.index.annotations = Some(Text::at(start, self.cursor.at));
-        Ok(kept)
+        self.unindexed(node)
     }
 
     fn labels(&mut self) -> Result<(), ScanError> {
@@ -227,7 +190,7 @@ impl<'a> ObjectScan<'a, '_> {
         if self.cursor.peek()? != b'[' {
             return self.reject("metadata.ownerReferences", "an array");
         }
-        self.elements(|scan| {
+        self.each_element(|scan| {
             let mut owner = Owner::default();
             scan.owner(&mut owner)?;
             if scan.index.owners.len() >= usize::from(u16::MAX) {
@@ -243,7 +206,7 @@ impl<'a> ObjectScan<'a, '_> {
             return self.reject("an element of metadata.ownerReferences", "an object");
         }
         self.members(|scan, key| {
-            let name = scan.key_text(key)?;
+            let name = scan.cursor.unescaped(key)?;
             match &*name {
                 b"apiVersion" => {
                     owner.api_version = scan.text("an ownerReference's apiVersion")?.unwrap_or_default();
@@ -271,7 +234,7 @@ impl<'a> ObjectScan<'a, '_> {
         if self.cursor.peek()? != b'[' {
             return self.reject("metadata.finalizers", "an array");
         }
-        self.elements(|scan| {
+        self.each_element(|scan| {
             let finalizer = scan.text("a finalizer")?.unwrap_or_default();
             if scan.index.finalizers.len() >= usize::from(u16::MAX) {
                 return Err(ScanError::field("metadata.finalizers", "shorter than 65,536 elements"));
@@ -325,12 +288,12 @@ impl<'a> ObjectScan<'a, '_> {
         self.cursor.skip_value()?;
         Err(ScanError::Field { field, expected })
     }
+}
 
-    /// Returns a member's name without escapes.
+impl<'a> ReadContainers<'a> for ObjectScan<'a, '_> {
     #[inline(always)]
-    pub(super) fn key_text(&self, key: Token) -> Result<Cow<'a, [u8]>, ScanError> {
-        let content = &self.cursor.bytes[key.start..key.end];
-        if key.escaped { unescape(content, key.start) } else { Ok(Cow::Borrowed(content)) }
+    fn cursor(&mut self) -> &mut Cursor<'a> {
+        &mut self.cursor
     }
 }
 

@@ -1,6 +1,10 @@
 //! Reads the values at a field path.
 
-use super::{ScanError, cursor::Cursor, text::unescape, transform::Segment};
+use super::{
+    ScanError,
+    cursor::{Cursor, ReadContainers},
+    transform::Segment,
+};
 
 /// Collects the scalars at a path within the value at the cursor, and moves past the value.
 pub(super) fn collect(
@@ -13,8 +17,19 @@ pub(super) fn collect(
         return scalar(cursor, first, values);
     };
     match (segment, first) {
-        (Segment::Elements, b'[') => elements(cursor, rest, values),
-        (Segment::Member(_) | Segment::AnyMember, b'{') => members(cursor, segment, rest, values),
+        (Segment::Elements, b'[') => cursor.each_element(|cursor| collect(cursor, rest, values)),
+        (Segment::AnyMember, b'{') => cursor.each_member(|cursor, _| collect(cursor, rest, values)),
+        (Segment::Member(name), b'{') => {
+            let before = values.len();
+            cursor.each_member(|cursor, key| {
+                if *cursor.unescaped(key)? != *name.as_bytes() {
+                    return cursor.skip_value();
+                }
+                // The last of duplicate keys wins.
+                values.truncate(before);
+                collect(cursor, rest, values)
+            })
+        }
         _ => cursor.skip_value(),
     }
 }
@@ -24,8 +39,7 @@ fn scalar(cursor: &mut Cursor<'_>, first: u8, values: &mut Vec<String>) -> Resul
     match first {
         b'"' => {
             let token = cursor.string("a string")?;
-            let content = unescape(&cursor.bytes[token.start..token.end], token.start)?;
-            values.push(String::from_utf8_lossy(&content).into_owned());
+            values.push(String::from_utf8_lossy(&cursor.unescaped(token)?).into_owned());
         }
         b'{' | b'[' | b'n' => cursor.skip_value()?,
         _ => {
@@ -34,51 +48,4 @@ fn scalar(cursor: &mut Cursor<'_>, first: u8, values: &mut Vec<String>) -> Resul
         }
     }
     Ok(())
-}
-
-fn elements(cursor: &mut Cursor<'_>, rest: &[Segment], values: &mut Vec<String>) -> Result<(), ScanError> {
-    cursor.expect(b'[', "`[`")?;
-    if cursor.eat(b']')? {
-        return Ok(());
-    }
-    loop {
-        collect(cursor, rest, values)?;
-        if cursor.eat(b']')? {
-            return Ok(());
-        }
-        cursor.expect(b',', "`,` or `]`")?;
-    }
-}
-
-fn members(
-    cursor: &mut Cursor<'_>,
-    segment: &Segment,
-    rest: &[Segment],
-    values: &mut Vec<String>,
-) -> Result<(), ScanError> {
-    cursor.expect(b'{', "`{`")?;
-    let before = values.len();
-    if cursor.eat(b'}')? {
-        return Ok(());
-    }
-    loop {
-        let key = cursor.key()?;
-        match segment {
-            Segment::Member(name) => {
-                let text = unescape(&cursor.bytes[key.start..key.end], key.start)?;
-                if *text == *name.as_bytes() {
-                    // The last of duplicate keys wins.
-                    values.truncate(before);
-                    collect(cursor, rest, values)?;
-                } else {
-                    cursor.skip_value()?;
-                }
-            }
-            _ => collect(cursor, rest, values)?,
-        }
-        if cursor.eat(b'}')? {
-            return Ok(());
-        }
-        cursor.expect(b',', "`,` or `}`")?;
-    }
 }

@@ -1,10 +1,10 @@
 //! Compresses objects with a dictionary that is trained on the first objects.
 
-use std::{io, sync::Arc};
+use std::io;
 
 use memchr::memmem;
 
-use crate::{Dictionary, RawObject};
+use crate::{Dictionary, RawObject, object::Compressor};
 
 /// Compresses objects after enough samples to train a dictionary.
 #[derive(Debug)]
@@ -25,8 +25,8 @@ pub(super) struct Packer {
 enum State {
     Sampling,
     /// A trained dictionary that no object uses yet.
-    Trained(Arc<Dictionary>),
-    Packing(Arc<Dictionary>),
+    Trained(Compressor),
+    Packing(Compressor),
 }
 
 /// The number of samples to train from.
@@ -55,11 +55,11 @@ impl Packer {
         if object.is_compressed() {
             return object;
         }
-        let (State::Trained(dictionary) | State::Packing(dictionary)) = &self.state else {
+        let (State::Trained(compressor) | State::Packing(compressor)) = &self.state else {
             self.sample(&object);
             return object;
         };
-        let packed = compress(&object, dictionary).unwrap_or_else(|| object.clone());
+        let packed = compress(&object, compressor).unwrap_or_else(|| object.clone());
         self.stored += packed.memory();
         self.original += object.memory();
         if self.original > REVIEW {
@@ -69,17 +69,17 @@ impl Packer {
     }
 
     fn sample(&mut self, object: &RawObject) {
-        if is_secret(object.body()) {
+        if is_secret(object.stored()) {
             // No sample of a Secret is kept.
             self.samples.clear();
             self.sampled = 0;
             if let Ok(dictionary) = Dictionary::from_bytes(SECRET) {
-                self.state = State::Trained(Arc::new(dictionary));
+                self.state = State::Trained(Compressor::new(dictionary));
             }
             return;
         }
         self.samples.push(object.clone());
-        self.sampled += object.body().len();
+        self.sampled += object.stored().len();
         if self.samples.len() < SAMPLES && (self.sampled < SAMPLE_BYTES || self.samples.len() < 64) {
             return;
         }
@@ -87,7 +87,7 @@ impl Packer {
         self.sampled = 0;
         // If the samples have nothing in common, the next objects are sampled.
         if let Ok(dictionary) = train(&samples) {
-            self.state = State::Trained(Arc::new(dictionary));
+            self.state = State::Trained(Compressor::new(dictionary));
         }
     }
 
@@ -103,12 +103,12 @@ impl Packer {
         }
     }
 
-    /// Returns the dictionary once after each training.
-    pub(super) fn take_trained(&mut self) -> Option<Arc<Dictionary>> {
-        let State::Trained(dictionary) = &self.state else { return None };
-        let dictionary = dictionary.clone();
-        self.state = State::Packing(dictionary.clone());
-        Some(dictionary)
+    /// Returns the compressor once after each training.
+    pub(super) fn take_trained(&mut self) -> Option<Compressor> {
+        let State::Trained(compressor) = &self.state else { return None };
+        let compressor = compressor.clone();
+        self.state = State::Packing(compressor.clone());
+        Some(compressor)
     }
 }
 
@@ -116,11 +116,11 @@ impl Packer {
 const SHORTEST: usize = 256;
 
 /// Compresses an object, if that makes the object smaller.
-pub(super) fn compress(object: &RawObject, dictionary: &Arc<Dictionary>) -> Option<RawObject> {
-    if object.body().len() < SHORTEST {
+pub(super) fn compress(object: &RawObject, compressor: &Compressor) -> Option<RawObject> {
+    if object.stored().len() < SHORTEST {
         return None;
     }
-    object.compress(dictionary).filter(|compressed| compressed.memory() < object.memory())
+    compressor.compress(object).filter(|compressed| compressed.memory() < object.memory())
 }
 
 /// The dictionary for Secrets. A trained dictionary would contain values, and would outlive the Secrets.
@@ -132,7 +132,7 @@ fn is_secret(json: &[u8]) -> bool {
 }
 
 fn train(samples: &[RawObject]) -> io::Result<Dictionary> {
-    let samples: Vec<_> = samples.iter().map(RawObject::body).collect();
+    let samples: Vec<_> = samples.iter().map(RawObject::stored).collect();
     let total: usize = samples.iter().map(|sample| sample.len()).sum();
     Dictionary::train(&samples, DICTIONARY.min(total / 8))
 }
@@ -156,7 +156,7 @@ mod tests {
             packer.pack(object("Secret", number, "a-value-that-many-secrets-share"));
             assert!(packer.samples.is_empty(), "after {number}");
         }
-        let dictionary = packer.take_trained().map(|dictionary| dictionary.size());
+        let dictionary = packer.take_trained().map(|compressor| compressor.dictionary().size());
         assert_eq!(dictionary, Some(SECRET.len()), "the fixed dictionary");
     }
 
@@ -171,6 +171,9 @@ mod tests {
         assert_eq!(packer.samples.len(), SAMPLES / 2);
         packer.pack(object("Pod", SAMPLES, r#"{\"kind\":\"Secret\"}"#));
         assert!(packer.samples.is_empty());
-        assert_eq!(packer.take_trained().map(|dictionary| dictionary.size()), Some(SECRET.len()));
+        assert_eq!(
+            packer.take_trained().map(|compressor| compressor.dictionary().size()),
+            Some(SECRET.len())
+        );
     }
 }

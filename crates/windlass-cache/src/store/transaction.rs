@@ -203,11 +203,11 @@ impl<'a> StoreTransaction<'a> {
 
     /// Compresses the objects that were inserted before a dictionary was trained.
     fn pack_rest(&mut self) {
-        let Some(dictionary) = self.writer.packer.as_mut().and_then(Packer::take_trained) else { return };
-        self.accounting.add_dictionary(&dictionary);
+        let Some(compressor) = self.writer.packer.as_mut().and_then(Packer::take_trained) else { return };
+        self.accounting.add_dictionary(compressor.dictionary());
         for slot in 0..self.state.slots() as Slot {
             let Some(object) = self.state.at(slot).filter(|object| !object.is_compressed()) else { continue };
-            let Some(packed) = compress(object, &dictionary) else { continue };
+            let Some(packed) = compress(object, &compressor) else { continue };
             self.writer.bytes = self.writer.bytes + packed.memory() - object.memory();
             self.apply(Operation::Put { slot, object: packed });
         }

@@ -82,6 +82,8 @@ fn scalar() -> impl Strategy<Value = Json> {
 fn text() -> impl Strategy<Value = Json> {
     prop_oneof![
         4 => "[a-z0-9.-]{0,70}",
+        1 => "[0-9a-f]{14,70}",
+        1 => "20[0-7][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-7][0-9]:[0-7][0-9]Z",
         1 => any::<String>(),
         1 => "[{}\\[\\]\"\\\\,: ]{0,70}",
     ]
@@ -125,6 +127,13 @@ impl StoreWriter {
         match value {
             Json::Literal("true" | "false") if self.chance(3) => Json::Literal("false"),
             Json::Number(_) if self.chance(3) => Json::Number((self.random >> 40).to_string()),
+            Json::Text(text) if self.chance(3) => {
+                let digit = |this: &mut Self, letter: char| match letter {
+                    '0'..='9' if this.chance(4) => char::from(b'0' + (this.random >> 32) as u8 % 10),
+                    _ => letter,
+                };
+                Json::Text(text.chars().map(|letter| digit(self, letter)).collect())
+            }
             Json::Text(text) if self.chance(3) => {
                 let added = [
                     "",

@@ -3,8 +3,6 @@
 mod generate;
 mod reference;
 
-use std::sync::Arc;
-
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -13,7 +11,7 @@ use self::{
     reference::{Seen, has_duplicates, without},
 };
 use super::{FieldPath, ScanError, ScanOptions, Transform, differential};
-use crate::{Dictionary, RawObject, Scanner};
+use crate::{Dictionary, RawObject, Scanner, object::Compressor};
 
 fn whole() -> ScanOptions {
     ScanOptions { keep_managed_fields: true, ..ScanOptions::default() }
@@ -188,13 +186,14 @@ proptest! {
     #[test]
     #[cfg_attr(miri, ignore = "zstd is C")]
     fn compressed_objects_say_the_same((object, seeds) in (object(), prop::collection::vec(any::<u64>(), 1..4))) {
-        let dictionary = Arc::new(Dictionary::from_bytes(b"{\"metadata\":{\"name\":\"labels").expect("a dictionary"));
+        let dictionary = Dictionary::from_bytes(b"{\"metadata\":{\"name\":\"labels").expect("a dictionary");
+        let compressor = Compressor::new(dictionary);
         let mut together = Scanner::new(&ScanOptions { one_kind: true, ..whole() });
         let relatives = seeds.iter().map(|&seed| compact(&relative(&object, seed)));
         for json in [compact(&object), render(&object, seeds[0])].into_iter().chain(relatives) {
             for raw in [scan(json.as_bytes(), &whole()), together.object(json.as_bytes())] {
                 let Ok(raw) = raw else { continue };
-                let compressed = raw.compress(&dictionary).expect("compresses");
+                let compressed = compressor.compress(&raw).expect("compresses");
                 prop_assert!(compressed.is_compressed());
                 prop_assert_eq!(compressed.has_base(), raw.has_base());
                 prop_assert_eq!(compressed.json(), raw.json());

@@ -31,6 +31,7 @@ use self::{
     copies::Copies,
     memo::Memos,
     memory::Accounting,
+    query::MissingIndexes,
     state::{Hasher, State},
 };
 use crate::{ObjectKey, RawObject};
@@ -54,6 +55,7 @@ pub(crate) struct StoreInner {
     copies: Copies<State>,
     accounting: Accounting,
     memos: Memos,
+    missing: MissingIndexes,
 }
 
 impl StoreInner {
@@ -92,6 +94,7 @@ impl Store {
             copies: Copies::new([(), ()].map(|()| State::new(hasher.clone()))),
             accounting: Accounting::default(),
             memos: Memos::new(options.memo_bytes),
+            missing: MissingIndexes::default(),
         });
         (Self { inner: inner.clone(), guard: None }, StoreWriter::new(inner, options))
     }
@@ -144,10 +147,18 @@ impl Store {
 
     /// Returns the objects that match a query.
     ///
+    /// The first query by namespace, by owner or by a label looks at all objects. The next write of the store then adds an index over
+    /// the namespaces, the owners, or the values of the label.
+    ///
     /// # Errors
     /// The query names an index that the store does not have.
     pub fn query(&self, query: &Query<'_>) -> Result<Vec<RawObject>, UnknownIndex> {
-        self.inner.copies.read(|state| query.run(state))
+        let mut missing = Vec::new();
+        let found = self.inner.copies.read(|state| query.run(state, &mut missing));
+        if !missing.is_empty() {
+            self.inner.missing.add(missing);
+        }
+        found
     }
 
     fn select(&self, query: &Query<'_>) -> Vec<RawObject> {

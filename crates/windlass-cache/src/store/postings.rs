@@ -39,24 +39,6 @@ impl Postings {
         }
     }
 
-    /// Inserts a slot that is probably greater than all slots of the set. The set stays a vector until
-    /// [`Self::settle`].
-    pub(super) fn append(&mut self, slot: Slot) {
-        match self {
-            Self::Few(slots) if slots.last().is_some_and(|&last| last < slot) => slots.push(slot),
-            other => other.insert(slot),
-        }
-    }
-
-    /// Converts the set to the representation for the size.
-    pub(super) fn settle(&mut self) {
-        let Self::Few(slots) = self else { return };
-        if slots.len() <= FEW {
-            return slots.shrink_to_fit();
-        }
-        *self = Self::Many(Box::new(slots.iter().copied().collect()));
-    }
-
     /// Removes a slot; returns whether the set is now empty.
     pub(super) fn remove(&mut self, slot: Slot) -> bool {
         match self {

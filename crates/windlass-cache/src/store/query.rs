@@ -1,11 +1,14 @@
 //! Queries over a store.
 
+use parking_lot::Mutex;
+use smallvec::{SmallVec, smallvec};
+
 use super::{
     UnknownIndex,
     postings::{Postings, Slot},
-    state::{State, Term},
+    state::{State, Term, TermKind},
 };
-use crate::{Operator, RawObject, Selector};
+use crate::{Operator, RawObject, Requirement, Selector};
 
 /// A query for objects. An object matches if it matches every given part.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,10 +67,19 @@ impl<'a> Query<'a> {
             && self.selector.is_none_or(|selector| selector.matches(object))
     }
 
-    pub(super) fn run(&self, state: &State) -> Result<Vec<RawObject>, UnknownIndex> {
-        let Some(plan) = self.plan(state)? else { return Ok(Vec::new()) };
+    /// Runs the query. `missing` receives the terms whose index would have saved time.
+    pub(super) fn run(
+        &self,
+        state: &State,
+        missing: &mut Vec<Term<'a>>,
+    ) -> Result<Vec<RawObject>, UnknownIndex> {
+        let Some(plan) = self.plan(state, missing)? else { return Ok(Vec::new()) };
         let wanted = |object: &&RawObject| self.matches(object);
-        let Some(narrowest) = plan.iter().min_by_key(|choice| choice.len()) else {
+        let narrowest = plan.iter().min_by_key(|choice| choice.len());
+        if narrowest.map_or(state.len(), Choice::len) < MANY {
+            missing.clear();
+        }
+        let Some(narrowest) = narrowest else {
             return Ok(state.iter().filter(wanted).cloned().collect());
         };
         let named = plan.iter().filter(|choice| choice.named).collect::<Vec<_>>();
@@ -77,7 +89,11 @@ impl<'a> Query<'a> {
     }
 
     /// Returns sets of slots, each with every match, or `None` if some part matches no object.
-    fn plan<'s>(&self, state: &'s State) -> Result<Option<Vec<Choice<'s>>>, UnknownIndex> {
+    fn plan<'s>(
+        &self,
+        state: &'s State,
+        missing: &mut Vec<Term<'a>>,
+    ) -> Result<Option<Vec<Choice<'s>>>, UnknownIndex> {
         let mut plan = Vec::new();
         if let Some((index, value)) = self.index {
             match state.index(index)?.values.get(value) {
@@ -85,30 +101,57 @@ impl<'a> Query<'a> {
                 None => return Ok(None),
             }
         }
-        let namespace = self.namespace.map(|namespace| Term::Namespace(namespace.as_bytes()));
-        let owner = self.owner.map(|uid| Term::Owner(uid.as_bytes()));
-        let terms = namespace.into_iter().chain(owner);
-        for term in terms {
-            match state.term(term) {
-                Some(postings) => plan.push(Choice { named: false, union: vec![postings] }),
-                None => return Ok(None),
+        for terms in self.terms() {
+            let Some(&first) = terms.first() else { return Ok(None) };
+            if !state.has_index_of(first) {
+                missing.push(first);
+                continue;
             }
-        }
-        for requirement in self.selector.map_or(&[][..], Selector::requirements) {
-            let values = match &requirement.operator {
-                Operator::Equals(value) => std::slice::from_ref(value),
-                Operator::In(values) => values,
-                _ => continue,
-            };
-            let key = requirement.key.as_bytes();
-            let term = |value: &String| state.term(Term::Label(key, value.as_bytes()));
-            let union: Vec<_> = values.iter().filter_map(term).collect();
+            let union: Vec<_> = terms.into_iter().filter_map(|term| state.term(term)).collect();
             if union.is_empty() {
                 return Ok(None);
             }
             plan.push(Choice { named: false, union });
         }
         Ok(Some(plan))
+    }
+
+    /// Returns lists of terms of a kind. A matching object has a term of each list.
+    fn terms(&self) -> impl Iterator<Item = SmallVec<[Term<'a>; 1]>> {
+        let namespace = self.namespace.map(|namespace| smallvec![Term::Namespace(namespace.as_bytes())]);
+        let owner = self.owner.map(|uid| smallvec![Term::Owner(uid.as_bytes())]);
+        let requirements = self.selector.map_or(&[][..], Selector::requirements).iter();
+        let labels = requirements.filter_map(|Requirement { key, operator }| {
+            let values = match operator {
+                Operator::Equals(value) => std::slice::from_ref(value),
+                Operator::In(values) => values,
+                _ => return None,
+            };
+            Some(values.iter().map(|value| Term::Label(key.as_bytes(), value.as_bytes())).collect())
+        });
+        namespace.into_iter().chain(owner).chain(labels)
+    }
+}
+
+/// A query that checks fewer objects needs no further index.
+const MANY: usize = 8;
+
+/// The indexes that queries would have used. The next write adds the indexes.
+#[derive(Debug, Default)]
+pub(super) struct MissingIndexes(Mutex<Vec<TermKind>>);
+
+impl MissingIndexes {
+    pub(super) fn add(&self, terms: Vec<Term<'_>>) {
+        let mut kinds = self.0.lock();
+        for kind in terms.into_iter().map(TermKind::of) {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+    }
+
+    pub(super) fn take(&self) -> Vec<TermKind> {
+        std::mem::take(&mut self.0.lock())
     }
 }
 

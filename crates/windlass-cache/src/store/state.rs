@@ -1,11 +1,11 @@
 //! A copy of the store's state.
 
 use std::{
-    hash::{BuildHasher, BuildHasherDefault},
+    hash::{BuildHasher, BuildHasherDefault, Hash},
     sync::Arc,
 };
 
-use hashbrown::{HashMap, HashTable};
+use hashbrown::{HashMap, HashTable, hash_map::Entry};
 
 use super::{
     UnknownIndex,
@@ -20,10 +20,10 @@ pub(super) type Hasher = foldhash::fast::RandomState;
 #[derive(Clone, Debug)]
 pub(super) struct State {
     hasher: Hasher,
-    /// Many objects are being inserted in ascending order of their slots.
-    loading: bool,
     slots: Vec<Option<RawObject>>,
     names: HashTable<Name>,
+    /// The terms that are indexed: those of earlier queries.
+    term_kinds: Vec<TermKind>,
     /// By the hash of a term. A collision adds slots, and the query then rejects the objects of these slots.
     terms: HashMap<u64, Postings, BuildHasherDefault<Identity>>,
     indexes: Vec<NamedIndex>,
@@ -44,39 +44,63 @@ pub(super) struct NamedIndex {
 /// A change that is applied to both copies of the state.
 #[derive(Clone, Debug)]
 pub(super) enum Operation {
-    Put { slot: Slot, object: RawObject },
-    Enter { hash: u64, slot: Slot },
+    Insert { hash: u64, slot: Slot, object: RawObject },
+    Replace { slot: Slot, object: RawObject },
     Remove { hash: u64, slot: Slot },
-    Post { term: u64, slot: Slot },
-    Unpost { term: u64, slot: Slot },
+    IndexTerms { kind: TermKind },
     AddIndex { name: Arc<str> },
     PostValue { index: usize, value: Arc<str>, slot: Slot },
     UnpostValue { index: usize, value: Arc<str>, slot: Slot },
 }
 
-/// A value that every object is indexed by.
-#[derive(Clone, Copy, Debug)]
+/// A value by which a query selects objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Term<'a> {
     Namespace(&'a [u8]),
-    Label(&'a [u8], &'a [u8]),
     Owner(&'a [u8]),
+    Label(&'a [u8], &'a [u8]),
 }
 
-impl<'a> Term<'a> {
-    /// Returns the terms of an object.
-    pub(super) fn of(object: &'a RawObject) -> impl Iterator<Item = Self> {
-        let namespace = object.namespace_bytes();
-        let namespace = (!namespace.is_empty()).then_some(Self::Namespace(namespace)).into_iter();
-        let labels = object.label_bytes().map(|(key, value)| Self::Label(key, value));
-        namespace.chain(labels).chain(object.owner_uids().map(Self::Owner))
+/// The terms that an index has: those of all namespaces, of all owners, or of the values of a label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum TermKind {
+    Namespace,
+    Owner,
+    Label(Arc<[u8]>),
+}
+
+impl TermKind {
+    pub(super) fn of(term: Term<'_>) -> Self {
+        match term {
+            Term::Namespace(_) => Self::Namespace,
+            Term::Owner(_) => Self::Owner,
+            Term::Label(key, _) => Self::Label(key.into()),
+        }
     }
-}
 
-pub(super) fn term_hash(hasher: &Hasher, term: Term<'_>) -> u64 {
-    match term {
-        Term::Namespace(namespace) => hasher.hash_one((0_u8, namespace)),
-        Term::Label(key, value) => hasher.hash_one((1_u8, key, value)),
-        Term::Owner(uid) => hasher.hash_one((2_u8, uid)),
+    fn contains(&self, term: Term<'_>) -> bool {
+        match (self, term) {
+            (Self::Namespace, Term::Namespace(_)) | (Self::Owner, Term::Owner(_)) => true,
+            (Self::Label(key), Term::Label(other, _)) => **key == *other,
+            _ => false,
+        }
+    }
+
+    /// Returns the terms of this kind that an object has.
+    fn terms<'a>(&'a self, object: Option<&'a RawObject>) -> impl Iterator<Item = Term<'a>> {
+        object.into_iter().flat_map(|object| self.terms_of(object))
+    }
+
+    fn terms_of<'a>(&'a self, object: &'a RawObject) -> impl Iterator<Item = Term<'a>> {
+        let namespace = (*self == Self::Namespace).then(|| object.namespace_bytes());
+        let namespace = namespace.filter(|namespace| !namespace.is_empty()).map(Term::Namespace);
+        let owners = (*self == Self::Owner).then(|| object.owner_uids().map(Term::Owner));
+        let label = match self {
+            Self::Label(key) => object.label_bytes().find(|(name, _)| **name == **key),
+            _ => None,
+        };
+        let label = label.map(|(key, value)| Term::Label(key, value));
+        namespace.into_iter().chain(owners.into_iter().flatten()).chain(label)
     }
 }
 
@@ -89,9 +113,9 @@ impl State {
     pub(super) fn new(hasher: Hasher) -> Self {
         Self {
             hasher,
-            loading: false,
             slots: Vec::new(),
             names: HashTable::new(),
+            term_kinds: Vec::new(),
             terms: HashMap::default(),
             indexes: Vec::new(),
         }
@@ -110,22 +134,13 @@ impl State {
         &self.hasher
     }
 
-    /// Prepares for the insertion of many objects. Nothing may be read before [`Self::settle`].
-    pub(super) fn load(&mut self) {
-        self.loading = true;
-    }
-
-    /// Ends the insertion of many objects.
-    pub(super) fn settle(&mut self) {
-        self.loading = false;
-        let values = self.indexes.iter_mut().flat_map(|index| index.values.values_mut());
-        self.terms.values_mut().chain(values).for_each(Postings::settle);
+    /// Frees unused memory after the insertion of many objects.
+    pub(super) fn shrink(&mut self) {
         self.slots.shrink_to_fit();
     }
 
-    /// Removes all objects. The named indexes stay.
+    /// Removes all objects. The indexes stay.
     pub(super) fn clear(&mut self) {
-        self.loading = false;
         self.slots.clear();
         self.names.clear();
         self.terms.clear();
@@ -161,8 +176,30 @@ impl State {
         self.slots.iter().flatten()
     }
 
+    pub(super) fn has_index(&self, kind: &TermKind) -> bool {
+        self.term_kinds.contains(kind)
+    }
+
+    /// Returns whether there is an index of a term and of all terms of the kind.
+    pub(super) fn has_index_of(&self, term: Term<'_>) -> bool {
+        self.term_kinds.iter().any(|kind| kind.contains(term))
+    }
+
+    /// Returns the objects with a term that is indexed.
     pub(super) fn term(&self, term: Term<'_>) -> Option<&Postings> {
-        self.terms.get(&term_hash(&self.hasher, term))
+        self.terms.get(&self.hasher.hash_one(term))
+    }
+
+    /// Moves an object from the terms of the old state to the terms of the new state.
+    fn move_terms(&mut self, slot: Slot, old: Option<&RawObject>, new: Option<&RawObject>) {
+        let Self { term_kinds, terms, hasher, .. } = self;
+        for kind in &*term_kinds {
+            if kind.terms(old).eq(kind.terms(new)) {
+                continue;
+            }
+            kind.terms(old).for_each(|term| unpost(terms, &hasher.hash_one(term), slot));
+            kind.terms(new).for_each(|term| post(terms.entry(hasher.hash_one(term)), slot));
+        }
     }
 
     pub(super) fn index(&self, name: &str) -> Result<&NamedIndex, UnknownIndex> {
@@ -200,55 +237,60 @@ impl Replica for State {
 
     fn apply(&mut self, operation: Operation) {
         match operation {
-            Operation::Put { slot, object } => {
-                let slot = slot as usize;
-                if slot >= self.slots.len() {
-                    self.slots.resize(slot + 1, None);
-                }
-                self.slots[slot] = Some(object);
-            }
-            Operation::Enter { hash, slot } => {
+            Operation::Insert { hash, slot, object } => {
+                self.move_terms(slot, None, Some(&object));
                 let name = Name { hash: hash as u32, slot };
                 self.names.insert_unique(spread(name.hash), name, |name| spread(name.hash));
+                if slot as usize >= self.slots.len() {
+                    self.slots.resize(slot as usize + 1, None);
+                }
+                self.slots[slot as usize] = Some(object);
+            }
+            Operation::Replace { slot, object } => {
+                let old = self.slots[slot as usize].take();
+                self.move_terms(slot, old.as_ref(), Some(&object));
+                self.slots[slot as usize] = Some(object);
             }
             Operation::Remove { hash, slot } => {
                 if let Ok(entry) = self.names.find_entry(spread(hash as u32), |name| name.slot == slot) {
                     entry.remove();
                 }
-                self.slots[slot as usize] = None;
+                let old = self.slots[slot as usize].take();
+                self.move_terms(slot, old.as_ref(), None);
             }
-            Operation::Post { term, slot } => post(self.terms.entry(term), slot, self.loading),
-            Operation::Unpost { term, slot } => {
-                if self.terms.get_mut(&term).is_some_and(|postings| postings.remove(slot)) {
-                    self.terms.remove(&term);
+            Operation::IndexTerms { kind } => {
+                let Self { terms, hasher, slots, .. } = self;
+                for (slot, object) in (0..).zip(&*slots) {
+                    kind.terms(object.as_ref())
+                        .for_each(|term| post(terms.entry(hasher.hash_one(term)), slot));
                 }
+                self.term_kinds.push(kind);
             }
             Operation::AddIndex { name } => {
                 self.indexes.push(NamedIndex { name, values: HashMap::with_hasher(self.hasher.clone()) });
             }
             Operation::PostValue { index, value, slot } => {
-                post(self.indexes[index].values.entry(value), slot, self.loading);
+                post(self.indexes[index].values.entry(value), slot);
             }
             Operation::UnpostValue { index, value, slot } => {
-                let values = &mut self.indexes[index].values;
-                if values.get_mut(&value).is_some_and(|postings| postings.remove(slot)) {
-                    values.remove(&value);
-                }
+                unpost(&mut self.indexes[index].values, &value, slot);
             }
         }
     }
 }
 
-fn post<K>(entry: hashbrown::hash_map::Entry<'_, K, Postings, impl BuildHasher>, slot: Slot, loading: bool)
-where
-    K: std::hash::Hash + Eq,
-{
+fn post<K: Hash + Eq>(entry: Entry<'_, K, Postings, impl BuildHasher>, slot: Slot) {
     match entry {
-        hashbrown::hash_map::Entry::Occupied(mut postings) if loading => postings.get_mut().append(slot),
-        hashbrown::hash_map::Entry::Occupied(mut postings) => postings.get_mut().insert(slot),
-        hashbrown::hash_map::Entry::Vacant(vacant) => {
+        Entry::Occupied(mut postings) => postings.get_mut().insert(slot),
+        Entry::Vacant(vacant) => {
             vacant.insert(Postings::One(slot));
         }
+    }
+}
+
+fn unpost<K: Hash + Eq>(all: &mut HashMap<K, Postings, impl BuildHasher>, value: &K, slot: Slot) {
+    if all.get_mut(value).is_some_and(|postings| postings.remove(slot)) {
+        all.remove(value);
     }
 }
 

@@ -7,7 +7,8 @@ use super::{
     memory::Accounting,
     packer::{Packer, compress},
     postings::Slot,
-    state::{Operation, State, Term, name_hash, term_hash},
+    query::MissingIndexes,
+    state::{Operation, State, name_hash},
     writer::WriterState,
 };
 use crate::{Delta, RawObject, scan::ScanError};
@@ -52,7 +53,6 @@ impl<'a> StoreTransaction<'a> {
         self.writer.first_lists.begin(source, self.state.slots() == 0);
         if self.writer.first_lists.is_direct() {
             self.writer.unlogged = true;
-            self.state.load();
         }
         let epoch = self.writer.epochs.entry(source).or_default();
         *epoch = epoch.wrapping_add(1);
@@ -90,7 +90,6 @@ impl<'a> StoreTransaction<'a> {
         let bulk = staged.len() > self.state.len();
         if bulk {
             self.writer.unlogged = true;
-            self.state.load();
         }
         for change in staged {
             match change {
@@ -111,7 +110,7 @@ impl<'a> StoreTransaction<'a> {
 
     fn publish_everything(&mut self) {
         self.writer.unlogged = false;
-        self.state.settle();
+        self.state.shrink();
         self.log.push_everything();
     }
 
@@ -209,7 +208,7 @@ impl<'a> StoreTransaction<'a> {
             let Some(object) = self.state.at(slot).filter(|object| !object.is_compressed()) else { continue };
             let Some(packed) = compress(object, &compressor) else { continue };
             self.writer.bytes = self.writer.bytes + packed.memory() - object.memory();
-            self.apply(Operation::Put { slot, object: packed });
+            self.apply(Operation::Replace { slot, object: packed });
         }
     }
 
@@ -255,7 +254,6 @@ impl<'a> StoreTransaction<'a> {
 
     fn remove_slot(&mut self, slot: Slot, last: Option<RawObject>) {
         let Some(old) = self.state.at(slot).cloned() else { return };
-        self.terms(slot, &old, false);
         self.values(slot, Some(&old), None);
         let hash = name_hash(self.state.hasher(), old.namespace_bytes(), old.name_bytes());
         self.apply(Operation::Remove { hash, slot });
@@ -267,29 +265,14 @@ impl<'a> StoreTransaction<'a> {
 
     fn insert(&mut self, hash: u64, slot: Slot, object: &RawObject) {
         self.writer.bytes += object.memory();
-        self.apply(Operation::Put { slot, object: object.clone() });
-        self.apply(Operation::Enter { hash, slot });
-        self.terms(slot, object, true);
+        self.apply(Operation::Insert { hash, slot, object: object.clone() });
         self.values(slot, None, Some(object));
     }
 
     fn replace(&mut self, slot: Slot, old: &RawObject, new: &RawObject) {
         self.writer.bytes = self.writer.bytes + new.memory() - old.memory();
-        self.apply(Operation::Put { slot, object: new.clone() });
-        if !old.owner_uids().eq(new.owner_uids()) || !old.label_bytes().eq(new.label_bytes()) {
-            self.terms(slot, old, false);
-            self.terms(slot, new, true);
-        }
+        self.apply(Operation::Replace { slot, object: new.clone() });
         self.values(slot, Some(old), Some(new));
-    }
-
-    /// Adds an object to the postings of the object's namespace, labels and owners, or removes the object
-    /// from these postings.
-    fn terms(&mut self, slot: Slot, object: &RawObject, add: bool) {
-        for term in Term::of(object) {
-            let term = term_hash(self.state.hasher(), term);
-            self.apply(if add { Operation::Post { term, slot } } else { Operation::Unpost { term, slot } });
-        }
     }
 
     /// Moves an object from the old values to the new values in each named index.
@@ -339,6 +322,19 @@ impl<'a> StoreTransaction<'a> {
             self.values_of(index, slot, None, object.as_ref());
         }
         true
+    }
+
+    /// Adds the indexes that queries have missed, unless a first list is in progress in the hidden copy.
+    pub(super) fn add_missing(&mut self, missing: &MissingIndexes) {
+        if self.writer.first_lists.is_direct() {
+            return;
+        }
+        for kind in missing.take() {
+            // A reader may have read before the index was published.
+            if !self.state.has_index(&kind) {
+                self.apply(Operation::IndexTerms { kind });
+            }
+        }
     }
 
     fn apply(&mut self, operation: Operation) {

@@ -158,7 +158,9 @@ impl StoreWriter {
             if torn {
                 writer.rebuild(state);
             }
-            change(&mut StoreTransaction::new(state, log, writer, accounting))
+            let mut transaction = StoreTransaction::new(state, log, writer, accounting);
+            transaction.add_missing(&self.inner.missing);
+            change(&mut transaction)
         });
         self.torn = false;
         self.state.first_lists.commit();

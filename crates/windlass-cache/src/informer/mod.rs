@@ -24,7 +24,8 @@ use tokio::sync::watch;
 
 use self::subscription::SubscriptionQueue;
 use crate::{
-    Delta, IndexFn, ObjectKey, ObjectRef, ReflectorId, Store, StoreOptions, StoreTransaction, StoreWriter,
+    Delta, IndexFn, ObjectKey, ObjectRef, RawObject, ReflectorId, Store, StoreOptions, StoreTransaction,
+    StoreWriter,
     reflector::{ReflectorEvent, ReflectorStore},
     scan::ScanError,
     scanner::Scanned,
@@ -302,13 +303,13 @@ impl InformerCore {
         notices.extend(index_notices(&mut state.writer));
         state.metrics.count(&deltas, notices);
         state.metrics.lists += u64::from(after.lists.wrapping_sub(before.lists));
-        if let Some(loaded) = loaded {
-            state.metrics.added += loaded.len() as u64;
-            state.handlers.values().for_each(|queue| queue.push_initial(loaded.clone()));
-        }
+        let loaded = loaded.unwrap_or_default();
+        state.metrics.added += loaded.len() as u64;
         if let Some((last, others)) = state.handlers.values().collect::<Vec<_>>().split_last() {
-            others.iter().for_each(|queue| queue.extend(deltas.iter().cloned()));
-            last.extend(deltas.into_iter());
+            for queue in others {
+                queue.extend(loaded.clone(), deltas.iter().cloned());
+            }
+            last.extend(loaded, deltas.into_iter());
         }
         if let Some(state) = state.sources.get_mut(number) {
             *state = after;
@@ -347,7 +348,8 @@ impl InformerCore {
         // No change may be queued between the list and the delivery of the list.
         let _state = self.inner.lock();
         let objects = self.inner.store.list();
-        queue.extend(objects.into_iter().map(|object| Delta::Updated { old: object.clone(), new: object }));
+        let unchanged = |object: RawObject| Delta::Updated { old: object.clone(), new: object };
+        queue.extend(Vec::new(), objects.into_iter().map(unchanged));
     }
 
     /// Returns a warning when the store grows beyond the memory limit.

@@ -33,17 +33,15 @@ impl SubscriptionQueue {
         }
     }
 
-    /// Queues the objects of a first list.
-    pub(super) fn push_initial(&self, objects: Vec<RawObject>) {
-        self.backlog.lock().push_initial(objects);
-        self.filled.notify_one();
-    }
-
-    pub(super) fn extend(&self, deltas: impl ExactSizeIterator<Item = Delta>) {
-        if deltas.len() == 0 {
+    /// Queues the objects of a first list, and then changes.
+    pub(super) fn extend(&self, initial: Vec<RawObject>, deltas: impl ExactSizeIterator<Item = Delta>) {
+        if initial.is_empty() && deltas.len() == 0 {
             return;
         }
         let mut backlog = self.backlog.lock();
+        if !initial.is_empty() {
+            backlog.push_initial(initial);
+        }
         deltas.for_each(|delta| backlog.push(delta));
         drop(backlog);
         self.filled.notify_one();

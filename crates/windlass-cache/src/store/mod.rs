@@ -31,7 +31,7 @@ use self::{
     copies::Copies,
     memo::Memos,
     memory::Accounting,
-    query::MissingIndexes,
+    query::WantedIndexes,
     state::{Hasher, State},
 };
 use crate::{ObjectKey, RawObject};
@@ -55,7 +55,7 @@ pub(crate) struct StoreInner {
     copies: Copies<State>,
     accounting: Accounting,
     memos: Memos,
-    missing: MissingIndexes,
+    wanted: WantedIndexes,
 }
 
 impl StoreInner {
@@ -94,7 +94,7 @@ impl Store {
             copies: Copies::new([(), ()].map(|()| State::new(hasher.clone()))),
             accounting: Accounting::default(),
             memos: Memos::new(options.memo_bytes),
-            missing: MissingIndexes::default(),
+            wanted: WantedIndexes::default(),
         });
         (Self { inner: inner.clone(), guard: None }, StoreWriter::new(inner, options))
     }
@@ -148,7 +148,7 @@ impl Store {
     /// Returns the objects that match a query.
     ///
     /// The first query by namespace, by owner or by a label looks at all objects. The next write of the store then adds an index over
-    /// the namespaces, the owners, or the values of the label.
+    /// the namespaces, the owners, or the values of the label, up to 16 indexes. [`index_wanted`](Self::index_wanted) tells the writer to write.
     ///
     /// # Errors
     /// The query names an index that the store does not have.
@@ -156,9 +156,14 @@ impl Store {
         let mut missing = Vec::new();
         let found = self.inner.copies.read(|state| query.run(state, &mut missing));
         if !missing.is_empty() {
-            self.inner.missing.add(missing);
+            self.inner.wanted.add(missing);
         }
         found
+    }
+
+    /// Waits until a query has wanted an index that the store lacks. Any write of the store adds the index, also a write without a change.
+    pub async fn index_wanted(&self) {
+        self.inner.wanted.added().await;
     }
 
     fn select(&self, query: &Query<'_>) -> Vec<RawObject> {

@@ -1,7 +1,10 @@
 //! Queries over a store.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use parking_lot::Mutex;
 use smallvec::{SmallVec, smallvec};
+use tokio::sync::Notify;
 
 use super::{
     UnknownIndex,
@@ -136,22 +139,40 @@ impl<'a> Query<'a> {
 /// A query that checks fewer objects needs no further index.
 const MANY: usize = 8;
 
-/// The indexes that queries would have used. The next write adds the indexes.
-#[derive(Debug, Default)]
-pub(super) struct MissingIndexes(Mutex<Vec<TermKind>>);
+/// The most indexes over namespaces, owners and labels. A program that makes up label keys gets no index for each key.
+const MOST_INDEXES: usize = 16;
 
-impl MissingIndexes {
+/// The indexes that queries have used or would have used. The next write adds those that the store lacks.
+#[derive(Debug, Default)]
+pub(super) struct WantedIndexes {
+    kinds: Mutex<Vec<TermKind>>,
+    count: AtomicUsize,
+    added: Notify,
+}
+
+impl WantedIndexes {
     pub(super) fn add(&self, terms: Vec<Term<'_>>) {
-        let mut kinds = self.0.lock();
+        let mut kinds = self.kinds.lock();
         for kind in terms.into_iter().map(TermKind::of) {
-            if !kinds.contains(&kind) {
+            if kinds.len() < MOST_INDEXES && !kinds.contains(&kind) {
                 kinds.push(kind);
+                self.count.store(kinds.len(), Ordering::Release);
+                self.added.notify_one();
             }
         }
     }
 
-    pub(super) fn take(&self) -> Vec<TermKind> {
-        std::mem::take(&mut self.0.lock())
+    /// Waits until a query has wanted a further index.
+    pub(super) async fn added(&self) {
+        self.added.notified().await;
+    }
+
+    /// Returns the wanted indexes that a state lacks.
+    pub(super) fn missing_in(&self, state: &State) -> Vec<TermKind> {
+        if self.count.load(Ordering::Acquire) == state.index_count() {
+            return Vec::new();
+        }
+        self.kinds.lock().iter().filter(|kind| !state.has_index(kind)).cloned().collect()
     }
 }
 

@@ -176,6 +176,11 @@ impl State {
         self.slots.iter().flatten()
     }
 
+    /// Returns the number of the indexes over namespaces, owners and labels.
+    pub(super) fn index_count(&self) -> usize {
+        self.term_kinds.len()
+    }
+
     pub(super) fn has_index(&self, kind: &TermKind) -> bool {
         self.term_kinds.contains(kind)
     }

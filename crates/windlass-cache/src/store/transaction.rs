@@ -7,7 +7,7 @@ use super::{
     memory::Accounting,
     packer::{Packer, compress},
     postings::Slot,
-    query::MissingIndexes,
+    query::WantedIndexes,
     state::{Operation, State, name_hash},
     writer::WriterState,
 };
@@ -324,16 +324,11 @@ impl<'a> StoreTransaction<'a> {
         true
     }
 
-    /// Adds the indexes that queries have missed, unless a first list is in progress in the hidden copy.
-    pub(super) fn add_missing(&mut self, missing: &MissingIndexes) {
-        if self.writer.first_lists.is_direct() {
-            return;
-        }
-        for kind in missing.take() {
-            // A reader may have read before the index was published.
-            if !self.state.has_index(&kind) {
-                self.apply(Operation::IndexTerms { kind });
-            }
+    /// Adds the indexes that queries want, unless a first list is in progress in the hidden copy.
+    pub(super) fn add_wanted(&mut self, wanted: &WantedIndexes) {
+        if !self.writer.first_lists.is_direct() {
+            let missing = wanted.missing_in(self.state);
+            missing.into_iter().for_each(|kind| self.apply(Operation::IndexTerms { kind }));
         }
     }
 

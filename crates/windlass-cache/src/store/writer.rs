@@ -159,7 +159,7 @@ impl StoreWriter {
                 writer.rebuild(state);
             }
             let mut transaction = StoreTransaction::new(state, log, writer, accounting);
-            transaction.add_missing(&self.inner.missing);
+            transaction.add_wanted(&self.inner.wanted);
             change(&mut transaction)
         });
         self.torn = false;

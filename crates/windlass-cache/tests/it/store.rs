@@ -187,3 +187,24 @@ fn a_list_larger_than_the_memory_of_decoded_objects_evicts_none() {
     let numbers = store.decoder::<Vec<u8>>().all(|object, _| failed.push(object.name().to_owned()));
     assert_eq!((numbers.len(), failed.len(), failed[99].as_str()), (0, 100, "object-99"));
 }
+
+/// A program may query by label keys that the program makes up.
+#[test]
+fn queries_by_many_labels_make_a_bounded_number_of_indexes() {
+    let (store, mut writer) = Store::new(StoreOptions::default());
+    let labels: serde_json::Map<_, _> = (0..40).map(|key| (format!("key{key}"), json!("yes"))).collect();
+    for number in 0..100 {
+        put(&mut writer, &object(&format!("o{number}"), number + 1, &json!({ "labels": &labels })));
+    }
+    let mut memory = Vec::new();
+    for key in 0..40 {
+        let selector = format!("key{key}=yes").parse().expect("a selector");
+        for _ in 0..2 {
+            assert_eq!(selected(&store, &selector).len(), 100, "{selector}");
+            put(&mut writer, &object("changing", 1000 + key, &json!({})));
+        }
+        memory.push(store.memory().index);
+    }
+    assert!(memory[0] < memory[10], "each of the first labels has an index: {memory:?}");
+    assert_eq!(memory[20], memory[39], "further labels have none: {memory:?}");
+}

@@ -96,6 +96,8 @@ impl Driver {
                 arrival = next(&mut exchange) => self.arrived(arrival, &mut exchange),
                 () = sleep_until(Instant::from_std(until)) => {}
                 () = self.undecodable.list_due(self.informer.store()) => self.list_again(),
+                // The next poll of the reflector writes.
+                () = self.informer.store().index_wanted() => {}
             }
         }
     }

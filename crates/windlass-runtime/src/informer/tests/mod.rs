@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube_core::ApiResource;
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use windlass_cache::{Delta, FieldPath, IndexFn, ObjectKey, Transform};
+use windlass_cache::{Delta, FieldPath, IndexFn, ObjectKey, Query, Transform};
 
 use self::server::{Asked, Server, server};
 use super::{CacheOptions, HandlerOptions, InformerError, SharedInformerFactory};
@@ -63,6 +63,24 @@ async fn until(mut holds: impl FnMut() -> bool) {
         }
     };
     tokio::time::timeout(Duration::from_mins(1), wait).await.expect("it comes to hold");
+}
+
+/// A query that looked at all objects until the next event would be slow for as long as nothing changes.
+#[tokio::test(start_paused = true)]
+async fn a_query_gets_an_index_while_the_watch_is_quiet() {
+    let (factory, mut server) = factory();
+    let informer = factory.share(&pods(), CacheOptions::default()).expect("an informer");
+    factory.start();
+    let names: Vec<String> = (0..100).map(|number| format!("p{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let _watch = server.asked_for("/api/v1/pods?watch=true").await.answer_with(&names);
+    factory.wait_for_cache_sync(SOON).await.expect("synced");
+    let store = informer.store();
+    let before = store.memory().index;
+    let all = || store.query(&Query::new().namespace("n")).expect("a query").len();
+    assert_eq!(all(), 100);
+    until(|| store.memory().index > before).await;
+    assert_eq!(all(), 100);
 }
 
 #[tokio::test(start_paused = true)]

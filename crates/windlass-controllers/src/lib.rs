@@ -47,6 +47,7 @@ mod conditions;
 mod component;
 mod labels;
 
+pub use self::admissionregistration::validating_admission_policy::type_warnings;
 pub use self::certificates::certificate_signing_request::{SigningAuthority, SigningAuthorityError};
 pub use self::cluster::Controllers;
 pub use self::kubelet::{ContainerLogs, NodePool, PodMode, PodNetwork, RunningPods, script, streams};

@@ -49,6 +49,11 @@ impl Files {
         Ok(Self { policies, unbound, surroundings, objects })
     }
 
+    /// Returns the ValidatingAdmissionPolicies of the files.
+    pub(super) fn validating(&self) -> impl Iterator<Item = &Value> {
+        self.policies.iter().filter(|policy| kind(policy) == POLICIES[0])
+    }
+
     /// Returns a policy of the files.
     pub(super) fn policy(&self, of_kind: &str, of_name: &str) -> Option<&Value> {
         self.policies.iter().find(|policy| kind(policy) == of_kind && name(policy) == of_name)

@@ -7,11 +7,13 @@ mod request;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy;
 use kube::Client;
 use kube::api::PatchParams;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use windlass_apiserver::{Identity, PolicyStep, Server};
+use windlass_controllers::type_warnings;
 use windlass_runtime::client::in_process;
 
 pub(crate) use self::files::Files;
@@ -123,6 +125,7 @@ impl Trial {
         for unbound in &self.files.unbound {
             out.line(format_args!("{unbound} has no binding in the files, and is tried on all requests"));
         }
+        self.check_types(out).await?;
         let mut denied = 0;
         for (target, before) in &targets {
             out.line(format_args!("{target} ({}, as {})", target.verb(), self.user.name()));
@@ -138,6 +141,18 @@ impl Trial {
             denied += usize::from(matches!(reply, Reply::Refused { .. }));
         }
         Ok(Verdicts { tried: targets.len(), denied })
+    }
+
+    /// Prints the warnings that the controller of a cluster writes into the status of the policies.
+    async fn check_types(&self, out: &mut Output) -> Result<()> {
+        for policy in self.files.validating() {
+            let typed: ValidatingAdmissionPolicy = serde_json::from_value(policy.clone())
+                .map_err(|error| format!("{}: {error}", title(policy)))?;
+            for warning in type_warnings(&typed.spec.unwrap_or_default(), &self.admin).await? {
+                report::type_warning(name(policy), &warning, out);
+            }
+        }
+        Ok(())
     }
 
     /// Permits the request of the trial to the user, and nothing else.

@@ -1,5 +1,6 @@
 //! The lines about a request: the steps of the policies, the changes of the object, and the reply.
 
+use k8s_openapi::api::admissionregistration::v1::ExpressionWarning;
 use serde_json::Value;
 use windlass_apiserver::{PolicyPart, PolicyStep};
 
@@ -67,6 +68,14 @@ fn line(policy: Option<&Value>, step: &PolicyStep) -> String {
     let expression = expression.and_then(Value::as_str).unwrap_or_default();
     let expression = expression.split_whitespace().collect::<Vec<_>>().join(" ");
     format!("{part}: {result} (cost {}): {expression}", step.cost)
+}
+
+/// Prints a warning about the types in an expression of a policy.
+pub(super) fn type_warning(policy: &str, warning: &ExpressionWarning, out: &mut Output) {
+    out.line(format_args!("{policy}: warning: {}:", warning.field_ref));
+    for line in warning.warning.lines().filter(|line| !line.is_empty()) {
+        out.line(format_args!("  {line}"));
+    }
 }
 
 /// Prints the changes of the object by policies, the warnings and the result. `before` is the object without policies.

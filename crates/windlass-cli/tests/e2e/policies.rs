@@ -100,6 +100,21 @@ fn without_costs(text: &str) -> String {
 }
 
 #[test]
+fn warnings_about_types_are_those_of_a_cluster() {
+    let policy = POLICY.replace("oldObject == null ||", "object.spec.strategy > 1 ||");
+    let object = deployment(1);
+    let files = [("policy.yaml", policy.as_str()), ("new.yaml", &object)];
+    let (_, out, err) = outcome(&files, &["policy.yaml", "--object", "new.yaml"]);
+    let warning = "\
+replicas: warning: spec.validations[1].expression:
+  apps/v1, Kind=Deployment: ERROR: <input>:1:22: found no matching overload for '_>_' applied to '(Deployment.spec.strategy, int)'
+   | object.spec.strategy > 1 || object.spec.replicas >= oldObject.spec.replicas
+   | .....................^
+Deployment shop/web";
+    assert!(out.contains(warning), "{out}{err}");
+}
+
+#[test]
 fn a_user_a_binding_and_a_deletion_decide_which_expressions_run() {
     let object = deployment(4);
     let binding = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\nmetadata: { name: tests }\nspec:\n  \

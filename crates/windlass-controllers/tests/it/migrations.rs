@@ -1,8 +1,12 @@
 //! Migrations of custom resources to another stored version.
 
-use http::{Method, Request};
+use std::sync::{Arc, Mutex};
+
+use http::{Method, Request, Response};
 use kube_client::Client;
+use kube_client::client::Body;
 use serde_json::{Value, json};
+use windlass_controllers::Controllers;
 use windlass_test::{TestCluster, eventually};
 
 use crate::support::WAIT_LIMIT;
@@ -44,17 +48,22 @@ async fn migrate(client: &Client, name: &str, plural: &str) {
     send(client, Method::POST, MIGRATIONS, &migration).await.unwrap();
 }
 
+/// Waits for the end of a migration. Returns the conditions.
+async fn ended(client: &Client, name: &str) -> Vec<String> {
+    let path = format!("{MIGRATIONS}/{name}");
+    eventually(WAIT_LIMIT, || async {
+        let migration = send(client, Method::GET, &path, &Value::Null).await?;
+        let conditions = conditions(&migration);
+        let is_done = conditions.iter().any(|text| text.starts_with("Running False"));
+        if is_done { Ok(conditions) } else { Err(format!("{conditions:?}")) }
+    })
+    .await
+}
+
 /// Waits for the success of a migration.
 async fn expect_success(client: &Client, name: &str) {
-    let path = format!("{MIGRATIONS}/{name}");
-    let migration = eventually(WAIT_LIMIT, || async {
-        let migration = send(client, Method::GET, &path, &Value::Null).await?;
-        let is_done = conditions(&migration).iter().any(|text| text.starts_with("Running False"));
-        if is_done { Ok(migration) } else { Err(format!("{:?}", conditions(&migration))) }
-    })
-    .await;
     assert_eq!(
-        conditions(&migration),
+        ended(client, name).await,
         [
             "Running False MigrationCompleted Migration completed",
             "Succeeded True StorageVersionMigrationSucceeded Migration completed"
@@ -105,4 +114,76 @@ async fn a_resource_that_the_preferred_version_of_the_group_lacks_is_migrated() 
     define(&client, "Bar", versions(&["v1beta1"], "v1beta1"), "/apis/example.com/v1beta1/bars").await;
     migrate(&client, "a", "bars").await;
     expect_success(&client, "a").await;
+}
+
+/// Returns a client whose lists of the foos of all namespaces have these replies first: codes and bodies.
+fn with_lists(client: Client, replies: Vec<(u16, Value)>) -> Client {
+    let replies = Arc::new(Mutex::new(replies.into_iter()));
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (client, replies) = (client.clone(), Arc::clone(&replies));
+        async move {
+            let query = request.uri().query().unwrap_or_default();
+            let is_list =
+                request.method() == Method::GET && request.uri().path() == "/apis/example.com/v1/foos";
+            // The lists of watches say a resource version.
+            let reply = if is_list && !query.contains("resourceVersion") {
+                replies.lock().unwrap().next()
+            } else {
+                None
+            };
+            match reply {
+                None => client.send(request).await,
+                Some((code, body)) => {
+                    let body = Body::from(body.to_string().into_bytes());
+                    Ok(Response::builder().status(code).body(body).unwrap())
+                }
+            }
+        }
+    });
+    Client::new(service, "default")
+}
+
+/// A list of metadata, as an extension server sends the list.
+fn list(version: &str, objects: &[&str]) -> Value {
+    let object = |version: &&str| json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "a", "resourceVersion": version}});
+    let items: Vec<Value> = objects.iter().map(object).collect();
+    json!({
+        "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"resourceVersion": version}, "items": items,
+    })
+}
+
+/// Returns the conditions at the end of a migration of the foos, if lists have these replies first.
+async fn with_replies(replies: Vec<(u16, Value)>) -> Vec<String> {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    define(&client, "Foo", versions(&["v1"], "v1"), FOOS).await;
+    let _controllers = cluster.run(Controllers::new(with_lists(client.clone(), replies)).manager());
+    migrate(&client, "a", "foos").await;
+    ended(&client, "a").await
+}
+
+#[tokio::test]
+async fn a_migration_fails_if_resource_versions_have_no_order() {
+    let failed = |why: &str| {
+        let failed = format!("Failed True StorageVersionMigrationFailed {why}");
+        vec!["Running False MigrationCompleted Migration completed".to_owned(), failed]
+    };
+    assert_eq!(
+        with_replies(vec![(200, list("etag", &[]))]).await,
+        failed(
+            "latest resourceVersion for example.com/v1, Resource=foos is not valid: resource version is not well formed: etag"
+        )
+    );
+    assert_eq!(
+        with_replies(vec![(200, list("9", &[])), (200, list("9", &["8", "etag"]))]).await,
+        failed("migration encountered unhandled error: resource version is not well formed: etag")
+    );
+}
+
+#[tokio::test]
+async fn a_list_that_is_not_found_is_repeated() {
+    let absent = json!({"kind": "Status", "status": "Failure", "reason": "NotFound", "message": "absent", "code": 404});
+    let conditions = with_replies(vec![(404, absent)]).await;
+    assert_eq!(conditions[1], "Succeeded True StorageVersionMigrationSucceeded Migration completed");
 }

@@ -63,6 +63,49 @@ async fn the_types_of_expressions_are_checked_against_the_kinds_of_the_rules() {
 }
 
 #[tokio::test]
+async fn the_core_group_stands_for_all_groups_and_ten_kinds_of_a_rule_are_checked() {
+    let cluster = TestCluster::with_controllers().await;
+    let policies: Api<ValidatingAdmissionPolicy> = Api::all(cluster.client());
+    let rule = |groups: &[&str], resources: &[&str]| json!({"operations": ["CREATE"], "apiGroups": groups, "apiVersions": ["v1"], "resources": resources});
+    let core = [
+        "configmaps",
+        "deployments",
+        "endpoints",
+        "events",
+        "namespaces",
+        "nodes",
+        "pods",
+        "pods/exec",
+        "secrets",
+        "serviceaccounts",
+        "services",
+    ];
+    let policy: ValidatingAdmissionPolicy = serde_json::from_value(json!({
+        "metadata": {"name": "p"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [
+                rule(&["batch"], &["Jobs", "cronjob"]), rule(&[""], &core), rule(&["apps"], &["daemonsets"]),
+            ]},
+            "validations": [{"expression": "object.absent == 1"}],
+        },
+    }))
+    .unwrap();
+    policies.create(&PostParams::default(), &policy).await.unwrap();
+    let found = warnings(&policies, 1).await.concat();
+    let kinds: Vec<&str> = found.split(": ERROR").filter_map(|text| text.split("Kind=").nth(1)).collect();
+    let versions = found.matches("events.k8s.io/v1, Kind=Event:").count();
+    // The tenth kind of a rule ends the search.
+    assert_eq!(
+        (kinds.join(" "), versions),
+        (
+            "ConfigMap Endpoints Event Namespace Node Pod Secret ServiceAccount Deployment CronJob Job Event"
+                .to_owned(),
+            1
+        )
+    );
+}
+
+#[tokio::test]
 async fn a_policy_with_strange_groups_is_checked() {
     let cluster = TestCluster::with_controllers().await;
     let policies: Api<ValidatingAdmissionPolicy> = Api::all(cluster.client());

@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::Request;
+use http::header::ACCEPT;
 use k8s_openapi::api::admissionregistration::v1::{NamedRuleWithOperations, ValidatingAdmissionPolicySpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroupList, APIResourceList, APIVersions};
 use kube_client::Client;
 use serde_json::{Map, Value, json};
 use windlass_cel::{Schema, Type};
 use windlass_runtime::{Error, Result};
 
-/// The number of kinds for which expressions are checked.
+/// The number of kinds after which no more resources are looked up, for each rule.
 const MAX_KINDS: usize = 10;
+/// The media type of all resources in one document.
+const DISCOVERY: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// The kinds of a policy.
 pub(super) struct Kinds {
@@ -38,13 +40,15 @@ impl Kinds {
         let rules = constraints.and_then(|constraints| constraints.resource_rules.as_deref());
         let mut names = BTreeSet::new();
         for rule in rules.unwrap_or_default() {
-            names.extend(server.kinds_of(rule).await?);
-            if names.len() >= MAX_KINDS {
+            let found = server.kinds_of(rule);
+            let is_full = found.len() == MAX_KINDS;
+            names.extend(found);
+            if is_full {
                 break;
             }
         }
         let mut objects = Vec::new();
-        for (group, version, kind) in names.into_iter().take(MAX_KINDS) {
+        for (group, version, kind) in names {
             if let Some(of) = server.type_of(&group, &version, &kind).await? {
                 objects.push(Kind { group, version, name: kind, of });
             }
@@ -65,83 +69,79 @@ impl Kinds {
 /// The API server, asked for each document once.
 struct Server<'a> {
     client: &'a Client,
-    /// The served versions of each group.
-    served: BTreeMap<String, BTreeSet<String>>,
-    /// The names and the kind of each resource of a version.
-    resources: BTreeMap<String, Vec<(String, String, String)>>,
+    /// The versions of all groups, in the order of the server.
+    versions: Vec<ServedVersion>,
     /// The OpenAPI documents of versions; null for a version that is not served.
     documents: BTreeMap<String, Value>,
+}
+
+/// A version of a group.
+struct ServedVersion {
+    group: String,
+    name: String,
+    resources: Vec<Names>,
+}
+
+/// The names of a resource.
+struct Names {
+    plural: String,
+    singular: String,
+    kind: String,
 }
 
 impl<'a> Server<'a> {
     /// Asks the server for its groups. Only these groups become parts of paths: the text of a policy can be anything.
     async fn discover(client: &'a Client) -> Result<Self> {
-        let mut server =
-            Self { client, served: BTreeMap::new(), resources: BTreeMap::new(), documents: BTreeMap::new() };
-        let core = server.get("/api").await?.unwrap_or_default();
-        let core: APIVersions = serde_json::from_value(core).unwrap_or_default();
-        server.served.insert(String::new(), core.versions.into_iter().collect());
-        let groups = server.get("/apis").await?.unwrap_or_default();
-        let groups: APIGroupList = serde_json::from_value(groups).unwrap_or_default();
-        for group in groups.groups {
-            let versions = group.versions.into_iter().map(|version| version.version).collect();
-            server.served.insert(group.name, versions);
+        let mut server = Self { client, versions: Vec::new(), documents: BTreeMap::new() };
+        for path in ["/api", "/apis"] {
+            let list = server.get(path, DISCOVERY).await?.unwrap_or_default();
+            for group in list["items"].as_array().into_iter().flatten() {
+                let name = text(&group["metadata"], "name");
+                let versions = group["versions"].as_array().into_iter().flatten();
+                server.versions.extend(versions.map(|version| ServedVersion::of(&name, version)));
+            }
         }
         Ok(server)
     }
 
     fn serves(&self, group: &str, version: &str) -> bool {
-        self.served.get(group).is_some_and(|versions| versions.contains(version))
+        self.versions.iter().any(|served| served.group == group && served.name == version)
     }
 
-    /// Returns the kinds of a rule.
-    async fn kinds_of(&mut self, rule: &NamedRuleWithOperations) -> Result<Vec<(String, String, String)>> {
+    /// Returns the kinds of a rule, at most [`MAX_KINDS`]. As in kube-controller-manager, the core group stands for all groups.
+    fn kinds_of(&self, rule: &NamedRuleWithOperations) -> Vec<(String, String, String)> {
         let sorted = |list: &Option<Vec<String>>| {
             let mut list = list.clone().unwrap_or_default();
             list.sort();
-            list.dedup();
             list
         };
-        let (mut groups, versions) = (sorted(&rule.api_groups), sorted(&rule.api_versions));
-        let mut kinds = Vec::new();
+        let (groups, versions) = (sorted(&rule.api_groups), sorted(&rule.api_versions));
         if groups.iter().chain(&versions).any(|name| name.contains('*')) {
-            return Ok(kinds);
+            return Vec::new();
         }
-        let mut resources = sorted(&rule.resources);
-        resources.retain(|resource| !resource.contains(['*', '/']));
-        groups.retain(|group| self.served.contains_key(group));
+        let resources = sorted(&rule.resources);
+        let resources = resources.iter().filter(|resource| !resource.contains(['*', '/']));
+        let resources: Vec<String> = resources.map(|resource| resource.to_lowercase()).collect();
+        let mut kinds = Vec::new();
         for group in &groups {
             for version in &versions {
-                if !self.serves(group, version) {
-                    continue;
-                }
-                let served = self.resources(group, version).await?;
-                for wanted in &resources {
-                    let is_wanted = |(plural, singular, _): &&(String, String, String)| {
-                        plural == wanted || singular == wanted
-                    };
-                    let kind = served.iter().find(is_wanted).map(|(_, _, kind)| kind.clone());
-                    kinds.extend(kind.map(|kind| (group.clone(), version.clone(), kind)));
-                    if kinds.len() >= MAX_KINDS {
-                        return Ok(kinds);
-                    }
+                for resource in &resources {
+                    kinds.extend(self.kinds_named(group, version, resource));
                 }
             }
         }
-        Ok(kinds)
+        kinds.truncate(MAX_KINDS);
+        kinds
     }
 
-    /// Returns the plural name, the singular name and the kind of each resource of a version.
-    async fn resources(&mut self, group: &str, version: &str) -> Result<&[(String, String, String)]> {
-        let path = path_of(group, version);
-        if !self.resources.contains_key(&path) {
-            let found = self.get(&format!("/{path}")).await?.unwrap_or_default();
-            let list: APIResourceList = serde_json::from_value(found).unwrap_or_default();
-            let resources = list.resources.into_iter().filter(|resource| !resource.name.contains('/'));
-            let names = resources.map(|resource| (resource.name, resource.singular_name, resource.kind));
-            self.resources.insert(path.clone(), names.collect());
-        }
-        Ok(&self.resources[&path])
+    /// Returns the kinds of the resource with a name.
+    fn kinds_named(&self, group: &str, version: &str, resource: &str) -> Vec<(String, String, String)> {
+        let served = self
+            .versions
+            .iter()
+            .filter(|served| served.name == version && (group.is_empty() || served.group == group));
+        let named = served.filter_map(|served| Some((served, served.kind_of(resource)?)));
+        named.map(|(served, kind)| (served.group.clone(), served.name.clone(), kind.to_owned())).collect()
     }
 
     /// Returns the type of the objects of a kind; `None` for a kind that is not served.
@@ -151,7 +151,8 @@ impl<'a> Server<'a> {
         }
         let path = path_of(group, version);
         if !self.documents.contains_key(&path) {
-            let document = self.get(&format!("/openapi/v3/{path}")).await?.unwrap_or_default();
+            let document =
+                self.get(&format!("/openapi/v3/{path}"), "application/json").await?.unwrap_or_default();
             self.documents.insert(path.clone(), document);
         }
         let Some(schemas) = self.documents[&path]["components"]["schemas"].as_object() else {
@@ -168,14 +169,42 @@ impl<'a> Server<'a> {
     }
 
     /// Returns a document of the server; `None` if there is no such document.
-    async fn get(&self, path: &str) -> Result<Option<Value>> {
-        let request = Request::get(path).body(Vec::new()).map_err(|error| Error::other(error.to_string()))?;
+    async fn get(&self, path: &str, media_type: &str) -> Result<Option<Value>> {
+        let request = Request::get(path).header(ACCEPT, media_type);
+        let request = request.body(Vec::new()).map_err(|error| Error::other(error.to_string()))?;
         match self.client.request::<Value>(request).await.map_err(Error::from) {
             Ok(document) => Ok(Some(document)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
     }
+}
+
+impl ServedVersion {
+    /// Reads a version in a discovery document.
+    fn of(group: &str, version: &Value) -> Self {
+        let resources = version["resources"].as_array().into_iter().flatten();
+        let names = |resource: &Value| Names {
+            plural: text(resource, "resource"),
+            singular: text(resource, "singularResource"),
+            kind: text(&resource["responseKind"], "kind"),
+        };
+        Self {
+            group: group.to_owned(),
+            name: text(version, "version"),
+            resources: resources.map(names).collect(),
+        }
+    }
+
+    /// Returns the kind of the resource with a plural or singular name.
+    fn kind_of(&self, resource: &str) -> Option<&str> {
+        let is_named = |names: &&Names| names.plural == resource || names.singular == resource;
+        self.resources.iter().find(is_named).map(|names| names.kind.as_str())
+    }
+}
+
+fn text(value: &Value, field: &str) -> String {
+    value[field].as_str().unwrap_or_default().to_owned()
 }
 
 fn path_of(group: &str, version: &str) -> String {

@@ -4,7 +4,10 @@
 mod check;
 mod kinds;
 
-use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy;
+use k8s_openapi::api::admissionregistration::v1::{
+    ExpressionWarning, ValidatingAdmissionPolicy, ValidatingAdmissionPolicySpec,
+};
+use kube_client::Client;
 use kube_client::api::{Api, Patch, PatchParams};
 use serde_json::json;
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Result};
@@ -19,6 +22,20 @@ pub(crate) fn controller() -> Controller {
     Controller::of::<ValidatingAdmissionPolicy>(reconcile).named(NAME)
 }
 
+/// Returns the warnings about the types in the expressions of a policy, which kube-controller-manager writes into
+/// `status.typeChecking`. The kinds and the schemas come from the server of the client.
+///
+/// # Errors
+///
+/// The server does not answer.
+pub async fn type_warnings(
+    spec: &ValidatingAdmissionPolicySpec,
+    client: &Client,
+) -> Result<Vec<ExpressionWarning>> {
+    let kinds = Kinds::of(spec, client).await?;
+    Ok(check::warnings(spec, &kinds))
+}
+
 async fn reconcile(key: ObjectKey, cx: Context<ValidatingAdmissionPolicy>) -> Result<Action> {
     let Some(policy) = cx.get(&key)? else { return Ok(Action::done()) };
     let generation = policy.metadata.generation.unwrap_or_default();
@@ -27,8 +44,7 @@ async fn reconcile(key: ObjectKey, cx: Context<ValidatingAdmissionPolicy>) -> Re
         return Ok(Action::done());
     }
     let spec = policy.spec.clone().unwrap_or_default();
-    let kinds = Kinds::of(&spec, cx.client()).await?;
-    let warnings = check::warnings(&spec, &kinds);
+    let warnings = type_warnings(&spec, cx.client()).await?;
     let checking = if warnings.is_empty() { json!({}) } else { json!({"expressionWarnings": warnings}) };
     let applied = json!({
         "apiVersion": "admissionregistration.k8s.io/v1",

@@ -6,6 +6,7 @@
 mod definition;
 mod migration;
 mod plan;
+mod resource_version;
 mod rewrite;
 
 use futures::future::BoxFuture;

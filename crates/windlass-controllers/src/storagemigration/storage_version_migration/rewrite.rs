@@ -1,5 +1,6 @@
 //! The work of a migration: each object is written again.
 
+use std::fmt;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;
@@ -10,6 +11,7 @@ use serde_json::json;
 use windlass_runtime::{Action, Context, Error, Result};
 
 use super::migration::{IS_RUNNING, Migration, RUNNING, SUCCEEDED};
+use super::resource_version::ResourceVersion;
 use crate::component;
 
 /// The verbs that a resource needs.
@@ -21,30 +23,62 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// Notes the resource version of the present state, or writes the objects of that state again.
 pub(super) async fn migrate(mut migration: Migration, cx: &Context<()>) -> Result<Action> {
+    let noted = migration.resource_version().map(str::to_owned);
     let Some((resource, verbs)) = served(&migration, cx).await? else {
         let waits = migration.created().is_some_and(|created| cx.now().duration_since(created) < patience());
         if waits {
             return Ok(Action::requeue_after(RETRY));
         }
-        migration.set_failed(cx, "resource does not exist in discovery");
-        return done(migration, cx).await;
+        let why = match noted {
+            None => "resource does not exist in discovery".to_owned(),
+            Some(_) => unhandled("unable to obtain GVR from discovery"),
+        };
+        return fail(migration, why, cx).await;
     };
     let objects: Api<DynamicObject> = Api::all_with(cx.client().clone(), &resource);
-    let Some(version) = migration.resource_version().and_then(number) else {
-        if !VERBS.iter().all(|verb| verbs.iter().any(|has| has == verb)) {
-            let name = format!("{}/{}, Resource={}", resource.group, resource.version, resource.plural);
-            let wanted = VERBS.join(" ");
-            let why = format!("resource {name:?} does not support discovery operations: [{wanted}]");
-            migration.set_failed(cx, why);
-            return done(migration, cx).await;
+    match noted {
+        Some(noted) => {
+            let list = objects.list_metadata(&ListParams::default()).await.map_err(Error::from)?;
+            rewrite(migration, &resource, list.items, &noted, cx).await
         }
-        let one = ListParams::default().limit(1);
-        let list = objects.list_metadata(&one).await.map_err(Error::from)?;
-        migration.set_resource_version(list.metadata.resource_version.as_deref().unwrap_or_default());
-        return done(migration, cx).await;
-    };
-    let all = objects.list_metadata(&ListParams::default()).await.map_err(Error::from)?.items;
-    rewrite(migration, &resource, all, version, cx).await
+        None => match position(&objects, &resource, &verbs).await? {
+            Ok(position) => {
+                migration.set_resource_version(&position);
+                done(migration, cx).await
+            }
+            Err(why) => fail(migration, why, cx).await,
+        },
+    }
+}
+
+/// Returns the resource version of the present state, or why the resource cannot be migrated.
+async fn position(
+    objects: &Api<DynamicObject>,
+    resource: &ApiResource,
+    verbs: &[String],
+) -> Result<Result<String, String>> {
+    let name = format!("{}/{}, Resource={}", resource.group, resource.version, resource.plural);
+    if !VERBS.iter().all(|verb| verbs.iter().any(|has| has == verb)) {
+        let wanted = VERBS.join(" ");
+        return Ok(Err(format!("resource {name:?} does not support discovery operations: [{wanted}]")));
+    }
+    let list = objects.list_metadata(&ListParams::default().limit(1)).await.map_err(Error::from)?;
+    let position = list.metadata.resource_version.unwrap_or_default();
+    Ok(match ResourceVersion::of(&position) {
+        Ok(_) => Ok(position),
+        Err(why) => Err(format!("latest resourceVersion for {name} is not valid: {why}")),
+    })
+}
+
+/// Returns the message of a failure that the controller does not expect.
+fn unhandled(why: impl fmt::Display) -> String {
+    format!("migration encountered unhandled error: {why}")
+}
+
+/// Ends a migration that cannot go on.
+async fn fail(mut migration: Migration, why: String, cx: &Context<()>) -> Result<Action> {
+    migration.set_failed(cx, why);
+    done(migration, cx).await
 }
 
 async fn done(migration: Migration, cx: &Context<()>) -> Result<Action> {
@@ -56,8 +90,25 @@ fn patience() -> jiff::SignedDuration {
     PATIENCE.try_into().unwrap_or_default()
 }
 
-fn number(version: &str) -> Option<u64> {
-    version.parse().ok()
+/// Returns the objects that have not changed since the resource version.
+///
+/// # Errors
+///
+/// The message of a migration whose resource versions have no order.
+fn unchanged(
+    objects: Vec<PartialObjectMeta<DynamicObject>>,
+    noted: &str,
+) -> Result<Vec<PartialObjectMeta<DynamicObject>>, String> {
+    let compared = "error comparing resource versions between GC and SVM resource";
+    let noted = ResourceVersion::of(noted).map_err(|why| unhandled(format!("{compared}: {why}")))?;
+    let mut old = Vec::with_capacity(objects.len());
+    for object in objects {
+        let version = object.metadata.resource_version.as_deref().unwrap_or_default();
+        if ResourceVersion::of(version).map_err(unhandled)? <= noted {
+            old.push(object);
+        }
+    }
+    Ok(old)
 }
 
 /// Writes the objects again that have not changed since the resource version.
@@ -65,14 +116,14 @@ async fn rewrite(
     mut migration: Migration,
     resource: &ApiResource,
     all: Vec<PartialObjectMeta<DynamicObject>>,
-    version: u64,
+    noted: &str,
     cx: &Context<()>,
 ) -> Result<Action> {
     let total = all.len();
-    let is_old = |object: &PartialObjectMeta<DynamicObject>| {
-        object.metadata.resource_version.as_deref().and_then(number).is_some_and(|at| at <= version)
+    let old = match unchanged(all, noted) {
+        Ok(old) => old,
+        Err(why) => return fail(migration, why, cx).await,
     };
-    let old: Vec<_> = all.into_iter().filter(is_old).collect();
     let mut left = old.len();
     for object in old {
         match write_again(&object, resource, cx).await {
@@ -87,12 +138,8 @@ async fn rewrite(
             }
             Err(error) => {
                 migration.set_true(cx, RUNNING, IS_RUNNING, progress(left, total));
-                let why = text(&error);
-                migration.set_failed(
-                    cx,
-                    format!("{left}/{total} not yet migrated. migration encountered unhandled error: {why}"),
-                );
-                return done(migration, cx).await;
+                let why = unhandled(text(&error));
+                return fail(migration, format!("{left}/{total} not yet migrated. {why}"), cx).await;
             }
         }
     }

@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderName, HeaderValue, Response, StatusCode};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderValue, Response, StatusCode};
 
 use crate::body::Body;
 
@@ -53,9 +53,8 @@ pub(super) fn respond(
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if failed.is_some() {
-        let no_sniff = HeaderName::from_static("x-content-type-options");
-        headers.insert(no_sniff, HeaderValue::from_static("nosniff"));
         *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
     }
     Some(response)

@@ -111,7 +111,8 @@ impl Call<'_> {
     pub(super) async fn mutate_request(&mut self, object: &mut Value) -> Result<(), ApiError> {
         if self.resource.namespaced && self.resource.strategy.config.needs_namespace {
             let view = self.state.store.view();
-            write::may_create_in(&view, &self.resource, &self.route.namespace, &self.route.name)?;
+            let names = [self.route.name.as_str(), meta::name(object)];
+            write::may_create_in(&view, &self.resource, &self.route.namespace, names)?;
         }
         if let Some(shown) = self.resource.subresource(&self.route.subresource) {
             let fields = meta::fields_mut(object);

@@ -45,12 +45,14 @@ fn has_path(call: &Call<'_>) -> bool {
     if route.has_verb {
         return route.verb == Verb::Watch && resource.allows(Verb::Watch);
     }
-    let verbs = if route.name.is_empty() {
-        [Verb::List, Verb::Watch, Verb::Create, Verb::DeleteCollection]
+    let verbs: &[Verb] = if !route.name.is_empty() {
+        &[Verb::Get, Verb::Update, Verb::Patch, Verb::Delete]
+    } else if resource.namespaced && route.namespace.is_empty() {
+        &[Verb::List, Verb::Watch]
     } else {
-        [Verb::Get, Verb::Update, Verb::Patch, Verb::Delete]
+        &[Verb::List, Verb::Watch, Verb::Create, Verb::DeleteCollection]
     };
-    verbs.into_iter().any(|verb| resource.allows(verb))
+    verbs.iter().copied().any(|verb| resource.allows(verb))
 }
 
 fn has_method(call: &Call<'_>, method: &Method) -> bool {

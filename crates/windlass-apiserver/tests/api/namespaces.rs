@@ -79,6 +79,15 @@ async fn a_deleted_one_is_terminating_and_takes_nothing_new() {
         403 Forbidden: configmaps "late" is forbidden: unable to create new content in namespace ns-ID because it is being terminated
         kind="configmaps" name="late"
         - NamespaceTerminating metadata.namespace: namespace ns-ID is being terminated"#]]);
+    let bindings = format!("/api/v1/namespaces/{ns}/bindings");
+    for (path, object, name) in [
+        (&maps, json!({"metadata": {"generateName": "late-"}}), "late-"),
+        (&maps, json!({"metadata": {}}), "Unknown"),
+        (&bindings, json!({"metadata": {"name": "pod"}, "target": {"name": "n"}}), "pod"),
+    ] {
+        let refused = api.post(path, object).await.is(403);
+        assert_eq!(refused.at("/details/name"), name, "{refused}");
+    }
     api.post(&widgets, widget(&api, "late")).await.shows(expect![[r#"
         403 Forbidden: widgets.ID.example.com "late" is forbidden: unable to create new content in namespace ns-ID because it is being terminated
         group="ID.example.com" kind="widgets" name="late"

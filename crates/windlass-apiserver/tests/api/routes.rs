@@ -155,6 +155,7 @@ async fn a_path_is_looked_at_before_a_method() {
         ("PUT", format!("{core}/configmaps")),
         ("PUT", format!("/api/v1/watch/namespaces/{ns}/configmaps/x")),
         ("POST", "/apis/authorization.k8s.io/v1/localsubjectaccessreviews".to_owned()),
+        ("GET", "/api/v1/bindings".to_owned()),
         ("POST", "/healthz/ping/".to_owned()),
         ("OPTIONS", widgets.clone()),
         ("TRACE", format!("{widgets}/x")),
@@ -181,6 +182,7 @@ async fn a_path_is_looked_at_before_a_method() {
         PUT /api/v1/namespaces/NS/configmaps: 405 the server does not allow this method on the requested resource
         PUT /api/v1/watch/namespaces/NS/configmaps/x: 405 the server does not allow this method on the requested resource
         POST /apis/authorization.k8s.io/v1/localsubjectaccessreviews: 404 the server could not find the requested resource
+        GET /api/v1/bindings: 404 the server could not find the requested resource
         POST /healthz/ping/: 404 404 page not found
         OPTIONS /apis/GROUP/v1/namespaces/ns-ID/widgets: 405 is not supported on resources of kind "widgets.ID.example.com"
         TRACE /apis/GROUP/v1/namespaces/ns-ID/widgets/x: 405 is not supported on resources of kind "widgets.ID.example.com"

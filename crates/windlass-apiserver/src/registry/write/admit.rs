@@ -36,7 +36,8 @@ async fn run_plugins(call: &Call<'_>, object: &mut Value, old: Option<&Value>) -
     }
     let view = call.state.store.view();
     if old.is_none() {
-        may_create(&view, &call.resource, &call.route.namespace, meta::name(object))?;
+        let names = [meta::name(object), meta::text(object, "generateName")];
+        may_create(&view, &call.resource, &call.route.namespace, names)?;
     }
     if plugins::Write::concerns(&call.resource) {
         Box::pin(call.plugin_write().mutate(object, old)).await?;

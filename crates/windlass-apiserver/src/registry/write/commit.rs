@@ -57,7 +57,7 @@ pub(super) async fn commit_create(
     }
     let mut charged = QuotaCheck { object: &new, old: None, charges };
     let committed = commit_charged(call, &key, None, Some(&new), &mut charged, |view| {
-        may_create(view, resource, meta::namespace(&new), name)
+        may_create(view, resource, meta::namespace(&new), [name, ""])
     });
     match committed.await {
         Ok(stored) => Ok(Creation::Created(stored)),

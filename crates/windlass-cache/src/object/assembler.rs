@@ -83,7 +83,8 @@ impl NewObject {
         (facts.labels, facts.finalizers) = (index.labels.len(), index.finalizers.len());
         facts.owners.clear();
         facts.owners.extend(owners.map(|owner| {
-            u8::from(owner.controller) * CONTROLLER | u8::from(owner.block_owner_deletion) * BLOCK_DELETION
+            (u8::from(owner.controller) * CONTROLLER)
+                | (u8::from(owner.block_owner_deletion) * BLOCK_DELETION)
         }));
     }
 

@@ -52,6 +52,8 @@ const MAX_CREDIT: usize = 16 << 20;
 const CREDIT_OF_JSON: usize = 32;
 /// Smaller objects have no base: the index would be as large as the object.
 const SHORTEST: usize = 128;
+/// The bytes of the index and of the metadata that objects do not share. A base does not save these bytes.
+const INDEX: usize = 256;
 /// A feature of more bases does not distinguish bases.
 const COMMON: usize = 16;
 /// The similar bases that are tried.
@@ -96,7 +98,7 @@ impl Bases {
         if self.until_forgetting == 0 {
             self.forget();
         }
-        let (good, poor) = (length / 16 * 5, length / 4 * 3);
+        let (good, poor) = (length / 4 + INDEX, length / 4 * 3);
         let search = self.until_forgetting.is_multiple_of(RETRY);
         // Compressed operations are not repeated.
         let old = old.filter(|old| old.has_base());

@@ -368,7 +368,7 @@ impl Head {
             OwnText::Hex(DIGEST_BYTES) => (DIGEST, None),
             OwnText::Hex(bytes) => (HEX, Some(bytes)),
         };
-        operations.push(form as u8 * STARTS | self.start as u8);
+        operations.push((form as u8 * STARTS) | self.start as u8);
         length.into_iter().for_each(|length| put_number(operations, length));
         if self.start == Start::Distant {
             let zigzag = self.distance << 1 ^ self.distance >> (isize::BITS - 1);

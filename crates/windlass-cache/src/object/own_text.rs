@@ -45,7 +45,7 @@ impl OwnText {
         match self {
             Self::Literal(_) => stored.extend_from_slice(text),
             Self::Hex(_) => {
-                if !text.iter().all(is_digit) {
+                if !text.iter().all(|&byte| is_digit(byte)) {
                     return false;
                 }
                 let (pairs, _) = text.as_chunks();
@@ -79,7 +79,7 @@ impl OwnText {
 }
 
 /// Returns whether a byte is a hexadecimal digit in lower case.
-pub(super) fn is_digit(byte: &u8) -> bool {
+fn is_digit(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }
 

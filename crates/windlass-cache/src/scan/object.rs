@@ -18,7 +18,7 @@ pub(super) struct ObjectScan<'a, 'i> {
     pub(super) metadata_only: bool,
 }
 
-impl<'a> ObjectScan<'a, '_> {
+impl ObjectScan<'_, '_> {
     /// Scans the object at the cursor.
     pub(super) fn object(&mut self) -> Result<(), ScanError> {
         if self.cursor.peek()? != b'{' {

@@ -149,6 +149,91 @@ fn indexes_follow_the_objects() {
     assert!(store.by_index("shape", "round").unwrap_err().to_string().contains("known indexes: color"));
 }
 
+/// Returns the labels and the owner of an object with a number, in some state.
+fn labelled(number: u64, state: u64) -> Value {
+    let label = ["x", "y", "z"][((number + state) % 3) as usize];
+    json!({"labels": {"app": label, "same": "all"}, "ownerReferences": [{"uid": format!("o{}", (number + state) % 4)}]})
+}
+
+#[test]
+fn a_query_that_missed_an_index_reads_the_same_from_the_index() {
+    let (store, mut writer) = Store::new(StoreOptions::default());
+    let name = |number: u64| format!("object-{number:02}");
+    let check = |store: &Store| {
+        let all = store.list();
+        let expected = |wanted: &dyn Fn(&RawObject) -> bool| -> Vec<String> {
+            all.iter().filter(|object| wanted(object)).map(|object| format!("{object:?}")).collect()
+        };
+        let read =
+            |objects: Vec<RawObject>| objects.iter().map(|object| format!("{object:?}")).collect::<Vec<_>>();
+        let selector: Selector = "app in (x,z),same=all".parse().expect("a selector");
+        let is_selected = |object: &RawObject| matches!(object.label("app"), Some("x" | "z"));
+        let is_owned = |object: &RawObject| object.owner_references().any(|owner| owner.uid == "o1");
+        assert_eq!(read(selected(store, &selector)), expected(&is_selected));
+        assert_eq!(read(store.owned_by("o1")), expected(&is_owned));
+        assert_eq!(read(store.namespace("default")), expected(&|_| true));
+        let both = store.query(&Query::new().namespace("default").owner("o1").selector(&selector));
+        assert_eq!(
+            read(both.expect("no named index")),
+            expected(&|object| is_selected(object) && is_owned(object))
+        );
+    };
+    (0..30).for_each(|number| drop(put(&mut writer, &object(&name(number), 1, &labelled(number, 0)))));
+    let before = store.memory().index;
+    check(&store);
+    assert_eq!(store.memory().index, before, "a read adds no index");
+    for state in 1..20 {
+        for number in (0..30).filter(|number| (number * state) % 7 < 3) {
+            put(&mut writer, &object(&name(number), 1 + state, &labelled(number, state)));
+        }
+        let gone = name(state);
+        writer.write(|transaction| transaction.remove(SOURCE, Some("default"), &gone, None));
+        check(&store);
+        assert!(store.memory().index > before, "the next write adds the indexes");
+    }
+    writer.write(|transaction| transaction.begin_list(SOURCE));
+    put(&mut writer, &object("new", 1, &labelled(0, 1)));
+    writer.write(|transaction| transaction.sweep(SOURCE));
+    check(&store);
+    assert_eq!(store.len(), 1);
+}
+
+/// In each transaction, two objects swap their labels: every reader sees exactly a single object with each label.
+#[test]
+#[cfg_attr(miri, ignore = "many queries")]
+fn an_index_that_is_added_under_concurrent_writes_is_consistent() {
+    let (store, mut writer) = Store::new(StoreOptions::default());
+    let label = |value: &str| json!({"labels": {"app": value}});
+    let objects: Vec<_> = (0..20).map(|number| object(&format!("o{number}"), 1, &label("other"))).collect();
+    let states = [("x", "y"), ("y", "x")]
+        .map(|(one, other)| [object("one", 1, &label(one)), object("other", 1, &label(other))]);
+    let mut write = |objects: &[RawObject]| {
+        writer.write(|transaction| {
+            for object in objects {
+                let seen = ObjectRef::of(SOURCE, object);
+                transaction.upsert(seen, false, |_| Ok(object.clone())).expect("an object");
+            }
+        });
+    };
+    write(&objects);
+    write(&states[0]);
+    std::thread::scope(|scope| {
+        for value in ["x", "y", "x"] {
+            let store = &store;
+            scope.spawn(move || {
+                let selector = Selector::from_labels([("app", value)]);
+                for _ in 0..2_000 {
+                    let found = selected(store, &selector);
+                    assert_eq!(found.len(), 1, "{found:?}");
+                    assert_eq!(found[0].label("app"), Some(value));
+                }
+            });
+        }
+        (0..1_000).for_each(|number| write(&states[number % 2]));
+    });
+    assert_eq!(selected(&store, &Selector::from_labels([("app", "other")])).len(), objects.len());
+}
+
 #[test]
 fn managed_fields_are_not_kept() {
     let object = object("a", 1, &json!({"annotations": {"k": "v"}}));

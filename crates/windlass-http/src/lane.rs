@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::{
     runtime::Handle,
     sync::Notify,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep_until, timeout_at},
 };
 
 use crate::{
@@ -71,8 +71,8 @@ pub(crate) enum Stream {
 /// The next step of a caller that asks for a stream.
 enum Turn {
     Ended(Result<Stream>),
-    /// Wait for the end of an attempt, or for the time at which another attempt may begin.
-    Wait(Instant),
+    /// Wait for the end of an attempt, or for the time at which another attempt may begin. `None` while the most attempts are under way.
+    Wait(Option<Instant>),
 }
 
 impl Lane {
@@ -112,10 +112,9 @@ impl Lane {
                 Turn::Ended(outcome) => return outcome,
                 Turn::Wait(until) => until,
             };
-            tokio::select! {
-                biased;
-                () = changed => {}
-                () = sleep_until(until) => {}
+            match until {
+                Some(until) => drop(timeout_at(until, changed).await),
+                None => changed.await,
             }
         }
     }
@@ -137,7 +136,7 @@ impl Lane {
         }
         let now = Instant::now();
         let begins_at = state.begin_dial(now);
-        let until = state.last_dial.unwrap_or(now) + SLOW_DIAL;
+        let until = (state.dials < MOST_DIALS).then(|| state.last_dial.unwrap_or(now) + SLOW_DIAL);
         drop(state);
         if let Some(begins_at) = begins_at {
             // A runtime that has shut down drops the attempt at once, which locks the state.
@@ -289,4 +288,35 @@ fn poll_gathered(shared: &Shared, gathers: &mut bool, cx: &mut Context<'_>) -> P
         return Poll::Pending;
     }
     shared.poll(cx)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use kube_client::Config;
+
+    use super::*;
+
+    /// The server accepts connections, and never says a word.
+    #[tokio::test(start_paused = true)]
+    async fn a_caller_sleeps_while_all_attempts_to_connect_hang() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = silent.local_addr().expect("an address");
+        let url: Uri = format!("https://{address}").parse().expect("a URL");
+        let mut config = Config::new(url.clone());
+        config.accept_invalid_certs = true;
+        let dialer = Arc::new(Dialer::new(&Arc::new(config)).expect("a dialer"));
+        let lane = Lane::new(dialer, url, "server", Handle::current());
+
+        let mut stream = pin!(lane.stream());
+        let mut polls = 0;
+        let outcome = poll_fn(|cx| {
+            polls += 1;
+            assert!(polls < 100, "the caller is busy");
+            stream.as_mut().poll(cx)
+        });
+        let error = outcome.await.err().expect("no connection");
+        assert!(error.is_connect(), "{error}");
+    }
 }

@@ -61,7 +61,7 @@ pub(crate) enum Credentials {
     /// A token or a password of the configuration.
     Fixed(HeaderValue),
     /// Credentials with an end: of a plugin, a provider, or a file.
-    Renewed(Box<Renewed>),
+    Renewed(Arc<Renewed>),
 }
 
 pub(crate) struct Renewed {
@@ -73,6 +73,8 @@ struct State {
     source: Option<Source>,
     made_at: Instant,
     refused: bool,
+    /// The plugin runs.
+    is_renewing: bool,
 }
 
 type Source = BoxCloneSyncService<Request<Body>, Response<()>, BoxError>;
@@ -82,8 +84,8 @@ impl Credentials {
     pub(crate) fn new(config: &Arc<Config>) -> Result<Self, kube_client::Error> {
         let auth = &config.auth_info;
         if auth.exec.is_some() || auth.auth_provider.is_some() || auth.token_file.is_some() {
-            let state = State { source: source(config)?, made_at: Instant::now(), refused: false };
-            return Ok(Self::Renewed(Box::new(Renewed { config: config.clone(), state: Mutex::new(state) })));
+            let state = State::new(source(config)?, Instant::now());
+            return Ok(Self::Renewed(Arc::new(Renewed { config: config.clone(), state: Mutex::new(state) })));
         }
         let Some(layer) = config.auth_layer()? else { return Ok(Self::None) };
         let headers = HeaderSink::headers_of(&mut layer.layer(HeaderSink));
@@ -111,38 +113,54 @@ impl Credentials {
     }
 }
 
+impl State {
+    fn new(source: Option<Source>, made_at: Instant) -> Self {
+        Self { source, made_at, refused: false, is_renewing: false }
+    }
+}
+
 impl Renewed {
-    async fn header(&self) -> Result<Option<HeaderValue>> {
-        if self.begin_renewal() {
-            self.renew().await;
+    async fn header(self: &Arc<Self>) -> Result<Option<HeaderValue>> {
+        if let Some(renewal) = self.begin_renewal() {
+            // The plugin runs on if the caller leaves: a request for a Lease has less time than some plugins take.
+            let _ = tokio::task::spawn_blocking(move || renewal.run()).await;
         }
         let Some(source) = self.state.lock().source.clone() else { return Ok(None) };
         let response = source.oneshot(Request::new(Body::empty())).await.map_err(Error::credentials)?;
         Ok(response.into_parts().0.headers.remove(header::AUTHORIZATION))
     }
 
-    /// Returns whether the caller must run the plugin again. A failed plugin runs again after [`MIN_AGE`] at the earliest.
-    fn begin_renewal(&self) -> bool {
+    /// Returns the renewal that the caller must run. A failed plugin runs again after [`MIN_AGE`] at the earliest, and a plugin that hangs runs
+    /// once.
+    fn begin_renewal(self: &Arc<Self>) -> Option<Renewal> {
         let mut state = self.state.lock();
-        let is_due = std::mem::take(&mut state.refused);
-        if is_due {
-            state.made_at = Instant::now();
+        if state.is_renewing || !std::mem::take(&mut state.refused) {
+            return None;
         }
-        is_due
+        state.made_at = Instant::now();
+        state.is_renewing = true;
+        Some(Renewal(self.clone()))
     }
+}
 
-    /// Runs the plugin again. The last credentials stay in use if the plugin fails.
-    async fn renew(&self) {
-        let config = self.config.clone();
-        match tokio::task::spawn_blocking(move || source(&config)).await {
-            Ok(Ok(source)) => {
-                *self.state.lock() = State { source, made_at: Instant::now(), refused: false };
-            }
-            Ok(Err(error)) => {
+/// A run of the plugin. Other requests use the last credentials meanwhile.
+struct Renewal(Arc<Renewed>);
+
+impl Renewal {
+    /// Runs the plugin. The last credentials stay in use if the plugin fails. Blocks.
+    fn run(self) {
+        match source(&self.0.config) {
+            Ok(source) => *self.0.state.lock() = State::new(source, Instant::now()),
+            Err(error) => {
                 tracing::warn!(%error, "the credential plugin failed; the last credentials are used");
             }
-            Err(_) => {}
         }
+    }
+}
+
+impl Drop for Renewal {
+    fn drop(&mut self) {
+        self.0.state.lock().is_renewing = false;
     }
 }
 
@@ -171,12 +189,44 @@ mod tests {
             ..ExecConfig::default()
         });
         let made_at = Instant::now().checked_sub(2 * MIN_AGE).expect("the machine has run for a while");
-        let state = Mutex::new(State { source: None, made_at, refused: false });
-        let credentials = Credentials::Renewed(Box::new(Renewed { config: Arc::new(config), state }));
+        let state = Mutex::new(State::new(None, made_at));
+        let credentials = Credentials::Renewed(Arc::new(Renewed { config: Arc::new(config), state }));
         for _ in 0..20 {
             credentials.refused();
             assert_eq!(credentials.header().await.expect("the last credentials"), None);
         }
+        assert_eq!(std::fs::read_to_string(runs).expect("the plugin has run"), "run\n");
+    }
+
+    /// The request that runs the plugin is a request for a Lease, say, which has less time than the plugin takes.
+    #[tokio::test]
+    async fn a_slow_plugin_outlives_the_request_that_runs_the_plugin() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let runs = folder.path().join("runs");
+        let credential = r#"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"new"}}"#;
+        let mut config = Config::new(http::Uri::from_static("https://127.0.0.1"));
+        config.auth_info.exec = Some(ExecConfig {
+            api_version: Some("client.authentication.k8s.io/v1".to_owned()),
+            command: Some("sh".to_owned()),
+            args: Some(vec![
+                "-c".to_owned(),
+                format!("echo run >> {}; sleep 0.3; echo '{credential}'", runs.display()),
+            ]),
+            ..ExecConfig::default()
+        });
+        let made_at = Instant::now().checked_sub(2 * MIN_AGE).expect("the machine has run for a while");
+        let state = Mutex::new(State::new(None, made_at));
+        let credentials = Credentials::Renewed(Arc::new(Renewed { config: Arc::new(config), state }));
+        credentials.refused();
+        let hasty = tokio::time::timeout(Duration::from_millis(20), credentials.header());
+        hasty.await.expect_err("the plugin takes longer");
+
+        let renewed = async {
+            while credentials.header().await.expect("credentials").is_none_or(|value| value != "Bearer new") {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), renewed).await.expect("the credentials of the plugin");
         assert_eq!(std::fs::read_to_string(runs).expect("the plugin has run"), "run\n");
     }
 }

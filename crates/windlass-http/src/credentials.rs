@@ -126,7 +126,13 @@ impl Renewed {
             let _ = tokio::task::spawn_blocking(move || renewal.run()).await;
         }
         let Some(source) = self.state.lock().source.clone() else { return Ok(None) };
-        let response = source.oneshot(Request::new(Body::empty())).await.map_err(Error::credentials)?;
+        let mut call = Box::pin(source.oneshot(Request::new(Body::empty())));
+        let response = match (&mut call).now_or_never() {
+            Some(response) => response,
+            // The token has expired. Here, too, the plugin runs on if the caller leaves.
+            None => tokio::spawn(call).await.map_err(Error::credentials)?,
+        };
+        let response = response.map_err(Error::credentials)?;
         Ok(response.into_parts().0.headers.remove(header::AUTHORIZATION))
     }
 
@@ -228,5 +234,38 @@ mod tests {
         };
         tokio::time::timeout(Duration::from_secs(60), renewed).await.expect("the credentials of the plugin");
         assert_eq!(std::fs::read_to_string(runs).expect("the plugin has run"), "run\n");
+    }
+
+    /// The first token has expired; the second takes 0.3 s. No request waits that long.
+    #[tokio::test]
+    async fn an_expired_token_is_renewed_even_if_no_request_waits_for_the_plugin() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let runs = folder.path().join("runs");
+        let script = format!(
+            r#"if [ -e '{runs}' ]; then sleep 0.3; end=2999; else end=2020; fi
+               echo run >> '{runs}'
+               echo '{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential",'
+               echo '"status":{{"token":"of-'$end'","expirationTimestamp":"'$end'-01-01T00:00:00Z"}}}}'"#,
+            runs = runs.display()
+        );
+        let mut config = Config::new(http::Uri::from_static("https://127.0.0.1"));
+        config.auth_info.exec = Some(ExecConfig {
+            api_version: Some("client.authentication.k8s.io/v1".to_owned()),
+            command: Some("sh".to_owned()),
+            args: Some(vec!["-c".to_owned(), script]),
+            ..ExecConfig::default()
+        });
+        let credentials = Credentials::new(&Arc::new(config)).expect("credentials");
+        let hasty = async || tokio::time::timeout(Duration::from_millis(20), credentials.header()).await;
+        let renewed = async {
+            loop {
+                if let Ok(value) = hasty().await {
+                    return value;
+                }
+            }
+        };
+        let renewed = tokio::time::timeout(Duration::from_secs(20), renewed).await.expect("a new token");
+        assert_eq!(renewed.expect("a new token").expect("a token"), "Bearer of-2999");
+        assert_eq!(std::fs::read_to_string(runs).expect("the plugin has run"), "run\nrun\n");
     }
 }

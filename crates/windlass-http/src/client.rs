@@ -20,7 +20,7 @@ use tokio::runtime::Handle;
 
 use crate::{
     body::ResponseBody,
-    connection::Lease,
+    connection::{Lease, SILENCE},
     credentials::Credentials,
     dialer::{Dialer, Http1Connector},
     error::{Error, Result},
@@ -106,6 +106,15 @@ struct Http1Pool {
     client: Http1Client<Http1Connector, Body>,
     /// The generation of the certificates.
     generation: u64,
+    last_answer: Instant,
+}
+
+/// The wait for the answer to a request over HTTP/1.1. A network may swallow everything on the idle connections, and each of them would take
+/// the time of a request. A caller that gives up after [`SILENCE`] without any answer therefore leaves new connections to the next callers.
+struct Unanswered<'a> {
+    inner: &'a Inner,
+    sent_at: Instant,
+    is_answered: bool,
 }
 
 impl HttpClient {
@@ -318,12 +327,14 @@ impl Inner {
         *request.version_mut() = Version::HTTP_11;
         let connection = traits.writes.then(|| capture_connection(&mut request));
         let exchange = self.http1().request(request);
+        let unanswered = Unanswered { inner: self, sent_at: Instant::now(), is_answered: false };
         let answer = if let Some(connection) = connection {
             let is_sent = move || connection.connection_metadata().is_some();
             Unstoppable::new(Box::pin(exchange), is_sent, self.runtime.clone()).await
         } else {
             exchange.await
         };
+        unanswered.answered();
         match answer {
             Ok(response) => Ok(response.map(ResponseBody::http1)),
             Err(error) if error.is_connect() => Err(Error::connect(self.target.server(), error)),
@@ -363,7 +374,27 @@ impl Http1Pool {
         let client = Http1Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .build(Http1Connector(dialer.clone()));
-        Self { client, generation: dialer.tls().generation() }
+        Self { client, generation: dialer.tls().generation(), last_answer: Instant::now() }
+    }
+}
+
+impl Unanswered<'_> {
+    /// Notes that the server has answered, or that the connection has failed.
+    fn answered(mut self) {
+        self.inner.http1.lock().last_answer = Instant::now();
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if self.is_answered || self.sent_at.elapsed() < SILENCE {
+            return;
+        }
+        let mut http1 = self.inner.http1.lock();
+        if http1.last_answer < self.sent_at {
+            *http1 = Http1Pool::new(&self.inner.dialer);
+        }
     }
 }
 

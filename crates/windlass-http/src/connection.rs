@@ -46,7 +46,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// A connection that has answered nothing for this time, while a caller gave up waiting, gets no further request. A network may swallow
 /// everything without an error, and the pings take longer to fail than a leader keeps its Lease.
-const SILENCE: Duration = Duration::from_secs(2);
+pub(crate) const SILENCE: Duration = Duration::from_secs(2);
 
 type Http2 = h2::client::Connection<Cork<TokioIo<Stream>>, Bytes>;
 

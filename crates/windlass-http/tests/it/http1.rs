@@ -1,6 +1,12 @@
 //! HTTP/1.1: servers without HTTP/2, clients with `Protocol::Http1`, and upgrades.
 
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use futures::future::join_all;
 use hyper_util::rt::TokioIo;
@@ -94,4 +100,50 @@ async fn a_dropped_write_runs_to_its_end() {
     now.notify_one();
     // The server drops the exchange of a connection that was closed.
     assert_eq!(server.next().await, Seen::Answered("POST /written".to_owned()));
+}
+
+/// A network that forgets the open connections, and swallows everything on them.
+#[tokio::test]
+async fn idle_connections_get_no_request_after_seconds_without_any_answer() {
+    let certificate = Certificate::new();
+    let tls = certificate.server_config(&["http/1.1"]);
+    let (forgotten, together) = (Arc::<AtomicBool>::default(), Arc::<Notify>::default());
+    let (is_forgotten, later, never) = (forgotten.clone(), together.clone(), Arc::<Notify>::default());
+    let mut server = TestServer::serve(tls, 0, 100, move |connection, line| {
+        if is_forgotten.load(Ordering::SeqCst) && connection <= 4 {
+            return Reply::Later(never.clone());
+        }
+        if line == "GET /together" { Reply::Later(later.clone()) } else { Reply::Text("ok") }
+    })
+    .await;
+    let client = client(certificate.config(server.address));
+    // The first connection asked for HTTP/2.
+    let requests = (0..3).map(|_| {
+        let client = client.clone();
+        tokio::spawn(async move { exchange(&client, get("/together")).await })
+    });
+    let requests: Vec<_> = requests.collect();
+    for _ in 0..3 {
+        server.request().await;
+    }
+    // A request may not wait for the notice yet.
+    let notices = async {
+        loop {
+            together.notify_waiters();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let texts = tokio::select! {
+        biased;
+        texts = soon(join_all(requests)) => texts,
+        () = notices => Vec::new(),
+    };
+    assert!(texts.iter().all(|text| text.as_ref().is_ok_and(|text| text == "later")), "{texts:?}");
+    assert_eq!(server.count(), 4, "three idle connections");
+
+    forgotten.store(true, Ordering::SeqCst);
+    let limit = Duration::from_millis(2500);
+    assert!(tokio::time::timeout(limit, client.send(get("/lost"))).await.is_err(), "no answer");
+    let next = tokio::time::timeout(Duration::from_secs(10), exchange(&client, get("/next"))).await;
+    assert_eq!(next.expect("a new connection"), "ok");
 }

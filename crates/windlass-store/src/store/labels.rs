@@ -23,6 +23,13 @@ impl LabelSet {
         self.0.len() == count && self.iter().zip(pairs).all(|(own, other)| own == other)
     }
 
+    /// Returns an estimate of the memory of the set, in bytes.
+    pub(super) fn weight(&self) -> usize {
+        /// Of a label, besides the texts: two pointers with lengths, and the rounding of two allocations.
+        const OVERHEAD: usize = 48;
+        self.iter().map(|(key, value)| OVERHEAD + key.len() + value.len()).sum::<usize>() + OVERHEAD
+    }
+
     /// Returns the labels, sorted by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         self.0.iter().map(|(key, value)| (&**key, &**value))
@@ -37,9 +44,14 @@ pub struct Labels(Mutex<Interned>);
 struct Interned {
     sets: HashTable<LabelSet>,
     hasher: RandomState,
-    /// The number of sets at which unused sets are removed.
+    /// The estimated memory of all sets, in bytes.
+    weight: usize,
+    /// The memory at which unused sets are removed.
     purge_at: usize,
 }
+
+/// The memory of unused sets that is never looked for, in bytes.
+const UNUSED: usize = 64 << 10;
 
 impl Labels {
     /// Returns the label set of an object with these `metadata.labels`.
@@ -51,16 +63,18 @@ impl Labels {
             .map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()));
         let count = labels.map_or(0, Map::len);
         let mut interned = self.0.lock();
-        let Interned { sets, hasher, purge_at } = &mut *interned;
+        let Interned { sets, hasher, weight, purge_at } = &mut *interned;
         let hash = hash(hasher, pairs.clone());
         if let Some(known) = sets.find(hash, |set| set.has(count, pairs.clone())) {
             return known.clone();
         }
-        if sets.len() >= *purge_at {
+        if *weight >= *purge_at {
             sets.retain(|set| Arc::strong_count(&set.0) > 1);
-            *purge_at = sets.len() * 2 + 64;
+            *weight = sets.iter().map(LabelSet::weight).sum();
+            *purge_at = *weight * 2 + UNUSED;
         }
         let set = LabelSet(pairs.map(|(key, value)| (key.into(), value.into())).collect());
+        *weight += set.weight();
         sets.insert_unique(hash, set.clone(), |set| self::hash(hasher, set.iter()));
         set
     }
@@ -70,4 +84,36 @@ fn hash<'a>(hasher: &RandomState, pairs: impl Iterator<Item = (&'a str, &'a str)
     let mut state = hasher.build_hasher();
     pairs.for_each(|pair| pair.hash(&mut state));
     state.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn set(labels: &Labels, name: usize, count: usize) -> LabelSet {
+        let map = (0..count).map(|number| (format!("{number:05}"), json!(name.to_string()))).collect();
+        labels.intern(Some(&map))
+    }
+
+    #[test]
+    fn equal_labels_are_shared() {
+        let labels = Labels::default();
+        let (first, second) = (set(&labels, 1, 3), set(&labels, 1, 3));
+        assert!(Arc::ptr_eq(&first.0, &second.0));
+    }
+
+    #[test]
+    fn large_unused_sets_do_not_wait_for_many_other_sets() {
+        let labels = Labels::default();
+        let kept = set(&labels, 0, 1);
+        for name in 1..20 {
+            set(&labels, name, 5_000);
+        }
+        let interned = labels.0.lock();
+        assert!(interned.sets.len() <= 3, "{} sets", interned.sets.len());
+        drop(interned);
+        assert!(Arc::ptr_eq(&kept.0, &set(&labels, 0, 1).0));
+    }
 }

@@ -244,7 +244,10 @@ impl Stored {
     /// Returns an estimate of the memory that the object takes.
     pub fn weight(&self) -> usize {
         const OVERHEAD: usize = 320;
-        OVERHEAD + self.json.len()
+        /// A larger label set counts: few objects share the set.
+        const SMALL: usize = 4 << 10;
+        let labels = self.head.labels.weight();
+        OVERHEAD + self.json.len() + if labels > SMALL { labels } else { 0 }
     }
 
     /// Returns the same object with another resource version: the last state of a deleted object has the

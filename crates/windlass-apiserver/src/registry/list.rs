@@ -278,8 +278,7 @@ async fn select_at(
         resource.present_list(&all).await?;
     }
     for (key, stored) in selection.candidates(store, &view, &resource.storage, namespace, start.as_deref()) {
-        // Long selectors and many objects take long together.
-        tokio::task::consume_budget().await;
+        selection.pause().await;
         if !selection.may_match(key, stored) {
             continue;
         }

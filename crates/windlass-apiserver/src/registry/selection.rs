@@ -62,6 +62,15 @@ impl Selection {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
+    /// Leaves other tasks their turn between two objects: long selectors and many objects take long together.
+    pub(super) async fn pause(&self) {
+        /// The number of comparisons that count as much as an object.
+        const COMPARISONS: usize = 64;
+        for _ in 0..=self.labels.requirements().len() / COMPARISONS {
+            tokio::task::consume_budget().await;
+        }
+    }
+
     /// Returns whether objects have to be shown in the version of the request to be selected.
     pub(super) fn reads_fields(&self) -> bool {
         self.fields.iter().any(|test| matches!(test.place, Place::Facet(_)))

@@ -142,7 +142,7 @@ impl Watcher {
             self.resource.present(&all.map(|(_, stored)| Arc::clone(stored)).collect::<Vec<_>>()).await?;
         }
         for (key, stored) in selection.candidates(&self.state.store, &view, id, namespace, None) {
-            tokio::task::consume_budget().await;
+            selection.pause().await;
             if !selection.may_match(key, stored) {
                 continue;
             }
@@ -205,7 +205,7 @@ impl Watcher {
                     };
                     let mut converted = converted.into_iter();
                     for event in &events {
-                        tokio::task::consume_budget().await;
+                        self.options.selection.pause().await;
                         let change = match converted.next() {
                             Some(change) => change,
                             None => self.seen(event).await,

@@ -37,7 +37,8 @@ pub struct LabelRequirement {
 
 impl LabelRequirement {
     fn matches(&self, label: Option<&str>) -> bool {
-        let has = |value: &str| self.values.iter().any(|found| found == value);
+        // A URL has room for tens of thousands of values, and a list asks for each object.
+        let has = |value: &str| self.values.binary_search_by(|found| found.as_str().cmp(value)).is_ok();
         match self.operator {
             LabelOperator::In => label.is_some_and(has),
             LabelOperator::NotIn => !label.is_some_and(has),
@@ -83,10 +84,11 @@ impl LabelSelector {
                 _ => LabelOperator::In,
             };
             let values = expression.get("values").and_then(Value::as_array).into_iter().flatten();
+            let values: BTreeSet<&str> = values.filter_map(Value::as_str).collect();
             requirements.push(LabelRequirement {
                 key: expression.get("key").and_then(Value::as_str).unwrap_or_default().to_owned(),
                 operator,
-                values: values.filter_map(Value::as_str).map(str::to_owned).collect(),
+                values: values.into_iter().map(str::to_owned).collect(),
             });
         }
         Self(requirements)

@@ -86,6 +86,18 @@ fn objects_selectors_combine_labels_and_expressions() {
 }
 
 #[test]
+fn the_order_of_values_does_not_matter() {
+    let selector = LabelSelector::from_object(&json!({
+        "matchExpressions": [{"key": "tier", "operator": "In", "values": ["c", "a", "b", "a"]}]
+    }));
+    for tier in ["a", "b", "c"] {
+        assert!(selector.matches(Some(&labels(&json!({"tier": tier})))), "{tier}");
+    }
+    assert!(!selector.matches(Some(&labels(&json!({"tier": "d"})))));
+    assert_eq!(selector.to_string(), "tier in (a,b,c)");
+}
+
+#[test]
 fn field_selectors_match_and_unescape() {
     let selector =
         FieldSelector::parse(r"metadata.name=a\,b\=c,status.phase!=Running,x==1,").expect("parsed");

@@ -8,7 +8,7 @@ mod hashes;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::documents::Document;
 pub(crate) use self::documents::Documents;
@@ -163,21 +163,20 @@ fn with_type(mut response: Response<Body>, content_type: &'static str) -> Respon
 
 /// Writes the index. The real server sets no type for the index, and Go treats the index as text.
 fn index(hashes: &Hashes, groups: &Merged<'_>) -> Response<Body> {
-    let mut paths: serde_json::Map<String, Value> = hashes
-        .of_version_three
-        .iter()
-        .map(|(name, hash)| {
-            let url = format!("{ROOT}/{name}?hash={hash}");
-            (name.clone(), json!({"serverRelativeURL": url}))
-        })
-        .collect();
-    for (group, version) in groups.remote_versions() {
-        // The extension server tells clients by the entity tag that a document has changed.
-        let name = name_of(group, version);
-        let url = format!("{ROOT}/{name}");
-        paths.insert(name, json!({"serverRelativeURL": url}));
-    }
-    let mut response = Response::new(Body::full(json!({"paths": paths}).to_string()));
+    let mut remotes = groups.remote_versions().peekable();
+    let index = if remotes.peek().is_none() {
+        hashes.index.clone()
+    } else {
+        let mut paths = hashes.paths.clone();
+        for (group, version) in remotes {
+            // The extension server tells clients by the entity tag that a document has changed.
+            let name = name_of(group, version);
+            let url = format!("{ROOT}/{name}");
+            paths.insert(name, json!({"serverRelativeURL": url}));
+        }
+        hashes::index(&paths)
+    };
+    let mut response = Response::new(Body::full(index));
     response
         .headers_mut()
         .insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha512};
 use windlass_schema::Catalog;
 
@@ -12,6 +14,10 @@ use crate::resource::ServedResources;
 pub(super) struct Hashes {
     /// The hash of each document of v3, by the path below `/openapi/v3/`.
     pub(super) of_version_three: BTreeMap<String, String>,
+    /// The paths of the documents of v3, in the form of the index.
+    pub(super) paths: Map<String, Value>,
+    /// The index, if no extension server has documents.
+    pub(super) index: Bytes,
     /// The hash of the document of v2 in JSON.
     pub(super) of_version_two: String,
     /// The hash of the document of v2 in protobuf.
@@ -25,8 +31,19 @@ impl Hashes {
         let all: String = of_version_three.values().map(String::as_str).collect();
         let of_form = |form: &str| hash(&format!("v2 {form} {all}"));
         let (of_version_two, of_version_two_in_protobuf) = (of_form("JSON"), of_form("protobuf"));
-        Self { of_version_three, of_version_two, of_version_two_in_protobuf }
+        let paths = of_version_three.iter().map(|(name, hash)| {
+            let url = format!("/openapi/v3/{name}?hash={hash}");
+            (name.clone(), json!({"serverRelativeURL": url}))
+        });
+        let paths: Map<String, Value> = paths.collect();
+        let index = index(&paths);
+        Self { of_version_three, paths, index, of_version_two, of_version_two_in_protobuf }
     }
+}
+
+/// Writes the index of the documents of v3.
+pub(super) fn index(paths: &Map<String, Value>) -> Bytes {
+    json!({ "paths": paths }).to_string().into()
 }
 
 fn of_version_three(catalog: &Catalog, served: &ServedResources) -> BTreeMap<String, String> {

@@ -41,6 +41,7 @@ pub(super) fn attacks() -> Vec<Attack> {
         conversation("HTTP/2: heads of references to a text of 4,000 bytes", |client| {
             Box::pin(references(client))
         }),
+        conversation("HTTP/2: a user in 18,000 groups", |client| Box::pin(groups(client))),
         conversation("HTTP/2: 200 bodies of 256 KB without an end", |client| Box::pin(unfinished(client))),
         conversation("WebSocket: a watch with frames of any length", |client| Box::pin(websocket(client))),
     ]
@@ -151,6 +152,27 @@ async fn references(client: Client) -> Result<Sent> {
         }
     }
     tokio::time::sleep(Duration::from_millis(200)).await;
+    Ok(sent(&frames, is_open))
+}
+
+/// Impersonates a user in as many groups as the head of a request has room for.
+async fn groups(client: Client) -> Result<Sent> {
+    let mut frames = Frames::open(&client, true).await?;
+    frames.push(SETTINGS, 0, 0, &[]);
+    let names: Vec<String> = (0..18_000).map(|number| format!("g{number}")).collect();
+    let mut fields = vec![("impersonate-user", "a")];
+    fields.extend(names.iter().map(|name| ("impersonate-group", name.as_str())));
+    let fields = head("GET", MAPS, &fields);
+    let mut pieces = fields.chunks(16 << 10).peekable();
+    let mut kind = HEADERS;
+    while let Some(piece) = pieces.next() {
+        let end = if pieces.peek().is_none() { END_HEADERS } else { 0 };
+        let flags = if kind == HEADERS { end | END_STREAM } else { end };
+        frames.push(kind, flags, 1, piece);
+        kind = CONTINUATION;
+    }
+    let is_open = frames.send().await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
     Ok(sent(&frames, is_open))
 }
 

@@ -25,7 +25,20 @@ pub(super) fn attacks() -> Vec<Attack> {
         times("metrics, 8 times", 8, Call::get("/metrics")),
         one("log of no pod", Call::get("/api/v1/namespaces/siege/pods/x/log?tailLines=9223372036854775807")),
         conversation("300 pages with 100 selectors", |client| Box::pin(pages(client))),
+        conversation("500 subresources with names of 60 KB", |client| Box::pin(subresources(client))),
     ]
+}
+
+/// Asks for subresources that do not exist: a server may count the requests by name.
+async fn subresources(client: Client) -> Result<Sent> {
+    let connection = client.connect().await?;
+    let (mut bytes, mut outcome) = (0, String::new());
+    for number in 0..500 {
+        let path = format!("{MAPS}/one/{number}{}", "x".repeat(60_000));
+        bytes += path.len();
+        outcome = connection.send(Call::get(path)).await?.code.to_string();
+    }
+    Ok(Sent { outcome, bytes, requests: 2 })
 }
 
 fn values(count: usize) -> String {

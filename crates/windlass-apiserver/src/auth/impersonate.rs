@@ -95,9 +95,7 @@ impl RequestedUser {
         if !self.uid.is_empty() {
             identity = identity.with_uid(&*self.uid);
         }
-        for group in groups {
-            identity = identity.with_group(group);
-        }
+        identity = identity.with_groups(groups);
         for (key, values) in &self.extra {
             identity = values.iter().fold(identity, |identity, value| identity.with_extra(&**key, &**value));
         }

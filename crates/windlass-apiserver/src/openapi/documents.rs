@@ -42,7 +42,7 @@ struct Key {
     is_compressed: bool,
 }
 
-/// What becomes of a document that is made.
+/// The time that a new document stays in memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     /// The document is cached for later clients.

@@ -1,6 +1,6 @@
 //! Policy rules: the allowed requests, and the coverage of rules by other rules.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use windlass_schema::go_quote;
@@ -9,11 +9,11 @@ use crate::access::Attributes;
 
 /// The number of single verbs of resources that are checked when no single rule covers a granted rule.
 const MAX_PARTS: usize = 20_000;
-/// How often such a part is compared with a rule that the user holds.
+/// How often the granted rules, and then such parts, are compared with a rule that the user holds.
 const MAX_COMPARED: usize = 5_000_000;
 
 /// A policy rule of a role.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rule {
     /// The allowed verbs; `*` stands for all.
     pub verbs: Vec<String>,
@@ -171,13 +171,15 @@ fn url_covers(url: &str, path: &str) -> bool {
 /// Returns the rules of `wanted` that `held` does not cover, formatted for errors about escalation. Empty if
 /// all are covered.
 pub(super) fn not_covered(held: &[Rule], wanted: &[Rule]) -> Vec<String> {
-    let open = wanted.iter().filter(|rule| !held.iter().any(|own| own.covers(rule)));
-    let limit = (MAX_COMPARED / held.len().max(1)).min(MAX_PARTS);
+    let held = HeldRules::new(held);
+    let mut left = MAX_COMPARED;
+    let open: Vec<&Rule> = wanted.iter().filter(|rule| !held.cover(rule, &mut left)).collect();
+    left = MAX_COMPARED;
     let mut missing = Vec::new();
-    for (index, part) in open.flat_map(Rule::split).enumerate() {
-        // Past this limit, rules count as not granted.
-        let is_last = index == limit;
-        if is_last || !held.iter().any(|own| own.covers(&part)) {
+    for (index, part) in open.into_iter().flat_map(Rule::split).enumerate() {
+        // Past the limits, rules count as not granted.
+        let is_last = index == MAX_PARTS || left == 0;
+        if is_last || !held.cover(&part, &mut left) {
             missing.push(part);
         }
         if is_last {
@@ -188,6 +190,48 @@ pub(super) fn not_covered(held: &[Rule], wanted: &[Rule]) -> Vec<String> {
     shown.sort();
     shown.dedup();
     shown
+}
+
+/// The rules that a user holds. A role may have 20,000 rules, and the rules of a new role are compared with all rules for the same resource.
+struct HeldRules<'a> {
+    all: HashSet<&'a Rule>,
+    by_resource: HashMap<&'a str, Vec<&'a Rule>>,
+    /// Rules for all resources or for a subresource of all resources, and rules for paths.
+    wide: Vec<&'a Rule>,
+}
+
+impl<'a> HeldRules<'a> {
+    fn new(rules: &'a [Rule]) -> Self {
+        let mut held = Self { all: rules.iter().collect(), by_resource: HashMap::new(), wide: Vec::new() };
+        for rule in rules {
+            let is_wide = rule.resources.is_empty() || !rule.urls.is_empty();
+            if is_wide || rule.resources.iter().any(|resource| resource.starts_with('*')) {
+                held.wide.push(rule);
+                continue;
+            }
+            for resource in &rule.resources {
+                held.by_resource.entry(resource).or_default().push(rule);
+            }
+        }
+        held
+    }
+
+    /// Returns whether a single rule covers `wanted`. Each comparison takes one of the comparisons that are `left`; without any, no rule
+    /// covers.
+    fn cover(&self, wanted: &Rule, left: &mut usize) -> bool {
+        if self.all.contains(wanted) {
+            return true;
+        }
+        let mut covers = |own: &&&Rule| {
+            let may_compare = *left > 0;
+            *left = left.saturating_sub(1);
+            may_compare && own.covers(wanted)
+        };
+        // A rule that covers all resources covers the first resource.
+        let same = wanted.resources.first().and_then(|resource| self.by_resource.get(resource.as_str()));
+        let same = same.into_iter().flatten();
+        self.wide.iter().chain(same).any(|own| covers(&own))
+    }
 }
 
 /// Joins rules that differ only in verbs.
@@ -271,6 +315,27 @@ mod tests {
         assert!(!not_covered(&[held], std::slice::from_ref(&huge)).is_empty());
         assert!(not_covered(std::slice::from_ref(&huge), std::slice::from_ref(&huge)).is_empty());
         assert!(not_covered(&Rule::everything(), &[huge]).is_empty());
+    }
+
+    #[test]
+    fn thousands_of_rules_are_compared_with_the_rules_for_the_same_resource() {
+        let rules = |verbs: &str| -> Vec<Rule> {
+            (0..20_000).map(|number| rule(verbs, "-", &format!("r{number}"), "")).collect()
+        };
+        let (held, wanted) = (rules("get list"), rules("list"));
+        // Compared with all rules, the rules take more comparisons than the limit.
+        assert!(not_covered(&held, &wanted).is_empty());
+        assert_eq!(not_covered(&wanted, &[rule("get", "-", "r7", "")]).len(), 1);
+    }
+
+    #[test]
+    fn equal_rules_are_covered_whatever_their_number() {
+        let held: Vec<Rule> =
+            (0..20_000).map(|number| rule("get", "-", "pods", &number.to_string())).collect();
+        assert!(not_covered(&held, &held).is_empty());
+        let mut one_more = held.clone();
+        one_more.push(rule("get", "-", "pods", "another"));
+        assert_eq!(not_covered(&held, &one_more).len(), 1);
     }
 
     #[test]

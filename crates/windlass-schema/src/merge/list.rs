@@ -46,22 +46,22 @@ pub(super) fn ordered(
 ) -> Result<Vec<Value>> {
     let key = merge_key(schema);
     if let Some(key) = key {
-        merged.iter().try_for_each(|item| find(item, order, key))?;
+        find_all(&merged, order, key)?;
     }
     arrange(merged, order, live, key)
 }
 
-/// Searches an element in the order of a patch, from the start. Fails at an element that is not an object.
-fn find(item: &Value, order: &[Value], key: &str) -> Result<()> {
-    for (index, candidate) in order.iter().enumerate() {
-        let Value::Object(members) = candidate else {
-            return Err(PatchError::mismatch(format!("value for key {index} is not a map")));
-        };
-        if members.get(key).is_some_and(|value| Some(value) == item.get(key)) {
-            break;
-        }
+/// Searches each element in the order of a patch, from the start. Fails if the order has an element that is not an object, and an element
+/// of the list is not found before.
+fn find_all(merged: &[Value], order: &[Value], key: &str) -> Result<()> {
+    let Some(index) = order.iter().position(|candidate| !candidate.is_object()) else { return Ok(()) };
+    let label = |item: &Value| item.get(key).map(ToString::to_string);
+    // A list and an order may have tens of thousands of elements.
+    let before: BTreeSet<String> = order[..index].iter().filter_map(label).collect();
+    if merged.iter().all(|item| label(item).is_some_and(|label| before.contains(&label))) {
+        return Ok(());
     }
-    Ok(())
+    Err(PatchError::mismatch(format!("value for key {index} is not a map")))
 }
 
 /// Returns the order of the object's list after a merge. The order decides the places of elements that only

@@ -22,6 +22,28 @@ fn an_element_that_is_added_where_another_is_deleted_comes_after_those_of_the_ob
 }
 
 #[test]
+fn an_order_with_a_number_is_refused_where_an_element_is_not_found_before_the_number() {
+    let schema = Catalog::builtin().schema("", "v1", "Pod").unwrap();
+    let pod = json!({"spec": {"containers": [{"name": "a"}, {"name": "b"}]}});
+    let patch = json!({"spec": {"$setElementOrder/containers": [{"name": "a"}, 5, {"name": "b"}]}});
+    let error = strategic_merge(&schema, pod, patch).unwrap_err().to_string();
+    assert!(error.contains("value for key 1 is not a map"), "{error}");
+}
+
+#[test]
+fn an_order_of_many_elements_is_kept() {
+    let schema = Catalog::builtin().schema("", "v1", "Pod").unwrap();
+    let names = |names: &mut dyn Iterator<Item = u32>| -> Value {
+        names.map(|name| json!({"name": name.to_string()})).collect()
+    };
+    let pod = json!({"spec": {"containers": names(&mut (0..20_000))}});
+    let order = names(&mut (0..20_000).rev());
+    let patch = json!({"spec": {"$setElementOrder/containers": order}});
+    let merged = strategic_merge(&schema, pod, patch).unwrap();
+    assert_eq!(merged["spec"]["containers"], order);
+}
+
+#[test]
 fn patches_do_what_they_do_on_a_real_server() {
     let cases: Vec<Value> = serde_json::from_str(CASES).unwrap();
     assert!(cases.len() > 15);

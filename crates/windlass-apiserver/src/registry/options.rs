@@ -81,6 +81,8 @@ pub(crate) fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Ve
     !values.is_empty()
 }
 
+const NO_CONTINUE: &str = "resourceVersionMatch is forbidden when continue is provided";
+
 /// The `resourceVersionMatch` of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VersionMatch {
@@ -111,7 +113,15 @@ impl ListOptions {
         let timeout_seconds = integer("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
         let labels = LabelSelector::parse(query.text("labelSelector"))?;
         let fields = FieldSelector::parse(query.text("fieldSelector"))?;
-        let version_match = match query.text("resourceVersionMatch") {
+        let sent = query.flag("sendInitialEvents");
+        // As in kube-apiserver, such a watch asks for the present state, and gets the bookmark behind the state.
+        let is_of_state = sent.is_none()
+            && query.text("resourceVersionMatch").is_empty()
+            && matches!(query.text("resourceVersion"), "" | "0")
+            && watch
+            && query.flag("watch") == Some(true);
+        let given_match = if is_of_state { "NotOlderThan" } else { query.text("resourceVersionMatch") };
+        let version_match = match given_match {
             "Exact" => VersionMatch::Exact,
             "NotOlderThan" => VersionMatch::NotOlderThan,
             _ => VersionMatch::Unset,
@@ -122,11 +132,11 @@ impl ListOptions {
             continue_token: query.text("continue").to_owned(),
             resource_version: query.text("resourceVersion").to_owned(),
             version_match,
-            send_initial_events: query.flag("sendInitialEvents"),
+            send_initial_events: if is_of_state { Some(true) } else { sent },
             bookmarks: query.flag("allowWatchBookmarks").unwrap_or(false),
             timeout_seconds: timeout_seconds.filter(|seconds| *seconds > 0),
         };
-        let errors = options.check(query.text("resourceVersionMatch"), watch);
+        let errors = options.check(given_match, watch);
         if !errors.is_empty() {
             return Err(ApiError::invalid_options("ListOptions", &errors));
         }
@@ -154,6 +164,9 @@ impl ListOptions {
                 let known = ["NotOlderThan"];
                 errors.push(FieldError::not_supported("resourceVersionMatch", given_match, &known));
             }
+            if !given_match.is_empty() && !self.continue_token.is_empty() {
+                errors.extend(forbidden("resourceVersionMatch", NO_CONTINUE));
+            }
             return errors;
         }
         if self.send_initial_events.is_some() {
@@ -176,10 +189,7 @@ impl ListOptions {
             ));
         }
         if !self.continue_token.is_empty() {
-            errors.extend(forbidden(
-                "resourceVersionMatch",
-                "resourceVersionMatch is forbidden when continue is provided",
-            ));
+            errors.extend(forbidden("resourceVersionMatch", NO_CONTINUE));
         }
         if self.version_match == VersionMatch::Exact && self.resource_version == "0" {
             errors.extend(forbidden(

@@ -168,7 +168,10 @@ async fn a_review_names_the_version_wanted() {
     let hook = Webhook::start(|_, review| Answer::Converted(convert_all(review))).await;
     let (v1, v2) = setting(&api, &hook).await;
     api.post(&v1, a_box(&api, "v1", "a", json!({"size": 1}))).await.is(201);
-    assert_eq!(hook.seen("/convert").len(), 0, "the stored version is not converted");
+    if !api.is_shared() {
+        // The cache of the real server converts each new object.
+        assert_eq!(hook.seen("/convert").len(), 0, "the stored version is not converted");
+    }
     api.get(&format!("{v2}/a")).await.is(200);
     let mut review = hook.seen("/convert").remove(0);
     let object = review["request"]["objects"][0].as_object_mut().unwrap();

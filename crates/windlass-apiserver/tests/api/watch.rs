@@ -157,6 +157,24 @@ async fn a_watch_list_starts_with_all_and_says_where_that_ends() {
 }
 
 #[tokio::test]
+async fn a_watch_of_the_present_state_says_where_the_state_ends() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/secrets");
+    api.post(&path, secret("a")).await.is(201);
+    for query in ["allowWatchBookmarks=true", "allowWatchBookmarks=true&resourceVersion=0"] {
+        let mut watch = api.watch(&format!("{path}?{query}")).await;
+        let mut end = watch.next().await;
+        while end.kind != "BOOKMARK" {
+            end = watch.next().await;
+        }
+        assert_eq!(end.object["metadata"]["annotations"]["k8s.io/initial-events-end"], "true", "{query}");
+    }
+    let refused = api.get(&format!("{path}?watch=1&continue=x")).await.is(422);
+    assert_eq!(refused.at("/details/causes/0/field"), "resourceVersionMatch");
+}
+
+#[tokio::test]
 async fn a_watch_list_of_custom_resources_and_of_nothing() {
     let api = Api::start();
     let path = widgets_path(&api).await;

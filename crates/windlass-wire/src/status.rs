@@ -553,7 +553,8 @@ impl fmt::Display for Denied<'_> {
         let quote = |text: &str| go_quote(&sanitize(text));
         write!(f, "User {} cannot {} ", quote(self.user), sanitize(self.verb))?;
         // The name of a resource may be empty, where a path has two slashes.
-        if self.resource.is_empty() && (!self.path.is_empty() || self.subresource.is_empty()) {
+        let is_unnamed = self.subresource.is_empty() && self.name.is_empty();
+        if self.resource.is_empty() && (!self.path.is_empty() || is_unnamed) {
             return write!(f, "path {}", quote(self.path));
         }
         let resource = if self.subresource.is_empty() {

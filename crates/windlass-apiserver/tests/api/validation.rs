@@ -454,3 +454,150 @@ async fn values_in_messages() {
         - FieldValueForbidden spec.validation.openAPIV3Schema.nullable: Forbidden: nullable cannot be true at the root
     "#]].assert_eq(&seen);
 }
+
+#[tokio::test]
+async fn flow_schemas_and_priority_levels() {
+    let api = Api::start();
+    let group = "/apis/flowcontrol.apiserver.k8s.io/v1";
+    let object = |spec: Value| json!({"metadata": {"name": "a"}, "spec": spec});
+    let level = json!({"name": "x"});
+    let subjects = json!([
+        {"kind": "X"}, {"kind": "Group", "group": {"name": ""}, "user": {"name": "a"}},
+        {"kind": "ServiceAccount", "serviceAccount": {"name": "A b", "namespace": ""}, "group": {"name": "a"}},
+        {"kind": "ServiceAccount"}, {"kind": "User", "user": {"name": ""}, "serviceAccount": {"name": "*", "namespace": "a"}},
+    ]);
+    let resources = json!([
+        {"verbs": [], "apiGroups": [], "resources": []},
+        {"verbs": ["frob", "get"], "apiGroups": ["*", "a"], "resources": ["*", "b"], "namespaces": ["*", "c"]},
+        {"verbs": ["*", "get"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["A b"]},
+        {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": true},
+    ]);
+    let paths = json!([
+        {"verbs": [], "nonResourceURLs": []}, {"verbs": ["get"], "nonResourceURLs": ["*", "/a"]},
+        {"verbs": ["get"], "nonResourceURLs": ["", "/", "a", "/a//b", "/a/*", "/*/a", "/a*", "/a b"]},
+    ]);
+    let rules = json!([{}, {"subjects": subjects, "resourceRules": resources, "nonResourceRules": paths}]);
+    let schemas = [
+        json!({}),
+        json!({"priorityLevelConfiguration": {"name": "A b"}, "matchingPrecedence": -1}),
+        json!({"priorityLevelConfiguration": level, "matchingPrecedence": 10001, "distinguisherMethod": {"type": "x"}}),
+        json!({"priorityLevelConfiguration": level, "matchingPrecedence": 1, "rules": rules}),
+    ];
+    let mut seen = created(&api, &format!("{group}/flowschemas"), schemas.map(object)).await;
+    let queuing = |queues: i64, hand: i64| {
+        let queuing = json!({"queues": queues, "handSize": hand});
+        json!({"type": "Limited", "limited": {"limitResponse": {"type": "Queue", "queuing": queuing}}})
+    };
+    let levels = [
+        json!({}),
+        json!({"type": "x"}),
+        json!({"type": "Exempt", "limited": {}, "exempt": {"nominalConcurrencyShares": -1, "lendablePercent": -1}}),
+        json!({"type": "Limited", "exempt": {}}),
+        json!({"type": "Limited", "limited": {
+            "nominalConcurrencyShares": -1, "lendablePercent": 101, "borrowingLimitPercent": -1, "limitResponse": {"type": "x"},
+        }}),
+        json!({"type": "Limited", "limited": {"limitResponse": {}}}),
+        json!({"type": "Limited", "limited": {"limitResponse": {"type": "Queue"}}}),
+        json!({"type": "Limited", "limited": {"limitResponse": {"type": "Reject", "queuing": {}}}}),
+        queuing(-1, -1),
+        queuing(10_000_001, 70),
+        queuing(4, 5),
+        queuing(1024, 7),
+    ];
+    seen += &created(&api, &format!("{group}/prioritylevelconfigurations"), levels.map(object)).await;
+    let zero =
+        api.post(&format!("{group}/prioritylevelconfigurations?dryRun=All"), object(queuing(0, 0))).await;
+    assert_eq!(zero.is(201).at("/spec/limited/limitResponse/queuing/queues"), 64);
+    expect![[r#"
+        422 Invalid: FlowSchema.flowcontrol.apiserver.k8s.io "a" is invalid: spec.priorityLevelConfiguration.name: Required value: must reference a priority level
+        group="flowcontrol.apiserver.k8s.io" kind="FlowSchema" name="a"
+        - FieldValueRequired spec.priorityLevelConfiguration.name: Required value: must reference a priority level
+        422 Invalid: FlowSchema.flowcontrol.apiserver.k8s.io "a" is invalid: [as below]
+        group="flowcontrol.apiserver.k8s.io" kind="FlowSchema" name="a"
+        - FieldValueInvalid spec.matchingPrecedence: Invalid value: -1: must be a positive value
+        - FieldValueInvalid spec.priorityLevelConfiguration.name: Invalid value: "A b": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+        422 Invalid: FlowSchema.flowcontrol.apiserver.k8s.io "a" is invalid: [as below]
+        group="flowcontrol.apiserver.k8s.io" kind="FlowSchema" name="a"
+        - FieldValueInvalid spec.matchingPrecedence: Invalid value: 10001: must not be greater than 10000
+        - FieldValueNotSupported spec.distinguisherMethod.type: Unsupported value: {"Type":"x"}: supported values: "ByNamespace", "ByUser"
+        422 Invalid: FlowSchema.flowcontrol.apiserver.k8s.io "a" is invalid: [as below]
+        group="flowcontrol.apiserver.k8s.io" kind="FlowSchema" name="a"
+        - FieldValueForbidden spec.rules[1].subjects[1].user: Forbidden: user is forbidden when subject kind is not 'User'
+        - FieldValueForbidden spec.rules[1].subjects[2].group: Forbidden: group is forbidden when subject kind is not 'Group'
+        - FieldValueForbidden spec.rules[1].subjects[4].serviceAccount: Forbidden: serviceAccount is forbidden when subject kind is not 'ServiceAccount'
+        - FieldValueInvalid spec.matchingPrecedence: Invalid value: 1: only the schema named 'exempt' may have matchingPrecedence 1
+        - FieldValueInvalid spec.rules[1].nonResourceRules[1].nonResourceURLs: Invalid value: ["*","/a"]: if '*' is present, must not specify other non-resource URLs
+        - FieldValueInvalid spec.rules[1].nonResourceRules[2].nonResourceURLs[0]: Invalid value: "": must not be empty
+        - FieldValueInvalid spec.rules[1].nonResourceRules[2].nonResourceURLs[2]: Invalid value: "a": must start with slash
+        - FieldValueInvalid spec.rules[1].nonResourceRules[2].nonResourceURLs[3]: Invalid value: "/a//b": must not contain double slash
+        - FieldValueInvalid spec.rules[1].nonResourceRules[2].nonResourceURLs[5]: Invalid value: "/*/a": wildcard can only do suffix matching
+        - FieldValueInvalid spec.rules[1].nonResourceRules[2].nonResourceURLs[6]: Invalid value: "/a*": wildcard can only do suffix matching
+        - FieldValueInvalid spec.rules[1].nonResourceRules[2].nonResourceURLs[7]: Invalid value: "/a b": must not contain white-space
+        - FieldValueInvalid spec.rules[1].resourceRules[1].apiGroups: Invalid value: ["*","a"]: if '*' is present, must not specify other api groups
+        - FieldValueInvalid spec.rules[1].resourceRules[1].namespaces: Invalid value: ["*","c"]: if '*' is present, must not specify other namespaces
+        - FieldValueInvalid spec.rules[1].resourceRules[1].resources: Invalid value: ["*","b"]: if '*' is present, must not specify other resources
+        - FieldValueInvalid spec.rules[1].resourceRules[2].namespaces[0]: Invalid value: "A b": each member of this list must be '*' or a DNS-1123 label; a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')
+        - FieldValueInvalid spec.rules[1].resourceRules[2].verbs: Invalid value: ["*","get"]: if '*' is present, must not specify other verbs
+        - FieldValueInvalid spec.rules[1].subjects[2].serviceAccount.name: Invalid value: "A b": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+        - FieldValueNotSupported spec.rules[1].resourceRules[1].verbs: Unsupported value: ["frob","get"]: supported values: "create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"
+        - FieldValueNotSupported spec.rules[1].subjects[0].kind: Unsupported value: "X": supported values: "Group", "ServiceAccount", "User"
+        - FieldValueRequired spec.rules[0].subjects: Required value: subjects must contain at least one value
+        - FieldValueRequired spec.rules[0]: Required value: at least one of resourceRules and nonResourceRules has to be non-empty
+        - FieldValueRequired spec.rules[1].nonResourceRules[0].nonResourceURLs: Required value: nonResourceURLs must contain at least one value
+        - FieldValueRequired spec.rules[1].nonResourceRules[0].verbs: Required value: verbs must contain at least one value
+        - FieldValueRequired spec.rules[1].resourceRules[0].apiGroups: Required value: resource rules must supply at least one api group
+        - FieldValueRequired spec.rules[1].resourceRules[0].namespaces: Required value: resource rules that are not cluster scoped must supply at least one namespace
+        - FieldValueRequired spec.rules[1].resourceRules[0].resources: Required value: resource rules must supply at least one resource
+        - FieldValueRequired spec.rules[1].resourceRules[0].verbs: Required value: verbs must contain at least one value
+        - FieldValueRequired spec.rules[1].subjects[1].group.name: Required value
+        - FieldValueRequired spec.rules[1].subjects[2].serviceAccount.namespace: Required value: must specify namespace for service account
+        - FieldValueRequired spec.rules[1].subjects[3].serviceAccount: Required value: serviceAccount is required when subject kind is 'ServiceAccount'
+        - FieldValueRequired spec.rules[1].subjects[4].user.name: Required value
+        422 Invalid: PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io "a" is invalid: spec.type: Required value
+        group="flowcontrol.apiserver.k8s.io" kind="PriorityLevelConfiguration" name="a"
+        - FieldValueRequired spec.type: Required value
+        422 Invalid: PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io "a" is invalid: spec.type: Unsupported value: "x": supported values: "Exempt", "Limited"
+        group="flowcontrol.apiserver.k8s.io" kind="PriorityLevelConfiguration" name="a"
+        - FieldValueNotSupported spec.type: Unsupported value: "x": supported values: "Exempt", "Limited"
+        422 Invalid: PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io "a" is invalid: [as below]
+        group="flowcontrol.apiserver.k8s.io" kind="PriorityLevelConfiguration" name="a"
+        - FieldValueForbidden spec.limited: Forbidden
+        - FieldValueInvalid spec.exempt.lendablePercent: Invalid value: -1: must be between 0 and 100, inclusive
+        - FieldValueInvalid spec.exempt.nominalConcurrencyShares: Invalid value: -1: must be a non-negative integer
+        - FieldValueInvalid spec.type: Invalid value: "Exempt": must be 'Exempt' if and only if `name` is 'exempt'
+        - FieldValueRequired spec.limited.limitResponse.type: Required value
+        422 Invalid: PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io "a" is invalid: [as below]
+        group="flowcontrol.apiserver.k8s.io" kind="PriorityLevelConfiguration" name="a"
+        - FieldValueForbidden spec.exempt: Forbidden
+        - FieldValueRequired spec.limited: Required value
+        422 Invalid: PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io "a" is invalid: [as below]
+        group="flowcontrol.apiserver.k8s.io" kind="PriorityLevelConfiguration" name="a"
+        - FieldValueInvalid spec.limited.borrowingLimitPercent: Invalid value: -1: if specified, must be a non-negative integer
+        - FieldValueInvalid spec.limited.lendablePercent: Invalid value: 101: must be between 0 and 100, inclusive
+        - FieldValueInvalid spec.limited.nominalConcurrencyShares: Invalid value: -1: must be a non-negative integer
+        - FieldValueNotSupported spec.limited.limitResponse.type: Unsupported value: "x": supported values: "Queue", "Reject"
+        422 Invalid: PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io "a" is invalid: spec.limited.limitResponse.type: Required value
+        group="flowcontrol.apiserver.k8s.io" kind="PriorityLevelConfiguration" name="a"
+        - FieldValueRequired spec.limited.limitResponse.type: Required value
+        422 Invalid: PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io "a" is invalid: spec.limited.limitResponse.queuing: Required value
+        group="flowcontrol.apiserver.k8s.io" kind="PriorityLevelConfiguration" name="a"
+        - FieldValueRequired spec.limited.limitResponse.queuing: Required value
+        422 Invalid: PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io "a" is invalid: spec.limited.limitResponse.queuing: Forbidden
+        group="flowcontrol.apiserver.k8s.io" kind="PriorityLevelConfiguration" name="a"
+        - FieldValueForbidden spec.limited.limitResponse.queuing: Forbidden
+        422 Invalid: PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io "a" is invalid: [as below]
+        group="flowcontrol.apiserver.k8s.io" kind="PriorityLevelConfiguration" name="a"
+        - FieldValueInvalid spec.limited.limitResponse.queuing.handSize: Invalid value: -1: must be positive
+        - FieldValueInvalid spec.limited.limitResponse.queuing.queues: Invalid value: -1: must be positive
+        422 Invalid: PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io "a" is invalid: [as below]
+        group="flowcontrol.apiserver.k8s.io" kind="PriorityLevelConfiguration" name="a"
+        - FieldValueInvalid spec.limited.limitResponse.queuing.handSize: Invalid value: 70: required entropy bits of deckSize 10000001 and handSize 70 should not be greater than 60
+        - FieldValueInvalid spec.limited.limitResponse.queuing.queues: Invalid value: 10000001: must not be greater than 10000000
+        422 Invalid: PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io "a" is invalid: spec.limited.limitResponse.queuing.handSize: Invalid value: 5: should not be greater than queues (4)
+        group="flowcontrol.apiserver.k8s.io" kind="PriorityLevelConfiguration" name="a"
+        - FieldValueInvalid spec.limited.limitResponse.queuing.handSize: Invalid value: 5: should not be greater than queues (4)
+        422 Invalid: PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io "a" is invalid: spec.limited.limitResponse.queuing.handSize: Invalid value: 7: required entropy bits of deckSize 1024 and handSize 7 should not be greater than 60
+        group="flowcontrol.apiserver.k8s.io" kind="PriorityLevelConfiguration" name="a"
+        - FieldValueInvalid spec.limited.limitResponse.queuing.handSize: Invalid value: 7: required entropy bits of deckSize 1024 and handSize 7 should not be greater than 60
+    "#]].assert_eq(&seen);
+}

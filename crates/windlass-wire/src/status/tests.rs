@@ -70,6 +70,12 @@ fn denials_name_who_what_and_where() {
         ApiError::denied(&denied).to_string(),
         "forbidden: User \"u\" cannot list path \"/me&lt;tr&gt;ics\""
     );
+    // The path `/api/v1/namespaces///p` has an object without a resource.
+    (denied.path, denied.subresource) = ("", "");
+    assert_eq!(
+        ApiError::denied(&denied).to_string(),
+        "forbidden: User \"u\" cannot list resource \"\" in API group \"\" at the cluster scope"
+    );
 }
 
 #[test]

@@ -1,8 +1,21 @@
 //! Priority levels.
 
 mod table;
+mod validate;
 
-use super::CONFIG;
-use crate::kind::Kind;
+use serde_json::Value;
 
-pub(crate) static KIND: Kind = Kind { table: &table::TABLE, ..Kind::new(CONFIG) };
+use super::{CONFIG, zero_is_absent};
+use crate::kind::{Defaults, Kind};
+
+pub(crate) static KIND: Kind =
+    Kind { defaults: &PriorityLevels, validate: &PriorityLevels, table: &table::TABLE, ..Kind::new(CONFIG) };
+
+struct PriorityLevels;
+
+impl Defaults for PriorityLevels {
+    fn default(&self, object: &mut Value) {
+        let queuing = [("handSize", 8), ("queues", 64), ("queueLengthLimit", 50)];
+        zero_is_absent(object, "/spec/limited/limitResponse/queuing", &queuing);
+    }
+}

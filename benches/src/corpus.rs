@@ -123,8 +123,9 @@ impl Corpus {
         };
         // Pods that are not serialized yet take much more memory.
         for start in (0..count).step_by(TOGETHER) {
-            let together = TOGETHER.min(count - start);
-            corpus.push_charts(random, charts, start..start + together, changes * together / count);
+            let range = start..count.min(start + TOGETHER);
+            let changes = share(changes, &range, count);
+            corpus.push_charts(random, charts, range, changes);
         }
         corpus
     }
@@ -191,6 +192,11 @@ impl Corpus {
     }
 }
 
+/// Returns how many of the changes of `count` objects are changes of the objects in a range. The sum over all ranges is `changes`.
+fn share(changes: usize, range: &Range<usize>, count: usize) -> usize {
+    changes * range.end / count - changes * range.start / count
+}
+
 impl Objects {
     /// Returns the objects of a uniform corpus.
     pub(crate) fn uniform(kind: Kind, count: usize, seed: u64) -> Self {
@@ -222,6 +228,10 @@ impl Objects {
 
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
     }
 
     /// Returns the objects of a range, separated by commas.
@@ -269,7 +279,7 @@ fn namespace(random: &mut Random) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Corpus, Kind, Objects, Source};
+    use super::{Corpus, Kind, Objects, Source, share};
     use serde_json::Value;
 
     /// Returns the average size in bytes, and the share of managedFields in percent.
@@ -304,6 +314,14 @@ mod tests {
         let diversity = corpus.diversity.expect("generated");
         assert_eq!(diversity.workloads, 1750);
         assert!((1000..2000).contains(&diversity.structures), "{diversity:?}");
+    }
+
+    #[test]
+    fn all_changes_are_generated() {
+        for changes in [0, 1, 7, 150_000] {
+            let ranges = (0..150_000).step_by(20_000).map(|start| start..150_000.min(start + 20_000));
+            assert_eq!(ranges.map(|range| share(changes, &range, 150_000)).sum::<usize>(), changes);
+        }
     }
 
     #[test]

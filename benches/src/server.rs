@@ -84,7 +84,13 @@ struct Lines {
 
 /// Runs the server until killed. Prints the address when the server is ready.
 pub(crate) fn run(args: &Args) {
-    let server = Arc::new(ByteServer::new(args));
+    let server = match ByteServer::new(args) {
+        Ok(server) => Arc::new(server),
+        Err(error) => {
+            eprintln!("{error}");
+            std::process::exit(1);
+        }
+    };
     for Collection { objects, .. } in &server.kinds {
         eprintln!("{} objects, {} bytes", objects.len(), objects.bytes());
     }
@@ -124,9 +130,18 @@ async fn serve(server: Arc<ByteServer>, connection: impl AsyncRead + AsyncWrite 
 }
 
 impl ByteServer {
-    fn new(args: &Args) -> Self {
+    /// # Errors
+    /// There are changes to send, and no object that changes.
+    fn new(args: &Args) -> Result<Self, String> {
         let prepared = args.events.min(args.objects);
         let corpus = Corpus::new(&args.corpus, args.kind, args.objects, prepared, args.seed);
+        if args.events > 0 && corpus.changes.is_empty() {
+            let Args { events, objects, .. } = args;
+            return Err(format!(
+                "cannot send {events} changes of {objects} objects: the corpus has no change; give more objects, a \
+                 file with events of the type MODIFIED, or no `--events`"
+            ));
+        }
         let events = match &args.corpus {
             Source::File(_) => args.events.min(corpus.changes.len()),
             Source::Uniform | Source::Diverse => args.events,
@@ -139,13 +154,13 @@ impl ByteServer {
             let others = Objects::uniform(Kind::Databases, args.others, args.seed);
             kinds.push(Collection::new(Kind::Databases, others, &Objects::default()));
         }
-        Self {
+        Ok(Self {
             kinds,
             events,
             pace: args.pace,
             expire_after: args.expire_after.map(Duration::from_secs),
             watches: AtomicUsize::new(0),
-        }
+        })
     }
 
     fn answer(self: &Arc<Self>, request: &Request<Incoming>) -> Response<Body> {

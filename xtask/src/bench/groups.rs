@@ -276,15 +276,20 @@ pub(crate) const GROUPS: &[Group] = &[
             run(RAW, Contender::Ours, &["informer"]),
             run(COMPRESSED, Contender::Ours, &["informer", "tier=compressed"]),
             run(LIST, Contender::Go, &["informer", "list"]),
+            run(PRUNED, Contender::KubeRs, &["informer", "pruned=1"]),
         ],
         rows: &[
             alone("large.sync", RAW, ("seconds", 1.0, "s"), 10.0),
             time("large.sync", (RAW, LIST, LIST), Report),
+            time("large.sync", (RAW, PRUNED, PRUNED), Report),
             processor("large.sync-processor", (RAW, LIST, LIST)),
+            processor("large.sync-processor", (RAW, PRUNED, PRUNED)),
             peak("large.peak", (RAW, LIST, LIST), Report),
+            peak("large.peak", (RAW, PRUNED, PRUNED), Report),
             alone("large.steady", RAW, ("kept", 1e-6, "MB"), 500.0),
             alone("large.steady-compressed", COMPRESSED, ("kept", 1e-6, "MB"), 250.0),
             kept("large.steady", (RAW, LIST, LIST), Report),
+            kept("large.steady", (RAW, PRUNED, PRUNED), Report),
         ],
     },
     Group {
@@ -295,10 +300,13 @@ pub(crate) const GROUPS: &[Group] = &[
         runs: &[
             run(RAW, Contender::Ours, &["informer"]),
             Run { changes: 0.1, ..run(LIST, Contender::Go, &["informer", "list"]) },
+            Run { changes: 0.1, ..run(PRUNED, Contender::KubeRs, &["informer", "pruned=1"]) },
         ],
         rows: &[
             events("large-events", (RAW, LIST, LIST), Report),
+            events("large-events", (RAW, PRUNED, PRUNED), Report),
             processor_each("large-events.processor", (RAW, LIST, LIST)),
+            processor_each("large-events.processor", (RAW, PRUNED, PRUNED)),
         ],
     },
     Group {
@@ -309,10 +317,13 @@ pub(crate) const GROUPS: &[Group] = &[
         runs: &[
             run(RAW, Contender::Ours, &["informer", "latency"]),
             run(LIST, Contender::Go, &["informer", "list", "latency"]),
+            run(PRUNED, Contender::KubeRs, &["informer", "pruned=1", "latency=1"]),
         ],
         rows: &[
             latency("large-latency.p50", "latency_50", (RAW, LIST, LIST)),
+            latency("large-latency.p50", "latency_50", (RAW, PRUNED, PRUNED)),
             latency("large-latency.p99", "latency_99", (RAW, LIST, LIST)),
+            latency("large-latency.p99", "latency_99", (RAW, PRUNED, PRUNED)),
         ],
     },
     Group {
@@ -323,10 +334,12 @@ pub(crate) const GROUPS: &[Group] = &[
         runs: &[
             run(RAW, Contender::Ours, &["informer", "relist"]),
             run(LIST, Contender::Go, &["informer", "list", "relist=1"]),
+            run(PRUNED, Contender::KubeRs, &["informer", "pruned=1", "relist=1"]),
         ],
         rows: &[
             relist("large-relist", (RAW, "", ""), AtMost(1.1)),
             relist("large-relist", (RAW, LIST, LIST), Report),
+            relist("large-relist", (RAW, PRUNED, PRUNED), Report),
         ],
     },
     Group {

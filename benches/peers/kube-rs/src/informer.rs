@@ -5,7 +5,7 @@
 use crate::{Cell, number, process};
 use futures::{Stream, StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::Pod;
-use kube::runtime::reflector::{self, Lookup, ObjectRef};
+use kube::runtime::reflector::{self, Lookup, ObjectRef, Store};
 use kube::runtime::scheduler::{ScheduleRequest, scheduler};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, CustomResource, Resource, ResourceExt};
@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::pin::Pin;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
+use tokio::task::JoinSet;
 
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, JsonSchema)]
 #[kube(group = "db.example.com", version = "v1", kind = "Database", namespaced, status = "DatabaseStatus")]
@@ -72,29 +73,26 @@ pub async fn run(options: &BTreeMap<&str, &str>) -> Cell {
     }
 }
 
-async fn measure<K>(client: Client, options: &BTreeMap<&str, &str>) -> Cell
-where
-    K: Resource<DynamicType = ()> + Lookup<DynamicType = ()> + DeserializeOwned + Clone + Debug + Send + Sync + 'static,
+/// What [`measure`] needs of a kind.
+trait Watched:
+    Resource<DynamicType = ()> + Lookup<DynamicType = ()> + DeserializeOwned + Clone + Debug + Send + Sync + 'static
 {
+}
+
+impl Watched for Pod {}
+impl Watched for Database {}
+
+async fn measure<K: Watched>(client: Client, options: &BTreeMap<&str, &str>) -> Cell {
     let (objects, events) = (number(options, "objects"), number(options, "events"));
     let (before, began) = (process::anonymous(), Instant::now());
-    let config = if options.contains_key("watch-list") {
-        watcher::Config::default().streaming_lists()
-    } else {
-        watcher::Config::default()
-    };
-    let (reader, writer) = reflector::store::<K>();
-    let watch = watcher(Api::<K>::all(client), config);
-    let watch = if options.contains_key("pruned") {
-        watch.modify(|object| object.managed_fields_mut().clear()).left_stream()
-    } else {
-        watch.right_stream()
-    };
-    let mut stream = std::pin::pin!(watch.default_backoff().reflect(writer));
+    let (reader, stream) = watch::<K>(&client, "", options);
+    let mut stream = std::pin::pin!(stream);
+    let others = if number(options, "others") > 0 { watch_others::<K>(&client, options) } else { JoinSet::new() };
     until_synced(&mut stream).await;
     while reader.len() < objects {
         stream.try_next().await.expect("the watch goes on");
     }
+    others.join_all().await;
     let processor = process::processor();
     let mut cell =
         Cell::from([("seconds", began.elapsed().as_secs_f64()), ("peak", process::peak()), ("processor", processor)]);
@@ -102,17 +100,71 @@ where
         settle(&mut stream).await;
         cell.insert("steady", process::resident());
         process::reset_peak();
-        changes(stream.as_mut(), events).await;
+        changes(stream.as_mut(), events, None).await;
         tokio::time::sleep(SETTLED).await;
         cell.insert("relist_peak", process::peak());
+    } else if options.contains_key("latency") {
+        let (_, mut latencies) = changes(stream.as_mut(), events, Some(&reader)).await;
+        latencies.sort_by(f64::total_cmp);
+        let part = |percent: usize| latencies[(latencies.len() - 1) * percent / 100];
+        cell.insert("latency_50", part(50));
+        cell.insert("latency_99", part(99));
     } else if events > 0 {
-        cell.insert("rate", changes(stream.as_mut(), events).await);
+        cell.insert("rate", changes(stream.as_mut(), events, None).await.0);
         cell.insert("processor_each", (process::processor() - processor) / events as f64);
     } else {
         settle(&mut stream).await;
-        cell.insert("bytes_per_object", (process::anonymous() - before) / objects as f64);
+        let kept = process::anonymous() - before;
+        cell.insert("kept", kept);
+        cell.insert("bytes_per_object", kept / objects as f64);
     }
     cell
+}
+
+/// Watches the objects that a selector of labels selects.
+fn watch<K: Watched>(
+    client: &Client,
+    selector: &str,
+    options: &BTreeMap<&str, &str>,
+) -> (Store<K>, impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + use<K>) {
+    let mut config = watcher::Config::default();
+    if options.contains_key("watch-list") {
+        config = config.streaming_lists();
+    }
+    if !selector.is_empty() {
+        config = config.labels(selector);
+    }
+    let (reader, writer) = reflector::store::<K>();
+    let watch = watcher(Api::<K>::all(client.clone()), config);
+    let watch = if options.contains_key("pruned") {
+        watch.modify(|object| object.managed_fields_mut().clear()).left_stream()
+    } else {
+        watch.right_stream()
+    };
+    (reader, watch.default_backoff().reflect(writer))
+}
+
+/// Watches the other objects of the server, each twenty-ninth part in a store, and two parts of the objects of the kind. The tasks end
+/// when the stores are filled.
+fn watch_others<K: Watched>(client: &Client, options: &BTreeMap<&str, &str>) -> JoinSet<()> {
+    let mut others = JoinSet::new();
+    for part in 0..29 {
+        let (reader, stream) = watch::<Database>(client, &format!("part={part}.29"), options);
+        others.spawn(until_filled(reader, stream));
+    }
+    for part in 0..2 {
+        let (reader, stream) = watch::<K>(client, &format!("part={part}.50"), options);
+        others.spawn(until_filled(reader, stream));
+    }
+    others
+}
+
+/// Drives a watch in a task of its own, and waits until the store is filled.
+async fn until_filled<K: Watched>(reader: Store<K>, stream: impl Stream<Item: Send> + Send + 'static) {
+    tokio::spawn(stream.for_each(|_| std::future::ready(())));
+    reader.wait_until_ready().await.expect("the watch goes on");
+    // The store lives as long as the process, like the store of a controller.
+    std::mem::forget(reader);
 }
 
 /// The time after which memory is measured as steady.
@@ -130,14 +182,13 @@ async fn until_synced<K>(stream: &mut (impl Stream<Item = watcher::Result<watche
     }
 }
 
-/// Returns the changes a second that pass a predicate and the scheduler, the queue of a controller.
-async fn changes<K>(
+/// Returns the changes a second that pass a predicate and the scheduler, the queue of a controller. With a store, returns the seconds from
+/// the sending of each change to its worker, too.
+async fn changes<K: Watched>(
     stream: Pin<&mut (impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send)>,
     events: usize,
-) -> f64
-where
-    K: Resource<DynamicType = ()> + Lookup<DynamicType = ()> + Clone + Send + 'static,
-{
+    store: Option<&Store<K>>,
+) -> (f64, Vec<f64>) {
     let began = OnceLock::new();
     let requests = stream.filter_map(|event| {
         let request = match event {
@@ -153,8 +204,15 @@ where
         std::future::ready(request)
     });
     let mut queue = std::pin::pin!(scheduler(requests));
+    let mut latencies = Vec::new();
     for _ in 0..events {
-        std::hint::black_box(queue.next().await.expect("the watch goes on"));
+        let key = queue.next().await.expect("the watch goes on");
+        if let Some(object) = store.and_then(|store| store.get(&key)) {
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            let sent = object.resource_version().and_then(|version| version.parse().ok()).unwrap_or_default();
+            latencies.push(now.as_micros().saturating_sub(sent) as f64 / 1e6);
+        }
     }
-    events as f64 / began.get().expect("there were changes").elapsed().as_secs_f64()
+    let seconds = began.get().expect("there were changes").elapsed().as_secs_f64();
+    (events as f64 / seconds, latencies)
 }

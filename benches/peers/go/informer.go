@@ -147,7 +147,6 @@ func newInformer(client rest.Interface, kind, selector string, example runtime.O
 	informer := cache.NewSharedIndexInformer(source, example, 0, cache.Indexers{
 		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
 		"app":                byLabel,
-		"owner":              byOwner,
 	})
 	// Users of controller-runtime do this to save memory; our informer always does.
 	return informer, informer.SetTransform(dropManagedFields)
@@ -221,16 +220,4 @@ func byLabel(object any) ([]string, error) {
 		return nil, err
 	}
 	return []string{accessor.GetLabels()["app.kubernetes.io/name"]}, nil
-}
-
-func byOwner(object any) ([]string, error) {
-	accessor, err := meta.Accessor(object)
-	if err != nil {
-		return nil, err
-	}
-	var owners []string
-	for _, owner := range accessor.GetOwnerReferences() {
-		owners = append(owners, string(owner.UID))
-	}
-	return owners, nil
 }

@@ -323,3 +323,36 @@ impl std::hash::Hasher for Identity {
         self.0 = hash;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(name: &str, label: &str) -> RawObject {
+        let json = format!(
+            r#"{{"metadata":{{"name":"{name}","namespace":"n","labels":{{"app":"{label}"}},"ownerReferences":[{{"uid":"{label}"}}]}}}}"#
+        );
+        RawObject::from_json(json.as_bytes()).expect("an object")
+    }
+
+    /// A term without objects would stay in memory forever, because a query rejects objects without the term.
+    #[test]
+    fn terms_are_removed_with_their_last_object() {
+        let mut state = State::new(Hasher::default());
+        for (slot, name) in (0..).zip(["a", "b", "c"]) {
+            let hash = name_hash(state.hasher(), b"n", name.as_bytes());
+            state.apply(Operation::Insert { hash, slot, object: object(name, "x") });
+        }
+        let kinds = [TermKind::Namespace, TermKind::Owner, TermKind::Label((*b"app").into())];
+        kinds.into_iter().for_each(|kind| state.apply(Operation::IndexTerms { kind }));
+        assert_eq!(state.terms.len(), 3);
+        state.apply(Operation::Replace { slot: 1, object: object("b", "y") });
+        assert_eq!(state.term(Term::Label(b"app", b"y")).map(Postings::len), Some(1));
+        assert_eq!(state.term(Term::Owner(b"x")).map(Postings::len), Some(2));
+        for (slot, name) in (0..).zip(["a", "b", "c"]) {
+            let hash = name_hash(state.hasher(), b"n", name.as_bytes());
+            state.apply(Operation::Remove { hash, slot });
+        }
+        assert_eq!((state.terms.len(), state.len()), (0, 0));
+    }
+}

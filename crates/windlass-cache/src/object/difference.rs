@@ -15,7 +15,7 @@ use super::{
     Base,
     assembler::NewObject,
     layout::{IN_BASE, Layout, Span},
-    own_text::{FEWEST_DIGITS, OwnText, TIME_TEXT},
+    own_text::{FEWEST_DIGITS, OwnText},
 };
 
 /// Finds the differences between objects and bases, and reuses the working memory.
@@ -203,23 +203,24 @@ impl Difference {
     /// Adds the text up to the quote at `end`, if the text is a time or consists of digits. A part of the text that was copied from the
     /// base is no longer copied.
     fn push_packed(&mut self, walk: &Walk<'_>, end: usize) -> bool {
-        let from = |length: usize| end.checked_sub(length).filter(|from| *from + self.copy.length >= walk.at);
         let digits = end - walk.at;
         let even = digits + digits % 2;
-        let forms = [(OwnText::Time, TIME_TEXT), (OwnText::Hex(even / 2), even.max(FEWEST_DIGITS))];
-        for (form, length) in forms {
-            let Some(start) = from(length).filter(|start| *start <= walk.at) else { continue };
-            let text = &walk.json[start..end];
-            self.packed.clear();
-            if length == form.length() && form.store(text, &mut self.packed) {
-                self.copy.length -= walk.at - start;
-                self.write_copy(walk.base);
-                self.own.append(&mut self.packed);
-                self.pending = form;
-                return true;
-            }
+        let form = match walk.json[end - 1] {
+            b'Z' => OwnText::Time,
+            _ if even >= FEWEST_DIGITS => OwnText::Hex(even / 2),
+            _ => return false,
+        };
+        let start = end.checked_sub(form.length()).filter(|start| *start <= walk.at);
+        let Some(start) = start.filter(|start| start + self.copy.length >= walk.at) else { return false };
+        self.packed.clear();
+        if !form.store(&walk.json[start..end], &mut self.packed) {
+            return false;
         }
-        false
+        self.copy.length -= walk.at - start;
+        self.write_copy(walk.base);
+        self.own.append(&mut self.packed);
+        self.pending = form;
+        true
     }
 
     /// Passes an indexed text, which a quote follows, and returns its place.

@@ -13,7 +13,7 @@ pub(super) enum OwnText {
 
 /// The length of a packed time, and of the time as text.
 const TIME: usize = 4;
-pub(super) const TIME_TEXT: usize = 20;
+const TIME_TEXT: usize = 20;
 /// Fewer digits are not packed.
 pub(super) const FEWEST_DIGITS: usize = 16;
 
@@ -21,6 +21,8 @@ pub(super) const FEWEST_DIGITS: usize = 16;
 const PARTS: [(usize, u32); 6] = [(2, 6), (5, 4), (8, 5), (11, 5), (14, 6), (17, 6)];
 /// The text of a time around the parts.
 const FRAME: &[u8; TIME_TEXT] = b"20__-__-__T__:__:__Z";
+/// The places in [`FRAME`] outside of the parts.
+const SEPARATORS: [usize; 8] = [0, 1, 4, 7, 10, 13, 16, 19];
 
 impl OwnText {
     /// Returns the length of the text.
@@ -90,16 +92,13 @@ fn value(digit: u8) -> u8 {
 /// Returns the packed time, if the text is a time in the years from 2000 to 2063.
 fn pack_time(text: &[u8]) -> Option<u32> {
     let text: &[u8; TIME_TEXT] = text.try_into().ok()?;
-    let is_framed = FRAME
-        .iter()
-        .zip(text)
-        .all(|(&frame, &byte)| if frame == b'_' { byte.is_ascii_digit() } else { frame == byte });
-    if !is_framed {
+    if SEPARATORS.iter().any(|&at| text[at] != FRAME[at]) {
         return None;
     }
     PARTS.iter().try_fold(0, |time, &(at, bits)| {
-        let part = u32::from(text[at] - b'0') * 10 + u32::from(text[at + 1] - b'0');
-        (part < 1 << bits).then_some(time << bits | part)
+        let [tens, ones] = [text[at], text[at + 1]].map(|digit| u32::from(digit.wrapping_sub(b'0')));
+        let part = tens * 10 + ones;
+        (tens <= 9 && ones <= 9 && part < 1 << bits).then_some(time << bits | part)
     })
 }
 

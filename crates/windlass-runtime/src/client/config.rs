@@ -80,10 +80,12 @@ impl ConfigSource {
         if let Some(context) = &self.context
             && !file.contexts.iter().any(|known| known.name == *context)
         {
-            let known: Vec<&str> = file.contexts.iter().map(|known| known.name.as_str()).collect();
+            return Err(Error::setup(format!("{place}: has no context {context:?}, only: {}", names(&file))));
+        }
+        if self.context.is_none() && file.current_context.is_none() {
             return Err(Error::setup(format!(
-                "{place}: has no context {context:?}, only: {}",
-                known.join(", ")
+                "{place}: names no current context; choose one with --context: {}",
+                names(&file)
             )));
         }
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
@@ -104,9 +106,18 @@ fn authority_file(file: &Kubeconfig, context: Option<&String>) -> Option<PathBuf
     cluster.certificate_authority.clone().filter(|path| !is_inline && !path.is_empty()).map(PathBuf::from)
 }
 
+/// Returns the names of the contexts of a file.
+fn names(file: &Kubeconfig) -> String {
+    let names: Vec<&str> = file.contexts.iter().map(|context| context.name.as_str()).collect();
+    names.join(", ")
+}
+
+/// Reads a kubeconfig. An empty current context counts as none, as for kubectl, which leaves an empty text when the context is unset.
 fn read(path: &Path) -> Result<Kubeconfig> {
-    Kubeconfig::read_from(path)
-        .map_err(|e| Error::setup(format!("kubeconfig {}: {}", path.display(), chain(&e))))
+    let mut file = Kubeconfig::read_from(path)
+        .map_err(|e| Error::setup(format!("kubeconfig {}: {}", path.display(), chain(&e))))?;
+    file.current_context = file.current_context.filter(|name| !name.is_empty());
+    Ok(file)
 }
 
 /// Merges kubeconfigs as kubectl does: files that do not exist are skipped, and earlier files win.

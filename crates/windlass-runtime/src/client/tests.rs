@@ -166,6 +166,20 @@ async fn several_kubeconfigs_are_one() {
     );
 }
 
+/// `kubectl config unset current-context` leaves an empty text.
+#[tokio::test]
+async fn an_empty_current_context_says_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (a, b) = (kubeconfig(folder.path(), "a", true), kubeconfig(folder.path(), "b", true));
+    let text = std::fs::read_to_string(&a).expect("a kubeconfig");
+    std::fs::write(&a, text.replace("current-context: a", "current-context: \"\"")).expect("written");
+    let both = format!("{a}:{b}");
+    assert_eq!(load(&ConfigSource::default(), &[("KUBECONFIG", &both)]).await, Ok(cluster("b")));
+    let of_a = ConfigSource { kubeconfig: Some(a.clone().into()), ..ConfigSource::default() };
+    let error = load(&of_a, &[]).await.expect_err("no context");
+    assert_eq!(error, format!("{a}: names no current context; choose one with --context: a"));
+}
+
 #[tokio::test]
 async fn flags_come_before_the_environment() {
     let folder = tempfile::tempdir().expect("a folder");

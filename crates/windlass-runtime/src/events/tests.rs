@@ -247,6 +247,39 @@ async fn an_event_that_the_server_answers_with_500_is_not_sent_again() {
     assert_eq!(broadcaster.dropped(DropCause::Rejected), 1);
 }
 
+/// The reply to the first attempt is lost. The server answers the second attempt with a conflict of names.
+#[tokio::test(start_paused = true)]
+async fn an_event_whose_first_reply_was_lost_is_written() {
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let kept = requests.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let kept = kept.clone();
+        async move {
+            let attempts = {
+                let mut kept = kept.lock();
+                kept.push(request.method().to_string());
+                kept.len()
+            };
+            let status =
+                json!({"kind": "Status", "status": "Failure", "reason": "AlreadyExists", "code": 409});
+            match attempts {
+                1 => Err(std::io::Error::other("the connection broke")),
+                2 => Ok(Response::builder().status(409).body(Body::from(status.to_string().into_bytes()))),
+                _ => Ok(Response::builder().body(Body::from(b"{}".to_vec()))),
+            }
+            .map(|response| response.expect("a response"))
+        }
+    });
+    let broadcaster = Broadcaster::new();
+    broadcaster.start_recording_to(crate::client::in_process(service).expect("a client"));
+    let recorder = broadcaster.recorder("test");
+    record(&recorder, "note");
+    record(&recorder, "note");
+    broadcaster.shutdown(Duration::from_secs(60)).await;
+    assert_eq!(*requests.lock(), ["POST", "POST", "PATCH"], "the second event counts the first");
+    assert_eq!(broadcaster.dropped(DropCause::Rejected), 0);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_sink_that_panics_is_restarted() {
     let (client, bodies) = keeping_client();

@@ -82,6 +82,8 @@ impl EventWriter {
                     sleep(pause).await;
                 }
                 Err(error) if error.is_not_found() && !is_namespace(&error) => return Written::NotFound,
+                // An earlier attempt was carried out, and the answer was lost: names of Events are unique.
+                Err(error) if error.is_already_exists() && attempt > 0 => return Written::Yes,
                 Err(error) => {
                     tracing::warn!(%error, reason, "the API server rejected an event");
                     self.dropped.count(DropCause::Rejected);

@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 use windlass_cache::{ObjectKey, Selector};
 
 use crate::{
-    client::{ApiClient, Call, JSON, METADATA, METADATA_LIST, path::collection_path},
+    client::{
+        ApiClient, Call, JSON, METADATA, METADATA_LIST,
+        path::{collection_path, name_fault},
+    },
     error::{Error, Result},
     kind::Object,
     kind_ref::{IntoKind, KindRef, kind},
@@ -70,6 +73,9 @@ impl ApiReader {
         I: IntoKind<Object: DeserializeOwned>,
     {
         let kind = kind.into_kind();
+        if let Some(fault) = key.namespace().and_then(name_fault).or_else(|| name_fault(key.name())) {
+            return Err(Error::setup(format!("reading {} {key}: {fault}", kind.resource().kind)));
+        }
         let path = format!("{}/{}", collection_path(kind.resource(), key.namespace()), key.name());
         match self.read(path, if kind.metadata_only { METADATA } else { JSON }).await {
             Ok(object) => decode(&kind, object).map(Some),
@@ -103,6 +109,9 @@ impl ApiReader {
         I: IntoKind<Object: DeserializeOwned>,
     {
         let kind = kind.into_kind();
+        if let Some(fault) = namespace.and_then(name_fault) {
+            return Err(Error::setup(format!("listing {}: the namespace {fault}", kind.resource().plural)));
+        }
         let collection = collection_path(kind.resource(), namespace);
         let (mut objects, mut token) = (Vec::new(), None::<String>);
         loop {
@@ -157,5 +166,32 @@ fn names_object(error: &Error, name: &str) -> bool {
 impl std::fmt::Debug for ApiReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ApiReader").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{Request, Response};
+    use k8s_openapi::api::core::v1::Secret;
+    use kube_client::client::Body;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_key_that_names_no_single_object_is_not_sent() {
+        let service = tower::service_fn(|request: Request<Body>| async move {
+            let code = if request.uri().path() == "/version" { 200 } else { 500 };
+            Response::builder().status(code).body(Body::empty())
+        });
+        let reader = ApiReader::new(crate::client::in_process(service).expect("a client"));
+        for key in [
+            ObjectKey::namespaced("a", ""),
+            ObjectKey::namespaced("a", "b/status"),
+            ObjectKey::namespaced("a", "b?watch=true"),
+            ObjectKey::namespaced("..", "b"),
+        ] {
+            let error = reader.get::<Secret>(&key).await.expect_err("refused").to_string();
+            assert!(error.contains("cannot be a name"), "{error}");
+        }
     }
 }

@@ -26,6 +26,17 @@ impl std::fmt::Display for GroupResource {
     }
 }
 
+/// Returns why a text cannot be the name of an object or a namespace in a path. As in client-go, a name is one segment of a path: a name that a
+/// stranger chose must not reach another object, a subresource or a query.
+pub(crate) fn name_fault(name: &str) -> Option<String> {
+    let is_wrong = matches!(name, "" | "." | "..") || name.contains(['/', '%', '?', '#']);
+    is_wrong.then(|| {
+        format!(
+            "{name:?} cannot be a name: a name is not empty, `.` or `..`, and has no `/`, `%`, `?` or `#`"
+        )
+    })
+}
+
 /// Returns the path of a resource's group and version, without a slash at the end: `/api/v1`,
 /// `/apis/apps/v1`.
 pub(crate) fn version_path(resource: &ApiResource) -> String {

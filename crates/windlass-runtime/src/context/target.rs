@@ -9,7 +9,7 @@ use windlass_cache::ObjectKey;
 
 use super::{Context, known_kinds::KnownKind};
 use crate::{
-    client::Call,
+    client::{Call, path::name_fault},
     error::{Error, Result},
     kind::{Kind, Object},
     reader::Reader,
@@ -57,6 +57,11 @@ impl Target {
     fn path_of(&self, name: &str, subresource: &str, query: &[&str]) -> Result<String> {
         if self.kind.namespaced == Some(true) && self.namespace.is_none() {
             return Err(Error::setup(format!("{self}: metadata.namespace is not set")));
+        }
+        let mut names =
+            self.namespace.as_deref().into_iter().chain(Some(name).filter(|name| !name.is_empty()));
+        if let Some(fault) = names.find_map(name_fault) {
+            return Err(Error::setup(format!("{self}: {fault}")));
         }
         Ok(self.kind.path(self.namespace.as_deref(), name, subresource, query))
     }
@@ -138,5 +143,35 @@ impl std::fmt::Display for Target {
             Some(namespace) => write!(f, "{} {namespace}/{}", self.kind.resource.kind, self.name),
             None => write!(f, "{} {}", self.kind.resource.kind, self.name),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+
+    /// A name may come from a field that a stranger wrote.
+    #[test]
+    fn a_name_reaches_no_other_object_and_no_subresource() {
+        let path = |namespace: &str, name: &str| {
+            let kind = Kind { namespaced: Some(true), resource: ApiResource::erase::<ConfigMap>(&()) };
+            Target::of_kind(kind, Some(namespace), name).path("", &["fieldManager=m"])
+        };
+        assert_eq!(
+            path("a", "system:b.c").expect("a path"),
+            "/api/v1/namespaces/a/configmaps/system:b.c?fieldManager=m"
+        );
+        for name in ["b/status", "..", ".", "../../b", "b?dryRun=All", "b#c", "b%2fc"] {
+            let error = path("a", name).expect_err(name).to_string();
+            assert_eq!(
+                error,
+                format!(
+                    "ConfigMap a/{name}: {name:?} cannot be a name: a name is not empty, `.` or `..`, and has no `/`, `%`, `?` or `#`"
+                )
+            );
+        }
+        path("a/secrets", "b").expect_err("a namespace is a name");
     }
 }

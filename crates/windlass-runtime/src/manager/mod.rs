@@ -343,8 +343,9 @@ impl Manager {
 
     /// Adds a check to `/readyz`. The check should fail while the process must get no traffic.
     ///
-    /// Every manager has the checks `informer-sync`, which fails until all caches have been filled once, and `tasks`, which
-    /// fails while a background task is down after a panic.
+    /// Every manager has the checks `informer-sync`, which fails until all caches have been filled once, `watches`, which fails while a
+    /// watch has been [failing for a while](Self::stale_watches_fail_readiness_after), and `tasks`, which fails while a background task is down
+    /// after a panic.
     ///
     /// ```
     /// # use windlass_runtime::Manager;

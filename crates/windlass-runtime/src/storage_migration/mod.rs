@@ -93,24 +93,28 @@ impl StorageMigration {
         self
     }
 
-    /// Makes a runnable that migrates once, on the leader. A failure is logged and ends no other part.
+    /// Makes a runnable that migrates on the leader, once for each term. A failure is logged and ends no other part.
     pub fn runnable(self) -> Runnable {
         let needed = self.permissions();
-        let run = |cx: RunContext| async move {
-            let client = cx.client().clone();
-            let migrated = tokio::select! {
-                biased;
-                () = cx.shutdown().requested() => return Ok::<(), Error>(()),
-                migrated = self.run(&client) => migrated,
-            };
-            if let Err(error) = migrated {
-                tracing::error!(crd = self.crd, %error, "storage version migration failed; it is repeated at the next start");
-            }
-            Ok(())
+        let run = move |cx: RunContext| {
+            let migration = self.clone();
+            async move { migration.run_until_shutdown(&cx).await }
         };
         let runnable =
-            needed.into_iter().fold(Runnable::new("storage version migration", run), Runnable::needs);
+            needed.into_iter().fold(Runnable::repeatable("storage version migration", run), Runnable::needs);
         runnable.group(Group::LeaderElected)
+    }
+
+    async fn run_until_shutdown(self, cx: &RunContext) -> Result<()> {
+        let migrated = tokio::select! {
+            biased;
+            () = cx.shutdown().requested() => return Ok(()),
+            migrated = self.run(cx.client()) => migrated,
+        };
+        if let Err(error) = migrated {
+            tracing::error!(crd = self.crd, %error, "storage version migration failed; it is repeated at the next start");
+        }
+        Ok(())
     }
 
     /// Returns the rights that a migration needs.

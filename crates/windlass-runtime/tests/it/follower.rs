@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use windlass_runtime::{
     Action, Context, Controller, Error, Manager, ObjectKey, RunContext, Runnable,
-    leader_election::LeaderElection, manager::Group, owner::Owned,
+    leader_election::LeaderElection, manager::Group, owner::Owned, storage_migration::StorageMigration,
 };
 use windlass_test::{TestCluster, eventually};
 
@@ -376,6 +376,14 @@ async fn a_runnable_of_the_leader_that_cannot_start_again_is_refused() {
         "the leader runs \"report\", which cannot start again when this replica is elected again; make it with \
          `Runnable::repeatable`, or do not call `LeaderElection::back_to_follower`"
     );
+
+    // The runnable of Windlass itself can start again.
+    let migration = StorageMigration::of("bars.example.com").runnable();
+    let manager = Manager::new(cluster.client()).runnable(migration).leader_election(election("a"));
+    let metrics = manager.metrics().clone();
+    let running = run(manager);
+    leads(&metrics, 1).await;
+    running.stop().await.expect("a graceful stop");
 
     // If it is added later, the manager ends when the replica loses the Lease.
     let (faults, notes) = (Faults::before(cluster.client()), Notes::default());

@@ -61,6 +61,7 @@ enum Test {
 }
 
 fn main() -> ExitCode {
+    windlass_apiserver::allocator_is_mimalloc();
     // As many threads as `windlass cluster` has.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let outcome = runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(run(Cli::parse())));

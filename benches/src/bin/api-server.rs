@@ -12,6 +12,7 @@ use windlass_apiserver::{Listen, Server};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
+    windlass_apiserver::allocator_is_mimalloc();
     // An error means that a provider is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("tokio starts");

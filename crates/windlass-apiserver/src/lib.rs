@@ -79,7 +79,7 @@ pub use nodes::{
 };
 pub use serve::{
     CertificateAuthority, CertificateError, CertificateTextError, ClientCertificate, InProcess, Listen,
-    ListenError, RunningListener, ServerCertificate,
+    ListenError, RunningListener, ServerCertificate, allocator_is_mimalloc,
 };
 pub use server::{BuildError, Server, ServerBuilder, Snapshot};
 #[doc(hidden)]

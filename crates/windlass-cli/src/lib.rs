@@ -105,6 +105,7 @@ pub fn main() -> ExitCode {
     if let Some(applet) = std::env::args_os().next().and_then(|program| Applet::of(&program)) {
         return applet.main();
     }
+    windlass_apiserver::allocator_is_mimalloc();
     let parsed = command().try_get_matches().and_then(|matches| {
         let form = error_form(&matches);
         Ok((Command::from_arg_matches(&matches)?, form))

@@ -26,8 +26,8 @@ impl std::fmt::Display for GroupResource {
     }
 }
 
-/// Returns why a text cannot be the name of an object or a namespace in a path. As in client-go, a name is one segment of a path: a name that a
-/// stranger chose must not reach another object, a subresource or a query.
+/// Returns why a text cannot be the name of an object or a namespace in a path. A name is one segment of a path: a name that a stranger chose
+/// must not reach another object, a subresource or a query. Kubernetes allows `?` and `#` in the names of roles; such names are refused here.
 pub(crate) fn name_fault(name: &str) -> Option<String> {
     let is_wrong = matches!(name, "" | "." | "..") || name.contains(['/', '%', '?', '#']);
     is_wrong.then(|| {

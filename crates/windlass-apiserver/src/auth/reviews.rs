@@ -44,12 +44,9 @@ impl Reviewer<'_> {
             let why = "the namespace of the provided object does not match the namespace sent on the request";
             return Some(Err(ApiError::bad_request(why)));
         }
-        let metadata = crate::meta::fields_mut(&mut review).entry("metadata").or_insert_with(|| json!({}));
-        if metadata.is_null() {
-            *metadata = json!({});
-        }
+        let metadata = crate::meta::metadata_mut(&mut review);
         if kind == LOCAL_SUBJECT_ACCESS_REVIEW {
-            metadata["namespace"] = self.namespace.into();
+            metadata.insert("namespace".to_owned(), self.namespace.into());
         }
         Some(match kind {
             SELF_SUBJECT_ACCESS_REVIEW => self.access(review, Some(self.asker)),

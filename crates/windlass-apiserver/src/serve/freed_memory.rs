@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Handle, RuntimeMetrics};
@@ -13,13 +13,21 @@ const INTERVAL: Duration = Duration::from_secs(2);
 /// A size for which the allocator does not reuse freed memory of smaller objects, in bytes.
 const BLOCK: usize = 4 << 20;
 /// The threads of the runtime are idle if all threads together work less in an [`INTERVAL`].
-const IDLE: Duration = Duration::from_millis(500);
+const IDLE: Duration = Duration::from_millis(100);
 /// The work of the threads after which the threads look for freed memory as soon as the threads are idle.
 const WORK: Duration = Duration::from_millis(500);
 /// The longest time between two looks of idle threads: the history of the store expires without much work.
 const LONGEST: Duration = Duration::from_secs(60);
 /// How long a thread waits for the other threads.
 const PATIENCE: Duration = Duration::from_millis(5);
+
+static IS_MIMALLOC: AtomicBool = AtomicBool::new(false);
+
+/// Tells the servers of this process that mimalloc is the global allocator. An idle server then returns the memory of a burst on all threads
+/// of the runtime; other allocators do so by themselves. Default: another allocator.
+pub fn allocator_is_mimalloc() {
+    IS_MIMALLOC.store(true, Ordering::Relaxed);
+}
 
 /// Lets the allocator return freed memory from time to time, until `stopped` completes.
 ///
@@ -32,7 +40,7 @@ pub(crate) async fn keep_returning(stopped: impl Future<Output = ()>) {
         let mut load = Load::new(Handle::current().metrics());
         loop {
             tokio::time::sleep(INTERVAL).await;
-            if load.is_over() {
+            if IS_MIMALLOC.load(Ordering::Relaxed) && load.is_over() {
                 on_each_thread(look, PATIENCE).await;
             }
             drop(black_box(Vec::<u8>::with_capacity(BLOCK)));
@@ -45,8 +53,8 @@ pub(crate) async fn keep_returning(stopped: impl Future<Output = ()>) {
     }
 }
 
-/// Lets the allocator look for freed memory of this thread: an allocator without memory for a request looks for all memory that the
-/// thread can give back, and no system has memory for this request.
+/// Lets mimalloc look for freed memory of this thread: without memory for a request, mimalloc looks for all memory that the thread can
+/// give back, and no system has memory for this request. Sanitizers, and other allocators on request, abort the process instead.
 fn look() {
     let mut block = Vec::<u8>::new();
     let refused = block.try_reserve_exact(isize::MAX.unsigned_abs());

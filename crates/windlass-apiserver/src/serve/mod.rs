@@ -29,6 +29,7 @@ use crate::body::Body;
 
 pub use authority::{CertificateAuthority, CertificateError, ClientCertificate};
 pub(crate) use deadline::{Deadline, REQUEST_TIMEOUT, is_long_running};
+pub use freed_memory::allocator_is_mimalloc;
 pub(crate) use freed_memory::keep_returning as keep_returning_memory;
 pub use in_process::InProcess;
 pub(crate) use listen::listen;

@@ -98,7 +98,8 @@ impl Bases {
         if self.until_forgetting == 0 {
             self.forget();
         }
-        let (good, poor) = (length / 4 + INDEX, length / 4 * 3);
+        let poor = length / 4 * 3;
+        let good = (length / 4 + INDEX).min(poor);
         let search = self.until_forgetting.is_multiple_of(RETRY);
         // Compressed operations are not repeated.
         let old = old.filter(|old| old.has_base());

@@ -99,8 +99,8 @@ impl RawObject {
         self.label_bytes().find(|(name, _)| *name == key.as_bytes()).map(|(_, value)| text(value))
     }
 
-    /// Returns the annotations in the order of the JSON. Annotations are not indexed: each call parses the
-    /// metadata.
+    /// Returns the annotations in the order of the JSON. Annotations are not indexed: each call scans the
+    /// JSON.
     pub fn annotations(&self) -> Vec<(String, String)> {
         crate::scan::annotations(&self.json())
     }

@@ -148,7 +148,7 @@ impl Store {
     /// Returns the objects that match a query.
     ///
     /// The first query by namespace, by owner or by a label looks at all objects. The next write of the store then adds an index over
-    /// the namespaces, the owners, or the values of the label, up to 16 indexes. [`index_wanted`](Self::index_wanted) tells the writer to write.
+    /// the namespaces, the owners, or the values of the label. At most 16 labels have an index. [`index_wanted`](Self::index_wanted) tells the writer to write.
     ///
     /// # Errors
     /// The query names an index that the store does not have.

@@ -76,7 +76,10 @@ impl<'a> Query<'a> {
         state: &State,
         missing: &mut Vec<Term<'a>>,
     ) -> Result<Vec<RawObject>, UnknownIndex> {
-        let Some(plan) = self.plan(state, missing)? else { return Ok(Vec::new()) };
+        let Some(plan) = self.plan(state, missing)? else {
+            missing.clear();
+            return Ok(Vec::new());
+        };
         let wanted = |object: &&RawObject| self.matches(object);
         let narrowest = plan.iter().min_by_key(|choice| choice.len());
         if narrowest.map_or(state.len(), Choice::len) < MANY {
@@ -139,8 +142,8 @@ impl<'a> Query<'a> {
 /// A query that checks fewer objects needs no further index.
 const MANY: usize = 8;
 
-/// The most indexes over namespaces, owners and labels. A program that makes up label keys gets no index for each key.
-const MOST_INDEXES: usize = 16;
+/// The most labels with an index. A program that makes up label keys gets no index for each key.
+const MOST_LABELS: usize = 16;
 
 /// The indexes that queries have used or would have used. The next write adds those that the store lacks.
 #[derive(Debug, Default)]
@@ -154,7 +157,9 @@ impl WantedIndexes {
     pub(super) fn add(&self, terms: Vec<Term<'_>>) {
         let mut kinds = self.kinds.lock();
         for kind in terms.into_iter().map(TermKind::of) {
-            if kinds.len() < MOST_INDEXES && !kinds.contains(&kind) {
+            let labels = || kinds.iter().filter(|kind| matches!(kind, TermKind::Label(_))).count();
+            let is_allowed = !matches!(kind, TermKind::Label(_)) || labels() < MOST_LABELS;
+            if is_allowed && !kinds.contains(&kind) {
                 kinds.push(kind);
                 self.count.store(kinds.len(), Ordering::Release);
                 self.added.notify_one();

@@ -324,9 +324,9 @@ impl<'a> StoreTransaction<'a> {
         true
     }
 
-    /// Adds the indexes that queries want, unless a first list is in progress in the hidden copy.
+    /// Adds the indexes that queries want, unless a first list is in progress in the hidden copy, or may begin with this write.
     pub(super) fn add_wanted(&mut self, wanted: &WantedIndexes) {
-        if !self.writer.first_lists.is_direct() {
+        if self.state.slots() > 0 && !self.writer.first_lists.is_direct() {
             let missing = wanted.missing_in(self.state);
             missing.into_iter().for_each(|kind| self.apply(Operation::IndexTerms { kind }));
         }

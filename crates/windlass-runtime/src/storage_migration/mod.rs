@@ -112,7 +112,7 @@ impl StorageMigration {
             migrated = self.run(cx.client()) => migrated,
         };
         if let Err(error) = migrated {
-            tracing::error!(crd = self.crd, %error, "storage version migration failed; it is repeated at the next start");
+            tracing::error!(crd = self.crd, %error, "storage version migration failed; it is repeated at the next start, or in the next term of this replica");
         }
         Ok(())
     }

@@ -16,7 +16,10 @@ use h2::client::{Builder, ResponseFuture, SendRequest};
 use http::Request;
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep, timeout},
+};
 use windlass_cork::{Cork, Hand, cork};
 
 use crate::{dialer::Stream, error::BoxError, keep_alive::KeepAlive};
@@ -67,6 +70,8 @@ pub(crate) struct Shared {
     last_used: Mutex<Instant>,
     last_answer: Mutex<Instant>,
     is_silent: AtomicBool,
+    /// Wakes one caller that waits for a stream, for each stream that becomes free.
+    freed: Arc<Notify>,
 }
 
 /// The right to send one request on a connection. The stream counts as in use until the lease is dropped.
@@ -84,8 +89,12 @@ pub(crate) struct Unanswered<'a> {
 
 impl Connection {
     /// Begins HTTP/2 on a new connection, and waits for the first frame of the server. [`Shared::poll`] and [`KeepAlive::poll_broken`] have
-    /// to be polled afterwards.
-    pub(crate) async fn begin(stream: Stream, generation: u64) -> Result<(Self, KeepAlive), BoxError> {
+    /// to be polled afterwards. `freed` is notified of each stream that becomes free.
+    pub(crate) async fn begin(
+        stream: Stream,
+        generation: u64,
+        freed: Arc<Notify>,
+    ) -> Result<(Self, KeepAlive), BoxError> {
         let mut builder = Builder::new();
         builder
             .enable_push(false)
@@ -105,6 +114,7 @@ impl Connection {
             last_used: Mutex::new(Instant::now()),
             last_answer: Mutex::new(Instant::now()),
             is_silent: AtomicBool::new(false),
+            freed,
         };
         timeout(FIRST_FRAME_WITHIN, shared.first_frame(&sender)).await??;
         Ok((Self { sender, shared: Arc::new(shared), generation }, KeepAlive::new(pings)))
@@ -232,6 +242,8 @@ impl Drop for Lease {
     fn drop(&mut self) {
         *self.shared.last_used.lock() = Instant::now();
         self.shared.streams.fetch_sub(1, Ordering::AcqRel);
+        // Remembered for the next caller if none waits.
+        self.shared.freed.notify_one();
     }
 }
 

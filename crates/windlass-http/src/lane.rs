@@ -39,8 +39,8 @@ pub(crate) struct Lane {
     server: String,
     runtime: Handle,
     state: Mutex<State>,
-    /// Wakes callers at the end of each attempt to connect.
-    changed: Notify,
+    /// Wakes all callers at the end of each attempt to connect, and one caller for each stream that becomes free.
+    changed: Arc<Notify>,
 }
 
 #[derive(Default)]
@@ -71,7 +71,8 @@ pub(crate) enum Stream {
 /// The next step of a caller that asks for a stream.
 enum Turn {
     Ended(Result<Stream>),
-    /// Wait for the end of an attempt, or for the time at which another attempt may begin. `None` while the most attempts are under way.
+    /// Wait for the end of an attempt, for a free stream, or for the time at which another attempt may begin. `None` while the most attempts
+    /// are under way.
     Wait(Option<Instant>),
 }
 
@@ -83,7 +84,7 @@ impl Lane {
             server: server.to_owned(),
             runtime,
             state: Mutex::default(),
-            changed: Notify::new(),
+            changed: Arc::default(),
         })
     }
 
@@ -152,7 +153,7 @@ impl Lane {
         if !is_http2(&stream) {
             return Ok(None);
         }
-        Ok(Some(Connection::begin(stream, generation).await?))
+        Ok(Some(Connection::begin(stream, generation, self.changed.clone()).await?))
     }
 
     /// Forgets a connection.

@@ -15,7 +15,7 @@ use kube_client::client::Body;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    sync::Notify,
+    sync::{Notify, watch as channel},
 };
 
 use windlass_http::{HttpClient, Options};
@@ -240,18 +240,27 @@ async fn a_connection_that_answered_nothing_for_seconds_gets_no_further_request(
     assert_eq!(server.count(), 2);
 }
 
-/// Passes connections on to a server, except for the first connection, which hangs.
-async fn hang_first(server: std::net::SocketAddr) -> std::net::SocketAddr {
+/// Passes some connections on to a server. All other connections hang. Returns the address, and the number of connections so far.
+async fn hang(
+    server: std::net::SocketAddr,
+    passes: fn(usize) -> bool,
+) -> (std::net::SocketAddr, channel::Receiver<usize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("it listens");
     let address = listener.local_addr().expect("an address");
+    let (count, counted) = channel::channel(0);
     tokio::spawn(async move {
-        let _hanging = listener.accept().await;
+        let mut hanging = Vec::new();
         while let Ok((mut client, _)) = listener.accept().await {
+            count.send_modify(|count| *count += 1);
+            if !passes(*count.borrow()) {
+                hanging.push(client);
+                continue;
+            }
             let mut server = TcpStream::connect(server).await.expect("the server is there");
             tokio::spawn(async move { tokio::io::copy_bidirectional(&mut client, &mut server).await });
         }
     });
-    address
+    (address, counted)
 }
 
 /// A packet was lost, or a firewall swallows packets for a while.
@@ -259,13 +268,42 @@ async fn hang_first(server: std::net::SocketAddr) -> std::net::SocketAddr {
 async fn an_attempt_to_connect_that_hangs_holds_up_no_later_request() {
     let certificate = Certificate::new();
     let server = TestServer::start(&certificate, |_, _| Reply::Text("ok")).await;
-    let mut config = certificate.config(hang_first(server.address).await);
+    let mut config = certificate.config(hang(server.address, |number| number > 1).await.0);
     config.connect_timeout = Some(Duration::from_secs(3600));
     let client = client(config);
     let impatient = tokio::time::timeout(Duration::from_millis(50), client.send(get("/lost"))).await;
     assert!(impatient.is_err(), "the caller leaves at its own deadline");
     assert_eq!(exchange(&client, get("/next")).await, "ok");
     assert_eq!(server.count(), 1, "requests that wait share one attempt");
+}
+
+/// The server accepts one stream on a connection, and a firewall swallows the packets of all later connections.
+#[tokio::test]
+async fn a_free_stream_is_used_while_all_attempts_to_connect_hang() {
+    let certificate = Certificate::new();
+    let now = Arc::<Notify>::default();
+    let later = now.clone();
+    let tls = certificate.server_config(&["h2"]);
+    let mut server = TestServer::serve(tls, 0, 1, move |_, line| match line {
+        "GET /held" => Reply::Later(later.clone()),
+        _ => Reply::Text("ok"),
+    })
+    .await;
+    let (address, mut connections) = hang(server.address, |number| number == 1).await;
+    let mut config = certificate.config(address);
+    config.connect_timeout = Some(Duration::from_secs(3600));
+    let client = client(config);
+    let held = exchange(&client, get("/held"));
+    let next = async {
+        server.request().await;
+        exchange(&client, get("/next")).await
+    };
+    let free = async {
+        soon(connections.wait_for(|count| *count == 4)).await.expect("the most attempts are under way");
+        now.notify_one();
+    };
+    let (held, next, ()) = tokio::join!(held, next, free);
+    assert_eq!([held, next], ["later", "ok"]);
 }
 
 /// HTTP/2 flushes after each body that it does not copy.

@@ -4,7 +4,7 @@ use std::{
     future::{Ready, ready},
     sync::Arc,
     task::{Context, Poll},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use futures::FutureExt;
@@ -14,12 +14,12 @@ use kube_client::{
     client::{Body, ConfigExt},
 };
 use parking_lot::Mutex;
-use tower::{Layer, Service, ServiceExt, util::BoxCloneSyncService};
+use tower::{Layer, Service};
 
-use crate::error::{BoxError, Error, Result};
-
-/// How long the credentials that a plugin returned are used at least, even if the server refuses the credentials.
-const MIN_AGE: Duration = Duration::from_secs(10);
+use crate::{
+    error::{BoxError, Error, Result},
+    source::{MIN_AGE, Source},
+};
 
 /// Returns the headers of a request as the headers of a response: the last service behind kube's layers, which only add headers.
 #[derive(Clone, Copy)]
@@ -70,14 +70,12 @@ pub(crate) struct Renewed {
 }
 
 struct State {
-    source: Option<Source>,
+    source: Option<Arc<Source>>,
     made_at: Instant,
     refused: bool,
     /// The plugin runs.
     is_renewing: bool,
 }
-
-type Source = BoxCloneSyncService<Request<Body>, Response<()>, BoxError>;
 
 impl Credentials {
     /// Reads the credentials of a configuration. Runs its credential plugin.
@@ -114,7 +112,7 @@ impl Credentials {
 }
 
 impl State {
-    fn new(source: Option<Source>, made_at: Instant) -> Self {
+    fn new(source: Option<Arc<Source>>, made_at: Instant) -> Self {
         Self { source, made_at, refused: false, is_renewing: false }
     }
 }
@@ -126,14 +124,7 @@ impl Renewed {
             let _ = tokio::task::spawn_blocking(move || renewal.run()).await;
         }
         let Some(source) = self.state.lock().source.clone() else { return Ok(None) };
-        let mut call = Box::pin(source.oneshot(Request::new(Body::empty())));
-        let response = match (&mut call).now_or_never() {
-            Some(response) => response,
-            // The token has expired. Here, too, the plugin runs on if the caller leaves.
-            None => tokio::spawn(call).await.map_err(Error::credentials)?,
-        };
-        let response = response.map_err(Error::credentials)?;
-        Ok(response.into_parts().0.headers.remove(header::AUTHORIZATION))
+        source.header().await
     }
 
     /// Returns the renewal that the caller must run. A failed plugin runs again after [`MIN_AGE`] at the earliest, and a plugin that hangs runs
@@ -170,13 +161,15 @@ impl Drop for Renewal {
     }
 }
 
-fn source(config: &Config) -> Result<Option<Source>, kube_client::Error> {
+fn source(config: &Config) -> Result<Option<Arc<Source>>, kube_client::Error> {
     let Some(layer) = config.auth_layer()? else { return Ok(None) };
-    Ok(Some(BoxCloneSyncService::new(layer.layer(HeaderSink))))
+    Ok(Some(Source::new(layer.layer(HeaderSink))))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use kube_client::config::ExecConfig;
 
     use super::*;

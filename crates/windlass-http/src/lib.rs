@@ -36,6 +36,7 @@ mod credentials;
 mod redial;
 
 mod connection;
+mod source;
 
 mod dialer;
 mod keep_alive;

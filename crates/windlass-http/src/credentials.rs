@@ -4,7 +4,6 @@ use std::{
     future::{Ready, ready},
     sync::Arc,
     task::{Context, Poll},
-    time::Instant,
 };
 
 use futures::FutureExt;
@@ -14,11 +13,12 @@ use kube_client::{
     client::{Body, ConfigExt},
 };
 use parking_lot::Mutex;
+use tokio::time::{Instant, timeout};
 use tower::{Layer, Service};
 
 use crate::{
     error::{BoxError, Error, Result},
-    source::{MIN_AGE, Source},
+    source::{LONGEST_RUN, MIN_AGE, Source},
 };
 
 /// Returns the headers of a request as the headers of a response: the last service behind kube's layers, which only add headers.
@@ -73,8 +73,10 @@ struct State {
     source: Option<Arc<Source>>,
     made_at: Instant,
     refused: bool,
-    /// The plugin runs.
-    is_renewing: bool,
+    /// The begin of the last renewal, while the plugin runs.
+    renewing_since: Option<Instant>,
+    /// The begin of the renewal that made the source.
+    renewed_by: Option<Instant>,
 }
 
 impl Credentials {
@@ -113,7 +115,7 @@ impl Credentials {
 
 impl State {
     fn new(source: Option<Arc<Source>>, made_at: Instant) -> Self {
-        Self { source, made_at, refused: false, is_renewing: false }
+        Self { source, made_at, refused: false, renewing_since: None, renewed_by: None }
     }
 }
 
@@ -121,43 +123,63 @@ impl Renewed {
     async fn header(self: &Arc<Self>) -> Result<Option<HeaderValue>> {
         if let Some(renewal) = self.begin_renewal() {
             // The plugin runs on if the caller leaves: a request for a Lease has less time than some plugins take.
-            let _ = tokio::task::spawn_blocking(move || renewal.run()).await;
+            let _ = timeout(LONGEST_RUN, tokio::task::spawn_blocking(move || renewal.run())).await;
         }
         let Some(source) = self.state.lock().source.clone() else { return Ok(None) };
         source.header().await
     }
 
     /// Returns the renewal that the caller must run. A failed plugin runs again after [`MIN_AGE`] at the earliest, and a plugin that hangs runs
-    /// once.
+    /// again after [`LONGEST_RUN`].
     fn begin_renewal(self: &Arc<Self>) -> Option<Renewal> {
         let mut state = self.state.lock();
-        if state.is_renewing || !std::mem::take(&mut state.refused) {
+        let now = Instant::now();
+        let is_renewing = state.renewing_since.is_some_and(|since| now < since + LONGEST_RUN);
+        if is_renewing || !std::mem::take(&mut state.refused) {
             return None;
         }
-        state.made_at = Instant::now();
-        state.is_renewing = true;
-        Some(Renewal(self.clone()))
+        state.made_at = now;
+        state.renewing_since = Some(now);
+        Some(Renewal { renewed: self.clone(), began_at: now })
     }
 }
 
 /// A run of the plugin. Other requests use the last credentials meanwhile.
-struct Renewal(Arc<Renewed>);
+struct Renewal {
+    renewed: Arc<Renewed>,
+    began_at: Instant,
+}
 
 impl Renewal {
     /// Runs the plugin. The last credentials stay in use if the plugin fails. Blocks.
     fn run(self) {
-        match source(&self.0.config) {
-            Ok(source) => *self.0.state.lock() = State::new(source, Instant::now()),
+        match source(&self.renewed.config) {
+            Ok(source) => self.renew(source),
             Err(error) => {
                 tracing::warn!(%error, "the credential plugin failed; the last credentials are used");
             }
+        }
+    }
+
+    /// Replaces the credentials, except those of a later renewal.
+    fn renew(&self, source: Option<Arc<Source>>) {
+        let mut state = self.renewed.state.lock();
+        if state.renewed_by < Some(self.began_at) {
+            state.source = source;
+            state.renewed_by = Some(self.began_at);
+            state.made_at = Instant::now();
+            state.refused = false;
         }
     }
 }
 
 impl Drop for Renewal {
     fn drop(&mut self) {
-        self.0.state.lock().is_renewing = false;
+        let mut state = self.renewed.state.lock();
+        // A later renewal may be under way.
+        if state.renewing_since == Some(self.began_at) {
+            state.renewing_since = None;
+        }
     }
 }
 
@@ -197,6 +219,46 @@ mod tests {
         assert_eq!(std::fs::read_to_string(runs).expect("the plugin has run"), "run\n");
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_that_hangs_holds_up_later_renewals_for_two_minutes() {
+        let mut config = Config::new(http::Uri::from_static("https://127.0.0.1"));
+        config.auth_info.exec = Some(ExecConfig::default());
+        let renewed = Arc::new(Renewed {
+            config: Arc::new(config),
+            state: Mutex::new(State::new(None, Instant::now())),
+        });
+        let credentials = Credentials::Renewed(renewed.clone());
+        let begin = async |after: Duration| {
+            tokio::time::advance(after).await;
+            credentials.refused();
+            renewed.begin_renewal()
+        };
+        let hanging = begin(MIN_AGE).await.expect("a renewal");
+        assert!(begin(MIN_AGE).await.is_none(), "the plugin runs");
+        let second = begin(LONGEST_RUN).await.expect("a renewal beside the plugin that hangs");
+        drop(hanging);
+        assert!(begin(MIN_AGE).await.is_none(), "the plugin runs again");
+        drop(second);
+        assert!(begin(MIN_AGE).await.is_some(), "no plugin runs");
+    }
+
+    /// The second run was started because the first run took too long.
+    #[tokio::test]
+    async fn a_late_renewal_does_not_replace_the_credentials_of_a_later_renewal() {
+        let config = Arc::new(Config::new(http::Uri::from_static("https://127.0.0.1")));
+        let state = Mutex::new(State::new(None, Instant::now()));
+        let renewed = Arc::new(Renewed { config, state });
+        let token = |value: &'static str| {
+            let response = move || Ok(Response::builder().header(header::AUTHORIZATION, value).body(())?);
+            Some(Source::new(tower::service_fn(move |_| ready(response()))))
+        };
+        let first = Renewal { renewed: renewed.clone(), began_at: Instant::now() };
+        let second = Renewal { renewed: renewed.clone(), began_at: Instant::now() + LONGEST_RUN };
+        second.renew(token("second"));
+        first.renew(token("first"));
+        assert_eq!(renewed.header().await.expect("credentials").expect("a token"), "second");
+    }
+
     /// The request that runs the plugin is a request for a Lease, say, which has less time than the plugin takes.
     #[tokio::test]
     async fn a_slow_plugin_outlives_the_request_that_runs_the_plugin() {
@@ -217,7 +279,7 @@ mod tests {
         let state = Mutex::new(State::new(None, made_at));
         let credentials = Credentials::Renewed(Arc::new(Renewed { config: Arc::new(config), state }));
         credentials.refused();
-        let hasty = tokio::time::timeout(Duration::from_millis(20), credentials.header());
+        let hasty = timeout(Duration::from_millis(20), credentials.header());
         hasty.await.expect_err("the plugin takes longer");
 
         let renewed = async {
@@ -225,7 +287,7 @@ mod tests {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(60), renewed).await.expect("the credentials of the plugin");
+        timeout(Duration::from_secs(60), renewed).await.expect("the credentials of the plugin");
         assert_eq!(std::fs::read_to_string(runs).expect("the plugin has run"), "run\n");
     }
 
@@ -249,7 +311,7 @@ mod tests {
             ..ExecConfig::default()
         });
         let credentials = Credentials::new(&Arc::new(config)).expect("credentials");
-        let hasty = async || tokio::time::timeout(Duration::from_millis(20), credentials.header()).await;
+        let hasty = async || timeout(Duration::from_millis(20), credentials.header()).await;
         let renewed = async {
             loop {
                 if let Ok(value) = hasty().await {
@@ -257,7 +319,7 @@ mod tests {
                 }
             }
         };
-        let renewed = tokio::time::timeout(Duration::from_secs(20), renewed).await.expect("a new token");
+        let renewed = timeout(Duration::from_secs(20), renewed).await.expect("a new token");
         assert_eq!(renewed.expect("a new token").expect("a token"), "Bearer of-2999");
         assert_eq!(std::fs::read_to_string(runs).expect("the plugin has run"), "run\nrun\n");
     }

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use http::Request;
 use http::header::ACCEPT;
-use k8s_openapi::api::admissionregistration::v1::{NamedRuleWithOperations, ValidatingAdmissionPolicySpec};
+use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicySpec;
 use kube_client::Client;
 use serde_json::{Map, Value, json};
 use windlass_cel::{Schema, Type};
 use windlass_runtime::{Error, Result};
 
-/// The number of kinds after which no more resources are looked up, for each rule.
-const MAX_KINDS: usize = 10;
+use super::versions::{MAX_KINDS, ServedVersions};
+
 /// The media type of all resources in one document.
 const DISCOVERY: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
@@ -40,7 +40,7 @@ impl Kinds {
         let rules = constraints.and_then(|constraints| constraints.resource_rules.as_deref());
         let mut names = BTreeSet::new();
         for rule in rules.unwrap_or_default() {
-            let found = server.kinds_of(rule);
+            let found = server.versions.kinds_of(rule);
             let is_full = found.len() == MAX_KINDS;
             names.extend(found);
             if is_full {
@@ -69,84 +69,27 @@ impl Kinds {
 /// The API server, asked for each document once.
 struct Server<'a> {
     client: &'a Client,
-    /// The versions of all groups, in the order of the server.
-    versions: Vec<ServedVersion>,
+    versions: ServedVersions,
     /// The OpenAPI documents of versions; null for a version that is not served.
     documents: BTreeMap<String, Value>,
-}
-
-/// A version of a group.
-struct ServedVersion {
-    group: String,
-    name: String,
-    resources: Vec<Names>,
-}
-
-/// The names of a resource.
-struct Names {
-    plural: String,
-    singular: String,
-    kind: String,
 }
 
 impl<'a> Server<'a> {
     /// Asks the server for its groups. Only these groups become parts of paths: the text of a policy can be anything.
     async fn discover(client: &'a Client) -> Result<Self> {
-        let mut server = Self { client, versions: Vec::new(), documents: BTreeMap::new() };
+        let mut server = Self { client, versions: ServedVersions::default(), documents: BTreeMap::new() };
         for path in ["/api", "/apis"] {
             let list = server.get(path, DISCOVERY).await?.unwrap_or_default();
             for group in list["items"].as_array().into_iter().flatten() {
-                let name = text(&group["metadata"], "name");
-                let versions = group["versions"].as_array().into_iter().flatten();
-                server.versions.extend(versions.map(|version| ServedVersion::of(&name, version)));
+                server.versions.add(group);
             }
         }
         Ok(server)
     }
 
-    fn serves(&self, group: &str, version: &str) -> bool {
-        self.versions.iter().any(|served| served.group == group && served.name == version)
-    }
-
-    /// Returns the kinds of a rule, at most [`MAX_KINDS`]. As in kube-controller-manager, the core group stands for all groups.
-    fn kinds_of(&self, rule: &NamedRuleWithOperations) -> Vec<(String, String, String)> {
-        let sorted = |list: &Option<Vec<String>>| {
-            let mut list = list.clone().unwrap_or_default();
-            list.sort();
-            list
-        };
-        let (groups, versions) = (sorted(&rule.api_groups), sorted(&rule.api_versions));
-        if groups.iter().chain(&versions).any(|name| name.contains('*')) {
-            return Vec::new();
-        }
-        let resources = sorted(&rule.resources);
-        let resources = resources.iter().filter(|resource| !resource.contains(['*', '/']));
-        let resources: Vec<String> = resources.map(|resource| resource.to_lowercase()).collect();
-        let mut kinds = Vec::new();
-        for group in &groups {
-            for version in &versions {
-                for resource in &resources {
-                    kinds.extend(self.kinds_named(group, version, resource));
-                }
-            }
-        }
-        kinds.truncate(MAX_KINDS);
-        kinds
-    }
-
-    /// Returns the kinds of the resource with a name.
-    fn kinds_named(&self, group: &str, version: &str, resource: &str) -> Vec<(String, String, String)> {
-        let served = self
-            .versions
-            .iter()
-            .filter(|served| served.name == version && (group.is_empty() || served.group == group));
-        let named = served.filter_map(|served| Some((served, served.kind_of(resource)?)));
-        named.map(|(served, kind)| (served.group.clone(), served.name.clone(), kind.to_owned())).collect()
-    }
-
     /// Returns the type of the objects of a kind; `None` for a kind that is not served.
     async fn type_of(&mut self, group: &str, version: &str, kind: &str) -> Result<Option<Type>> {
-        if !self.serves(group, version) {
+        if !self.versions.has(group, version) {
             return Ok(None);
         }
         let path = path_of(group, version);
@@ -178,33 +121,6 @@ impl<'a> Server<'a> {
             Err(error) => Err(error),
         }
     }
-}
-
-impl ServedVersion {
-    /// Reads a version in a discovery document.
-    fn of(group: &str, version: &Value) -> Self {
-        let resources = version["resources"].as_array().into_iter().flatten();
-        let names = |resource: &Value| Names {
-            plural: text(resource, "resource"),
-            singular: text(resource, "singularResource"),
-            kind: text(&resource["responseKind"], "kind"),
-        };
-        Self {
-            group: group.to_owned(),
-            name: text(version, "version"),
-            resources: resources.map(names).collect(),
-        }
-    }
-
-    /// Returns the kind of the resource with a plural or singular name.
-    fn kind_of(&self, resource: &str) -> Option<&str> {
-        let is_named = |names: &&Names| names.plural == resource || names.singular == resource;
-        self.resources.iter().find(is_named).map(|names| names.kind.as_str())
-    }
-}
-
-fn text(value: &Value, field: &str) -> String {
-    value[field].as_str().unwrap_or_default().to_owned()
 }
 
 fn path_of(group: &str, version: &str) -> String {

@@ -3,6 +3,7 @@
 
 mod check;
 mod kinds;
+mod versions;
 
 use k8s_openapi::api::admissionregistration::v1::{
     ExpressionWarning, ValidatingAdmissionPolicy, ValidatingAdmissionPolicySpec,

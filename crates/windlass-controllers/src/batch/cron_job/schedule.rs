@@ -4,9 +4,7 @@ use k8s_openapi::jiff::civil::Date;
 use k8s_openapi::jiff::tz::TimeZone;
 use k8s_openapi::jiff::{SignedDuration, Timestamp, Zoned};
 
-use windlass_kinds::cron::{DAYS, Field, HOURS, MINUTES, MONTHS, WEEKDAYS};
-
-use crate::kubelet::script::parse_duration;
+use windlass_kinds::cron::{DAYS, Field, HOURS, MINUTES, MONTHS, WEEKDAYS, interval};
 
 /// How far ahead a schedule is searched. `0 0 30 2 *` never comes.
 const HORIZON: SignedDuration = SignedDuration::from_hours(24 * 366 * 5);
@@ -48,9 +46,9 @@ impl Schedule {
             time_zone(name).ok_or_else(|| format!("provided bad location {name}: unknown time zone {name}"))
         })?;
         if let Some(every) = text.strip_prefix("@every ") {
-            let wait = parse_duration(every).ok_or_else(|| format!("failed to parse duration {text}"))?;
-            let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX).max(1);
-            return Ok(Self::Every(SignedDuration::from_secs(seconds)));
+            let wait = interval(every).map_err(|why| format!("failed to parse duration {text}: {why}"))?;
+            let wait = SignedDuration::try_from(wait).map_err(|error| error.to_string())?;
+            return Ok(Self::Every(wait));
         }
         let text = match text {
             "@yearly" | "@annually" => "0 0 1 1 *",
@@ -87,6 +85,9 @@ impl Schedule {
 
 impl Fields {
     fn next(&self, after: Timestamp) -> Option<Timestamp> {
+        if self.is_never() {
+            return None;
+        }
         let limit = after.checked_add(HORIZON).ok()?;
         let mut time = after.checked_add(SignedDuration::from_secs(1)).ok()?;
         while time <= limit {
@@ -97,6 +98,13 @@ impl Fields {
             }
         }
         None
+    }
+
+    /// Returns whether an empty field excludes all times. The search would go through each minute.
+    fn is_never(&self) -> bool {
+        let (day, weekday) = (self.day.is_empty(), self.weekday.is_empty());
+        let no_day = if self.day.any || self.weekday.any { day || weekday } else { day && weekday };
+        self.minute.is_empty() || self.hour.is_empty() || self.month.is_empty() || no_day
     }
 
     /// Returns `Ok` if the time matches, or else the next time worth a look.
@@ -173,6 +181,41 @@ mod tests {
     }
 
     #[test]
+    fn a_schedule_without_times_is_known_at_once() {
+        for schedule in
+            [", * * * *", "* , * * *", "* * , * *", "* * * , *", "* * * * ,", "* * , * ,", "0 0 ,, * */1"]
+        {
+            // Minute by minute through five years, this would take hours.
+            for _ in 0..10_000 {
+                assert_eq!(next(schedule, None, "2026-01-01T00:00:00Z"), "never", "{schedule}");
+            }
+        }
+        // Either day field is enough if both restrict the days.
+        assert_eq!(next("0 0 , * mon", None, "2026-01-01T00:00:00Z"), "2026-01-05T00:00:00Z");
+        assert_eq!(next("0 0 31 * ,", None, "2026-01-01T00:00:00Z"), "2026-01-31T00:00:00Z");
+    }
+
+    #[test]
+    fn a_wait_is_at_least_a_second() {
+        for (wait, expected) in [
+            ("-5m", "00:00:11"),
+            ("-2562047h47m16.854775808s", "00:00:11"),
+            ("0", "00:00:11"),
+            ("-0", "00:00:11"),
+            ("+1h", "01:00:10"),
+            ("7\u{3bc}s", "00:00:11"),
+            ("7\u{b5}s", "00:00:11"),
+            ("3000000\u{3bc}s", "00:00:13"),
+            ("2.9s", "00:00:12"),
+            ("1.s.5h", "00:30:11"),
+        ] {
+            let schedule = format!("@every {wait}");
+            let expected = format!("2026-01-01T{expected}Z");
+            assert_eq!(next(&schedule, None, "2026-01-01T00:00:10.9Z"), expected, "{schedule}");
+        }
+    }
+
+    #[test]
     fn a_time_zone_moves_the_schedule() {
         let new_york = Some("America/New_York");
         assert_eq!(next("30 1 * * *", new_york, "2026-01-01T00:00:00Z"), "2026-01-01T06:30:00Z");
@@ -199,6 +242,7 @@ mod tests {
             "1-2-3 * * * *",
             "@never",
             "@every soon",
+            "@every 2562047h47m16.854775808s",
             "TZ=Mars/Base * * * * *",
         ] {
             assert!(Schedule::parse(schedule, None).is_err(), "{schedule}");

@@ -1,8 +1,6 @@
 //! Schedules: five fields, or a descriptor such as `@daily` or `@every 90m`.
 
-use windlass_schema::go_quote;
-
-use crate::cron::{DAYS, Field, HOURS, MINUTES, MONTHS, WEEKDAYS};
+use crate::cron::{DAYS, Field, HOURS, MINUTES, MONTHS, WEEKDAYS, interval};
 
 /// Returns why a schedule is invalid.
 pub(super) fn problem(schedule: &str) -> Option<String> {
@@ -17,9 +15,7 @@ pub(super) fn problem(schedule: &str) -> Option<String> {
     if let Some(word) = times.strip_prefix('@') {
         let known = ["yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"];
         return match word.strip_prefix("every ") {
-            Some(wait) => {
-                duration_problem(wait).map(|why| format!("failed to parse duration {times}: {why}"))
-            }
+            Some(wait) => interval(wait).err().map(|why| format!("failed to parse duration {times}: {why}")),
             None => (!known.contains(&word)).then(|| format!("unrecognized descriptor: {times}")),
         };
     }
@@ -35,41 +31,6 @@ pub(super) fn problem(schedule: &str) -> Option<String> {
 pub(super) fn is_unknown_zone(name: &str) -> bool {
     let database = jiff::tz::db();
     !matches!(name, "" | "Local") && !database.is_definitively_empty() && database.get(name).is_err()
-}
-
-/// Returns why a text is not a duration of Go, in the words of Go.
-fn duration_problem(text: &str) -> Option<String> {
-    const UNITS: [&str; 8] = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"];
-    let shown = go_quote(text);
-    let invalid = || Some(format!("time: invalid duration {shown}"));
-    let mut rest = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if rest == "0" {
-        return None;
-    }
-    if rest.is_empty() {
-        return invalid();
-    }
-    while !rest.is_empty() {
-        let without_whole = rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
-        let fraction = without_whole.strip_prefix('.');
-        let after = fraction
-            .map_or(without_whole, |part| part.trim_start_matches(|letter: char| letter.is_ascii_digit()));
-        let has_digits =
-            without_whole.len() < rest.len() || fraction.is_some_and(|part| after.len() < part.len());
-        if !has_digits {
-            return invalid();
-        }
-        let end = after.find(|letter: char| letter == '.' || letter.is_ascii_digit()).unwrap_or(after.len());
-        let (unit, next) = after.split_at(end);
-        if unit.is_empty() {
-            return Some(format!("time: missing unit in duration {shown}"));
-        }
-        if !UNITS.contains(&unit) {
-            return Some(format!("time: unknown unit {} in duration {shown}", go_quote(unit)));
-        }
-        rest = next;
-    }
-    None
 }
 
 #[cfg(test)]

@@ -1,6 +1,10 @@
-//! The fields of a cron schedule: sets of numbers, as bits.
+//! The parts of a cron schedule: fields, which are sets of numbers as bits, and the interval of `@every`.
+
+mod interval;
 
 use windlass_schema::go_quote;
+
+pub use self::interval::interval;
 
 /// The range of a field, and the names of the numbers.
 #[derive(Debug)]
@@ -48,6 +52,11 @@ impl Field {
             field.add(part, range)?;
         }
         Ok(field)
+    }
+
+    /// Returns whether the field has no number. A list without entries (`,`) is valid.
+    pub fn is_empty(self) -> bool {
+        self.bits == 0
     }
 
     /// Returns whether the field has a number.

@@ -45,7 +45,7 @@ pub(super) struct IndexFacts {
     /// The length of the JSON.
     pub(super) json_length: usize,
     pub(super) labels: usize,
-    /// The flags of each owner. See [`owner_flags`].
+    /// The flags of each owner: [`CONTROLLER`] and [`BLOCK_DELETION`].
     pub(super) owners: Vec<u8>,
     pub(super) finalizers: usize,
 }

@@ -158,7 +158,7 @@ impl Indexer {
 /// Returns the annotations of an object whose values are strings.
 pub(crate) fn annotations(json: &[u8]) -> Vec<(String, String)> {
     let mut annotations = Vec::new();
-    // Invalid JSON ends the read early. A decode reports it.
+    // Invalid JSON ends the read early. A decode of the object reports the error.
     let _ = read_member(&mut Cursor::new(json), b"metadata", |metadata| {
         annotations.clear();
         read_member(metadata, b"annotations", |cursor| {

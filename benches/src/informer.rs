@@ -162,12 +162,16 @@ const SETTLED: Duration = Duration::from_secs(1);
 const OTHERS: usize = 29;
 /// A filtered cache holds this part of the objects.
 const FILTERED: usize = 50;
+/// The number of filtered caches.
+const FILTERS: usize = 2;
+/// The number of watches of a process with all caches.
+pub(crate) const WATCHES: usize = 1 + OTHERS + FILTERS;
 
 /// Watches the other objects of the server, and two parts of the objects of the kind.
 fn others(args: &Args, factory: &SharedInformerFactory) -> Vec<SharedInformer<DynamicObject>> {
     let count = if args.others > 0 { OTHERS } else { 0 };
     let others = (0..count).map(|number| (Kind::Databases, format!("part={number}.{OTHERS}")));
-    let filtered = (0..count.min(2)).map(|number| (args.kind, format!("part={number}.{FILTERED}")));
+    let filtered = (0..count.min(FILTERS)).map(|number| (args.kind, format!("part={number}.{FILTERED}")));
     let watch = |(kind, selector): (Kind, String)| {
         let options = options(args).label_selector(selector.parse().expect("a selector"));
         factory.informer(resource(kind), options).expect("nobody else watches")

@@ -2,6 +2,7 @@
 //! little work as possible: the benchmarks measure the client.
 
 use crate::corpus::{Corpus, Kind, Objects, Source};
+use crate::informer::WATCHES;
 use bytes::{Bytes, BytesMut};
 use futures::{StreamExt, stream};
 use http::{Request, Response};
@@ -19,6 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 type Body = BoxBody<Bytes, Infallible>;
 
@@ -45,8 +47,8 @@ pub(crate) struct Args {
     /// Serves this number of custom resources besides. A selector [`PART`] selects a part of a kind.
     #[arg(long, default_value_t = 0)]
     others: usize,
-    /// Sends this number of changes a second, and not all changes at once. The resource version of a change is then the time at which the
-    /// change was sent, in microseconds since 1970.
+    /// Sends this number of changes a second, and not all changes at once, from a second after all watches have sent the initial objects.
+    /// The resource version of a change is then the time in microseconds since 1970.
     #[arg(long, default_value_t = 0)]
     pace: u64,
     /// Serves TLS and writes the certificate to this file.
@@ -65,6 +67,8 @@ struct ByteServer {
     expire_after: Option<Duration>,
     /// The number of watches of all objects of the first kind so far.
     watches: AtomicUsize,
+    /// The number of watches that have sent the initial objects.
+    listed: watch::Sender<usize>,
 }
 
 /// The objects of a kind.
@@ -74,6 +78,32 @@ struct Collection {
     /// The objects as watch events.
     initial: Lines,
     changes: Lines,
+}
+
+/// The times at which changes are sent.
+struct Pace {
+    ticks: tokio::time::Interval,
+    begin: tokio::time::Instant,
+    /// The time since 1970 at `begin`.
+    begin_since_epoch: Duration,
+}
+
+impl Pace {
+    fn new(per_second: u64) -> Self {
+        let begin_since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let begin = tokio::time::Instant::now();
+        let ticks = tokio::time::interval_at(begin, Duration::from_secs(1) / per_second.max(1) as u32);
+        Self { ticks, begin, begin_since_epoch }
+    }
+
+    /// Waits until the next change is due, and returns the time since 1970. A change that waits for a slow client keeps the time at which
+    /// the change was due; timers alone are up to a millisecond late.
+    async fn next(&mut self) -> Duration {
+        let due = self.ticks.tick().await;
+        let is_late = due.elapsed() > self.ticks.period();
+        let at = if is_late { due - self.begin } else { self.begin.elapsed() };
+        self.begin_since_epoch + at
+    }
 }
 
 /// The lines of a watch.
@@ -160,6 +190,7 @@ impl ByteServer {
             pace: args.pace,
             expire_after: args.expire_after.map(Duration::from_secs),
             watches: AtomicUsize::new(0),
+            listed: watch::Sender::new(0),
         })
     }
 
@@ -200,7 +231,8 @@ impl ByteServer {
             Bytes::from_static(GONE.as_bytes())
         });
         if self.pace > 0 {
-            return body(200, stream::iter(chunks(parts)).chain(self.paced(changes)).chain(tail));
+            let initial = stream::iter(chunks(parts)).chain(self.initial_sent());
+            return body(200, initial.chain(self.paced(changes)).chain(tail));
         }
         if changes <= collection.changes.len() {
             parts.push(collection.changes.range(0..changes));
@@ -209,19 +241,43 @@ impl ByteServer {
         body(200, stream::iter(chunks(parts)).chain(self.repeated(changes)).chain(tail))
     }
 
+    /// Counts a watch whose initial objects were sent. Returns no bytes.
+    fn initial_sent(self: &Arc<Self>) -> impl futures::Stream<Item = Bytes> + use<> {
+        let server = self.clone();
+        let count = async move {
+            server.listed.send_modify(|listed| *listed += 1);
+            None
+        };
+        stream::once(count).filter_map(std::future::ready)
+    }
+
+    /// Completes when all watches have sent the initial objects, and the client has had a second to store the objects.
+    async fn all_listed(&self) {
+        let watches = if self.kinds.len() == 1 { 1 } else { WATCHES };
+        let _ = self.listed.subscribe().wait_for(|listed| *listed >= watches).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+
     /// Returns changes at the pace of the server.
     fn paced(self: &Arc<Self>, count: usize) -> impl futures::Stream<Item = Bytes> + use<> {
-        let ticks = tokio::time::interval(Duration::from_secs(1) / self.pace.max(1) as u32);
-        stream::unfold((self.clone(), ticks, 0), move |(server, mut ticks, number)| async move {
-            if number == count {
-                return None;
-            }
-            ticks.tick().await;
-            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-            let mut line = BytesMut::new();
-            server.kinds[0].changes.put_at_revision(&mut line, number, now.as_micros());
-            Some((line.freeze(), (server, ticks, number + 1)))
-        })
+        let server = self.clone();
+        let begin = async move {
+            server.all_listed().await;
+            Pace::new(server.pace)
+        };
+        let server = self.clone();
+        let paced = move |pace: Pace| {
+            stream::unfold((server.clone(), pace, 0), move |(server, mut pace, number)| async move {
+                if number == count {
+                    return None;
+                }
+                let time = pace.next().await;
+                let mut line = BytesMut::new();
+                server.kinds[0].changes.put_at_revision(&mut line, number, time.as_micros());
+                Some((line.freeze(), (server, pace, number + 1)))
+            })
+        };
+        stream::once(begin).flat_map(paced)
     }
 
     /// Returns more changes than there are, with ascending resource versions.

@@ -168,9 +168,9 @@ impl RawObject {
             .map_err(|error| DecodeError::new(self, json, type_name::<K>(), &error))
     }
 
-    /// Returns whether both are the same allocation.
+    /// Returns whether both are the same allocation. Reads neither object.
     pub fn is_same(&self, other: &Self) -> bool {
-        std::ptr::eq(self.slice(), other.slice())
+        std::ptr::eq(self.0.as_ptr(), other.0.as_ptr())
     }
 
     /// Returns whether both objects have the same JSON, in any order of the top-level members. The order differs because the API

@@ -198,6 +198,25 @@ fn a_query_that_missed_an_index_reads_the_same_from_the_index() {
     assert_eq!(store.len(), 1);
 }
 
+#[test]
+fn a_query_that_finds_nothing_wants_no_index() {
+    let (store, mut writer) = Store::new(StoreOptions::default());
+    (0..30)
+        .for_each(|number| drop(put(&mut writer, &object(&format!("o{number}"), 1, &labelled(number, 0)))));
+    assert_eq!(selected(&store, &Selector::from_labels([("app", "x")])).len(), 10);
+    writer.write(|_| ());
+    let indexed = store.memory().index;
+    // The index of the label shows that no object matches.
+    let nothing = Selector::from_labels([("app", "nothing")]);
+    let found = store.query(&Query::new().namespace("default").selector(&nothing)).expect("no named index");
+    assert!(found.is_empty());
+    writer.write(|_| ());
+    assert_eq!(store.memory().index, indexed);
+    assert_eq!(store.namespace("default").len(), 30);
+    writer.write(|_| ());
+    assert!(store.memory().index > indexed, "a query that looks at all objects wants an index");
+}
+
 /// In each transaction, two objects swap their labels: every reader sees exactly a single object with each label.
 #[test]
 #[cfg_attr(miri, ignore = "many queries")]

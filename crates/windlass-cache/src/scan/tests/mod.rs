@@ -343,14 +343,34 @@ fn objects_of_one_kind_keep_their_own_values() {
 
 /// Returns an object of 2 KB that resembles no other.
 fn different(number: u64) -> String {
+    with_members(&format!("n{number}"), number, 64)
+}
+
+/// Returns an object with as many members as given, which are different for each number.
+fn with_members(name: &str, number: u64, count: usize) -> String {
     let mut state = number + 1;
-    let members: Vec<String> = (0..64)
+    let members: Vec<String> = (0..count)
         .map(|_| {
             state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(number | 1);
             format!("\"{:x}\":\"{:x}\"", state >> 8, state.rotate_left(17) >> 8)
         })
         .collect();
-    format!(r#"{{"metadata":{{"name":"n{number}","uid":"u"}},"data":{{{}}}}}"#, members.join(","))
+    format!(r#"{{"metadata":{{"name":"{name}","uid":"u"}},"data":{{{}}}}}"#, members.join(","))
+}
+
+/// The index and the metadata of a small object are as large as the rest: an object that shares nothing with the last base is no "good"
+/// difference from this base.
+#[test]
+fn a_small_object_that_resembles_no_base_becomes_a_base() {
+    let mut scanner = Scanner::new(&ScanOptions { one_kind: true, ..ScanOptions::default() });
+    for number in 0..3 {
+        let json = ["a", "b"].map(|name| with_members(name, number, 8));
+        assert!((256..400).contains(&json[0].len()), "{} bytes", json[0].len());
+        let [_, second] = json.each_ref().map(|json| scanner.object(json.as_bytes()).expect("an object"));
+        let alone = scan(json[1].as_bytes(), &ScanOptions::default()).expect("an object");
+        assert!(second.has_base());
+        assert!(second.memory() + 200 < alone.memory(), "{} of {} bytes", second.memory(), alone.memory());
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::{
     ObjectKey, RawObject,
     object::Assembler,
-    scan::{Field, Index, Indexer, ScanError, ScanOptions, WatchEventType, annotations},
+    scan::{Annotations, Field, Index, Indexer, ScanError, ScanOptions, WatchEventType},
 };
 
 /// Scans objects in sequence, and reuses the working memory.
@@ -135,7 +135,8 @@ impl<'a> Scanned<'a> {
 
     /// Returns the value of an annotation.
     pub(crate) fn annotation(&self, key: &str) -> Option<String> {
-        annotations(self.source()).into_iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
+        let are_repeated = self.index.repeats_annotations();
+        Annotations { json: self.source(), are_repeated }.value(key)
     }
 
     /// Copies the object without the cuts.

@@ -81,6 +81,7 @@ impl NewObject {
         let facts = &mut self.facts;
         (facts.generation, facts.json_length) = (index.generation, json);
         (facts.labels, facts.finalizers) = (index.labels.len(), index.finalizers.len());
+        facts.repeats_annotations = index.repeats_annotations();
         facts.owners.clear();
         facts.owners.extend(owners.map(|owner| {
             (u8::from(owner.controller) * CONTROLLER)

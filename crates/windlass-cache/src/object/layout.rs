@@ -1,7 +1,7 @@
 //! The memory layout of an object.
 //!
 //! The bytes of an object are: the body; indexed texts that neither the body nor the base contains literally; tables of fixed-size
-//! records; a record with everything else; and a byte with the [`Width`] and whether the body is compressed. The body is:
+//! records; a record with everything else; and a byte with the [`Width`] and flags. The body is:
 //!
 //! - without a base, the JSON;
 //! - with a base, the own texts, and after them, up to the tables, the operations. See [`Difference`](super::difference::Difference);
@@ -48,6 +48,8 @@ pub(super) struct IndexFacts {
     /// The flags of each owner: [`CONTROLLER`] and [`BLOCK_DELETION`].
     pub(super) owners: Vec<u8>,
     pub(super) finalizers: usize,
+    /// The object has more than one member `metadata` or `annotations`, of which the last counts.
+    pub(super) repeats_annotations: bool,
 }
 
 /// A stored owner reference.
@@ -74,6 +76,9 @@ enum Width {
 
 /// Marks the last byte of an object with a compressed body.
 const COMPRESSED: u8 = 4;
+
+/// Marks the last byte of an object with more than one member `metadata` or `annotations`.
+const REPEATS_ANNOTATIONS: u8 = 8;
 
 /// The sizes in a narrow index. Everything in a wide index has twice the size.
 ///
@@ -201,7 +206,8 @@ impl IndexFacts {
         for count in [self.labels, self.owners.len(), self.finalizers] {
             writer.number(1, count as u64);
         }
-        bytes.push(width as u8 | if is_compressed { COMPRESSED } else { 0 });
+        let flags = [(is_compressed, COMPRESSED), (self.repeats_annotations, REPEATS_ANNOTATIONS)];
+        bytes.push(flags.iter().fold(width as u8, |byte, &(is_set, flag)| byte | u8::from(is_set) * flag));
     }
 
     /// Returns the smallest width that has room for every number.
@@ -227,7 +233,7 @@ pub(super) struct Layout<'a> {
     base: &'a [u8],
     record: &'a [u8],
     width: Width,
-    is_compressed: bool,
+    flags: u8,
 }
 
 impl<'a> Layout<'a> {
@@ -236,11 +242,15 @@ impl<'a> Layout<'a> {
         let (last, bytes) = bytes.split_last().unwrap_or((&0, bytes));
         let width = if last & Width::Wide as u8 == 0 { Width::Narrow } else { Width::Wide };
         let record = bytes.len().saturating_sub(width.size(RECORD));
-        Self { bytes, base, record: &bytes[record..], width, is_compressed: last & COMPRESSED != 0 }
+        Self { bytes, base, record: &bytes[record..], width, flags: *last }
     }
 
     pub(super) fn is_compressed(self) -> bool {
-        self.is_compressed
+        self.flags & COMPRESSED != 0
+    }
+
+    pub(super) fn repeats_annotations(self) -> bool {
+        self.flags & REPEATS_ANNOTATIONS != 0
     }
 
     /// Returns the spans of all indexed texts: fields, labels, owners, finalizers.
@@ -262,6 +272,7 @@ impl<'a> Layout<'a> {
             labels: self.labels(),
             owners: (0..self.owners()).map(|number| self.owner(number).flags).collect(),
             finalizers: self.finalizers(),
+            repeats_annotations: self.repeats_annotations(),
         }
     }
 

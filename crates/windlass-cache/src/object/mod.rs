@@ -25,7 +25,10 @@ use serde::de::DeserializeOwned;
 use triomphe::ThinArc;
 
 use self::layout::Layout;
-use crate::{ObjectKey, scan::Field};
+use crate::{
+    ObjectKey,
+    scan::{Annotations, Field},
+};
 
 /// An object as JSON, without dropped fields, and an index over the metadata.
 ///
@@ -99,15 +102,21 @@ impl RawObject {
         self.label_bytes().find(|(name, _)| *name == key.as_bytes()).map(|(_, value)| text(value))
     }
 
-    /// Returns the annotations in the order of the JSON. Annotations are not indexed: each call scans the
-    /// JSON.
+    /// Returns the annotations in the order of the JSON. Annotations are not indexed: each call reads the
+    /// JSON up to the annotations.
     pub fn annotations(&self) -> Vec<(String, String)> {
-        crate::scan::annotations(&self.json())
+        let json = self.json();
+        self.annotations_in(&json).all()
     }
 
-    /// Returns the value of an annotation.
+    /// Returns the value of an annotation. [`annotations`](Self::annotations) reads several annotations at once.
     pub fn annotation(&self, key: &str) -> Option<String> {
-        self.annotations().into_iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
+        let json = self.json();
+        self.annotations_in(&json).value(key)
+    }
+
+    fn annotations_in<'a>(&self, json: &'a [u8]) -> Annotations<'a> {
+        Annotations { json, are_repeated: self.layout().repeats_annotations() }
     }
 
     /// Returns the owner references.

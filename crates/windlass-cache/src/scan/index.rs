@@ -40,6 +40,9 @@ pub(crate) struct Index {
     /// The end of the object in the scanned bytes.
     pub(crate) end: u32,
     pub(crate) has_type: bool,
+    /// The number of members `metadata`, and of members `annotations` of the metadata.
+    pub(super) metadata: usize,
+    pub(super) annotations: usize,
     /// By [`Field`].
     pub(crate) texts: [Option<Text>; 6],
     pub(crate) generation: i64,
@@ -56,6 +59,7 @@ impl Index {
     pub(super) fn clear(&mut self) {
         self.clear_metadata();
         self.has_type = false;
+        (self.metadata, self.annotations) = (0, 0);
         self.cuts.clear();
         self.unescaped.clear();
     }
@@ -87,6 +91,11 @@ impl Index {
         let start = self.unescaped.len();
         self.unescaped.extend_from_slice(&text);
         Ok(Text { unescaped: true, ..Text::at(start, self.unescaped.len()) })
+    }
+
+    /// Returns whether the object has more than one member `metadata` or `annotations`.
+    pub(crate) fn repeats_annotations(&self) -> bool {
+        self.metadata > 1 || self.annotations > 1
     }
 
     pub(crate) fn field(&self, field: Field) -> Option<Text> {

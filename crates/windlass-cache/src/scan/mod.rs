@@ -9,6 +9,7 @@
 //! Indexed values equal those of `serde_json`: any white space, any escape, the last of duplicate keys. Skipped values are
 //! checked for balanced brackets and for UTF-8; the rest of their syntax is checked when the object is decoded.
 
+mod annotations;
 mod cursor;
 mod error;
 mod event;
@@ -32,20 +33,18 @@ mod avx2;
 #[cfg(all(target_arch = "aarch64", not(miri)))]
 mod neon;
 
+pub(crate) use self::{
+    annotations::Annotations,
+    index::{Field, Index, Text},
+    skip::Skip,
+};
 pub use self::{
     error::ScanError,
     event::WatchEventType,
     transform::{FieldPath, FieldPathError, Transform, TransformError},
 };
-pub(crate) use self::{
-    index::{Field, Index, Text},
-    skip::Skip,
-};
 
-use self::{
-    cursor::{Cursor, ReadContainers},
-    object::ObjectScan,
-};
+use self::{cursor::Cursor, object::ObjectScan};
 
 /// The options of a scan: which parts of an object are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,47 +152,4 @@ impl Indexer {
         }
         Ok((found, length))
     }
-}
-
-/// Returns the annotations of an object whose values are strings.
-pub(crate) fn annotations(json: &[u8]) -> Vec<(String, String)> {
-    let mut annotations = Vec::new();
-    // Invalid JSON ends the read early. A decode of the object reports the error.
-    let _ = read_member(&mut Cursor::new(json), b"metadata", |metadata| {
-        annotations.clear();
-        read_member(metadata, b"annotations", |cursor| {
-            annotations.clear();
-            read_strings(cursor, &mut annotations)
-        })
-    });
-    annotations
-}
-
-/// Reads an object. `read` reads the member `name`; of duplicate members, each.
-fn read_member<'a>(
-    cursor: &mut Cursor<'a>,
-    name: &[u8],
-    mut read: impl FnMut(&mut Cursor<'a>) -> Result<(), ScanError>,
-) -> Result<(), ScanError> {
-    cursor.each_member(
-        |cursor, key| {
-            if *cursor.unescaped(key)? == *name { read(cursor) } else { cursor.skip_value() }
-        },
-    )
-}
-
-fn read_strings(cursor: &mut Cursor<'_>, map: &mut Vec<(String, String)>) -> Result<(), ScanError> {
-    if cursor.peek()? != b'{' {
-        return cursor.skip_value();
-    }
-    let text =
-        |cursor: &Cursor<'_>, token| Ok(String::from_utf8_lossy(&cursor.unescaped(token)?).into_owned());
-    cursor.each_member(|cursor, key| {
-        if cursor.peek()? != b'"' {
-            return cursor.skip_value();
-        }
-        let value = cursor.string("a string")?;
-        map.push((text(cursor, key)?, text(cursor, value)?));
-        Ok(())
-    })
 }

@@ -31,6 +31,7 @@ impl ObjectScan<'_, '_> {
             match &*name {
                 b"metadata" => {
                     scan.index.clear_metadata();
+                    scan.index.metadata += 1;
                     let node = scan.transform.member(ROOT, b"metadata");
                     scan.metadata(node)?;
                     return Ok(true);
@@ -153,6 +154,7 @@ impl ObjectScan<'_, '_> {
     }
 
     fn annotations(&mut self, node: Option<NodeId>) -> Result<bool, ScanError> {
+        self.index.annotations += 1;
         if self.cursor.peek()? != b'{' {
             return self.not_an_object("metadata.annotations").map(|()| true);
         }

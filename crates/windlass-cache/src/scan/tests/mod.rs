@@ -10,7 +10,7 @@ use self::{
     generate::{compact, object, relative, render, value},
     reference::{Seen, has_duplicates, without},
 };
-use super::{FieldPath, ScanError, ScanOptions, Transform, differential};
+use super::{Annotations, FieldPath, ScanError, ScanOptions, Transform, differential};
 use crate::{Dictionary, RawObject, Scanner, object::Compressor};
 
 fn whole() -> ScanOptions {
@@ -250,6 +250,33 @@ fn the_last_of_duplicate_keys_wins() {
     let object = scan(json, &whole()).expect("an object");
     assert_eq!(object.name(), "c");
     assert_eq!(object.labels().collect::<Vec<_>>(), [("y", "2")]);
+}
+
+#[test]
+fn the_last_of_duplicate_annotations_wins() {
+    for (json, expected) in [
+        (r#"{"metadata":{"name":"a","annotations":{"x":"1"}},"metadata":{"name":"b"}}"#, None),
+        (
+            r#"{"metadata":{"name":"a","annotations":{"x":"1"}},"metadata":{"name":"b","annotations":{"x":"2"}}}"#,
+            Some("2"),
+        ),
+        (r#"{"metadata":{"name":"a","annotations":{"x":"1"},"annotations":{"x":"2"}}}"#, Some("2")),
+        (r#"{"metadata":{"name":"a","annotations":{"x":"1"},"annotations":null}}"#, None),
+        (r#"{"metadata":{"name":"a","annotations":{"x":"1","\u0078":"2","x":3}}}"#, Some("2")),
+    ] {
+        let object = scan(json.as_bytes(), &whole()).expect("an object");
+        assert_eq!(object.annotation("x").as_deref(), expected, "{json}");
+        let all = object.annotations();
+        assert_eq!(all.last().map(|(_, value)| value.as_str()), expected, "{json}");
+    }
+}
+
+/// A reconcile reads several annotations, and the rest of the object may be large.
+#[test]
+fn a_read_of_an_annotation_ends_with_the_annotations() {
+    let object = Annotations { json: br#"{"metadata":{"annotations":{"x":"1"}"#, are_repeated: false };
+    assert_eq!(object.value("x").as_deref(), Some("1"));
+    assert_eq!(object.all(), [("x".to_owned(), "1".to_owned())]);
 }
 
 /// An index has a narrow and a wide form. The values here are on both sides of each limit of the narrow form.

@@ -176,8 +176,10 @@ pub struct Reflector {
     too_large: u32,
     /// The number of consecutive watches that ended within an event.
     corrupt: u32,
-    /// The time of the last relist.
+    /// The time of the last relist, after its delay.
     relisted: Option<Instant>,
+    /// The delays of relists. A list that succeeds resets the delays of failures only: the next watch may expire again.
+    relists: Backoff,
     limit: usize,
 }
 
@@ -191,6 +193,7 @@ impl Reflector {
     pub fn new(config: ReflectorConfig, options: &ScanOptions, now: Instant) -> Self {
         let config = config.bounded();
         let backoff = Backoff::new(config.backoff.clone(), config.seed);
+        let relists = Backoff::new(config.backoff.clone(), !config.seed);
         let mut reflector = Self {
             scanner: Scanner::new(options),
             backoff,
@@ -203,6 +206,7 @@ impl Reflector {
             too_large: 0,
             corrupt: 0,
             relisted: None,
+            relists,
             limit: options.max_object_size,
             config,
         };
@@ -353,10 +357,13 @@ impl Reflector {
         self.plan = self.list_plan(now);
         self.lagging = false;
         (self.too_large, self.corrupt) = (0, 0);
-        // At once, unless the last relist was recent: a server that always sends 410 must not be asked in a tight loop.
+        // At once, unless the last relist was recent: the delays grow while a server always sends 410.
         let recent = self.relisted.is_some_and(|then| now < then + self.config.backoff.max);
-        let delay = if recent { self.backoff.next(false) } else { Duration::ZERO };
-        self.relisted = Some(now);
+        let delay = if recent { self.relists.next(false) } else { Duration::ZERO };
+        if !recent {
+            self.relists.reset();
+        }
+        self.relisted = Some(now + delay);
         self.request = RequestState::Planned { at: now + delay };
     }
 

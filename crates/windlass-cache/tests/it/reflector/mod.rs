@@ -126,7 +126,7 @@ fn a_list_that_the_driver_asks_for_replaces_the_watch() {
             list-again
                 relisting: the test asks for it
             wait 2
-                1.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
+                0.9s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=309
         "#]],
     );
 }
@@ -319,7 +319,7 @@ fn an_expired_resource_version_leads_to_a_list() {
             end
                 relisting: the server no longer has the resourceVersion (410)
             wait 2
-                1.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
+                0.9s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=309
             answer 200
                 list begins
         "#]],
@@ -812,6 +812,26 @@ fn initial_events_are_requested_again_ten_minutes_after_silence_but_not_after_a_
                 600.0s GET ?limit=500
         "#]],
     );
+}
+
+/// Each list succeeds, and each watch has expired: a list of a large collection must not be sent every second.
+#[test]
+fn lists_become_rare_while_each_watch_has_expired() {
+    let round =
+        |wait: u32| format!("answer 200\nbookmark 7 initial-events-end\nend\nanswer 410\nend\nwait {wait}\n");
+    // Each wait is as long as the longest pause before the next list.
+    let waits = [2, 4, 7, 13, 26, 52];
+    let log = play(&[0].iter().chain(&waits).map(|&wait| round(wait)).collect::<String>());
+    let lists = log.lines().filter(|line| line.contains("sendInitialEvents"));
+    let mut lists = lists.map(|line| line.trim().split_once('s').expect("a time").0.parse::<f64>());
+    assert_eq!(lists.next(), Some(Ok(0.0)));
+    assert_eq!(lists.next(), Some(Ok(0.0)), "the first list after the expiry is sent at once");
+    let (mut expired, mut shortest) = (0.0, 0.7);
+    for wait in waits {
+        let pause = lists.next().expect("a list").expect("seconds") - expired;
+        assert!(pause >= shortest, "{pause} s, and not {shortest} s or more");
+        (expired, shortest) = (expired + f64::from(wait), shortest * 2.0);
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ const COMPACT_FROM: usize = 32;
 /// The changes that wait for delivery to a handler, oldest first.
 ///
 /// Up to [`EXACT_LIMIT`] changes are kept separately. Beyond the limit there is a single entry for each
-/// object: the number of objects bounds the length.
+/// object: the number of objects bounds the length. A renewal begins a further entry for each object.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     /// The objects that existed when the handler was added.
@@ -31,6 +31,8 @@ pub(super) struct Backlog {
     mergeable: HashTable<u64>,
     hasher: RandomState,
     merged: u64,
+    /// The number of times that all objects were queued again.
+    renewals: u64,
 }
 
 /// An entry of the backlog.
@@ -42,8 +44,10 @@ pub(super) enum Entry {
         last: Delta,
         added: Delta,
     },
-    /// The initial list ends here.
-    Synced,
+    /// All objects at a time, from the first object that has not been taken.
+    Renewed(std::vec::IntoIter<RawObject>),
+    /// The initial list ends here. The number of renewals before the end.
+    Synced(u64),
     /// The changes cancelled each other.
     Cancelled,
 }
@@ -103,7 +107,7 @@ impl Backlog {
         let entries = std::mem::take(&mut self.entries);
         for (entry, is_mergeable) in entries.into_iter().zip(is_mergeable) {
             let Some(object) = entry.object() else {
-                if let Entry::Synced = entry {
+                if !matches!(entry, Entry::Cancelled) {
                     self.entries.push_back(entry);
                 }
                 continue;
@@ -127,7 +131,26 @@ impl Backlog {
 
     /// Marks the end of the initial list.
     pub(super) fn push_synced(&mut self) {
-        self.entries.push_back(Entry::Synced);
+        self.entries.push_back(Entry::Synced(self.renewals));
+    }
+
+    /// Queues all objects again, behind the changes so far. No change is merged into an earlier change: a deletion must not cancel the
+    /// addition of an object that the renewal repeats.
+    pub(super) fn renew(&mut self, objects: Vec<RawObject>) {
+        self.renewals += 1;
+        self.mergeable.clear();
+        // The new renewal has all objects that an earlier renewal would still deliver, or the deletions of these objects are queued.
+        for entry in &mut self.entries {
+            if let Entry::Renewed(earlier) = entry {
+                *earlier = Vec::new().into_iter();
+            }
+        }
+        self.entries.push_back(Entry::Renewed(objects.into_iter()));
+    }
+
+    /// Returns the number of times that all objects were queued again.
+    pub(super) fn renewals(&self) -> u64 {
+        self.renewals
     }
 
     /// Takes up to `most` entries.
@@ -136,6 +159,12 @@ impl Backlog {
         let mut batch: Vec<_> =
             initial.map(|object| Entry::Delta(Delta::Added { object, initial: true })).collect();
         while batch.len() < most {
+            if let Some(Entry::Renewed(objects)) = self.entries.front_mut()
+                && let Some(object) = objects.next()
+            {
+                batch.push(Entry::Delta(Delta::Added { object, initial: true }));
+                continue;
+            }
             // No change may be merged into an entry that has been taken.
             if !self.mergeable.is_empty()
                 && let Some(object) = self.entries.front().and_then(Entry::object)
@@ -151,12 +180,24 @@ impl Backlog {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.initial.len() + self.entries.len()
+        self.initial.len() + self.entries.len() + self.renewed()
+    }
+
+    /// Returns the number of objects of renewals.
+    fn renewed(&self) -> usize {
+        if self.renewals == 0 {
+            return 0;
+        }
+        let renewed = self.entries.iter().map(|entry| match entry {
+            Entry::Renewed(objects) => objects.len(),
+            _ => 0,
+        });
+        renewed.sum()
     }
 
     /// Returns the bytes of the backlog, including the old states of objects in the entries.
     pub(super) fn memory(&self) -> usize {
-        self.initial.len() * size_of::<RawObject>()
+        (self.initial.len() + self.renewed()) * size_of::<RawObject>()
             + self.entries.capacity() * size_of::<Entry>()
             + self.mergeable.capacity() * (size_of::<u64>() + 1)
             + self.entries.iter().map(Entry::past_memory).sum::<usize>()
@@ -175,7 +216,7 @@ impl Entry {
             Self::Delta(Delta::Updated { old, new }) if !old.is_same(new) => old.memory(),
             Self::Delta(Delta::Deleted { last, .. }) => last.memory(),
             Self::Replaced { last, .. } => last.object().memory(),
-            Self::Delta(_) | Self::Synced | Self::Cancelled => 0,
+            Self::Delta(_) | Self::Renewed(_) | Self::Synced(_) | Self::Cancelled => 0,
         }
     }
 
@@ -183,7 +224,7 @@ impl Entry {
     fn object(&self) -> Option<&RawObject> {
         match self {
             Self::Delta(delta) | Self::Replaced { added: delta, .. } => Some(delta.object()),
-            Self::Synced | Self::Cancelled => None,
+            Self::Renewed(_) | Self::Synced(_) | Self::Cancelled => None,
         }
     }
 }

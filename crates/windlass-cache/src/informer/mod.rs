@@ -352,6 +352,13 @@ impl InformerCore {
         queue.extend(Vec::new(), objects.into_iter().map(unchanged));
     }
 
+    /// Queues all objects for a subscription, as at the begin of the subscription.
+    fn renew(&self, queue: &SubscriptionQueue) {
+        // No change may be queued between the list and the delivery of the list.
+        let _state = self.inner.lock();
+        queue.renew(self.inner.store.list(), self.has_synced());
+    }
+
     /// Returns a warning when the store grows beyond the memory limit.
     pub fn memory_warning(&self) -> Option<String> {
         let mut state = self.inner.lock();

@@ -52,6 +52,26 @@ impl SubscriptionQueue {
         self.filled.notify_one();
     }
 
+    /// Queues all objects again, behind the changes so far.
+    pub(super) fn renew(&self, objects: Vec<RawObject>, synced: bool) {
+        let mut backlog = self.backlog.lock();
+        backlog.renew(objects);
+        if synced {
+            backlog.push_synced();
+        }
+        self.synced.send_replace(false);
+        drop(backlog);
+        self.filled.notify_one();
+    }
+
+    /// Notes that the whole initial list has been delivered, unless all objects have been queued again since the list was taken.
+    fn note_synced(&self, renewals: u64) {
+        let backlog = self.backlog.lock();
+        if backlog.renewals() == renewals {
+            self.synced.send_replace(true);
+        }
+    }
+
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.filled.notify_one();
@@ -99,6 +119,12 @@ impl SubscriptionGuard {
     /// Delivers every object again, as a [`Delta::Updated`] without a change.
     pub fn resync(&self) {
         self.informer.resync(&self.queue);
+    }
+
+    /// Delivers every object again as an initial [`Delta::Added`], after the changes that wait for delivery. [`synced`](Self::synced) waits
+    /// until every object has been delivered.
+    pub fn renew(&self) {
+        self.informer.renew(&self.queue);
     }
 
     /// Returns the number of changes that wait for delivery.
@@ -156,10 +182,9 @@ impl Subscription {
                     handle(last);
                     handle(added);
                 }
-                Entry::Synced => {
-                    self.queue.synced.send_replace(true);
-                }
-                Entry::Cancelled => {}
+                Entry::Synced(renewals) => self.queue.note_synced(*renewals),
+                // A batch has the objects of a renewal as changes.
+                Entry::Renewed(_) | Entry::Cancelled => {}
             }
         }
     }

@@ -158,6 +158,45 @@ async fn a_resync_repeats_the_objects() {
 }
 
 #[tokio::test]
+async fn a_renewal_repeats_the_objects_behind_the_changes_so_far() {
+    let informer = InformerCore::new(InformerOptions::default());
+    list(&informer, &[("a", 1), ("b", 2)], 2);
+    let (registration, mut feed) = informer.subscribe();
+    let diary = Diary::default();
+    drain(&registration, &mut feed, &diary).await;
+    assert_eq!(diary.take(), ["+a!", "+b!"]);
+    put(&informer, "c", 3);
+    delete(&informer, "a", 4);
+    registration.renew();
+    put(&informer, "b", 5);
+    registration.renew();
+    put(&informer, "c", 6);
+    assert!(!registration.has_synced());
+    drain(&registration, &mut feed, &diary).await;
+    assert!(registration.has_synced());
+    assert_eq!(diary.take(), ["+c", "-a", "b:2-5", "+b!", "+c!", "c:3-6"]);
+    assert_eq!(informer.metrics().backlog, 0);
+}
+
+/// The handler is slow: changes of an object are coalesced.
+#[tokio::test]
+async fn a_deletion_after_a_renewal_cancels_no_addition_before_the_renewal() {
+    let informer = InformerCore::new(InformerOptions::default());
+    list(&informer, &[], 1);
+    let (registration, mut feed) = informer.subscribe();
+    for number in 0..1100 {
+        put(&informer, &format!("object-{number}"), number + 2);
+    }
+    registration.renew();
+    delete(&informer, "object-1099", 2000);
+    let diary = Diary::default();
+    drain(&registration, &mut feed, &diary).await;
+    let told = diary.take();
+    let of_object: Vec<_> = told.iter().filter(|line| line.contains("object-1099")).collect();
+    assert_eq!(of_object, ["+object-1099", "+object-1099!", "-object-1099"]);
+}
+
+#[tokio::test]
 #[cfg_attr(miri, ignore = "eighty thousand changes take too long")]
 async fn a_slow_handler_gets_the_latest_state_of_each_object() {
     let informer = InformerCore::new(InformerOptions::default());

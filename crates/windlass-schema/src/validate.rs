@@ -97,10 +97,10 @@ pub(crate) fn check_in_steps(
     old: Option<&Value>,
     steps: &mut Steps,
 ) -> Vec<FieldError> {
-    let mut validator = Validator { path: String::new(), budget: ErrorBudget::new(), steps };
+    let mut validator = Validator { path: String::new(), budget: ErrorBudget::new(), steps, is_quiet: false };
     let mut result = validator.visit(schema, value, old);
     if validator.is_exhausted() {
-        result.add(too_large());
+        result.add(Some(too_large()));
     }
     result.errors
 }
@@ -141,6 +141,8 @@ struct Validator<'s> {
     path: String,
     budget: ErrorBudget,
     steps: &'s mut Steps,
+    /// True while only the outcome of checks counts: an error takes longer than most checks.
+    is_quiet: bool,
 }
 
 impl Validator<'_> {
@@ -149,22 +151,23 @@ impl Validator<'_> {
         let left = self.budget.left();
         let mut result = self.examine(schema, value, old);
         // If a part of the value differs from the old value, the value differs, too.
-        if !result.errors.is_empty() && !result.differs && old.is_some() {
+        if result.is_invalid && !result.differs && old.is_some() {
             result.differs = old != Some(value);
             if !result.differs {
                 result.errors.clear();
+                result.is_invalid = false;
                 self.budget.rewind(left, &[]);
             }
         }
         result
     }
 
-    /// Returns the error that `make` creates, or a short error if there are too many errors.
-    fn error(&self, make: impl FnOnce() -> FieldError) -> FieldError {
-        self.budget.error(make)
+    /// Returns the error that `make` creates, or a short error if there are too many errors; `None` if errors do not count.
+    fn error(&self, make: impl FnOnce() -> FieldError) -> Option<FieldError> {
+        (!self.is_quiet).then(|| self.budget.error(make))
     }
 
-    /// Returns a result with one error.
+    /// Returns a result with one failed check.
     fn failed(&self, make: impl FnOnce() -> FieldError) -> ValidationResult {
         ValidationResult::failed(self.error(make))
     }
@@ -174,7 +177,7 @@ impl Validator<'_> {
         let length = value.as_str().map_or(0, str::len);
         self.steps.values = self.steps.values.saturating_sub(1 + length / STEP_LENGTH);
         if self.is_exhausted() {
-            return ValidationResult::failed(too_large());
+            return ValidationResult::failed(Some(too_large()));
         }
         let rules = schema.node.rules.more.as_deref();
         if value.is_null() {
@@ -274,7 +277,7 @@ impl Validator<'_> {
             (Ok(false), Some(pattern)) => invalid(format_args!("should match '{}'", pattern.source())),
             (Err(OutOfSteps), _) => {
                 self.steps.values = 0;
-                ValidationResult::failed(too_large())
+                ValidationResult::failed(Some(too_large()))
             }
             _ => ValidationResult::default(),
         }

@@ -16,104 +16,118 @@ impl Validator<'_> {
     ) -> ValidationResult {
         let mut result = ValidationResult::matched();
         let Some(rules) = schema.node.rules.more.as_deref() else { return result };
-        let left = self.budget.left();
         if !rules.any_of.is_empty() {
-            let branches = self.branches(schema, &rules.any_of, value, old);
-            result.merge(self.any_of(branches));
+            result.merge(self.any_of(schema, &rules.any_of, value, old));
         }
         if !rules.one_of.is_empty() {
-            let branches = self.branches(schema, &rules.one_of, value, old);
-            result.merge(self.one_of(branches));
+            result.merge(self.one_of(schema, &rules.one_of, value, old));
         }
-        // Most errors of branches are not reported.
-        self.budget.rewind(left, &result.errors);
         if !rules.all_of.is_empty() {
-            let branches = self.branches(schema, &rules.all_of, value, old);
-            result.merge(self.all_of(branches));
+            result.merge(self.all_of(schema, &rules.all_of, value, old));
         }
-        if let Some(not) = &rules.not {
-            let left = self.budget.left();
-            let is_valid = self.examine(schema.nested(not), value, old).errors.is_empty();
-            self.budget.rewind(left, &[]);
-            if is_valid {
-                result.add(self.junctor_error("must not validate the schema (not)"));
-            }
+        if let Some(not) = &rules.not
+            && !self.outcome(schema.nested(not), value, old).is_invalid
+        {
+            result.add(self.junctor_error("must not validate the schema (not)"));
         }
         result
     }
 
+    /// Checks the value without errors: most errors of branches are not reported.
+    fn outcome(&mut self, schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> ValidationResult {
+        let was_quiet = std::mem::replace(&mut self.is_quiet, true);
+        let outcome = self.examine(schema, value, old);
+        self.is_quiet = was_quiet;
+        outcome
+    }
+
     /// Checks the value against each branch.
-    fn branches(
+    fn outcomes(
         &mut self,
         schema: NodeRef<'_>,
         branches: &[Node],
         value: &Value,
         old: Option<&Value>,
-    ) -> Vec<ValidationResult> {
-        let mut results = Vec::new();
-        for branch in branches {
-            results.push(self.examine(schema.nested(branch), value, old));
+    ) -> Outcomes {
+        let mut outcomes = Outcomes::default();
+        for (index, branch) in branches.iter().enumerate() {
+            let outcome = self.outcome(schema.nested(branch), value, old);
+            if !outcome.is_invalid {
+                outcomes.valid += 1;
+                outcomes.first_valid.get_or_insert(outcome);
+            } else if outcomes.best.is_none_or(|(_, matches)| outcome.matches > matches) {
+                outcomes.best = Some((index, outcome.matches));
+            }
             if self.is_exhausted() {
                 break;
             }
         }
-        results
+        outcomes
     }
 
     /// Creates an error of a junctor. A junctor has no field: the message contains the path.
-    fn junctor_error(&self, text: &str) -> FieldError {
+    fn junctor_error(&self, text: &str) -> Option<FieldError> {
         self.error(|| FieldError::invalid(NO_FIELD, "", format!("{} {text}", go_quote(&self.path))))
     }
 
-    fn any_of(&self, branches: Vec<ValidationResult>) -> ValidationResult {
-        let mut best: Option<ValidationResult> = None;
-        for branch in branches {
-            if branch.errors.is_empty() {
-                return branch;
-            }
-            if best.as_ref().is_none_or(|best| branch.matches > best.matches) {
-                best = Some(branch);
-            }
+    fn any_of(
+        &mut self,
+        schema: NodeRef<'_>,
+        branches: &[Node],
+        value: &Value,
+        old: Option<&Value>,
+    ) -> ValidationResult {
+        let outcomes = self.outcomes(schema, branches, value, old);
+        if let Some(valid) = outcomes.first_valid {
+            return valid;
         }
         let mut result =
             ValidationResult::failed(self.junctor_error("must validate at least one schema (anyOf)"));
-        result.merge(best.unwrap_or_default());
+        if let Some((best, _)) = outcomes.best {
+            result.merge(self.examine(schema.nested(&branches[best]), value, old));
+        }
         result
     }
 
-    fn one_of(&self, branches: Vec<ValidationResult>) -> ValidationResult {
-        let mut best: Option<ValidationResult> = None;
-        let mut first: Option<ValidationResult> = None;
-        let mut valid = 0;
-        for branch in branches {
-            if branch.errors.is_empty() {
-                valid += 1;
-                best = None;
-                first.get_or_insert(branch);
-            } else if valid == 0 && best.as_ref().is_none_or(|best| branch.matches > best.matches) {
-                best = Some(branch);
-            }
-        }
-        if valid == 1 {
-            return first.unwrap_or_default();
-        }
-        let found = match valid {
-            0 => "Found none valid".to_owned(),
-            valid => format!("Found {valid} valid alternatives"),
+    fn one_of(
+        &mut self,
+        schema: NodeRef<'_>,
+        branches: &[Node],
+        value: &Value,
+        old: Option<&Value>,
+    ) -> ValidationResult {
+        let outcomes = self.outcomes(schema, branches, value, old);
+        let found = match (outcomes.valid, outcomes.first_valid) {
+            (1, Some(valid)) => return valid,
+            (0, _) => "Found none valid".to_owned(),
+            (valid, _) => format!("Found {valid} valid alternatives"),
         };
         let mut result = ValidationResult::failed(
             self.junctor_error(&format!("must validate one and only one schema (oneOf). {found}")),
         );
-        result.merge(best.unwrap_or_default());
+        if let Some((best, _)) = outcomes.best.filter(|_| outcomes.valid == 0) {
+            result.merge(self.examine(schema.nested(&branches[best]), value, old));
+        }
         result
     }
 
-    fn all_of(&self, branches: Vec<ValidationResult>) -> ValidationResult {
+    fn all_of(
+        &mut self,
+        schema: NodeRef<'_>,
+        branches: &[Node],
+        value: &Value,
+        old: Option<&Value>,
+    ) -> ValidationResult {
         let mut result = ValidationResult::default();
-        let (mut valid, total) = (0, branches.len());
+        let (mut valid, mut total) = (0, 0);
         for branch in branches {
-            valid += usize::from(branch.errors.is_empty());
+            let branch = self.examine(schema.nested(branch), value, old);
+            total += 1;
+            valid += usize::from(!branch.is_invalid);
             result.merge(branch);
+            if self.is_exhausted() {
+                break;
+            }
         }
         if valid != total {
             let none = if valid == 0 { ". None validated" } else { "" };
@@ -121,4 +135,14 @@ impl Validator<'_> {
         }
         result
     }
+}
+
+/// The outcomes of the branches of a junctor.
+#[derive(Default)]
+struct Outcomes {
+    /// The number of valid branches.
+    valid: usize,
+    first_valid: Option<ValidationResult>,
+    /// The first of the invalid branches with the most checks, and the number of checks. The errors of this branch are reported.
+    best: Option<(usize, usize)>,
 }

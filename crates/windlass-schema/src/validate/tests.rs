@@ -148,6 +148,22 @@ fn errors_that_are_not_reported_do_not_count() {
 }
 
 #[test]
+fn the_errors_of_the_best_branch_are_reported_after_many_other_branches() {
+    let mut branches: Vec<Value> = (0..2_000).map(|n| json!({"required": [format!("f{n}")]})).collect();
+    branches.push(json!({"properties": {"a": {"type": "integer", "maximum": 1}}}));
+    for junctor in ["anyOf", "oneOf"] {
+        let schema = Schema::compile(&json!({
+            "type": "object", "properties": {"a": {"type": "integer"}}, junctor: branches
+        }));
+        let errors = validate(&schema, &json!({"a": 2}));
+        let details: Vec<&str> = errors.iter().map(|error| error.detail.as_str()).collect();
+        assert_eq!(details.len(), 2, "{details:?}");
+        assert_eq!(details[1], "a in body should be less than or equal to 1");
+        assert!(validate(&schema, &json!({"a": 1})).is_empty());
+    }
+}
+
+#[test]
 fn a_pattern_that_takes_too_long_ends_the_check() {
     let schema = Schema::compile(&json!({
         "type": "object",

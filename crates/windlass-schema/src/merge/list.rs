@@ -31,10 +31,10 @@ pub(super) fn merge(
         return Err(PatchError::mismatch(format!("cannot merge lists without merge key for {name}")));
     };
     let (original, patch) = directives(original, patch, key)?;
-    let live = original.clone();
-    let order = patch.clone();
+    let places = Places::of(&patch, &original, Some(key));
+    // An element that cannot be merged is reported before an element without a key.
     let merged = elements(original, patch, key, inner)?;
-    arrange(merged, &order, &live, Some(key))
+    arrange(merged, &places?, Some(key))
 }
 
 /// Sorts a merged list in the order that a patch requests. Elements of only the object keep the position.
@@ -48,7 +48,7 @@ pub(super) fn ordered(
     if let Some(key) = key {
         find_all(&merged, order, key)?;
     }
-    arrange(merged, order, live, key)
+    arrange(merged, &Places::of(order, live, key)?, key)
 }
 
 /// Searches each element in the order of a patch, from the start. Fails if the order has an element that is not an object, and an element
@@ -163,7 +163,7 @@ fn scalars(original: Vec<Value>, patch: Vec<Value>) -> Result<Vec<Value>> {
     let mut seen = BTreeSet::new();
     let both = original.iter().chain(&patch);
     let merged = both.filter(|item| seen.insert(item.to_string())).cloned().collect();
-    arrange(merged, &patch, &original, None)
+    arrange(merged, &Places::of(&patch, &original, None)?, None)
 }
 
 /// Applies the directives and returns both lists without directives.
@@ -234,23 +234,36 @@ fn label(item: &Value, key: Option<&str>) -> Result<String> {
     })
 }
 
-/// Sorts elements in `order` by `order`, and all other elements by `live`, and merges the two sequences: by
-/// the positions in `live` if `live` has both elements, otherwise with the elements of `order` first.
-fn arrange(merged: Vec<Value>, order: &[Value], live: &[Value], key: Option<&str>) -> Result<Vec<Value>> {
-    let positions = |list: &[Value]| -> Result<BTreeMap<String, usize>> {
-        let mut positions = BTreeMap::new();
-        for (index, item) in list.iter().enumerate() {
-            positions.entry(label(item, key)?).or_insert(index);
-        }
-        Ok(positions)
-    };
-    let (wanted, known) = (positions(order)?, positions(live)?);
+/// The places of elements, by [`label`].
+struct Places {
+    /// The places in the order that the patch requests.
+    wanted: BTreeMap<String, usize>,
+    /// The places in the list of the object.
+    live: BTreeMap<String, usize>,
+}
+
+impl Places {
+    fn of(order: &[Value], live: &[Value], key: Option<&str>) -> Result<Self> {
+        let places = |list: &[Value]| -> Result<BTreeMap<String, usize>> {
+            let mut places = BTreeMap::new();
+            for (index, item) in list.iter().enumerate() {
+                places.entry(label(item, key)?).or_insert(index);
+            }
+            Ok(places)
+        };
+        Ok(Self { wanted: places(order)?, live: places(live)? })
+    }
+}
+
+/// Sorts the elements that the patch orders in that order, and all other elements as in the list of the object, and merges the two
+/// sequences: by the places in the list of the object if both elements are in that list, otherwise with the elements of the patch first.
+fn arrange(merged: Vec<Value>, places: &Places, key: Option<&str>) -> Result<Vec<Value>> {
     let mut named = Vec::new();
     let mut others = Vec::new();
     for item in merged {
         let label = label(&item, key)?;
-        let place = known.get(&label).copied();
-        match wanted.get(&label) {
+        let place = places.live.get(&label).copied();
+        match places.wanted.get(&label) {
             Some(position) => named.push((*position, place, item)),
             None => others.push((place.unwrap_or(0), place, item)),
         }

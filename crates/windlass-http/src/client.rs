@@ -20,13 +20,14 @@ use tokio::runtime::Handle;
 
 use crate::{
     body::ResponseBody,
-    connection::{Lease, SILENCE},
+    connection::Lease,
     credentials::Credentials,
     dialer::{Dialer, Http1Connector},
     error::{Error, Result},
     lane::{Lane, Stream},
     message::Message,
     outcome::Outcome,
+    silence::Answers,
     target::Target,
     traits::Traits,
     unstoppable::Unstoppable,
@@ -106,15 +107,9 @@ struct Http1Pool {
     client: Http1Client<Http1Connector, Body>,
     /// The generation of the certificates.
     generation: u64,
-    last_answer: Instant,
-}
-
-/// The wait for the answer to a request over HTTP/1.1. A network may swallow everything on the idle connections, and each of them would take
-/// the time of a request. A caller that gives up after [`SILENCE`] without any answer therefore leaves new connections to the next callers.
-struct Unanswered<'a> {
-    inner: &'a Inner,
-    sent_at: Instant,
-    is_answered: bool,
+    /// A network may swallow everything on the idle connections, and each of them would take the time of a request. A silent pool is
+    /// therefore replaced as a whole.
+    answers: Arc<Answers>,
 }
 
 impl HttpClient {
@@ -301,42 +296,47 @@ impl Inner {
 
     /// Waits for the answer to a request.
     async fn answer(&self, lease: Lease, response: ResponseFuture, traits: Traits) -> Outcome {
-        let exchange = async move {
-            let unanswered = lease.unanswered();
-            let answer = response.await;
-            unanswered.answered();
-            Outcome::of(answer, lease)
-        };
-        if traits.writes {
+        let connection = lease.connection().clone();
+        let unanswered = connection.answers().wait();
+        let exchange = async move { Outcome::of(response.await, lease) };
+        let outcome = if traits.writes {
             Unstoppable::new(Box::pin(exchange), || true, self.runtime.clone()).await
         } else {
             exchange.await
+        };
+        if outcome.is_of_server() {
+            unanswered.answered();
         }
+        outcome
     }
 
-    /// Returns the pool of HTTP/1.1 connections. Connections of old certificates get no further requests.
-    fn http1(&self) -> Http1Client<Http1Connector, Body> {
+    /// Returns the pool of HTTP/1.1 connections, and the answers of the pool. Connections of old certificates, and connections that have
+    /// stopped to answer, get no further requests.
+    fn http1(&self) -> (Http1Client<Http1Connector, Body>, Arc<Answers>) {
         let mut http1 = self.http1.lock();
-        if http1.generation != self.dialer.tls().generation() {
+        if http1.generation != self.dialer.tls().generation() || http1.answers.are_missing() {
             *http1 = Http1Pool::new(&self.dialer);
         }
-        http1.client.clone()
+        (http1.client.clone(), http1.answers.clone())
     }
 
     async fn send_http1(&self, mut request: Request<Body>, traits: Traits) -> Result<Response<ResponseBody>> {
         *request.version_mut() = Version::HTTP_11;
         let connection = traits.writes.then(|| capture_connection(&mut request));
-        let exchange = self.http1().request(request);
-        let unanswered = Unanswered { inner: self, sent_at: Instant::now(), is_answered: false };
+        let (client, answers) = self.http1();
+        let exchange = client.request(request);
+        let unanswered = answers.wait();
         let answer = if let Some(connection) = connection {
             let is_sent = move || connection.connection_metadata().is_some();
             Unstoppable::new(Box::pin(exchange), is_sent, self.runtime.clone()).await
         } else {
             exchange.await
         };
-        unanswered.answered();
         match answer {
-            Ok(response) => Ok(response.map(ResponseBody::http1)),
+            Ok(response) => {
+                unanswered.answered();
+                Ok(response.map(ResponseBody::http1))
+            }
             Err(error) if error.is_connect() => Err(Error::connect(self.target.server(), error)),
             Err(error) => Err(Error::exchange(error)),
         }
@@ -374,27 +374,7 @@ impl Http1Pool {
         let client = Http1Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .build(Http1Connector(dialer.clone()));
-        Self { client, generation: dialer.tls().generation(), last_answer: Instant::now() }
-    }
-}
-
-impl Unanswered<'_> {
-    /// Notes that the server has answered, or that the connection has failed.
-    fn answered(mut self) {
-        self.inner.http1.lock().last_answer = Instant::now();
-        self.is_answered = true;
-    }
-}
-
-impl Drop for Unanswered<'_> {
-    fn drop(&mut self) {
-        if self.is_answered || self.sent_at.elapsed() < SILENCE {
-            return;
-        }
-        let mut http1 = self.inner.http1.lock();
-        if http1.last_answer < self.sent_at {
-            *http1 = Http1Pool::new(&self.inner.dialer);
-        }
+        Self { client, generation: dialer.tls().generation(), answers: Arc::new(Answers::new()) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::{
     future::poll_fn,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
     time::Duration,
@@ -22,7 +22,7 @@ use tokio::{
 };
 use windlass_cork::{Cork, Hand, cork};
 
-use crate::{dialer::Stream, error::BoxError, keep_alive::KeepAlive};
+use crate::{dialer::Stream, error::BoxError, keep_alive::KeepAlive, silence::Answers};
 
 /// The bytes of one response that the server may send ahead of the reader. The limit of the connection is out of reach, so that a watch with
 /// a slow reader holds up no other watch.
@@ -47,10 +47,6 @@ const FIRST_FRAME_WITHIN: Duration = Duration::from_secs(10);
 /// The longest pause between two looks for the first frame.
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// A connection that has answered nothing for this time, while a caller gave up waiting, gets no further request. A network may swallow
-/// everything without an error, and the pings take longer to fail than a leader keeps its Lease.
-pub(crate) const SILENCE: Duration = Duration::from_secs(2);
-
 type Http2 = h2::client::Connection<Cork<TokioIo<Stream>>, Bytes>;
 
 /// One HTTP/2 connection, and the number of streams in use.
@@ -68,8 +64,7 @@ pub(crate) struct Shared {
     hand: Hand<TokioIo<Stream>>,
     streams: AtomicUsize,
     last_used: Mutex<Instant>,
-    last_answer: Mutex<Instant>,
-    is_silent: AtomicBool,
+    answers: Answers,
     /// Wakes one caller that waits for a stream, for each stream that becomes free.
     freed: Arc<Notify>,
 }
@@ -78,13 +73,6 @@ pub(crate) struct Shared {
 pub(crate) struct Lease {
     sender: SendRequest<Bytes>,
     shared: Arc<Shared>,
-}
-
-/// The wait for the answer to a request.
-pub(crate) struct Unanswered<'a> {
-    shared: &'a Shared,
-    sent_at: Instant,
-    is_answered: bool,
 }
 
 impl Connection {
@@ -112,8 +100,7 @@ impl Connection {
             hand,
             streams: AtomicUsize::new(0),
             last_used: Mutex::new(Instant::now()),
-            last_answer: Mutex::new(Instant::now()),
-            is_silent: AtomicBool::new(false),
+            answers: Answers::new(),
             freed,
         };
         timeout(FIRST_FRAME_WITHIN, shared.first_frame(&sender)).await??;
@@ -126,8 +113,7 @@ impl Connection {
 
     /// Returns true if the connection takes further requests.
     pub(crate) fn is_current(&mut self, generation: u64) -> bool {
-        let is_silent = self.shared.is_silent.load(Ordering::Relaxed);
-        self.generation == generation && !is_silent && self.is_open()
+        self.generation == generation && !self.shared.answers.are_missing() && self.is_open()
     }
 
     /// Returns false once the connection has failed, or the server has announced the end of the connection.
@@ -187,6 +173,10 @@ impl Shared {
         Ok(())
     }
 
+    pub(crate) fn answers(&self) -> &Answers {
+        &self.answers
+    }
+
     /// Returns the time since which no stream has been in use.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         (self.streams.load(Ordering::Acquire) == 0).then(|| *self.last_used.lock())
@@ -214,27 +204,8 @@ impl Lease {
         Ok(response)
     }
 
-    /// Begins the wait for the answer to a request.
-    pub(crate) fn unanswered(&self) -> Unanswered<'_> {
-        Unanswered { shared: &self.shared, sent_at: Instant::now(), is_answered: false }
-    }
-}
-
-impl Unanswered<'_> {
-    /// Notes that the connection has answered, or has failed.
-    pub(crate) fn answered(mut self) {
-        *self.shared.last_answer.lock() = Instant::now();
-        self.is_answered = true;
-    }
-}
-
-impl Drop for Unanswered<'_> {
-    fn drop(&mut self) {
-        let is_silent =
-            || self.sent_at.elapsed() >= SILENCE && *self.shared.last_answer.lock() < self.sent_at;
-        if !self.is_answered && is_silent() {
-            self.shared.is_silent.store(true, Ordering::Relaxed);
-        }
+    pub(crate) fn connection(&self) -> &Arc<Shared> {
+        &self.shared
     }
 }
 

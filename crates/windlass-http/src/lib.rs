@@ -40,6 +40,7 @@ mod source;
 
 mod dialer;
 mod keep_alive;
+mod silence;
 
 mod read_ahead;
 

@@ -102,16 +102,18 @@ async fn a_dropped_write_runs_to_its_end() {
     assert_eq!(server.next().await, Seen::Answered("POST /written".to_owned()));
 }
 
-/// A network that forgets the open connections, and swallows everything on them.
-#[tokio::test]
-async fn idle_connections_get_no_request_after_seconds_without_any_answer() {
+/// Returns a server and a client with three idle connections. As soon as the network is forgetful, the server gives the replies of `decide` on
+/// these connections.
+async fn with_idle_connections(
+    decide: impl Fn(&str) -> Reply + Send + Sync + 'static,
+) -> (TestServer, HttpClient) {
     let certificate = Certificate::new();
     let tls = certificate.server_config(&["http/1.1"]);
-    let (forgotten, together) = (Arc::<AtomicBool>::default(), Arc::<Notify>::default());
-    let (is_forgotten, later, never) = (forgotten.clone(), together.clone(), Arc::<Notify>::default());
+    let (forgetful, together) = (Arc::<AtomicBool>::default(), Arc::<Notify>::default());
+    let (is_forgetful, later) = (forgetful.clone(), together.clone());
     let mut server = TestServer::serve(tls, 0, 100, move |connection, line| {
-        if is_forgotten.load(Ordering::SeqCst) && connection <= 4 {
-            return Reply::Later(never.clone());
+        if is_forgetful.load(Ordering::SeqCst) && connection <= 4 {
+            return decide(line);
         }
         if line == "GET /together" { Reply::Later(later.clone()) } else { Reply::Text("ok") }
     })
@@ -140,10 +142,43 @@ async fn idle_connections_get_no_request_after_seconds_without_any_answer() {
     };
     assert!(texts.iter().all(|text| text.as_ref().is_ok_and(|text| text == "later")), "{texts:?}");
     assert_eq!(server.count(), 4, "three idle connections");
+    forgetful.store(true, Ordering::SeqCst);
+    (server, client)
+}
 
-    forgotten.store(true, Ordering::SeqCst);
+/// Sends a request that the server does not answer, until the caller gives up.
+async fn give_up(client: &HttpClient) {
     let limit = Duration::from_millis(2500);
     assert!(tokio::time::timeout(limit, client.send(get("/lost"))).await.is_err(), "no answer");
-    let next = tokio::time::timeout(Duration::from_secs(10), exchange(&client, get("/next"))).await;
+}
+
+async fn assert_next_is_answered(client: &HttpClient) {
+    let next = tokio::time::timeout(Duration::from_secs(10), exchange(client, get("/next"))).await;
     assert_eq!(next.expect("a new connection"), "ok");
+}
+
+/// A network that forgets the open connections, and swallows everything on them.
+#[tokio::test]
+async fn idle_connections_get_no_request_after_seconds_without_any_answer() {
+    let never = Arc::<Notify>::default();
+    let (_server, client) = with_idle_connections(move |_| Reply::Later(never.clone())).await;
+    give_up(&client).await;
+    assert_next_is_answered(&client).await;
+}
+
+/// A network that forgets some of the open connections, and closes another.
+#[tokio::test]
+async fn a_connection_that_fails_is_no_answer() {
+    let never = Arc::<Notify>::default();
+    let (mut server, client) = with_idle_connections(move |line| match line {
+        "GET /closed" => Reply::Close,
+        _ => Reply::Later(never.clone()),
+    })
+    .await;
+    let fail = async {
+        while server.request().await.1 != "GET /lost" {}
+        soon(client.send(get("/closed"))).await.expect_err("the connection is closed");
+    };
+    tokio::join!(give_up(&client), fail);
+    assert_next_is_answered(&client).await;
 }

@@ -225,6 +225,10 @@ async fn a_dropped_write_is_reset_if_the_caller_asks_for_that() {
 /// A connection through a network that swallows everything: the next request gets another connection, long before the pings fail.
 #[tokio::test]
 async fn a_connection_that_answered_nothing_for_seconds_gets_no_further_request() {
+    tokio::join!(lose(get("/lost")), lose(post("/lost")));
+}
+
+async fn lose(request: Request<Body>) {
     let certificate = Certificate::new();
     let never = Arc::<Notify>::default();
     let mut server = TestServer::start(&certificate, move |connection, _| match connection {
@@ -234,7 +238,7 @@ async fn a_connection_that_answered_nothing_for_seconds_gets_no_further_request(
     .await;
     let client = client(certificate.config(server.address));
     let limit = Duration::from_millis(2500);
-    assert!(tokio::time::timeout(limit, client.send(get("/lost"))).await.is_err(), "no answer");
+    assert!(tokio::time::timeout(limit, client.send(request)).await.is_err(), "no answer");
     server.request().await;
     assert_eq!(exchange(&client, get("/next")).await, "ok");
     assert_eq!(server.count(), 2);

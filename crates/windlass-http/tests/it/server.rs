@@ -39,6 +39,8 @@ pub(crate) enum Reply {
     Open,
     /// Sends a part of the response, and closes the connection.
     Cut,
+    /// Closes the connection without an answer (HTTP/1.1 only).
+    Close,
     /// Answers when the test notifies the server.
     Later(Arc<Notify>),
     /// Refuses the credentials (HTTP/1.1 only).
@@ -246,7 +248,9 @@ async fn serve_http2(stream: TlsStream<TcpStream>, setting: Setting, number: usi
                     }
                 });
             }
-            Reply::Echo | Reply::Unauthorized => respond.send_reset(h2::Reason::HTTP_1_1_REQUIRED),
+            Reply::Close | Reply::Echo | Reply::Unauthorized => {
+                respond.send_reset(h2::Reason::HTTP_1_1_REQUIRED)
+            }
         }
     }
 }
@@ -281,6 +285,8 @@ async fn serve_http1(stream: TlsStream<TcpStream>, setting: Setting, number: usi
                     "later"
                 }
                 Reply::Unauthorized => return Response::builder().status(401).body(Full::new(Bytes::new())),
+                // hyper closes the connection of a service that fails.
+                Reply::Close => return Err(http::Method::from_bytes(b"").expect_err("no method").into()),
                 Reply::Text(text) => text,
                 _ => "other",
             };

@@ -238,7 +238,7 @@ impl Inner {
 
     /// Reads certificates again in the background, once per minute.
     fn check_files(&self) {
-        if self.dialer.tls().is_check_due(Instant::now()) {
+        if self.dialer.tls().is_check_due(tokio::time::Instant::now()) {
             self.reload();
         }
     }
@@ -250,8 +250,8 @@ impl Inner {
     }
 
     fn reload(&self) {
-        let dialer = self.dialer.clone();
-        self.runtime.spawn_blocking(move || dialer.tls().reload());
+        let tls = self.dialer.tls().clone();
+        self.runtime.spawn(async move { tls.reload().await });
     }
 
     fn uses_http1(&self) -> bool {

@@ -34,7 +34,7 @@ pub(crate) type Stream = <TimeoutConnector<HttpsConnector<Route>> as Service<Uri
 /// Opens connections to one server.
 pub(crate) struct Dialer {
     config: Arc<Config>,
-    tls: TlsFiles,
+    tls: Arc<TlsFiles>,
     server_name: Option<ServerName<'static>>,
 }
 
@@ -58,17 +58,16 @@ impl Dialer {
         {
             return Err(kube_client::Error::ProxyProtocolUnsupported { proxy_url: Box::new(proxy.clone()) });
         }
-        Ok(Self { config: config.clone(), tls: TlsFiles::new(config)?, server_name })
+        Ok(Self { config: config.clone(), tls: Arc::new(TlsFiles::new(config)?), server_name })
     }
 
-    pub(crate) fn tls(&self) -> &TlsFiles {
+    pub(crate) fn tls(&self) -> &Arc<TlsFiles> {
         &self.tls
     }
 
     /// Opens a connection, within the configuration's time-out. Returns the connection and the generation of its certificates.
     pub(crate) async fn dial(self: Arc<Self>, url: Uri, offer: Offer) -> Result<(Stream, u64), BoxError> {
-        let this = self.clone();
-        tokio::task::spawn_blocking(move || this.tls.reload()).await?;
+        self.tls.reload().await?;
         let configs = self.tls.configs();
         let tls = if offer == Offer::Any { configs.any } else { configs.http1.clone() };
         let connector = self.https(Route::new(&self.config, || self.https(tcp(), configs.http1)), tls);

@@ -36,16 +36,17 @@ mod credentials;
 mod redial;
 
 mod connection;
-mod source;
 
 mod dialer;
 mod keep_alive;
 mod silence;
 
 mod read_ahead;
+mod tls;
+
+mod source;
 
 mod error;
-mod tls;
 
 pub use self::{
     body::ResponseBody,

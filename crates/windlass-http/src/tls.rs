@@ -4,12 +4,19 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
     path::PathBuf,
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
+use futures::{FutureExt, channel::oneshot, future::Shared};
 use kube_client::{Config, client::ConfigExt};
 use parking_lot::Mutex;
 use rustls::ClientConfig;
+use tokio::{
+    task::JoinError,
+    time::{Instant, timeout_at},
+};
+
+use crate::source::{LONGEST_RUN, MIN_AGE};
 
 /// How long the files are trusted to be unchanged.
 const CHECK_INTERVAL: Duration = Duration::from_secs(60);
@@ -38,6 +45,20 @@ struct Loaded {
     contents: u64,
     made_at: Instant,
     checked_at: Instant,
+    /// The run of the credential plugin that is under way.
+    run: Option<PluginRun>,
+    /// The begin of the last run, if the run failed.
+    failed_run: Option<Instant>,
+    /// The begin of the run that returned the client certificate.
+    made_by: Option<Instant>,
+}
+
+/// A run of the credential plugin, as the callers that wait for the run see the run.
+#[derive(Clone)]
+struct PluginRun {
+    began_at: Instant,
+    /// Cancelled at the end of the run.
+    end: Shared<oneshot::Receiver<()>>,
 }
 
 impl TlsFiles {
@@ -47,8 +68,17 @@ impl TlsFiles {
         let identity = [&auth.client_certificate, &auth.client_key].into_iter().flatten().map(PathBuf::from);
         let paths: Vec<PathBuf> = identity.chain(config.root_cert_file.clone()).collect();
         let contents = hash(&paths);
+        let configs = TlsConfigs::new(config)?;
         let now = Instant::now();
-        let loaded = Loaded { configs: TlsConfigs::new(config, 0)?, contents, made_at: now, checked_at: now };
+        let loaded = Loaded {
+            configs,
+            contents,
+            made_at: now,
+            checked_at: now,
+            run: None,
+            failed_run: None,
+            made_by: None,
+        };
         Ok(Self { config: config.clone(), paths, loaded: Mutex::new(loaded) })
     }
 
@@ -75,48 +105,146 @@ impl TlsFiles {
         is_due
     }
 
-    /// Reads the files again, and the certificate of a credential plugin. Files that cannot be used leave the last files in use. Blocks.
-    pub(crate) fn reload(&self) {
+    /// Reads the files again, and the certificate of a credential plugin. Files that cannot be used, and a plugin that fails, leave the last
+    /// certificates in use.
+    ///
+    /// Callers share a run of the plugin. The run goes on if the callers leave. A failed plugin runs again after [`MIN_AGE`] at the earliest,
+    /// and a plugin that hangs runs again after [`LONGEST_RUN`].
+    ///
+    /// # Errors
+    /// The runtime has shut down, or reading panicked.
+    pub(crate) async fn reload(self: &Arc<Self>) -> Result<(), JoinError> {
+        let this = self.clone();
+        if let Some(run) = tokio::task::spawn_blocking(move || this.begin_reload()).await? {
+            let _ = timeout_at(run.began_at + LONGEST_RUN, run.end).await;
+        }
+        Ok(())
+    }
+
+    /// Reads the files. Returns the run of the plugin that the caller must wait for. Blocks.
+    fn begin_reload(self: &Arc<Self>) -> Option<PluginRun> {
         let contents = hash(&self.paths);
-        let generation = {
-            let loaded = self.loaded.lock();
-            if contents == loaded.contents && !self.has_old_plugin_certificate(&loaded) {
-                return;
-            }
-            loaded.configs.generation + 1
-        };
-        let configs = TlsConfigs::new(&self.config, generation);
+        let now = Instant::now();
         let mut loaded = self.loaded.lock();
-        loaded.made_at = Instant::now();
-        match configs {
+        if contents == loaded.contents && !self.has_old_plugin_certificate(&loaded) {
+            return None;
+        }
+        if self.config.auth_info.exec.is_none() {
+            drop(loaded);
+            self.read_files(contents);
+            return None;
+        }
+        if let Some(run) = loaded.run.as_ref().filter(|run| now < run.began_at + LONGEST_RUN) {
+            return Some(run.clone());
+        }
+        if loaded.failed_run.is_some_and(|began_at| now < began_at + MIN_AGE) {
+            return None;
+        }
+        let (end, ended) = oneshot::channel();
+        let run = PluginRun { began_at: now, end: ended.shared() };
+        loaded.run = Some(run.clone());
+        drop(loaded);
+        // A runtime that has shut down drops the run at once, which locks the state.
+        let running = RunningPlugin { files: self.clone(), began_at: now, contents, _end: end };
+        tokio::task::spawn_blocking(move || running.run());
+        Some(run)
+    }
+
+    /// Reads the certificates of a configuration without a plugin. Blocks.
+    fn read_files(&self, contents: u64) {
+        match TlsConfigs::new(&self.config) {
             Ok(configs) => {
-                loaded.configs = configs;
-                loaded.contents = contents;
+                let mut loaded = self.loaded.lock();
+                // Another caller may have read the files meanwhile.
+                if loaded.contents != contents {
+                    loaded.replace(configs, contents);
+                }
             }
-            Err(error) => {
-                tracing::warn!(%error, "certificates cannot be read again; the last certificates are used");
-            }
+            Err(error) => warn(&error),
         }
     }
 
     /// Returns true if a credential plugin returned the client certificate, a minute ago or earlier.
     fn has_old_plugin_certificate(&self, loaded: &Loaded) -> bool {
+        self.has_plugin_certificate(loaded) && loaded.made_at.elapsed() >= CHECK_INTERVAL
+    }
+
+    /// Returns true if a credential plugin returned the client certificate.
+    fn has_plugin_certificate(&self, loaded: &Loaded) -> bool {
         let auth = &self.config.auth_info;
         auth.exec.is_some()
             && auth.client_certificate.is_none()
             && auth.client_certificate_data.is_none()
-            && loaded.configs.any.client_auth_cert_resolver.has_certs()
-            && loaded.made_at.elapsed() >= CHECK_INTERVAL
+            && loaded.configs.has_client_certificate()
     }
 }
 
+impl Loaded {
+    fn replace(&mut self, configs: TlsConfigs, contents: u64) {
+        let generation = self.configs.generation + 1;
+        self.configs = TlsConfigs { generation, ..configs };
+        self.contents = contents;
+        self.made_at = Instant::now();
+    }
+}
+
+/// A run of the credential plugin. A run that is dropped, by a panic too, counts as failed.
+struct RunningPlugin {
+    files: Arc<TlsFiles>,
+    began_at: Instant,
+    /// A hash of the files' contents before the run.
+    contents: u64,
+    /// Dropped at the end of the run.
+    _end: oneshot::Sender<()>,
+}
+
+impl RunningPlugin {
+    /// Runs the plugin. Blocks.
+    fn run(self) {
+        match TlsConfigs::new(&self.files.config) {
+            Ok(configs) => self.replace(configs),
+            Err(error) => warn(&error),
+        }
+    }
+
+    /// Replaces the certificates, except those of a later run. kube ignores the error of a plugin, and returns no certificate.
+    fn replace(&self, configs: TlsConfigs) {
+        let mut loaded = self.files.loaded.lock();
+        if self.files.has_plugin_certificate(&loaded) && !configs.has_client_certificate() {
+            warn(&"the credential plugin returned no client certificate");
+        } else if loaded.made_by < Some(self.began_at) {
+            loaded.replace(configs, self.contents);
+            loaded.made_by = Some(self.began_at);
+        }
+    }
+}
+
+impl Drop for RunningPlugin {
+    fn drop(&mut self) {
+        let mut loaded = self.files.loaded.lock();
+        // A later run may be under way.
+        if loaded.run.as_ref().is_some_and(|run| run.began_at == self.began_at) {
+            loaded.run = None;
+            loaded.failed_run = (loaded.made_by != Some(self.began_at)).then_some(self.began_at);
+        }
+    }
+}
+
+fn warn(error: &dyn std::fmt::Display) {
+    tracing::warn!(%error, "certificates cannot be read again; the last certificates are used");
+}
+
 impl TlsConfigs {
-    fn new(config: &Config, generation: u64) -> Result<Self, kube_client::Error> {
+    fn new(config: &Config) -> Result<Self, kube_client::Error> {
         let mut any = config.rustls_client_config()?;
         let mut http1 = any.clone();
         any.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         http1.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self { any: Arc::new(any), http1: Arc::new(http1), generation })
+        Ok(Self { any: Arc::new(any), http1: Arc::new(http1), generation: 0 })
+    }
+
+    fn has_client_certificate(&self) -> bool {
+        self.any.client_auth_cert_resolver.has_certs()
     }
 }
 
@@ -127,4 +255,108 @@ fn hash(paths: &[PathBuf]) -> u64 {
         std::fs::read(path).unwrap_or_default().hash(&mut hasher);
     }
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use kube_client::config::ExecConfig;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A credential plugin that returns a certificate. The plugin hangs or fails while a file with this name exists.
+    struct Plugin(TempDir);
+
+    impl Plugin {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().expect("a folder");
+            let made = rcgen::generate_simple_self_signed(["client".to_owned()]).expect("a certificate");
+            let credential = format!(
+                r#"{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{{"clientCertificateData":{:?},"clientKeyData":{:?}}}}}"#,
+                made.cert.pem(),
+                made.signing_key.serialize_pem()
+            );
+            let plugin = Self(folder);
+            plugin.write("credential", &credential);
+            plugin
+        }
+
+        fn write(&self, name: &str, text: &str) {
+            std::fs::write(self.0.path().join(name), text).expect("written");
+        }
+
+        fn remove(&self, name: &str) {
+            std::fs::remove_file(self.0.path().join(name)).expect("removed");
+        }
+
+        fn files(&self) -> Arc<TlsFiles> {
+            let script = "cd $0; echo run >> runs; while [ -e hang ]; do sleep 0.02; done; \
+                          [ -e fail ] && exit 1; cat credential";
+            let folder = self.0.path().display().to_string();
+            let mut config = Config::new(http::Uri::from_static("https://127.0.0.1"));
+            config.accept_invalid_certs = true;
+            config.auth_info.exec = Some(ExecConfig {
+                api_version: Some("client.authentication.k8s.io/v1".to_owned()),
+                command: Some("sh".to_owned()),
+                args: Some(vec!["-c".to_owned(), script.to_owned(), folder]),
+                ..ExecConfig::default()
+            });
+            Arc::new(TlsFiles::new(&Arc::new(config)).expect("certificates"))
+        }
+
+        fn runs(&self) -> usize {
+            std::fs::read_to_string(self.0.path().join("runs")).unwrap_or_default().lines().count()
+        }
+
+        /// Waits, in real time, until the plugin has begun this many runs.
+        async fn has_run(&self, runs: usize) {
+            while self.runs() < runs {
+                std::thread::sleep(Duration::from_millis(2));
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_plugin_that_hangs_holds_up_connections_for_two_minutes() {
+        let plugin = Plugin::new();
+        let files = plugin.files();
+        plugin.write("hang", "");
+        tokio::time::advance(CHECK_INTERVAL).await;
+        let time = async {
+            plugin.has_run(2).await;
+            tokio::time::advance(LONGEST_RUN).await;
+        };
+        let (first, second, ()) = tokio::join!(files.reload(), files.reload(), time);
+        first.and(second).expect("the runtime runs");
+        assert_eq!(plugin.runs(), 2, "connections share the run");
+        assert!(files.configs().has_client_certificate() && files.generation() == 0, "the last certificate");
+
+        let time = async {
+            plugin.has_run(3).await;
+            plugin.remove("hang");
+        };
+        let (reloaded, ()) = tokio::join!(files.reload(), time);
+        reloaded.expect("the runtime runs");
+        assert!(files.generation() > 0, "a later run works");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_plugin_that_fails_leaves_the_last_certificate_in_use_and_runs_every_ten_seconds() {
+        let plugin = Plugin::new();
+        let files = plugin.files();
+        plugin.write("fail", "");
+        tokio::time::advance(CHECK_INTERVAL).await;
+        for runs in [2, 3] {
+            for _ in 0..20 {
+                files.reload().await.expect("the runtime runs");
+            }
+            assert_eq!(plugin.runs(), runs);
+            assert!(files.configs().has_client_certificate() && files.generation() == 0);
+            tokio::time::advance(MIN_AGE).await;
+        }
+        plugin.remove("fail");
+        files.reload().await.expect("the runtime runs");
+        assert_eq!((plugin.runs(), files.generation()), (4, 1));
+    }
 }

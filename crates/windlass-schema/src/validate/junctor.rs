@@ -41,6 +41,18 @@ impl Validator<'_> {
         outcome
     }
 
+    /// Adds the errors to an outcome. An outer junctor that asks for outcomes only gets the outcome: a second check at each level would double
+    /// the time of each level.
+    fn with_errors(
+        &mut self,
+        outcome: ValidationResult,
+        schema: NodeRef<'_>,
+        value: &Value,
+        old: Option<&Value>,
+    ) -> ValidationResult {
+        if self.is_quiet { outcome } else { self.examine(schema, value, old) }
+    }
+
     /// Checks the value against each branch.
     fn outcomes(
         &mut self,
@@ -55,8 +67,8 @@ impl Validator<'_> {
             if !outcome.is_invalid {
                 outcomes.valid += 1;
                 outcomes.first_valid.get_or_insert(outcome);
-            } else if outcomes.best.is_none_or(|(_, matches)| outcome.matches > matches) {
-                outcomes.best = Some((index, outcome.matches));
+            } else if outcomes.best.as_ref().is_none_or(|(_, best)| outcome.matches > best.matches) {
+                outcomes.best = Some((index, outcome));
             }
             if self.is_exhausted() {
                 break;
@@ -83,8 +95,8 @@ impl Validator<'_> {
         }
         let mut result =
             ValidationResult::failed(self.junctor_error("must validate at least one schema (anyOf)"));
-        if let Some((best, _)) = outcomes.best {
-            result.merge(self.examine(schema.nested(&branches[best]), value, old));
+        if let Some((index, outcome)) = outcomes.best {
+            result.merge(self.with_errors(outcome, schema.nested(&branches[index]), value, old));
         }
         result
     }
@@ -105,8 +117,8 @@ impl Validator<'_> {
         let mut result = ValidationResult::failed(
             self.junctor_error(&format!("must validate one and only one schema (oneOf). {found}")),
         );
-        if let Some((best, _)) = outcomes.best.filter(|_| outcomes.valid == 0) {
-            result.merge(self.examine(schema.nested(&branches[best]), value, old));
+        if let Some((index, outcome)) = outcomes.best.filter(|_| outcomes.valid == 0) {
+            result.merge(self.with_errors(outcome, schema.nested(&branches[index]), value, old));
         }
         result
     }
@@ -143,6 +155,6 @@ struct Outcomes {
     /// The number of valid branches.
     valid: usize,
     first_valid: Option<ValidationResult>,
-    /// The first of the invalid branches with the most checks, and the number of checks. The errors of this branch are reported.
-    best: Option<(usize, usize)>,
+    /// The first of the invalid branches with the most checks, and the outcome. The errors of this branch are reported.
+    best: Option<(usize, ValidationResult)>,
 }

@@ -164,6 +164,15 @@ fn the_errors_of_the_best_branch_are_reported_after_many_other_branches() {
 }
 
 #[test]
+fn nested_junctors_are_not_checked_again_at_each_level() {
+    let deep = (0..40).fold(json!({"minimum": 3}), |inner, _| json!({"anyOf": [inner]}));
+    let schema = Schema::compile(&json!({"type": "integer", "anyOf": [deep]}));
+    let errors = validate(&schema, &json!(2));
+    let last = errors.last().map(|error| error.detail.as_str());
+    assert_eq!(last, Some(" in body should be greater than or equal to 3"));
+}
+
+#[test]
 fn a_pattern_that_takes_too_long_ends_the_check() {
     let schema = Schema::compile(&json!({
         "type": "object",

@@ -68,25 +68,12 @@ impl Entries {
     }
 
     /// Writes the entries into an object; none remove the field.
-    pub(super) fn write(&self, object: &mut Value) {
+    pub(super) fn write(self, object: &mut Value) {
+        let Self { managers, mut times } = self;
         let mut entries: Vec<Value> =
-            self.managers.0.iter().map(|(id, managed)| self.entry(id, managed)).collect();
+            managers.0.into_iter().map(|(id, managed)| entry(&id, managed, times.remove(&id))).collect();
         entries.sort_by_cached_key(order);
         meta::set(object, FIELD, (!entries.is_empty()).then_some(Value::Array(entries)));
-    }
-
-    fn entry(&self, id: &str, managed: &Managed) -> Value {
-        // An identifier is an object by construction.
-        let mut entry: Map<String, Value> = serde_json::from_str(id).unwrap_or_default();
-        let operation = if managed.applied { "Apply" } else { "Update" };
-        entry.insert("operation".into(), operation.into());
-        entry.insert("apiVersion".into(), managed.api_version.clone().into());
-        if let Some(time) = self.times.get(id) {
-            entry.insert("time".into(), time.clone().into());
-        }
-        entry.insert("fieldsType".into(), "FieldsV1".into());
-        entry.insert("fieldsV1".into(), managed.fields.to_v1());
-        Value::Object(entry)
     }
 
     /// Merges the oldest managers with the operation Update, until at most [`MAX_UPDATERS`] are left. Only
@@ -131,6 +118,21 @@ impl Entries {
             managed.fields = FieldSet::union_of(&all);
         }
     }
+}
+
+/// Returns the entry of a manager.
+fn entry(id: &str, managed: Managed, time: Option<String>) -> Value {
+    // An identifier is an object by construction.
+    let mut entry: Map<String, Value> = serde_json::from_str(id).unwrap_or_default();
+    let operation = if managed.applied { "Apply" } else { "Update" };
+    entry.insert("operation".into(), operation.into());
+    entry.insert("apiVersion".into(), managed.api_version.into());
+    if let Some(time) = time {
+        entry.insert("time".into(), time.into());
+    }
+    entry.insert("fieldsType".into(), "FieldsV1".into());
+    entry.insert("fieldsV1".into(), managed.fields.into_v1());
+    Value::Object(entry)
 }
 
 /// Returns the identifier of a manager: a manager has an entry for each operation and subresource, and for

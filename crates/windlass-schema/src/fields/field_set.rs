@@ -73,6 +73,12 @@ impl FieldSet {
         self.entries.as_deref().map_or(&[], Vec::as_slice)
     }
 
+    /// Returns the entries, or the set if another set shares the entries.
+    pub(super) fn into_entries(self) -> Result<Vec<Entry>, Self> {
+        let Some(entries) = self.entries else { return Ok(Vec::new()) };
+        Arc::try_unwrap(entries).map_err(|shared| Self { entries: Some(shared) })
+    }
+
     pub(super) fn find(&self, element: &PathElement) -> Option<&Entry> {
         let entries = self.entries();
         entries.binary_search_by(|entry| entry.element.cmp(element)).ok().map(|index| &entries[index])

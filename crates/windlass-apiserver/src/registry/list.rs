@@ -224,18 +224,47 @@ pub(super) async fn select(
     }
 }
 
-/// Selects from the last state without these objects, if the history reaches back that far. The cache of the real server
-/// has this state, because the watch of etcd fails at the first object that cannot be decoded.
+/// Selects from the last state in which all objects can be converted, if the history reaches back that far. `undecodable` are
+/// objects of now, not all. The cache of the real server has this state, because the watch of etcd fails at the first object that
+/// cannot be decoded.
 async fn select_earlier(
     call: &Call<'_>,
     options: &ListOptions,
     representation: Representation,
     undecodable: &[Unconverted],
 ) -> Option<Page> {
-    let first = undecodable.iter().map(|Unconverted { object, .. }| object.rv).min()?;
-    let view = call.state.store.view_at(&call.resource.storage, first.checked_sub(1)?)?;
-    let position = Position { view, start: None, limit: 0, remaining: None, began: 0 };
-    select_at(call, options, representation, position).await.ok()
+    let mut first = earliest(undecodable)?;
+    loop {
+        let view = call.state.store.view_at(&call.resource.storage, first.checked_sub(1)?)?;
+        if let Some(earlier) = earliest_in(call, options, &view).await {
+            // Each round goes back at least by a revision.
+            first = earlier;
+            continue;
+        }
+        let position = Position { view, start: None, limit: 0, remaining: None, began: 0 };
+        return select_at(call, options, representation, position).await.ok();
+    }
+}
+
+/// Returns the revision of the first object that a list shows and that cannot be converted. The objects are converted in the order
+/// of the writes: there may be many more of these objects than an error names.
+async fn earliest_in(call: &Call<'_>, options: &ListOptions, view: &View) -> Option<u64> {
+    let namespace = (!call.route.namespace.is_empty()).then_some(call.route.namespace.as_str());
+    let (resource, selection) = (&call.resource, &options.selection);
+    let all = selection.candidates(&call.state.store, view, &resource.storage, namespace, None);
+    let all = all.filter(|(key, stored)| selection.may_match(key, stored));
+    let mut all: Vec<_> = all.map(|(_, stored)| Arc::clone(stored)).collect();
+    all.sort_unstable_by_key(|stored| stored.rv);
+    for together in all.chunks(ApiError::MAX_UNREADABLE) {
+        if let Err(undecodable) = resource.present_list(together).await {
+            return earliest(&undecodable);
+        }
+    }
+    None
+}
+
+fn earliest(undecodable: &[Unconverted]) -> Option<u64> {
+    undecodable.iter().map(|Unconverted { object, .. }| object.rv).min()
 }
 
 /// Why objects were not selected.

@@ -513,6 +513,30 @@ async fn a_list_names_the_objects_that_no_webhook_converts() {
 }
 
 #[tokio::test]
+async fn a_list_of_any_state_shows_the_state_before_all_objects_that_no_webhook_converts() {
+    let api = Api::start();
+    let is_broken = Arc::new(AtomicBool::new(false));
+    let broken = Arc::clone(&is_broken);
+    let hook = Webhook::start(move |_, review| {
+        if broken.load(Ordering::SeqCst) {
+            return Answer::Raw { code: 500, content_type: "text/plain", body: "broken".into() };
+        }
+        Answer::Converted(convert_all(review))
+    })
+    .await;
+    let (v1, v2) = setting(&api, &hook).await;
+    api.post(&v1, a_box(&api, "v1", "good", json!({"size": 1}))).await.is(201);
+    api.eventually(&v2, |reply| reply.names() == ["good"]).await;
+    is_broken.store(true, Ordering::SeqCst);
+    // An error names the first objects by name, and the earliest object is the last by name.
+    for number in (0..250).rev() {
+        api.post(&v1, a_box(&api, "v1", &format!("x{number:03}"), json!({"size": 1}))).await.is(201);
+    }
+    let cached = api.eventually(&format!("{v2}?resourceVersion=0"), |reply| reply.code == 200).await;
+    assert_eq!(cached.names(), ["good"]);
+}
+
+#[tokio::test]
 async fn an_object_that_no_webhook_converts_can_be_removed() {
     let api = Api::start();
     let hook = Webhook::start(|_, review| wrong(review)).await;

@@ -41,7 +41,7 @@ pub(crate) async fn respond(
     let hashes = documents.hashes(served, || Hashes::of(&state.catalog, served));
     let asked = Asked { state, served, documents, hashes, headers };
     if path == "/openapi/v2" {
-        return asked.version_two().await.map(Some);
+        return asked.version_two(groups).await.map(Some);
     }
     match path.strip_prefix(ROOT) {
         Some("") => Ok(Some(index(&asked.hashes, groups))),
@@ -64,8 +64,8 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Answers a GET of `/openapi/v2`: a document of all group versions.
-    async fn version_two(&self) -> Result<Response<Body>, ApiError> {
+    /// Answers a GET of `/openapi/v2`: a document of all group versions, also of extension servers.
+    async fn version_two(&self, groups: &Merged<'_>) -> Result<Response<Body>, ApiError> {
         const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
         let accept = header_text(self.headers, header::ACCEPT);
         let in_protobuf = accept.is_some_and(|accept| accept.contains("proto-openapi.spec.v2"));
@@ -79,9 +79,16 @@ impl Asked<'_> {
         };
         let (state, served, hashes) =
             (Arc::clone(self.state), Arc::clone(self.served), Arc::clone(&self.hashes));
-        let write =
-            move || description::version_two(&state, &served, hashes.of_version_three.keys(), in_protobuf);
-        self.reply(hash, content_type, write).await
+        let descriptions: Vec<_> = groups.descriptions().map(Arc::clone).collect();
+        let hash = descriptions
+            .iter()
+            .fold(hash.clone(), |hash, description| hashes::hash(&format!("{hash} {}", description.hash)));
+        let write = move || {
+            let extensions: Vec<_> = descriptions.iter().map(|known| &known.document).collect();
+            let names = hashes.of_version_three.keys();
+            description::version_two(&state, &served, names, &extensions, in_protobuf)
+        };
+        self.reply(&hash, content_type, write).await
     }
 
     async fn version_three(&self, name: &str, query: Option<&str>) -> Result<Response<Body>, ApiError> {

@@ -43,7 +43,8 @@ pub use go::{decode_base64, go_json, go_quote, go_type, go_value, json_type};
 pub use graph::{EmptyPolicy, ListType, NodeRef, PatchMeta, Schema, Type};
 pub use merge::{PatchError, strategic_merge};
 pub use openapi::{
-    CustomKind, discovery_names, openapi_v2, openapi_v2_protobuf, openapi_v3, openapi_v3_discovery,
+    CustomKind, ExtensionDocument, discovery_names, openapi_v2, openapi_v2_protobuf, openapi_v3,
+    openapi_v3_discovery,
 };
 pub use protobuf::{DecodeError, EncodeError, ProtobufEncoder, ProtobufList, decode_protobuf};
 pub use prune::prune;

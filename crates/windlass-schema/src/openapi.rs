@@ -5,6 +5,7 @@
 mod components;
 mod custom;
 mod discovery;
+mod extension;
 mod metadata;
 mod paths;
 mod pieces;
@@ -16,6 +17,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 pub use self::discovery::{discovery_names, openapi_v3_discovery};
+pub use self::extension::ExtensionDocument;
 pub use self::protobuf::openapi_v2_protobuf;
 pub use self::version_two::openapi_v2;
 use crate::catalog::{Catalog, GroupVersion};

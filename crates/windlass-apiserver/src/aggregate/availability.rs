@@ -125,6 +125,9 @@ async fn check(state: Arc<State>, aggregator: Arc<Aggregator>, remote: Arc<Remot
         aggregator.documents.refresh(&aggregator, &remote).await;
     }
     write_condition(&state, &remote, &condition).await;
+    if condition.is_available {
+        aggregator.documents.refresh_description(&aggregator, &remote, &state.apart).await;
+    }
     (remote.name.clone(), condition.is_available)
 }
 

@@ -1,12 +1,17 @@
-//! The discovery documents of extension servers, and their place among the groups of this server.
+//! The discovery documents and OpenAPI documents of extension servers, and their place among the groups of this server.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
+use http::{StatusCode, header};
 use parking_lot::RwLock;
 use serde_json::{Value, json};
+use windlass_schema::ExtensionDocument;
 
 use super::Aggregator;
 use super::remote::{Remote, Remotes};
+use crate::apart::Apart;
 use crate::resource::ServedResources;
 
 /// The form of discovery that extension servers are asked for first.
@@ -17,12 +22,24 @@ const AGGREGATED: &str =
 #[derive(Default)]
 pub(super) struct Documents {
     known: RwLock<BTreeMap<(String, String), Value>>,
+    /// The OpenAPI v2 document of each group version.
+    descriptions: RwLock<BTreeMap<(String, String), Arc<Description>>>,
+}
+
+/// The OpenAPI v2 document of a group version.
+pub(crate) struct Description {
+    /// Changes with the document.
+    pub(crate) hash: u64,
+    /// The entity tag of the server.
+    tag: Option<String>,
+    pub(crate) document: ExtensionDocument,
 }
 
 impl Documents {
     /// Forgets all other group versions.
     pub(super) fn keep(&self, is_kept: impl Fn(&str, &str) -> bool) {
         self.known.write().retain(|(group, version), _| is_kept(group, version));
+        self.descriptions.write().retain(|(group, version), _| is_kept(group, version));
     }
 
     /// Gets the document of a group version. If the server does not answer, the last document stays.
@@ -33,6 +50,27 @@ impl Documents {
         };
         if let Some(found) = found {
             self.known.write().insert((remote.group.clone(), remote.version.clone()), found);
+        }
+    }
+
+    /// Gets the OpenAPI v2 document of a group version, unless the document is known. If the server has no document, the last document
+    /// stays.
+    pub(super) async fn refresh_description(&self, aggregator: &Aggregator, remote: &Remote, apart: &Apart) {
+        let key = (remote.group.clone(), remote.version.clone());
+        let tag = self.descriptions.read().get(&key).and_then(|known| known.tag.clone());
+        let reply = aggregator.get_changed(remote, "/openapi/v2", None, tag.as_deref()).await;
+        let Some((head, body)) = reply.ok().filter(|(head, _)| head.status == StatusCode::OK) else { return };
+        let tag = head.headers.get(header::ETAG).and_then(|tag| Some(tag.to_str().ok()?.to_owned()));
+        let (group, version) = key.clone();
+        let read = move || {
+            let mut hasher = DefaultHasher::new();
+            (&group, &version, &body).hash(&mut hasher);
+            let document = serde_json::from_slice(&body).ok()?;
+            let document = ExtensionDocument::new(document, &group, &version);
+            Some(Description { hash: hasher.finish(), tag, document })
+        };
+        if let Ok(Some(description)) = apart.work(read).await {
+            self.descriptions.write().insert(key, Arc::new(description));
         }
     }
 
@@ -102,6 +140,8 @@ pub(crate) struct Merged<'a> {
     pub(crate) served: &'a ServedResources,
     /// The group versions of extension servers, in the order of discovery.
     groups: Vec<RemoteGroup>,
+    /// The OpenAPI v2 documents of the group versions.
+    descriptions: Vec<Arc<Description>>,
 }
 
 /// The versions of a group on extension servers.
@@ -124,6 +164,11 @@ impl<'a> Merged<'a> {
             let rank = crate::resource::version_rank(&remote.version);
             (remote.group.clone(), std::cmp::Reverse(remote.priorities.1), rank)
         });
+        let known = documents.descriptions.read();
+        let descriptions = known.iter().filter(|((group, version), _)| {
+            found.iter().any(|remote| remote.group == *group && remote.version == *version)
+        });
+        let descriptions = descriptions.map(|(_, description)| Arc::clone(description)).collect();
         let mut groups: Vec<RemoteGroup> = Vec::new();
         for remote in found {
             if groups.last().is_none_or(|last| last.name != remote.group) {
@@ -135,7 +180,12 @@ impl<'a> Merged<'a> {
             }
         }
         groups.sort_by_key(|group| std::cmp::Reverse(group.priority));
-        Self { served, groups }
+        Self { served, groups, descriptions }
+    }
+
+    /// Returns the OpenAPI v2 documents of the group versions of extension servers.
+    pub(crate) fn descriptions(&self) -> impl Iterator<Item = &Arc<Description>> {
+        self.descriptions.iter()
     }
 
     /// Returns the group versions of extension servers as `(group, version)`.

@@ -145,6 +145,17 @@ impl Aggregator {
         path: &str,
         accept: Option<&'static str>,
     ) -> Result<(http::response::Parts, Bytes), String> {
+        self.get_changed(remote, path, accept, None).await
+    }
+
+    /// Works like [`Aggregator::get`]. A server may answer 304 if the document has the entity tag `known`.
+    async fn get_changed(
+        &self,
+        remote: &Remote,
+        path: &str,
+        accept: Option<&'static str>,
+        known: Option<&str>,
+    ) -> Result<(http::response::Parts, Bytes), String> {
         let url = format!("https://{}{path}", self.address(remote));
         let in_get = |why: String| format!("Get \"{url}\": {why}");
         let call = async {
@@ -153,6 +164,9 @@ impl Aggregator {
             let mut headers = HeaderMap::new();
             name_user(&mut headers, &own_user());
             headers.insert(header::ACCEPT, HeaderValue::from_static(accept.unwrap_or("application/json")));
+            if let Some(known) = known.and_then(|known| HeaderValue::from_str(known).ok()) {
+                headers.insert(header::IF_NONE_MATCH, known);
+            }
             *request.headers_mut() = headers;
             let reply = client.request(request).await.map_err(|error| in_get(explain(&error)))?;
             let (head, body) = reply.into_parts();

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 use windlass_kinds::resources::DEFINITIONS;
-use windlass_schema::{CustomKind, GroupVersion, Gvk};
+use windlass_schema::{CustomKind, ExtensionDocument, GroupVersion, Gvk};
 
 use super::documents::Document;
 use super::hashes::name_of;
@@ -16,19 +16,20 @@ pub(super) fn version_three(state: &State, served: &ServedResources, name: &str)
     [Bytes::from(document_of(state, served, name).to_string())].into()
 }
 
-/// Writes the v2 document of the group versions `names`, in pieces.
+/// Writes the v2 document of the group versions `names` and of extension servers, in pieces.
 pub(super) fn version_two<'a>(
     state: &State,
     served: &ServedResources,
     names: impl Iterator<Item = &'a String>,
+    extensions: &[&ExtensionDocument],
     in_protobuf: bool,
 ) -> Document {
     let documents = names.map(|name| document_of(state, served, name));
     let version = state.catalog.minor_version();
     let pieces = if in_protobuf {
-        windlass_schema::openapi_v2_protobuf(documents, version)
+        windlass_schema::openapi_v2_protobuf(documents, extensions, version)
     } else {
-        windlass_schema::openapi_v2(documents, version)
+        windlass_schema::openapi_v2(documents, extensions, version)
     };
     pieces.into_iter().map(Bytes::from).collect()
 }

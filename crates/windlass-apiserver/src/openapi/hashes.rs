@@ -79,7 +79,7 @@ pub(super) fn name_of(group: &str, version: &str) -> String {
     if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
 }
 
-fn hash(text: &str) -> String {
+pub(super) fn hash(text: &str) -> String {
     Sha512::digest(text.as_bytes()).iter().fold(String::with_capacity(128), |mut hash, byte| {
         let _ = write!(hash, "{byte:02X}");
         hash

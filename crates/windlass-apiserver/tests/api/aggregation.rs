@@ -1,6 +1,9 @@
 //! Aggregated APIs: group versions that an extension server answers. The extension server is an embedded server with a definition, or a server of
 //! the test.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use http::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -146,6 +149,63 @@ async fn another_server_answers_the_requests_of_its_group() {
     let url =
         paths["paths"][format!("apis/{}/v1", front.group)]["serverRelativeURL"].as_str().unwrap().to_owned();
     assert_eq!(api.get(&url).await.is(200).at("/openapi"), "3.0.0");
+
+    let item = format!("{path}/{{name}}");
+    let has_paths = |reply: &Reply| reply.json()["paths"].get(&item).is_some();
+    let document = api.eventually("/openapi/v2", has_paths).await.json();
+    let kind = &document["paths"][&item]["get"]["x-kubernetes-group-version-kind"]["kind"];
+    assert_eq!(kind, "Widget");
+    let definition = document["paths"][&item]["get"]["responses"]["200"]["schema"]["$ref"].as_str().unwrap();
+    let definitions = document["definitions"].as_object().unwrap();
+    let described = &definitions[definition.strip_prefix("#/definitions/").unwrap()];
+    assert_eq!(described["properties"]["spec"]["properties"]["size"]["type"], "integer");
+    let renamed: Vec<&String> = definitions.keys().filter(|name| name.ends_with("_v2")).collect();
+    assert!(renamed.is_empty(), "both servers have the same definitions: {renamed:?}");
+    let accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let protobuf = api.request(Method::GET, "/openapi/v2").accept(accept).send().await.is(200).body;
+    assert!(protobuf.windows(item.len()).any(|part| part == item.as_bytes()));
+}
+
+#[tokio::test]
+async fn the_description_of_an_extension_server_changes() {
+    let front = Front::start().await;
+    let (group, is_new) = (front.group.clone(), Arc::new(AtomicBool::new(false)));
+    let changed = Arc::clone(&is_new);
+    let backend = Webhook::start(move |path, _| {
+        let resource = if changed.load(Ordering::SeqCst) { "news" } else { "olds" };
+        let body = match path {
+            "/openapi/v2" => json!({
+                "paths": {format!("/apis/{group}/v1/{resource}"): {}, "/apis/apps/v1/deployments": {"get": {}}}
+            }),
+            _ => json!({}),
+        };
+        Answer::Raw { code: 200, content_type: "application/json", body: body.to_string() }
+    });
+    let backend = backend.await;
+    front.serve("backend").await;
+    front.register("backend", backend.port()).await;
+    front.ready().await;
+    let has = |name: &'static str| {
+        let path = format!("{}/{name}", front.path());
+        move |reply: &Reply| reply.json()["paths"].get(&path).is_some()
+    };
+    let before = front.api.eventually("/openapi/v2", has("olds")).await;
+    let own = &before.json()["paths"]["/apis/apps/v1/deployments"]["get"];
+    assert!(own.is_object() && *own != json!({}), "a path of this server stays: {own}");
+    if front.api.is_shared() {
+        // The real server looks again after a minute.
+        return;
+    }
+    is_new.store(true, Ordering::SeqCst);
+    // The server is checked again.
+    let path = format!("{API_SERVICES}/v1.{}", front.group);
+    front.api.patch(&path, MERGE_PATCH, json!({"spec": {"versionPriority": 16}})).await.is(200);
+    let service = format!("/api/v1/namespaces/{}/services/backend", front.ns);
+    front.api.patch(&service, MERGE_PATCH, json!({"metadata": {"labels": {"a": "b"}}})).await.is(200);
+    let after = front.api.eventually("/openapi/v2", has("news")).await;
+    assert_ne!(before.header("etag"), after.header("etag"));
+    front.api.delete(&path).await.is(200);
+    front.api.eventually("/openapi/v2", |reply| !has("news")(reply)).await;
 }
 
 #[tokio::test]

@@ -4,12 +4,18 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::extension::ExtensionDocument;
 use super::pieces::Pieces;
 use super::version_two::{self, Parts};
 
 /// Writes the document of [`openapi_v2`](super::openapi_v2) in protobuf, in pieces.
-pub fn openapi_v2_protobuf(documents: impl IntoIterator<Item = Value>, version: &str) -> Vec<Vec<u8>> {
-    let Parts { paths, mut definitions } = Parts::new(documents, |item| message(|out| path_item(out, item)));
+pub fn openapi_v2_protobuf(
+    documents: impl IntoIterator<Item = Value>,
+    extensions: &[&ExtensionDocument],
+    version: &str,
+) -> Vec<Vec<u8>> {
+    let encode = |item: &Value| message(|out| path_item(out, item));
+    let Parts { paths, mut definitions } = Parts::new(documents, extensions, encode);
     for definition in definitions.values_mut() {
         let value: Value = serde_json::from_slice(definition).unwrap_or_default();
         *definition = message(|out| schema(out, &value));

@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::extension::ExtensionDocument;
 use super::pieces::Pieces;
 
 const V3_REFERENCE: &str = "#/components/schemas/";
-const V2_REFERENCE: &str = "#/definitions/";
+pub(super) const V2_REFERENCE: &str = "#/definitions/";
 /// Keywords that v2 does not know, or that kube-apiserver leaves out in v2.
 const UNKNOWN: [&str; 6] = ["allOf", "anyOf", "default", "not", "nullable", "oneOf"];
 /// Keywords about the values of a schema with a type.
 const OF_TYPES: [&str; 4] = ["type", "items", "properties", "additionalProperties"];
 const PRESERVES: &str = "x-kubernetes-preserve-unknown-fields";
-const KINDS: &str = "x-kubernetes-group-version-kind";
+pub(super) const KINDS: &str = "x-kubernetes-group-version-kind";
 
-/// Writes the OpenAPI v2 document with the content of v3 documents, as far as v2 allows, in JSON. `version` is the server's version, such
+/// Writes the OpenAPI v2 document with the content of v3 documents, as far as v2 allows, and with the parts of extension servers, in JSON. `version` is the server's version, such
 /// as `1.36`. The document comes in pieces: the document of thousands of kinds has tens of megabytes.
 ///
 /// Schemas lose features that only v3 has, like the schemas of kube-apiserver: a value that may be null or
@@ -26,12 +27,16 @@ const KINDS: &str = "x-kubernetes-group-version-kind";
 ///
 /// let catalog = Catalog::builtin();
 /// let apps = openapi_v3(&catalog, catalog.group_version("apps", "v1").unwrap(), &[]);
-/// let document: serde_json::Value = serde_json::from_slice(&openapi_v2([apps], "1.36").concat()).unwrap();
+/// let document: serde_json::Value = serde_json::from_slice(&openapi_v2([apps], &[], "1.36").concat()).unwrap();
 /// assert_eq!(document["swagger"], "2.0");
 /// assert!(document["definitions"]["io.k8s.api.apps.v1.Deployment"].is_object());
 /// ```
-pub fn openapi_v2(documents: impl IntoIterator<Item = Value>, version: &str) -> Vec<Vec<u8>> {
-    let Parts { paths, definitions } = Parts::new(documents, encoded);
+pub fn openapi_v2(
+    documents: impl IntoIterator<Item = Value>,
+    extensions: &[&ExtensionDocument],
+    version: &str,
+) -> Vec<Vec<u8>> {
+    let Parts { paths, definitions } = Parts::new(documents, extensions, encoded);
     let mut out = Pieces::default();
     out.add(b"{\"definitions\":{");
     add_members(&mut out, definitions);
@@ -52,7 +57,7 @@ fn add_members(out: &mut Pieces, members: BTreeMap<String, Vec<u8>>) {
     }
 }
 
-fn encoded(value: &Value) -> Vec<u8> {
+pub(super) fn encoded(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()
 }
 
@@ -82,9 +87,10 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Converts v3 documents. `encode` encodes the operations of a path.
+    /// Converts v3 documents, and adds the parts of extension servers. `encode` encodes the operations of a path.
     pub(super) fn new(
         documents: impl IntoIterator<Item = Value>,
+        extensions: &[&ExtensionDocument],
         encode: impl Fn(&Value) -> Vec<u8>,
     ) -> Self {
         let mut parts = Self { paths: BTreeMap::new(), definitions: BTreeMap::new() };
@@ -96,6 +102,7 @@ impl Parts {
                 define(&mut parts.definitions, name, schema);
             }
         }
+        extensions.iter().for_each(|extension| parts.add(extension, &encode));
         parts
     }
 }

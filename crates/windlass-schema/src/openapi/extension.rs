@@ -1,0 +1,262 @@
+//! OpenAPI v2 documents of extension servers, as parts of the document of all group versions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::version_two::{KINDS, Parts, V2_REFERENCE, encoded};
+
+/// The part of an extension server's v2 document that describes a group version.
+///
+/// ```
+/// use serde_json::json;
+/// use windlass_schema::{ExtensionDocument, openapi_v2};
+///
+/// let flunder = json!({"schema": {"$ref": "#/definitions/Flunder"}});
+/// let document = json!({
+///     "paths": {
+///         "/apis/wardle.example.com/v1/flunders": {"get": {"responses": {"200": flunder}}},
+///         "/healthz": {},
+///     },
+///     "definitions": {"Flunder": {"type": "object"}},
+/// });
+/// let extension = ExtensionDocument::new(document, "wardle.example.com", "v1");
+/// let merged: serde_json::Value =
+///     serde_json::from_slice(&openapi_v2([], &[&extension], "1.37").concat()).unwrap();
+/// assert_eq!(merged["definitions"]["Flunder"], json!({"type": "object"}));
+/// assert!(merged["paths"].get("/healthz").is_none());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExtensionDocument {
+    paths: Map<String, Value>,
+    definitions: Map<String, Value>,
+}
+
+impl ExtensionDocument {
+    /// Selects the paths of a group version in a v2 document. Definitions of other paths alone are left out.
+    pub fn new(mut document: Value, group: &str, version: &str) -> Self {
+        let take = |document: &mut Value, name: &str| match document.get_mut(name).map(Value::take) {
+            Some(Value::Object(members)) => members,
+            _ => Map::new(),
+        };
+        let (paths, definitions) = (take(&mut document, "paths"), take(&mut document, "definitions"));
+        let prefix = format!("/apis/{group}/{version}/");
+        Self { paths, definitions }.with_paths(|path| path.starts_with(&prefix))
+    }
+
+    /// Keeps some paths, and removes the definitions that only the other paths use.
+    fn with_paths(mut self, is_kept: impl Fn(&str) -> bool) -> Self {
+        let before = self.used();
+        self.paths.retain(|path, _| is_kept(path));
+        let now = self.used();
+        self.definitions.retain(|name, _| now.contains(name) || !before.contains(name));
+        self
+    }
+
+    /// Returns the names of the definitions that the paths use, directly or by other definitions.
+    fn used(&self) -> BTreeSet<String> {
+        let (mut used, mut left) = (BTreeSet::new(), self.paths.values().collect::<Vec<_>>());
+        while let Some(value) = left.pop() {
+            for name in references(value) {
+                if !used.contains(name) {
+                    used.insert(name.to_owned());
+                    left.extend(self.definitions.get(name));
+                }
+            }
+        }
+        used
+    }
+
+    /// Gives definitions other names.
+    fn renamed(mut self, names: &BTreeMap<String, String>) -> Self {
+        if names.is_empty() {
+            return self;
+        }
+        let members = self.paths.values_mut().chain(self.definitions.values_mut());
+        members.for_each(|value| rename_references(value, names));
+        let definitions = std::mem::take(&mut self.definitions).into_iter();
+        let renamed = definitions.map(|(name, value)| (names.get(&name).cloned().unwrap_or(name), value));
+        self.definitions = renamed.collect();
+        self
+    }
+}
+
+impl Parts {
+    /// Adds the part of an extension server, as kube-aggregator does: a path that is known stays as the path is, and a definition with a known
+    /// name and another content gets a new name. `encode` encodes the operations of a path.
+    pub(super) fn add(&mut self, extension: &ExtensionDocument, encode: impl Fn(&Value) -> Vec<u8>) {
+        let extension = extension.clone().with_paths(|path| !self.paths.contains_key(path));
+        if extension.paths.is_empty() {
+            return;
+        }
+        let names = self.new_names(&extension.definitions);
+        let ExtensionDocument { paths, definitions } = extension.renamed(&names);
+        self.paths.extend(paths.iter().map(|(path, item)| (path.clone(), encode(item))));
+        for (name, schema) in definitions {
+            let schema = match self.definition(&name) {
+                Some(known) => with_kinds_of(known, &schema),
+                None => schema,
+            };
+            self.definitions.insert(name, encoded(&schema));
+        }
+    }
+
+    /// Returns the new names of definitions whose names are those of other definitions.
+    fn new_names(&self, definitions: &Map<String, Value>) -> BTreeMap<String, String> {
+        let mut names: BTreeMap<String, String> = BTreeMap::new();
+        for (name, schema) in definitions {
+            if self.definition(name).is_none_or(|known| is_same(&known, schema)) {
+                continue;
+            }
+            let free =
+                (2..).map(|number| format!("{name}_v{number}")).find(|new| match self.definition(new) {
+                    Some(known) => is_same(&known, schema),
+                    None => !definitions.contains_key(new),
+                });
+            names.extend(free.map(|free| (name.clone(), free)));
+        }
+        names
+    }
+
+    fn definition(&self, name: &str) -> Option<Value> {
+        serde_json::from_slice(self.definitions.get(name)?).ok()
+    }
+}
+
+/// Returns whether two definitions are equal, but for the kinds.
+fn is_same(left: &Value, right: &Value) -> bool {
+    let (Some(left), Some(right)) = (left.as_object(), right.as_object()) else { return left == right };
+    let others = |members: &'_ Map<String, Value>| members.iter().filter(|(name, _)| *name != KINDS).count();
+    let is_in_right = |(name, value): (&String, &Value)| name == KINDS || right.get(name) == Some(value);
+    others(left) == others(right) && left.iter().all(is_in_right)
+}
+
+/// Adds the kinds of an equal definition.
+fn with_kinds_of(mut known: Value, other: &Value) -> Value {
+    let Some(Value::Array(new)) = other.get(KINDS) else { return known };
+    match known.get_mut(KINDS).map(Value::as_array_mut) {
+        Some(Some(kinds)) => {
+            let before = kinds.len();
+            for kind in new {
+                if !kinds.contains(kind) {
+                    kinds.push(kind.clone());
+                }
+            }
+            if kinds.len() > before {
+                let text = |kind: &Value, field: &str| kind[field].as_str().unwrap_or_default().to_owned();
+                kinds.sort_by_cached_key(|kind| ["group", "version", "kind"].map(|field| text(kind, field)));
+            }
+        }
+        _ => known[KINDS] = new.clone().into(),
+    }
+    known
+}
+
+/// Returns the names of the definitions that a value refers to.
+fn references(value: &Value) -> Vec<&str> {
+    let (mut names, mut left) = (Vec::new(), vec![value]);
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Object(members) => {
+                let target = members.get("$ref").and_then(Value::as_str);
+                names.extend(target.and_then(|target| target.strip_prefix(V2_REFERENCE)));
+                left.extend(members.values());
+            }
+            Value::Array(items) => left.extend(items),
+            _ => {}
+        }
+    }
+    names
+}
+
+fn rename_references(value: &mut Value, names: &BTreeMap<String, String>) {
+    match value {
+        Value::Object(members) => {
+            if let Some(Value::String(target)) = members.get_mut("$ref")
+                && let Some(new) = target.strip_prefix(V2_REFERENCE).and_then(|name| names.get(name))
+            {
+                *target = format!("{V2_REFERENCE}{new}");
+            }
+            members.values_mut().for_each(|value| rename_references(value, names));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|value| rename_references(value, names)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::openapi_v2;
+    use super::*;
+
+    fn extension(path: &str, definitions: Value) -> ExtensionDocument {
+        let uses: Vec<Value> = definitions
+            .as_object()
+            .into_iter()
+            .flat_map(Map::keys)
+            .map(|name| json!({"$ref": format!("{V2_REFERENCE}{name}")}))
+            .collect();
+        let document = json!({"paths": {path: {"get": {"uses": uses}}}, "definitions": definitions});
+        ExtensionDocument::new(document, "a.test", "v1")
+    }
+
+    fn merged(extensions: &[ExtensionDocument]) -> Value {
+        let extensions: Vec<_> = extensions.iter().collect();
+        serde_json::from_slice(&openapi_v2([], &extensions, "1.37").concat()).unwrap()
+    }
+
+    #[test]
+    fn only_the_group_version_and_the_definitions_are_selected() {
+        let to = |name: &str| json!({"get": {"schema": {"$ref": format!("{V2_REFERENCE}{name}")}}});
+        let document = json!({
+            "paths": {
+                "/apis/a.test/v1/as": to("A"), "/apis/a.test/": to("Other"), "/apis/a.test/v10/as": to("Other")
+            },
+            "definitions": {
+                "A": {"properties": {"b": {"$ref": "#/definitions/B"}}}, "B": {"items": {"$ref": "#/definitions/A"}},
+                "Other": {}, "Unused": {}
+            },
+        });
+        let selected = ExtensionDocument::new(document, "a.test", "v1");
+        assert_eq!(selected.paths.keys().collect::<Vec<_>>(), ["/apis/a.test/v1/as"]);
+        assert_eq!(selected.definitions.keys().collect::<Vec<_>>(), ["A", "B", "Unused"]);
+    }
+
+    #[test]
+    fn another_definition_of_the_same_name_gets_a_new_name() {
+        let first =
+            extension("/apis/a.test/v1/as", json!({"A": {"type": "object"}, "B": {"type": "string"}}));
+        let second =
+            extension("/apis/a.test/v1/bs", json!({"A": {"type": "object"}, "B": {"type": "integer"}}));
+        let third = extension("/apis/a.test/v1/cs", json!({"B": {"type": "integer"}}));
+        let document = merged(&[first, second, third]);
+        let wanted = json!({"A": {"type": "object"}, "B": {"type": "string"}, "B_v2": {"type": "integer"}});
+        assert_eq!(document["definitions"], wanted);
+        for path in ["/apis/a.test/v1/bs", "/apis/a.test/v1/cs"] {
+            let uses = document["paths"][path]["get"]["uses"].to_string();
+            assert!(uses.contains("#/definitions/B_v2"), "{uses}");
+        }
+    }
+
+    #[test]
+    fn a_definition_names_the_kinds_of_all_servers() {
+        let kind = |group: &str| json!({"group": group, "version": "v1", "kind": "WatchEvent"});
+        let of = |groups: &[&str]| json!({"E": {KINDS: groups.iter().map(|group| kind(group)).collect::<Value>()}});
+        let document = merged(&[
+            extension("/apis/a.test/v1/as", of(&["b", "c"])),
+            extension("/apis/a.test/v1/bs", of(&["c", "a"])),
+        ]);
+        assert_eq!(document["definitions"], of(&["a", "b", "c"]));
+    }
+
+    #[test]
+    fn a_known_path_stays() {
+        let document = merged(&[
+            extension("/apis/a.test/v1/as", json!({"A": {"type": "object"}})),
+            extension("/apis/a.test/v1/as", json!({"B": {"type": "object"}})),
+        ]);
+        assert_eq!(document["definitions"], json!({"A": {"type": "object"}}));
+    }
+}

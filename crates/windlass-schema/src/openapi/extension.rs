@@ -108,11 +108,13 @@ impl Parts {
             if self.definition(name).is_none_or(|known| is_same(&known, schema)) {
                 continue;
             }
-            let free =
-                (2..).map(|number| format!("{name}_v{number}")).find(|new| match self.definition(new) {
-                    Some(known) => is_same(&known, schema),
-                    None => !definitions.contains_key(new),
-                });
+            // A definition takes at most one of the names.
+            let last = self.definitions.len() + definitions.len() + 2;
+            let mut candidates = (2..=last).map(|number| format!("{name}_v{number}"));
+            let free = candidates.find(|new| match self.definition(new) {
+                Some(known) => is_same(&known, schema),
+                None => !definitions.contains_key(new),
+            });
             names.extend(free.map(|free| (name.clone(), free)));
         }
         names

@@ -30,6 +30,30 @@ struct Link<Q: QueueKey> {
     early: Mutex<Vec<(Q, AddOptions)>>,
 }
 
+impl<Q: QueueKey> Link<Q> {
+    /// Sets the running controller. Returns the keys that were queued before.
+    fn connect(&self, running: Weak<Running<Q>>) -> Vec<(Q, AddOptions)> {
+        let mut early = self.early.lock();
+        self.running.send_replace(Some(running));
+        std::mem::take(&mut *early)
+    }
+
+    /// Returns the running controller. If there is none, keeps the key.
+    fn running_or_keep(&self, key: &Q, options: AddOptions) -> Option<Weak<Running<Q>>> {
+        // A statement of its own: `connect` waits for the readers of the channel while it holds the early keys.
+        let running = self.running.borrow().clone();
+        if running.is_some() {
+            return running;
+        }
+        let mut early = self.early.lock();
+        let running = self.running.borrow().clone();
+        if running.is_none() {
+            early.push((key.clone(), options));
+        }
+        running
+    }
+}
+
 impl<Q: QueueKey> Clone for ControllerHandle<Q> {
     fn clone(&self) -> Self {
         Self { link: self.link.clone() }
@@ -42,12 +66,7 @@ impl<Q: QueueKey> ControllerHandle<Q> {
     }
 
     pub(super) fn connect(&self, running: &Arc<Running<Q>>) {
-        let early = {
-            let mut early = self.link.early.lock();
-            self.link.running.send_replace(Some(Arc::downgrade(running)));
-            std::mem::take(&mut *early)
-        };
-        for (key, options) in early {
+        for (key, options) in self.link.connect(Arc::downgrade(running)) {
             running.queue.add_with(key, options);
         }
     }
@@ -60,14 +79,7 @@ impl<Q: QueueKey> ControllerHandle<Q> {
     /// Queues a key with a delay, with a priority, or rate limited.
     pub fn enqueue_with(&self, key: Q, options: AddOptions) {
         // The queue is called without a lock: a rate limiter of the user's may call back.
-        let running = self.link.running.borrow().clone().or_else(|| {
-            let mut early = self.link.early.lock();
-            let running = self.link.running.borrow().clone();
-            if running.is_none() {
-                early.push((key.clone(), options));
-            }
-            running
-        });
+        let running = self.link.running_or_keep(&key, options);
         if let Some(running) = running.and_then(|running| running.upgrade()) {
             running.queue.add_with(key, options);
         }
@@ -90,6 +102,48 @@ impl<Q: QueueKey> ControllerHandle<Q> {
         let running = self.link.running.borrow().as_ref().and_then(Weak::upgrade);
         if let Some(running) = running {
             running.remove_watch(id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::{Barrier, mpsc},
+        thread,
+        time::Duration,
+    };
+
+    use super::*;
+
+    const ROUNDS: u32 = 20_000;
+
+    /// A program enqueues keys while the manager starts.
+    #[test]
+    fn a_key_that_is_queued_while_the_controller_starts_blocks_nothing() {
+        let (tell, told) = mpsc::channel();
+        let handles: Arc<Vec<_>> = Arc::new((0..ROUNDS).map(|_| ControllerHandle::<u32>::new()).collect());
+        let barrier = Arc::new(Barrier::new(3));
+        for _ in 0..2 {
+            let (handles, barrier, tell) = (handles.clone(), barrier.clone(), tell.clone());
+            thread::spawn(move || {
+                for handle in handles.iter() {
+                    barrier.wait();
+                    handle.enqueue(1);
+                }
+                let _ = tell.send(0);
+            });
+        }
+        thread::spawn(move || {
+            let connect = |handle: &ControllerHandle<u32>| {
+                barrier.wait();
+                handle.link.connect(Weak::new()).len()
+            };
+            let _ = tell.send(handles.iter().map(connect).sum::<usize>());
+        });
+        for _ in 0..3 {
+            let kept = told.recv_timeout(Duration::from_secs(300)).expect("no thread waits for another");
+            assert!(kept <= 2 * ROUNDS as usize);
         }
     }
 }

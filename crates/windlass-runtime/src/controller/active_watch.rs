@@ -24,34 +24,23 @@ pub(super) struct Prepared<Q: QueueKey> {
 
 /// A watch with a handler. Dropping the value removes the handler; the watch stops when the last user is
 /// gone.
-pub(super) struct ActiveWatch<Q: QueueKey> {
+pub(super) struct ActiveWatch {
     pub(super) informer: SharedInformer,
-    enqueuer: Arc<QueuedWatch<Q>>,
-    options: HandlerOptions,
     pub(super) subscription: DeltaSubscription,
     _declared: Option<Declaration>,
 }
 
-impl<Q: QueueKey> ActiveWatch<Q> {
-    pub(super) fn new(prepared: Prepared<Q>) -> Self {
+impl ActiveWatch {
+    pub(super) fn new<Q: QueueKey>(prepared: Prepared<Q>) -> Self {
         let Prepared { informer, enqueuer, options, declared } = prepared;
-        let subscription = subscribe(&informer, &enqueuer, options);
-        Self { informer, enqueuer, options, subscription, _declared: declared }
+        let subscription = informer.subscribe(move |delta: &Delta| enqueuer.handle(delta), options);
+        Self { informer, subscription, _declared: declared }
     }
 
-    /// Hands every object to the handler again, as at the start.
-    pub(super) fn renew(&mut self) {
-        self.subscription = subscribe(&self.informer, &self.enqueuer, self.options);
+    /// Hands every object to the handler again, as at the start. The handler gets the earlier changes first: a deletion is in no store.
+    pub(super) fn renew(&self) {
+        self.subscription.renew();
     }
-}
-
-fn subscribe<Q: QueueKey>(
-    informer: &SharedInformer,
-    enqueuer: &Arc<QueuedWatch<Q>>,
-    options: HandlerOptions,
-) -> DeltaSubscription {
-    let enqueuer = enqueuer.clone();
-    informer.subscribe(move |delta: &Delta| enqueuer.handle(delta), options)
 }
 
 /// Makes a cache readable until dropped.

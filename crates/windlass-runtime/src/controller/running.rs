@@ -78,7 +78,7 @@ pub(crate) struct Running<Q: QueueKey> {
     waiting: Mutex<Vec<(WatchId, Prepared<Q>)>>,
     /// Watches with first lists that the start waits for.
     starting: Mutex<Vec<WatchId>>,
-    active: Mutex<BTreeMap<WatchId, ActiveWatch<Q>>>,
+    active: Mutex<BTreeMap<WatchId, ActiveWatch>>,
     next_watch: AtomicU64,
     /// Cancelled to end the sources.
     sources_stop: CancellationToken,
@@ -290,8 +290,8 @@ impl<Q: QueueKey> Running<Q> {
     /// Hands every object of the chosen watches to the handlers again, as at the start. Returns the watches.
     pub(super) fn renew_watches(&self, chosen: impl Fn(&ApiResource) -> bool) -> Vec<WatchId> {
         let mut renewed = Vec::new();
-        for (id, watch) in self.active.lock().iter_mut() {
-            if watch.subscription.has_synced() && chosen(watch.informer.resource()) {
+        for (id, watch) in self.active.lock().iter() {
+            if chosen(watch.informer.resource()) {
                 watch.renew();
                 renewed.push(*id);
             }

@@ -34,6 +34,11 @@ impl DeltaSubscription {
         self.guard.resync();
     }
 
+    /// Delivers every object again as an initial addition, after the changes that wait for the handler.
+    pub(crate) fn renew(&self) {
+        self.guard.renew();
+    }
+
     /// Returns the number of changes that wait for the handler.
     pub fn backlog(&self) -> usize {
         self.guard.backlog()

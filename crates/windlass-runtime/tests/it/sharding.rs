@@ -354,6 +354,57 @@ async fn keys_that_a_replica_could_not_remember_are_taken_over() -> Result<()> {
     Ok(())
 }
 
+/// The mapper of a controller without an own kind fails on a deleted object. Another replica leaves before the mapper works again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deletion_that_is_not_handled_yet_survives_a_take_over() -> Result<()> {
+    let world = World::start().await;
+    let (is_deleted, works) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
+    // The calls of the mappers, by replica and name. A take-over calls the mapper for each object.
+    let calls: Arc<Mutex<BTreeMap<(&str, String), usize>>> = Arc::default();
+    let by: Arc<Mutex<BTreeSet<(&str, String)>>> = Arc::default();
+    let start = |replica: &'static str| {
+        let by = by.clone();
+        let controller = Controller::<String>::keyed("names", move |key: String, _: Context<()>| {
+            by.lock().insert((replica, key));
+            async { Ok::<_, std::convert::Infallible>(Action::done()) }
+        });
+        let (is_deleted, works, calls) = (is_deleted.clone(), works.clone(), calls.clone());
+        let controller = controller.watches::<ConfigMap>(move |map, _| {
+            let name = map.metadata.name.clone().unwrap_or_default();
+            if name != "object-0" || !is_deleted.load(Ordering::SeqCst) {
+                *calls.lock().entry((replica, name.clone())).or_default() += 1;
+                return Ok(vec![name]);
+            }
+            if !works.load(Ordering::SeqCst) {
+                *calls.lock().entry((replica, "deleted".to_owned())).or_default() += 1;
+                return Err(windlass_runtime::Error::other("the mapper's database is down"));
+            }
+            Ok(vec!["deleted".to_owned()])
+        });
+        let sharding = Sharding::new("shards").namespace(&world.namespace).identity(replica).timing(timing());
+        let manager = Manager::new(world.client.clone()).namespaces([&world.namespace]);
+        run(manager.controller(controller.sharded()).sharding(sharding))
+    };
+    let calls_of_a = |name: &str| calls.lock().get(&("a", name.to_owned())).copied().unwrap_or_default();
+    let (a, b) = (start("a"), start("b"));
+    eventually(SOON, || async { expect_eq(world.leases().await.len(), 2) }).await;
+    let is_mapped = || (0..OBJECTS).all(|number| calls_of_a(&format!("object-{number}")) > 0);
+    eventually(SOON, || async { expect_eq(is_mapped(), true) }).await;
+    is_deleted.store(true, Ordering::SeqCst);
+    let maps: Api<ConfigMap> = Api::namespaced(world.client.clone(), &world.namespace);
+    maps.delete("object-0", &DeleteParams::default()).await.expect("deleted");
+    eventually(SOON, || async { expect_eq(calls_of_a("deleted") > 0, true) }).await;
+    let before = calls_of_a("object-1");
+    b.stop().await?;
+    eventually(SOON, || async { expect_eq(calls_of_a("object-1") > before, true) }).await;
+    works.store(true, Ordering::SeqCst);
+    let is_handled = || by.lock().contains(&("a", "deleted".to_owned()));
+    eventually(SOON, || async { expect_eq(is_handled(), true) }).await;
+    a.stop().await?;
+    world.end().await;
+    Ok(())
+}
+
 /// The clock of the program panics once, while the replica renews its Lease.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_panic_while_a_lease_is_renewed_ends_no_membership() -> Result<()> {

@@ -1,6 +1,6 @@
 //! Reads and writes of a kind.
 
-use std::{fmt::Debug, marker::PhantomData};
+use std::{borrow::Cow, fmt::Debug, marker::PhantomData};
 
 use futures::{Stream, StreamExt};
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope, api::autoscaling::v1::Scale};
@@ -8,7 +8,10 @@ use kube_client::{Api, Client};
 use kube_core::{ApiResource, ObjectList, Resource, ResourceExt, params::Patch, watch::WatchEvent};
 use serde::{Serialize, de::DeserializeOwned};
 use windlass_apply::ApplyConfiguration;
-use windlass_runtime::{Error, Result};
+use windlass_runtime::{
+    Error, Result,
+    client::{InvalidName, path_segment},
+};
 
 use crate::{
     options::{
@@ -43,18 +46,30 @@ use crate::{
 pub struct TypedClient<K, V = verb::AllVerbs> {
     api: Api<K>,
     plural: String,
+    namespace: Result<(), InvalidName>,
     verbs: PhantomData<fn() -> V>,
 }
 
+/// The namespace of kube's client if the namespace has an invalid name: no name of a namespace has a `-` at the end.
+const INVALID_NAMESPACE: &str = "invalid-";
+
 impl<K: Resource<DynamicType = ()>, V> TypedClient<K, V> {
     /// Makes a client of a namespace. An empty namespace means all namespaces; such a client can list and
-    /// watch objects.
+    /// watch objects. The requests of a client whose namespace has an invalid name fail.
     pub fn namespaced(client: Client, namespace: &str) -> Self
     where
         K: Resource<Scope = NamespaceResourceScope>,
     {
-        let api = if namespace.is_empty() { Api::all(client) } else { Api::namespaced(client, namespace) };
-        Self::of(api)
+        if namespace.is_empty() {
+            return Self::of(Api::all(client));
+        }
+        match path_segment(namespace) {
+            Ok(segment) => Self::of(Api::namespaced(client, &segment)),
+            Err(invalid) => {
+                let api = Api::namespaced(client, INVALID_NAMESPACE);
+                Self { namespace: Err(invalid), ..Self::of(api) }
+            }
+        }
     }
 
     /// Makes a client of a kind that has no namespaces.
@@ -66,7 +81,8 @@ impl<K: Resource<DynamicType = ()>, V> TypedClient<K, V> {
     }
 
     fn of(api: Api<K>) -> Self {
-        Self { api, plural: ApiResource::erase::<K>(&()).plural, verbs: PhantomData }
+        let plural = ApiResource::erase::<K>(&()).plural;
+        Self { api, plural, namespace: Ok(()), verbs: PhantomData }
     }
 }
 
@@ -77,11 +93,22 @@ impl<K, V> TypedClient<K, V> {
         &self.api
     }
 
+    /// Returns the name of an object as a part of a path.
+    fn segment<'a>(&self, doing: &str, name: &'a str) -> Result<Cow<'a, str>> {
+        self.check_namespace(doing, name)?;
+        self.explain(path_segment(name), doing, name)
+    }
+
+    fn check_namespace(&self, doing: &str, name: &str) -> Result<()> {
+        self.explain(self.namespace.clone(), doing, name)
+    }
+
     /// Adds the verb and the name of the object to an error.
-    fn explain<T>(&self, result: kube_client::Result<T>, doing: &str, name: &str) -> Result<T> {
+    fn explain<T, E: Into<Error>>(&self, result: Result<T, E>, doing: &str, name: &str) -> Result<T> {
         let separator = if name.is_empty() { "" } else { " " };
         result.map_err(|error| {
-            Error::from(error).while_doing(format_args!("{doing} {}{separator}{name}", self.plural))
+            let error: Error = error.into();
+            error.while_doing(format_args!("{doing} {}{separator}{name}", self.plural))
         })
     }
 }
@@ -96,7 +123,9 @@ where
         K: Serialize,
         V: verb::Create,
     {
-        self.explain(self.api.create(options, object).await, "creating", &object.name_any())
+        let name = object.name_any();
+        self.check_namespace("creating", &name)?;
+        self.explain(self.api.create(options, object).await, "creating", &name)
     }
 
     /// Replaces an object. An object with a resource version replaces only that version; other fields than the status are written
@@ -107,7 +136,8 @@ where
         V: verb::Update,
     {
         let name = object.name_any();
-        self.explain(self.api.replace(&name, options, object).await, "updating", &name)
+        let segment = self.segment("updating", &name)?;
+        self.explain(self.api.replace(&segment, options, object).await, "updating", &name)
     }
 
     /// Replaces only the status of an object.
@@ -117,7 +147,9 @@ where
         V: verb::UpdateStatus,
     {
         let name = object.name_any();
-        self.explain(self.api.replace_status(&name, options, object).await, "updating the status of", &name)
+        let doing = "updating the status of";
+        let segment = self.segment(doing, &name)?;
+        self.explain(self.api.replace_status(&segment, options, object).await, doing, &name)
     }
 
     /// Deletes an object. An object with finalizers or a grace period stays for a while, terminating.
@@ -125,7 +157,8 @@ where
     where
         V: verb::Delete,
     {
-        self.explain(self.api.delete(name, options).await.map(drop), "deleting", name)
+        let segment = self.segment("deleting", name)?;
+        self.explain(self.api.delete(&segment, options).await.map(drop), "deleting", name)
     }
 
     /// Deletes the objects that match the list options.
@@ -133,11 +166,9 @@ where
     where
         V: verb::DeleteCollection,
     {
-        self.explain(
-            self.api.delete_collection(options, list).await.map(drop),
-            "deleting a collection of",
-            "",
-        )
+        let doing = "deleting a collection of";
+        self.check_namespace(doing, "")?;
+        self.explain(self.api.delete_collection(options, list).await.map(drop), doing, "")
     }
 
     /// Returns an object. An error that [is "not found"](Error::is_not_found) means that there is none of this name.
@@ -145,7 +176,8 @@ where
     where
         V: verb::Get,
     {
-        self.explain(self.api.get_with(name, options).await, "getting", name)
+        let segment = self.segment("getting", name)?;
+        self.explain(self.api.get_with(&segment, options).await, "getting", name)
     }
 
     /// Returns the objects that match the options, with the resource version of the list.
@@ -153,6 +185,7 @@ where
     where
         V: verb::List,
     {
+        self.check_namespace("listing", "")?;
         self.explain(self.api.list(options).await, "listing", "")
     }
 
@@ -168,6 +201,7 @@ where
     where
         V: verb::Watch,
     {
+        self.check_namespace("watching", "")?;
         let events = self.explain(self.api.watch(options, resource_version).await, "watching", "")?;
         Ok(events.map(|event| event.map_err(Error::from)))
     }
@@ -182,7 +216,8 @@ where
     where
         V: verb::Patch,
     {
-        self.explain(self.api.patch(name, options, patch).await, "patching", name)
+        let segment = self.segment("patching", name)?;
+        self.explain(self.api.patch(&segment, options, patch).await, "patching", name)
     }
 
     /// Applies a configuration: server-side apply. The options must name the field manager ([`ApplyOptions::apply`]).
@@ -193,7 +228,8 @@ where
     {
         let name = configuration.meta().name.clone().unwrap_or_default();
         let body = serde_json::to_value(configuration)?;
-        self.explain(self.api.patch(&name, options, &Patch::Apply(body)).await, "applying", &name)
+        let segment = self.segment("applying", &name)?;
+        self.explain(self.api.patch(&segment, options, &Patch::Apply(body)).await, "applying", &name)
     }
 
     /// Applies the status of a configuration. The options must name the field manager ([`ApplyOptions::apply`]).
@@ -204,8 +240,9 @@ where
     {
         let name = configuration.meta().name.clone().unwrap_or_default();
         let body = serde_json::to_value(configuration)?;
-        let applied = self.api.patch_status(&name, options, &Patch::Apply(body)).await;
-        self.explain(applied, "applying the status of", &name)
+        let doing = "applying the status of";
+        let segment = self.segment(doing, &name)?;
+        self.explain(self.api.patch_status(&segment, options, &Patch::Apply(body)).await, doing, &name)
     }
 
     /// Returns the scale of an object.
@@ -213,7 +250,9 @@ where
     where
         V: verb::GetScale,
     {
-        self.explain(self.api.get_scale(name).await, "getting the scale of", name)
+        let doing = "getting the scale of";
+        let segment = self.segment(doing, name)?;
+        self.explain(self.api.get_scale(&segment).await, doing, name)
     }
 
     /// Sets the number of replicas of an object.
@@ -221,13 +260,15 @@ where
     where
         V: verb::UpdateScale,
     {
-        self.explain(self.api.replace_scale(name, options, scale).await, "scaling", name)
+        let segment = self.segment("scaling", name)?;
+        self.explain(self.api.replace_scale(&segment, options, scale).await, "scaling", name)
     }
 }
 
 impl<K: Clone, V> Clone for TypedClient<K, V> {
     fn clone(&self) -> Self {
-        Self { api: self.api.clone(), plural: self.plural.clone(), verbs: PhantomData }
+        let (api, plural, namespace) = (self.api.clone(), self.plural.clone(), self.namespace.clone());
+        Self { api, plural, namespace, verbs: PhantomData }
     }
 }
 

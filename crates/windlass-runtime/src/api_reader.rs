@@ -9,7 +9,7 @@ use windlass_cache::{ObjectKey, Selector};
 use crate::{
     client::{
         ApiClient, Call, JSON, METADATA, METADATA_LIST,
-        path::{collection_path, name_fault},
+        path::{collection_path, object_path},
     },
     error::{Error, Result},
     kind::Object,
@@ -73,14 +73,13 @@ impl ApiReader {
         I: IntoKind<Object: DeserializeOwned>,
     {
         let kind = kind.into_kind();
-        if let Some(fault) = key.namespace().and_then(name_fault).or_else(|| name_fault(key.name())) {
-            return Err(Error::setup(format!("reading {} {key}: {fault}", kind.resource().kind)));
-        }
-        let path = format!("{}/{}", collection_path(kind.resource(), key.namespace()), key.name());
+        let explained =
+            |error: Error| error.while_doing(format_args!("reading {} {key}", kind.resource().kind));
+        let path = object_path(kind.resource(), key).map_err(|invalid| explained(invalid.into()))?;
         match self.read(path, if kind.metadata_only { METADATA } else { JSON }).await {
             Ok(object) => decode(&kind, object).map(Some),
             Err(error) if names_object(&error, key.name()) => Ok(None),
-            Err(error) => Err(error.while_doing(format_args!("reading {} {key}", kind.resource().kind))),
+            Err(error) => Err(explained(error)),
         }
     }
 
@@ -109,10 +108,9 @@ impl ApiReader {
         I: IntoKind<Object: DeserializeOwned>,
     {
         let kind = kind.into_kind();
-        if let Some(fault) = namespace.and_then(name_fault) {
-            return Err(Error::setup(format!("listing {}: the namespace {fault}", kind.resource().plural)));
-        }
+        let explained = |error: Error| error.while_doing(format_args!("listing {}", kind.resource().plural));
         let collection = collection_path(kind.resource(), namespace);
+        let collection = collection.map_err(|invalid| explained(invalid.into()))?;
         let (mut objects, mut token) = (Vec::new(), None::<String>);
         loop {
             let mut query = form_urlencoded::Serializer::new(String::new());
@@ -123,8 +121,7 @@ impl ApiReader {
             query.extend_pairs(token.iter().map(|token| ("continue", token)));
             let path = format!("{collection}?{}", query.finish());
             let page = self.read::<Page>(path, if kind.metadata_only { METADATA_LIST } else { JSON }).await;
-            let page =
-                page.map_err(|error| error.while_doing(format_args!("listing {}", kind.resource().plural)))?;
+            let page = page.map_err(explained)?;
             for object in page.items {
                 objects.push(decode(&kind, object)?);
             }
@@ -187,7 +184,7 @@ mod tests {
         for key in [
             ObjectKey::namespaced("a", ""),
             ObjectKey::namespaced("a", "b/status"),
-            ObjectKey::namespaced("a", "b?watch=true"),
+            ObjectKey::namespaced("a", "b%3Fwatch=true"),
             ObjectKey::namespaced("..", "b"),
         ] {
             let error = reader.get::<Secret>(&key).await.expect_err("refused").to_string();

@@ -75,6 +75,8 @@ mod namespaced_name;
 mod reader;
 mod resource_path;
 
+mod path_segment;
+
 pub use prometheus_client;
 /// Server-side apply: sparse objects that have only the fields to own. The crate `windlass-apply`.
 pub mod apply {

@@ -1,7 +1,12 @@
 //! Request paths of the API.
 
+use std::borrow::Cow;
+
 use kube_core::ApiResource;
+use windlass_cache::ObjectKey;
 use windlass_workqueue::Equivalent;
+
+use crate::path_segment::{InvalidName, path_segment, segment_name};
 
 /// A resource of an API group, without the version: all versions of a resource are the same objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,17 +31,6 @@ impl std::fmt::Display for GroupResource {
     }
 }
 
-/// Returns why a text cannot be the name of an object or a namespace in a path. A name is one segment of a path: a name that a stranger chose
-/// must not reach another object, a subresource or a query. Kubernetes allows `?` and `#` in the names of roles; such names are refused here.
-pub(crate) fn name_fault(name: &str) -> Option<String> {
-    let is_wrong = matches!(name, "" | "." | "..") || name.contains(['/', '%', '?', '#']);
-    is_wrong.then(|| {
-        format!(
-            "{name:?} cannot be a name: a name is not empty, `.` or `..`, and has no `/`, `%`, `?` or `#`"
-        )
-    })
-}
-
 /// Returns the path of a resource's group and version, without a slash at the end: `/api/v1`,
 /// `/apis/apps/v1`.
 pub(crate) fn version_path(resource: &ApiResource) -> String {
@@ -45,12 +39,26 @@ pub(crate) fn version_path(resource: &ApiResource) -> String {
 }
 
 /// Returns the path of a resource's collection, in a namespace or in all namespaces.
-pub(crate) fn collection_path(resource: &ApiResource, namespace: Option<&str>) -> String {
+///
+/// # Errors
+/// The namespace has an invalid name.
+pub(crate) fn collection_path(
+    resource: &ApiResource,
+    namespace: Option<&str>,
+) -> Result<String, InvalidName> {
     let (version, plural) = (version_path(resource), &resource.plural);
-    match namespace {
-        Some(namespace) => format!("{version}/namespaces/{namespace}/{plural}"),
+    Ok(match namespace {
+        Some(namespace) => format!("{version}/namespaces/{}/{plural}", path_segment(namespace)?),
         None => format!("{version}/{plural}"),
-    }
+    })
+}
+
+/// Returns the path of an object.
+///
+/// # Errors
+/// The namespace or the object has an invalid name.
+pub(crate) fn object_path(resource: &ApiResource, key: &ObjectKey) -> Result<String, InvalidName> {
+    Ok(format!("{}/{}", collection_path(resource, key.namespace())?, path_segment(key.name())?))
 }
 
 /// A parsed path of the API: `/apis/{group}/{version}/namespaces/{namespace}/{resource}/{name}/{subresource}`.
@@ -61,9 +69,9 @@ pub struct ResourcePath<'a> {
     /// The plural.
     pub resource: &'a str,
     /// The namespace, if the path has one.
-    pub namespace: Option<&'a str>,
+    pub namespace: Option<Cow<'a, str>>,
     /// The name of the object, if the path has one.
-    pub name: Option<&'a str>,
+    pub name: Option<Cow<'a, str>>,
     /// The subresource, if the path has one.
     pub subresource: Option<&'a str>,
 }
@@ -94,6 +102,7 @@ impl<'a> ResourcePath<'a> {
             }
             [resource, name, subresource, ..] => (None, [resource, name, subresource]),
         };
+        let (namespace, name) = (namespace.map(segment_name), name.map(segment_name));
         Some(Self { group, resource: resource?, namespace, name, subresource })
     }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use http::Request;
 use kube::Client;
 use kube::discovery::Discovery;
-use windlass_runtime::client::{ClientBuilder, ConfigSource};
+use windlass_runtime::client::{ClientBuilder, ConfigSource, InvalidName, path_segment};
 use windlass_runtime::informer::MemoryEstimate;
 
 use crate::error::{Advice, Result};
@@ -90,7 +90,7 @@ impl Estimate {
 
     /// Lists all objects of a kind, a page at a time.
     async fn estimate(&self, client: &Client, kind: &WatchedKind, selectors: &str) -> Result<MemoryEstimate> {
-        let path = kind.path(self.cluster.namespace.as_deref());
+        let path = kind.path(self.cluster.namespace.as_deref())?;
         let mut estimate = MemoryEstimate::new(&kind.api_version(), &kind.kind);
         let mut page = String::new();
         loop {
@@ -161,10 +161,11 @@ impl WatchedKind {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    fn path(&self, namespace: Option<&str>) -> String {
+    fn path(&self, namespace: Option<&str>) -> Result<String, InvalidName> {
         let root = if self.group.is_empty() { "api" } else { "apis" };
+        let namespace = namespace.map(path_segment).transpose()?;
         let namespace = namespace.map_or_else(String::new, |name| format!("namespaces/{name}/"));
-        format!("/{root}/{}/{namespace}{}", self.api_version(), self.plural)
+        Ok(format!("/{root}/{}/{namespace}{}", self.api_version(), self.plural))
     }
 }
 
@@ -262,8 +263,8 @@ mod tests {
             kind: "Thing".to_owned(),
             plural: "things".to_owned(),
         };
-        assert_eq!(kind("").path(None), "/api/v1/things");
-        assert_eq!(kind("apps").path(Some("a")), "/apis/apps/v1/namespaces/a/things");
+        assert_eq!(kind("").path(None).as_deref(), Ok("/api/v1/things"));
+        assert_eq!(kind("apps").path(Some("a")).as_deref(), Ok("/apis/apps/v1/namespaces/a/things"));
         assert_eq!(encoded("app in (a,b)"), "app%20in%20%28a%2Cb%29");
     }
 }

@@ -1,7 +1,7 @@
 //! Requests of typed clients.
 
 use futures::StreamExt;
-use k8s_openapi::api::{apps::v1::Deployment, core::v1::Namespace};
+use k8s_openapi::api::{apps::v1::Deployment, core::v1::Namespace, rbac::v1::ClusterRole};
 use kube_core::{params::Patch, watch::WatchEvent};
 use serde_json::json;
 use windlass_client::{
@@ -54,6 +54,36 @@ async fn a_client_has_the_verbs_of_go() {
     let blue = ListOptions::default().labels("color=blue");
     client.delete_collection(&DeleteOptions::default(), &blue).await.expect("deleted");
     assert!(client.list(&blue).await.expect("listed").items.is_empty());
+}
+
+#[tokio::test]
+async fn a_name_reaches_no_other_object() {
+    let cluster = TestCluster::start().await;
+    let clientset = Clientset::new(cluster.client());
+    let roles = clientset.rbac_v1().cluster_roles();
+    let mut role = ClusterRole::default();
+    role.metadata.name = Some("a?b#c".to_owned());
+    roles.create(&role, &CreateOptions::default()).await.expect("created");
+    let mut found = roles.get("a?b#c", &GetOptions::default()).await.expect("found");
+    assert_eq!(found.metadata.name, role.metadata.name);
+    found.metadata.labels = Some([("team".to_owned(), "a".to_owned())].into());
+    roles.update(&found, &UpdateOptions::default()).await.expect("updated");
+    let patch = Patch::Merge(json!({ "metadata": { "labels": { "size": "1" } } }));
+    let patched = roles.patch("a?b#c", &patch, &PatchOptions::default()).await.expect("patched");
+    assert_eq!(patched.metadata.labels.expect("labels").len(), 2);
+    roles.delete("a?b#c", &DeleteOptions::default()).await.expect("deleted");
+    assert!(roles.get("a?b#c", &GetOptions::default()).await.expect_err("gone").is_not_found());
+
+    let error = roles.get("../../v1/roles", &GetOptions::default()).await.expect_err("no name").to_string();
+    assert!(
+        error.starts_with("getting clusterroles ../../v1/roles: \"../../v1/roles\" cannot be a name"),
+        "{error}"
+    );
+    let elsewhere = clientset.core_v1().config_maps("default/secrets");
+    let error = elsewhere.list(&ListOptions::default()).await.expect_err("no namespace").to_string();
+    assert!(error.starts_with("listing configmaps: \"default/secrets\" cannot be a name"), "{error}");
+    let api = elsewhere.api().list(&ListOptions::default()).await.expect("no such namespace");
+    assert!(api.items.is_empty());
 }
 
 #[tokio::test]

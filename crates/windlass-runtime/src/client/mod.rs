@@ -50,6 +50,7 @@ pub(crate) use self::{
 };
 pub use self::{config::ConfigSource, retry::RetryPolicy, service::NoRetry};
 use self::{service::ApiService, token_file::TokenFile, transport::Transport};
+pub use crate::path_segment::{InvalidName, path_segment};
 pub(crate) use crate::resource_path as path;
 use crate::{
     env::Env,

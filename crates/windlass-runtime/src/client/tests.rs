@@ -25,38 +25,53 @@ use super::{
 };
 use crate::error::BoxError;
 
-type Parts<'a> = (&'a str, &'a str, Option<&'a str>, Option<&'a str>, Option<&'a str>);
-
-fn parts(path: &str) -> Option<Parts<'_>> {
-    ResourcePath::parse(path).map(|p| (p.group, p.resource, p.namespace, p.name, p.subresource))
+fn parts<'a>(
+    group: &'a str,
+    resource: &'a str,
+    namespace: Option<&'a str>,
+    name: Option<&'a str>,
+    subresource: Option<&'a str>,
+) -> Option<ResourcePath<'a>> {
+    let (namespace, name) = (namespace.map(Into::into), name.map(Into::into));
+    Some(ResourcePath { group, resource, namespace, name, subresource })
 }
 
 #[test]
 fn a_path_is_taken_apart() {
-    assert_eq!(parts("/api/v1/pods"), Some(("", "pods", None, None, None)));
-    assert_eq!(parts("/api/v1/namespaces/a/pods/b"), Some(("", "pods", Some("a"), Some("b"), None)));
+    assert_eq!(ResourcePath::parse("/api/v1/pods"), parts("", "pods", None, None, None));
     assert_eq!(
-        parts("/apis/apps/v1/namespaces/a/deployments/b/status"),
-        Some(("apps", "deployments", Some("a"), Some("b"), Some("status")))
+        ResourcePath::parse("/api/v1/namespaces/a/pods/b"),
+        parts("", "pods", Some("a"), Some("b"), None)
     );
-    assert_eq!(parts("/api/v1/nodes/n/status"), Some(("", "nodes", None, Some("n"), Some("status"))));
+    assert_eq!(
+        ResourcePath::parse("/apis/apps/v1/namespaces/a/deployments/b/status"),
+        parts("apps", "deployments", Some("a"), Some("b"), Some("status"))
+    );
+    assert_eq!(
+        ResourcePath::parse("/api/v1/namespaces/a/pods/b%3Fc"),
+        parts("", "pods", Some("a"), Some("b?c"), None)
+    );
+    assert_eq!(
+        ResourcePath::parse("/api/v1/nodes/n/status"),
+        parts("", "nodes", None, Some("n"), Some("status"))
+    );
 }
 
 #[test]
 fn a_namespace_is_an_object_and_a_place() {
-    assert_eq!(parts("/api/v1/namespaces"), Some(("", "namespaces", None, None, None)));
-    assert_eq!(parts("/api/v1/namespaces/a"), Some(("", "namespaces", None, Some("a"), None)));
+    assert_eq!(ResourcePath::parse("/api/v1/namespaces"), parts("", "namespaces", None, None, None));
+    assert_eq!(ResourcePath::parse("/api/v1/namespaces/a"), parts("", "namespaces", None, Some("a"), None));
     assert_eq!(
-        parts("/api/v1/namespaces/a/finalize"),
-        Some(("", "namespaces", None, Some("a"), Some("finalize")))
+        ResourcePath::parse("/api/v1/namespaces/a/finalize"),
+        parts("", "namespaces", None, Some("a"), Some("finalize"))
     );
-    assert_eq!(parts("/api/v1/namespaces/a/pods"), Some(("", "pods", Some("a"), None, None)));
+    assert_eq!(ResourcePath::parse("/api/v1/namespaces/a/pods"), parts("", "pods", Some("a"), None, None));
 }
 
 #[test]
 fn paths_without_a_resource() {
     for path in ["/version", "/openapi/v3", "/api", "/api/v1", "/apis/apps/v1", "/", ""] {
-        assert_eq!(parts(path), None, "{path}");
+        assert_eq!(ResourcePath::parse(path), None, "{path}");
     }
 }
 

@@ -1,13 +1,13 @@
 //! The kinds that a controller writes, with the parts that all requests of a kind share.
 
-use std::{any::TypeId, sync::Arc};
+use std::{any::TypeId, borrow::Cow, sync::Arc};
 
 use hashbrown::HashMap;
 use kube_core::ApiResource;
 use parking_lot::RwLock;
 
 use crate::{
-    client::path::version_path,
+    client::{InvalidName, path::version_path, path_segment},
     kind::{Kind, Object},
 };
 
@@ -26,17 +26,22 @@ impl KnownKind {
     }
 
     /// Returns the path of a collection, an object or a subresource, with a query. An empty part is left out.
+    ///
+    /// # Errors
+    /// The namespace or the object has an invalid name.
     pub(crate) fn path(
         &self,
         namespace: Option<&str>,
         name: &str,
         subresource: &str,
         query: &[&str],
-    ) -> String {
+    ) -> Result<String, InvalidName> {
         const NAMESPACES: &str = "/namespaces/";
+        let namespace = namespace.map(path_segment).transpose()?;
+        let name = if name.is_empty() { Cow::default() } else { path_segment(name)? };
         let plural = &self.resource.plural;
-        let parts = [plural.as_str(), name, subresource];
-        let in_namespace = namespace.map_or(0, |namespace| NAMESPACES.len() + namespace.len());
+        let parts = [plural.as_str(), &*name, subresource];
+        let in_namespace = namespace.as_ref().map_or(0, |namespace| NAMESPACES.len() + namespace.len());
         let length = self.version_path.len()
             + in_namespace
             + parts.iter().map(|part| part.len() + 1).sum::<usize>()
@@ -45,7 +50,7 @@ impl KnownKind {
         path.push_str(&self.version_path);
         if let Some(namespace) = namespace {
             path.push_str(NAMESPACES);
-            path.push_str(namespace);
+            path.push_str(&namespace);
         }
         for part in parts.into_iter().filter(|part| !part.is_empty()) {
             path.push('/');
@@ -55,7 +60,7 @@ impl KnownKind {
             path.push(if number == 0 { '?' } else { '&' });
             path.push_str(part);
         }
-        path
+        Ok(path)
     }
 }
 
@@ -86,9 +91,10 @@ mod tests {
     fn a_path_has_the_parts_that_are_given() {
         let deployments = KnownKinds::default().of::<Deployment>().expect("a typed kind");
         let path = deployments.path(Some("a"), "b", "status", &["fieldManager=c", "", "force=true"]);
+        let path = path.expect("valid names");
         assert_eq!(path, "/apis/apps/v1/namespaces/a/deployments/b/status?fieldManager=c&force=true");
-        assert_eq!(deployments.path(None, "", "", &[]), "/apis/apps/v1/deployments");
+        assert_eq!(deployments.path(None, "", "", &[]).as_deref(), Ok("/apis/apps/v1/deployments"));
         let nodes = KnownKinds::default().of::<Node>().expect("a typed kind");
-        assert_eq!(nodes.path(None, "n", "", &[""]), "/api/v1/nodes/n");
+        assert_eq!(nodes.path(None, "n", "", &[""]).as_deref(), Ok("/api/v1/nodes/n"));
     }
 }

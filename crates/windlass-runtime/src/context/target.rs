@@ -9,7 +9,7 @@ use windlass_cache::ObjectKey;
 
 use super::{Context, known_kinds::KnownKind};
 use crate::{
-    client::{Call, path::name_fault},
+    client::Call,
     error::{Error, Result},
     kind::{Kind, Object},
     reader::Reader,
@@ -58,12 +58,8 @@ impl Target {
         if self.kind.namespaced == Some(true) && self.namespace.is_none() {
             return Err(Error::setup(format!("{self}: metadata.namespace is not set")));
         }
-        let mut names =
-            self.namespace.as_deref().into_iter().chain(Some(name).filter(|name| !name.is_empty()));
-        if let Some(fault) = names.find_map(name_fault) {
-            return Err(Error::setup(format!("{self}: {fault}")));
-        }
-        Ok(self.kind.path(self.namespace.as_deref(), name, subresource, query))
+        let path = self.kind.path(self.namespace.as_deref(), name, subresource, query);
+        path.map_err(|invalid| Error::from(invalid).while_doing(self))
     }
 
     /// Returns a patch of the object or of a subresource.
@@ -163,12 +159,16 @@ mod tests {
             path("a", "system:b.c").expect("a path"),
             "/api/v1/namespaces/a/configmaps/system:b.c?fieldManager=m"
         );
-        for name in ["b/status", "..", ".", "../../b", "b?dryRun=All", "b#c", "b%2fc"] {
+        assert_eq!(
+            path("a", "b?dryRun=All#c d").expect("a path"),
+            "/api/v1/namespaces/a/configmaps/b%3FdryRun=All%23c%20d?fieldManager=m"
+        );
+        for name in ["b/status", "..", ".", "../../b", "b%2fc"] {
             let error = path("a", name).expect_err(name).to_string();
             assert_eq!(
                 error,
                 format!(
-                    "ConfigMap a/{name}: {name:?} cannot be a name: a name is not empty, `.` or `..`, and has no `/`, `%`, `?` or `#`"
+                    "ConfigMap a/{name}: {name:?} cannot be a name: a name is not empty, `.` or `..`, and has no `/` or `%`"
                 )
             );
         }

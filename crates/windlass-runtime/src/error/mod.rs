@@ -10,7 +10,7 @@ use windlass_cache::ObjectKey;
 
 pub(crate) use self::chain::{chain, is_conflict, is_terminal, is_undecodable, requested_retry};
 pub use self::field_conflict::FieldConflict;
-use crate::{reader::Reader, resource_path::GroupResource};
+use crate::{path_segment::InvalidName, reader::Reader, resource_path::GroupResource};
 
 /// The longest wait that a server can ask for. Longer waits are cut to this.
 pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
@@ -419,6 +419,12 @@ impl From<windlass_cache::SelectorError> for Error {
 
 impl From<windlass_cache::FieldPathError> for Error {
     fn from(error: windlass_cache::FieldPathError) -> Self {
+        Self::setup(error.to_string())
+    }
+}
+
+impl From<InvalidName> for Error {
+    fn from(error: InvalidName) -> Self {
         Self::setup(error.to_string())
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::dropped::{DropCause, DroppedEvents};
 use crate::{
-    client::{ApiClient, Call, JSON, MERGE_PATCH, METADATA},
+    client::{ApiClient, Call, JSON, MERGE_PATCH, METADATA, path_segment},
     env::Env,
     error::{Error, Result},
 };
@@ -46,8 +46,8 @@ impl EventWriter {
     /// Creates an Event.
     pub(super) async fn create(&self, namespace: &str, reason: &str, event: &impl Serialize) -> Written {
         let send = || {
-            let path = format!("{}/namespaces/{namespace}/events", self.api);
-            self.send(Call::write(Method::POST, path, JSON, event))
+            let path = self.collection(namespace);
+            self.send(path.and_then(|path| Call::write(Method::POST, path, JSON, event)))
         };
         self.with_retries(reason, send).await
     }
@@ -55,10 +55,18 @@ impl EventWriter {
     /// Patches an Event by a merge patch.
     pub(super) async fn patch(&self, namespace: &str, name: &str, reason: &str, patch: &Value) -> Written {
         let send = || {
-            let path = format!("{}/namespaces/{namespace}/events/{name}", self.api);
-            self.send(Call::write(Method::PATCH, path, MERGE_PATCH, patch))
+            let path = self.path(namespace, name);
+            self.send(path.and_then(|path| Call::write(Method::PATCH, path, MERGE_PATCH, patch)))
         };
         self.with_retries(reason, send).await
+    }
+
+    fn collection(&self, namespace: &str) -> Result<String> {
+        Ok(format!("{}/namespaces/{}/events", self.api, path_segment(namespace)?))
+    }
+
+    fn path(&self, namespace: &str, name: &str) -> Result<String> {
+        Ok(format!("{}/{}", self.collection(namespace)?, path_segment(name)?))
     }
 
     /// Sends a write whose response is not used, so that the server need not send the whole Event back.

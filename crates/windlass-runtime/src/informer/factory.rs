@@ -22,7 +22,7 @@ use super::{
     undecodable::UndecodableObjects,
 };
 use crate::{
-    client::{ApiClient, path::GroupResource},
+    client::{ApiClient, InvalidName, path::GroupResource},
     error::Error,
     kind_ref::IntoKind,
     supervisor::Supervisor,
@@ -130,6 +130,14 @@ pub enum InformerError {
         /// The option.
         option: &'static str,
     },
+    /// A namespace has an invalid name.
+    #[error("watching {plural}: {invalid}")]
+    Namespace {
+        /// The resource.
+        plural: String,
+        /// The name.
+        invalid: InvalidName,
+    },
     /// The factory has been shut down.
     #[error("the informer factory has been shut down")]
     ShutDown,
@@ -202,7 +210,7 @@ impl SharedInformerFactory {
     /// informer; the factory keeps the informer, and its event handlers, until the [shutdown](Self::shutdown).
     ///
     /// # Errors
-    /// The factory has been shut down, or another user of the same watch set an option differently.
+    /// The factory has been shut down, another user of the same watch set an option differently, or a namespace has an invalid name.
     pub fn informer_for<I: IntoKind>(&self, kind: I) -> Result<SharedInformer<I::Object>, InformerError> {
         let kind = kind.into_kind();
         let key = key_of(&kind);
@@ -221,7 +229,7 @@ impl SharedInformerFactory {
     /// user.
     ///
     /// # Errors
-    /// Another user of the same watch set an option differently, or the factory has been shut down.
+    /// Another user of the same watch set an option differently, a namespace has an invalid name, or the factory has been shut down.
     pub fn informer<I: IntoKind>(
         &self,
         kind: I,
@@ -251,7 +259,7 @@ impl SharedInformerFactory {
         }
         state.made += 1;
         let seed = self.inner.seed.wrapping_add(state.made);
-        let watch = Arc::new(self.inner.make_watch(resource, options, seed));
+        let watch = Arc::new(self.inner.make_watch(resource, options, seed)?);
         let release = Release { factory: Arc::downgrade(&self.inner), key: key.clone() };
         // The release of a new watch is not set yet.
         let _ = watch.release.set(release);
@@ -339,7 +347,12 @@ fn describe_unsynced(informer: &SharedInformer) -> String {
 }
 
 impl Inner {
-    fn make_watch(&self, resource: &ApiResource, options: CacheOptions, seed: u64) -> SharedWatch {
+    fn make_watch(
+        &self,
+        resource: &ApiResource,
+        options: CacheOptions,
+        seed: u64,
+    ) -> Result<SharedWatch, InformerError> {
         let core = InformerCore::new(options.informer_options());
         let (log, listeners) = (Arc::new(WatchLog::default()), Arc::<RwLock<Vec<Listener>>>::default());
         core.set_reflector_event_handler({
@@ -360,29 +373,33 @@ impl Inner {
             some => some.iter().map(|namespace| Some(namespace.as_str())).collect(),
         };
         let undecodable: Vec<_> = namespaces.iter().map(|_| Arc::<UndecodableObjects>::default()).collect();
-        let sources = namespaces.into_iter().zip(0..).map(|(namespace, number)| WatchSource {
-            client: self.client.clone(),
-            collection: Collection::new(resource, namespace, &options),
-            config: options.reflector_config(resource, seed.wrapping_add(u64::from(number) << 32)),
-            scan: options.scan_options(resource),
-            informer: core.clone(),
-            source: ReflectorId(number),
-            undecodable: undecodable[usize::from(number)].clone(),
+        let sources = namespaces.into_iter().zip(0..).map(|(namespace, number)| {
+            Ok(WatchSource {
+                client: self.client.clone(),
+                collection: Collection::new(resource, namespace, &options)?,
+                config: options.reflector_config(resource, seed.wrapping_add(u64::from(number) << 32)),
+                scan: options.scan_options(resource),
+                informer: core.clone(),
+                source: ReflectorId(number),
+                undecodable: undecodable[usize::from(number)].clone(),
+            })
         });
-        let sources = Mutex::new(sources.collect());
-        SharedWatch {
+        let sources = sources.collect::<Result<_, InvalidName>>();
+        let sources = sources
+            .map_err(|invalid| InformerError::Namespace { plural: resource.plural.clone(), invalid })?;
+        Ok(SharedWatch {
             core,
             resource: resource.clone(),
             indexes: Mutex::new(options.indexes.iter().cloned().collect()),
             options,
-            sources,
+            sources: Mutex::new(sources),
             undecodable,
             cancelled: self.cancelled.child_token(),
             listeners,
             log,
             supervisor: self.supervisor.clone(),
             release: OnceLock::new(),
-        }
+        })
     }
 
     /// Starts the watches, unless the watches have been started.

@@ -6,7 +6,7 @@ use kube_core::ApiResource;
 use windlass_cache::ListWatch;
 
 use super::CacheOptions;
-use crate::client::{JSON, METADATA, METADATA_LIST, NoRetry, OBJECTS, path::collection_path};
+use crate::client::{InvalidName, JSON, METADATA, METADATA_LIST, NoRetry, OBJECTS, path::collection_path};
 
 /// The common part of all requests of a reflector.
 #[derive(Clone, Debug)]
@@ -25,15 +25,22 @@ const WHOLE_METADATA_LIST: &str =
 
 impl Collection {
     /// Returns the collection of a resource in one namespace, or in all.
-    pub(super) fn new(resource: &ApiResource, namespace: Option<&str>, options: &CacheOptions) -> Self {
+    ///
+    /// # Errors
+    /// The namespace has an invalid name.
+    pub(super) fn new(
+        resource: &ApiResource,
+        namespace: Option<&str>,
+        options: &CacheOptions,
+    ) -> Result<Self, InvalidName> {
         let selector = &options.label_selector;
-        Self {
-            path: collection_path(resource, namespace),
+        Ok(Self {
+            path: collection_path(resource, namespace)?,
             label_selector: (!selector.is_everything()).then(|| selector.to_string()),
             field_selector: options.field_selector.clone(),
             metadata_only: options.metadata_only,
             keeps_managed_fields: options.keep_managed_fields,
-        }
+        })
     }
 
     pub(super) fn path(&self) -> &str {
@@ -43,7 +50,7 @@ impl Collection {
     /// Builds a request.
     ///
     /// # Errors
-    /// The kind or the namespace contains characters that a path cannot.
+    /// The kind contains characters that a path cannot.
     pub(super) fn request(&self, wanted: &ListWatch) -> http::Result<Request<Body>> {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.extend_pairs(wanted.parameters());

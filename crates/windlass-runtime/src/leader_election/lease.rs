@@ -10,10 +10,11 @@ use k8s_openapi::{
     },
     apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
 };
+use kube_core::ApiResource;
 
 use super::elector::{LeaseRead, Record};
 use crate::{
-    client::{ApiClient, Call, JSON, METADATA, WithMetadata},
+    client::{ApiClient, Call, JSON, METADATA, WithMetadata, path::collection_path, path_segment},
     error::Result,
 };
 
@@ -51,25 +52,28 @@ impl LeaseLock {
         }
     }
 
-    fn collection(&self) -> String {
-        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
+    fn collection(&self) -> Result<String> {
+        Ok(collection_path(&ApiResource::erase::<Lease>(&()), Some(&self.namespace))?)
+    }
+
+    fn path(&self) -> Result<String> {
+        Ok(format!("{}/{}", self.collection()?, path_segment(&self.name)?))
     }
 
     /// Writes the Lease. The caller knows the spec, so that the reply is the metadata only.
-    async fn write(&mut self, method: Method, path: String, lease: Lease) -> Result<()> {
-        let call = Call::write(method, path, JSON, &lease)?.accept(METADATA).no_retry();
+    async fn write(&mut self, method: Method, path: Result<String>, lease: Lease) -> Result<()> {
+        let call = Call::write(method, path?, JSON, &lease)?.accept(METADATA).no_retry();
         let WithMetadata { metadata } = self.client.exchange(call).await?;
         self.last = Some(Lease { metadata, ..lease });
         Ok(())
     }
 
-    async fn get(&self, path: String) -> Result<Lease> {
-        self.client.exchange(Call::read(path)?.no_retry()).await
+    async fn get(&self) -> Result<Lease> {
+        self.client.exchange(Call::read(self.path()?)?.no_retry()).await
     }
 
     pub(super) async fn read(&mut self) -> LeaseRead {
-        let path = format!("{}/{}", self.collection(), self.name);
-        match self.get(path).await {
+        match self.get().await {
             Ok(lease) => {
                 let record = record_of(&lease);
                 self.last = Some(lease);
@@ -103,8 +107,7 @@ impl LeaseLock {
         if !self.labels.is_empty() {
             lease.metadata.labels.get_or_insert_default().extend(self.labels.clone());
         }
-        let path = format!("{}/{}", self.collection(), self.name);
-        let updated = self.write(Method::PUT, path, lease).await;
+        let updated = self.write(Method::PUT, self.path(), lease).await;
         self.succeeds(updated, "updating")
     }
 

@@ -47,7 +47,7 @@ impl Access {
             return Some(Self { verb, object: AccessObject::Url(uri.path().to_owned()) });
         };
         let watches = query_flag(uri.query(), "watch");
-        let verb = match (method.as_str(), path.name) {
+        let verb = match (method.as_str(), &path.name) {
             ("GET" | "HEAD", _) if watches => Verb::Watch,
             ("GET" | "HEAD", Some(_)) => Verb::Get,
             ("GET" | "HEAD", None) => Verb::List,
@@ -68,8 +68,8 @@ impl Access {
             object: AccessObject::Resource {
                 group: path.group.to_owned(),
                 resource,
-                namespace: path.namespace.map(ToOwned::to_owned),
-                name: path.name.map(ToOwned::to_owned).or_else(selected),
+                namespace: path.namespace.map(Cow::into_owned),
+                name: path.name.map(Cow::into_owned).or_else(selected),
             },
         })
     }

@@ -164,7 +164,8 @@ impl WriteJournal {
         let reply = Reply::of(method, &path)?;
         let (resource, followers) = self.followers(path.group_resource())?;
         let names_object = matches!(reply, Reply::Deleted | Reply::OtherKind);
-        let named = path.name.filter(|_| names_object).map(|name| ObjectKey::new(path.namespace, name));
+        let named = path.name.filter(|_| names_object);
+        let named = named.map(|name| ObjectKey::new(path.namespace.as_deref(), &name));
         let before = named.as_ref().filter(|_| reply == Reply::OtherKind);
         let before = before.map(|key| {
             let cached = |follower: &Weak<UnseenWrites>| follower.upgrade()?.cached(key);

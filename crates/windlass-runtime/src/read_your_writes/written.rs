@@ -12,7 +12,10 @@ use super::{
     answer::{Answer, Metadata, Types, scan},
     note, note_transition,
 };
-use crate::resource_path::{GroupResource, ResourcePath};
+use crate::{
+    path_segment::path_segment,
+    resource_path::{GroupResource, ResourcePath},
+};
 
 /// A write under way to a kind that some cache holds.
 pub(crate) struct Written {
@@ -45,7 +48,7 @@ impl Reply {
     /// Returns the content of the reply to a write; `None` for a reply without an object.
     pub(super) fn of(method: &Method, path: &ResourcePath<'_>) -> Option<Self> {
         let delete = *method == Method::DELETE;
-        match (path.name, path.subresource) {
+        match (&path.name, path.subresource) {
             (None, None) if delete => Some(Self::DeletedCollection),
             (None, None) => Some(Self::Created),
             (Some(_), None) if delete => Some(Self::Deleted),
@@ -78,7 +81,7 @@ impl Written {
     /// list, and not always the right to get.
     pub(crate) fn reads_again(&self, path: &str) -> Option<String> {
         let (Reply::OtherKind, Some(key)) = (&self.reply, &self.named) else { return None };
-        let (collection, _) = path.rsplit_once(&format!("/{}/", key.name()))?;
+        let (collection, _) = path.rsplit_once(&format!("/{}/", path_segment(key.name()).ok()?))?;
         let selector = form_urlencoded::Serializer::new(String::new())
             .append_pair("fieldSelector", &format!("metadata.name={}", key.name()))
             .finish();

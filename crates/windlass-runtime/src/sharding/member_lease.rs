@@ -8,13 +8,13 @@ use k8s_openapi::{
     api::coordination::v1::{Lease, LeaseSpec},
     apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
 };
-use kube_core::Resource;
+use kube_core::{ApiResource, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::membership::{MemberLease, WriteResult};
 use crate::{
-    client::{ApiClient, Call, JSON, METADATA, WithMetadata},
+    client::{ApiClient, Call, JSON, METADATA, WithMetadata, path::collection_path, path_segment},
     error::Result,
 };
 
@@ -51,8 +51,12 @@ impl MemberLeases {
         Self { client, namespace, group, identity, lease_duration, last: None }
     }
 
-    fn collection(&self) -> String {
-        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
+    fn collection(&self) -> Result<String> {
+        Ok(collection_path(&ApiResource::erase::<Lease>(&()), Some(&self.namespace))?)
+    }
+
+    fn path(&self, name: &str) -> Result<String> {
+        Ok(format!("{}/{}", self.collection()?, path_segment(name)?))
     }
 
     /// Sends a write, whose request is sent once.
@@ -60,8 +64,8 @@ impl MemberLeases {
         self.client.exchange(write?.no_retry()).await
     }
 
-    async fn read<T: DeserializeOwned>(&self, path: String) -> Result<T> {
-        self.client.exchange(Call::read(path)?.no_retry()).await
+    async fn read<T: DeserializeOwned>(&self, path: Result<String>) -> Result<T> {
+        self.client.exchange(Call::read(path?)?.no_retry()).await
     }
 
     /// Lists the Leases of the group. Without a resource version, the server answers with the latest state.
@@ -69,8 +73,8 @@ impl MemberLeases {
     /// # Errors
     /// The request failed.
     pub(super) async fn list(&self) -> Result<Vec<MemberLease>> {
-        let path = format!("{}?labelSelector={GROUP_LABEL}%3D{}", self.collection(), self.group);
-        let list: LeaseList = self.read(path).await?;
+        let path = format!("{}?labelSelector={GROUP_LABEL}%3D{}", self.collection()?, self.group);
+        let list: LeaseList = self.read(Ok(path)).await?;
         Ok(list.items.iter().map(member_lease).collect())
     }
 
@@ -85,11 +89,11 @@ impl MemberLeases {
         let mine = self.last.take_if(|lease| lease.meta().name.as_deref() == Some(name));
         let existed = mine.is_some();
         let lease = self.contents(name, mine, released, yields_to, now);
-        let path = self.collection();
         let (method, path) =
-            if existed { (Method::PUT, format!("{path}/{name}")) } else { (Method::POST, path) };
+            if existed { (Method::PUT, self.path(name)) } else { (Method::POST, self.collection()) };
         // The spec of the reply is the spec of the request.
-        let write = Call::write(method, path, JSON, &lease).map(|call| call.accept(METADATA));
+        let write = path.and_then(|path| Call::write(method, path, JSON, &lease));
+        let write = write.map(|call| call.accept(METADATA));
         match self.send::<WithMetadata>(write).await {
             Ok(WithMetadata { metadata }) => {
                 self.last = Some(Lease { metadata, ..lease });
@@ -107,8 +111,7 @@ impl MemberLeases {
 
     /// Reads the own Lease after a conflict: an earlier write succeeded, but the response was lost.
     async fn refresh(&mut self, name: &str) -> WriteResult {
-        let path = format!("{}/{name}", self.collection());
-        match self.read::<Lease>(path).await {
+        match self.read::<Lease>(self.path(name)).await {
             Ok(lease) => {
                 self.last = Some(lease);
                 WriteResult::Failed
@@ -150,11 +153,11 @@ impl MemberLeases {
 
     /// Deletes a Lease with this version. Another replica may have deleted the Lease.
     pub(super) async fn delete(&self, name: &str, version: &str) {
-        let path = format!("{}/{name}", self.collection());
         let options = json!({
             "kind": "DeleteOptions", "apiVersion": "v1", "preconditions": { "resourceVersion": version },
         });
-        match self.send::<serde_json::Value>(Call::write(Method::DELETE, path, JSON, &options)).await {
+        let delete = self.path(name).and_then(|path| Call::write(Method::DELETE, path, JSON, &options));
+        match self.send::<serde_json::Value>(delete).await {
             Ok(_) => tracing::info!(member = name, "removed a member whose Lease had expired"),
             Err(error) if error.is_not_found() || error.is_conflict() => {}
             Err(error) => tracing::warn!(%error, member = name, "removing an expired Lease failed"),

@@ -6,7 +6,10 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use super::{FIRST_PAUSE, MigrationReport, TRIES};
-use crate::error::{Error, Result};
+use crate::{
+    client::path_segment,
+    error::{Error, Result},
+};
 
 /// The most refused objects that an error names.
 const SHOWN: usize = 5;
@@ -97,12 +100,12 @@ impl Rewrite<'_> {
     async fn write(&self, object: &Value) -> Result<Written> {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
         let (namespace, name) = (text("namespace"), text("name"));
-        let (path, key) = if namespace.is_empty() {
-            (format!("{}/{}/{name}", self.path, self.plural), name.to_owned())
+        let (place, key) = if namespace.is_empty() {
+            (String::new(), name.to_owned())
         } else {
-            let path = format!("{}/namespaces/{namespace}/{}/{name}", self.path, self.plural);
-            (path, format!("{namespace}/{name}"))
+            (format!("namespaces/{}/", path_segment(namespace)?), format!("{namespace}/{name}"))
         };
+        let path = format!("{}/{place}{}/{}", self.path, self.plural, path_segment(name)?);
         let body = object.to_string().into_bytes();
         let put = || {
             let request = Request::put(&path).header(http::header::CONTENT_TYPE, "application/json");

@@ -21,6 +21,7 @@ mod leader_election;
 mod manager;
 mod metric_names;
 mod metrics_access;
+mod names;
 mod outcomes;
 mod own_writes;
 mod parts;

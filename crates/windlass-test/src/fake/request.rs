@@ -1,6 +1,6 @@
 //! Requests to the fake API server.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use http::{Method, header, request::Parts};
 use serde_json::Value;
@@ -87,8 +87,8 @@ impl ApiRequest {
             verb,
             manager,
             resource: path.group_resource().into(),
-            namespace: path.namespace.map(str::to_owned),
-            name: path.name.map(str::to_owned),
+            namespace: path.namespace.map(Cow::into_owned),
+            name: path.name.map(Cow::into_owned),
             subresource: path.subresource.map(str::to_owned),
             patch,
             dry_run,

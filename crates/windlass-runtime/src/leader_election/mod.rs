@@ -30,6 +30,7 @@ use self::{
     lease::LeaseLock,
 };
 use crate::{
+    client::path_segment,
     cluster_state::ClusterState,
     env::{Env, host_name},
     error::{Error, Result},
@@ -147,8 +148,15 @@ impl LeaderElection {
     /// Checks the configuration.
     pub(crate) fn check(&self) -> Result<()> {
         let bad = |what: &str| Err(Error::setup(format!("leader election {:?}: {what}", self.name)));
-        if self.name.is_empty() {
-            return bad("the Lease has no name");
+        if let Err(invalid) = path_segment(&self.name) {
+            return bad(&format!("the Lease: {invalid}"));
+        }
+        if let Some(Err(invalid)) = self.namespace.as_deref().map(path_segment) {
+            return bad(&format!("the namespace: {invalid}"));
+        }
+        // A Lease without a holder is free.
+        if self.identity.as_deref() == Some("") {
+            return bad("the identity is empty");
         }
         self.timing.check().or_else(bad)
     }

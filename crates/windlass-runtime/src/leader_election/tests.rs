@@ -474,3 +474,21 @@ fn times_of_any_length_are_checked() {
         assert_eq!(timing.check(), Err(error), "{timing:?}");
     }
 }
+
+/// An environment variable that is not set, for example. Each replica with an empty identity would lead.
+#[test]
+fn a_candidate_needs_an_identity_and_a_lease() {
+    let error = |election: LeaderElection| election.check().expect_err("refused").to_string();
+    assert!(LeaderElection::new("op").check().is_ok());
+    assert_eq!(
+        error(LeaderElection::new("op").identity("")),
+        "leader election \"op\": the identity is empty"
+    );
+    let nowhere = error(LeaderElection::new("op").namespace(""));
+    assert!(nowhere.starts_with("leader election \"op\": the namespace: \"\" cannot be a name"), "{nowhere}");
+    let nameless = error(LeaderElection::new("a/b"));
+    assert!(
+        nameless.starts_with("leader election \"a/b\": the Lease: \"a/b\" cannot be a name"),
+        "{nameless}"
+    );
+}

@@ -83,6 +83,7 @@ pub(crate) use self::{
     shard_group::{KeyCounts, KeyRight, ShardGroup, ShardedController},
 };
 use crate::{
+    client::path_segment,
     cluster_state::ClusterState,
     env::{Env, host_name},
     error::{Error, Result},
@@ -182,6 +183,13 @@ impl Sharding {
             return bad(
                 "the name must have 1 to 46 lower-case letters, digits and `-`, and begin with no `-`",
             );
+        }
+        if let Some(Err(invalid)) = self.namespace.as_deref().map(path_segment) {
+            return bad(&format!("the namespace: {invalid}"));
+        }
+        // A Lease without a holder belongs to a member that has stopped.
+        if self.identity.as_deref() == Some("") {
+            return bad("the identity is empty");
         }
         self.timing.check().or_else(bad)
     }

@@ -152,7 +152,7 @@ pub(crate) fn certificate_user(der: &[u8]) -> ClientAuth {
     let Some(name) = subject_attributes(&subject, COMMON_NAME).last().filter(|name| !name.is_empty()) else {
         return ClientAuth::NoOpinion;
     };
-    let user = organizations(&subject).fold(Identity::user(&name), Identity::with_group);
+    let user = Identity::user(&name).with_groups(organizations(&subject));
     let user = user.with_extra(CREDENTIAL_ID, format!("X509SHA256={}", hex(&Sha256::digest(der))));
     let uids: Vec<_> = subject_attributes(&subject, UID).collect();
     match &uids[..] {

@@ -195,7 +195,7 @@ fn named_subject(spec: &Value) -> Identity {
     if !text(spec, "uid").is_empty() {
         subject = subject.with_uid(text(spec, "uid"));
     }
-    subject = texts(&spec["groups"]).fold(subject, Identity::with_group);
+    subject = subject.with_groups(texts(&spec["groups"]).map(str::to_owned));
     for (key, values) in spec["extra"].as_object().into_iter().flatten() {
         subject = texts(values).fold(subject, |subject, value| subject.with_extra(&**key, value));
     }

@@ -34,7 +34,7 @@ async fn grant(api: &Api, user: &str, rules: Value) {
 async fn the_headers_say_as_whom() {
     let api = Api::start();
     let mut seen = Vec::new();
-    let cases: [&[(&str, &str)]; 9] = [
+    let cases: [&[(&str, &str)]; 12] = [
         &[("impersonate-user", "jane")],
         &[("impersonate-user", "jane"), ("impersonate-group", "a"), ("impersonate-group", "b")],
         &[
@@ -48,6 +48,23 @@ async fn the_headers_say_as_whom() {
         &[("impersonate-user", "system:node:n1")],
         &[("impersonate-user", "system:serviceaccount:NO:bot")],
         &[("impersonate-user", "system:node:n1"), ("impersonate-uid", "7")],
+        &[
+            ("impersonate-user", "jane"),
+            ("impersonate-group", "b"),
+            ("impersonate-group", "system:authenticated"),
+            ("impersonate-group", "a"),
+        ],
+        &[
+            ("impersonate-user", "jane"),
+            ("impersonate-group", "b"),
+            ("impersonate-group", "a"),
+            ("impersonate-group", "b"),
+        ],
+        &[
+            ("impersonate-user", "system:anonymous"),
+            ("impersonate-group", "system:authenticated"),
+            ("impersonate-group", "b"),
+        ],
     ];
     for headers in cases {
         let reply = who(&api, headers).await.is(201);
@@ -63,6 +80,9 @@ async fn the_headers_say_as_whom() {
         {"groups":["system:authenticated"],"username":"system:node:n1"}
         {"groups":["system:authenticated"],"username":"system:serviceaccount:NO:bot"}
         {"groups":["system:authenticated"],"uid":"7","username":"system:node:n1"}
+        {"groups":["b","system:authenticated","a"],"username":"jane"}
+        {"groups":["b","a","b","system:authenticated"],"username":"jane"}
+        {"groups":["system:authenticated","b","system:unauthenticated"],"username":"system:anonymous"}
     "#]].assert_eq(&lines(&seen));
 }
 

@@ -275,3 +275,31 @@ async fn a_selector_that_cannot_be_parsed_is_ignored() {
          spec.resourceAttributes.labelSelector ignored due to parse error"
     );
 }
+
+#[tokio::test]
+async fn a_review_whose_metadata_is_no_object_is_refused() {
+    let api = Api::start();
+    let attributes = json!({"namespace": "default", "verb": "get", "resource": "pods"});
+    let spec = json!({"user": "u", "namespace": "default", "resourceAttributes": attributes});
+    let mut seen = Vec::new();
+    for resource in
+        ["subjectaccessreviews", "namespaces/default/localsubjectaccessreviews", "selfsubjectrulesreviews"]
+    {
+        let path = format!("{AUTHORIZATION}/{resource}");
+        for metadata in [json!("x"), json!([]), json!(1)] {
+            seen.push(api.post(&path, json!({"metadata": metadata, "spec": spec})).await.to_string());
+        }
+        api.post(&path, json!({"metadata": null, "spec": spec})).await.is(201);
+    }
+    expect![[r#"
+        400 BadRequest: SubjectAccessReview in version "v1" cannot be handled as a SubjectAccessReview: json: cannot unmarshal string into Go struct field SubjectAccessReview.metadata of type v1.ObjectMeta
+        400 BadRequest: SubjectAccessReview in version "v1" cannot be handled as a SubjectAccessReview: json: cannot unmarshal array into Go struct field SubjectAccessReview.metadata of type v1.ObjectMeta
+        400 BadRequest: SubjectAccessReview in version "v1" cannot be handled as a SubjectAccessReview: json: cannot unmarshal number into Go struct field SubjectAccessReview.metadata of type v1.ObjectMeta
+        400 BadRequest: LocalSubjectAccessReview in version "v1" cannot be handled as a LocalSubjectAccessReview: json: cannot unmarshal string into Go struct field LocalSubjectAccessReview.metadata of type v1.ObjectMeta
+        400 BadRequest: LocalSubjectAccessReview in version "v1" cannot be handled as a LocalSubjectAccessReview: json: cannot unmarshal array into Go struct field LocalSubjectAccessReview.metadata of type v1.ObjectMeta
+        400 BadRequest: LocalSubjectAccessReview in version "v1" cannot be handled as a LocalSubjectAccessReview: json: cannot unmarshal number into Go struct field LocalSubjectAccessReview.metadata of type v1.ObjectMeta
+        400 BadRequest: SelfSubjectRulesReview in version "v1" cannot be handled as a SelfSubjectRulesReview: json: cannot unmarshal string into Go struct field SelfSubjectRulesReview.metadata of type v1.ObjectMeta
+        400 BadRequest: SelfSubjectRulesReview in version "v1" cannot be handled as a SelfSubjectRulesReview: json: cannot unmarshal array into Go struct field SelfSubjectRulesReview.metadata of type v1.ObjectMeta
+        400 BadRequest: SelfSubjectRulesReview in version "v1" cannot be handled as a SelfSubjectRulesReview: json: cannot unmarshal number into Go struct field SelfSubjectRulesReview.metadata of type v1.ObjectMeta
+    "#]].assert_eq(&lines(&seen));
+}

@@ -312,7 +312,7 @@ fn tokens(text: &str, path: &Path) -> Result<Vec<(String, Identity)>> {
             );
         };
         let groups = fields.next().unwrap_or_default().split(',').filter(|group| !group.is_empty());
-        let identity = groups.fold(Identity::user(user).with_uid(uid), Identity::with_group);
+        let identity = Identity::user(user).with_uid(uid).with_groups(groups.map(str::to_owned));
         tokens.push((token.to_owned(), identity));
     }
     Ok(tokens)

@@ -1,6 +1,6 @@
 //! The user of a request.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// An authenticated or anonymous user: a name, a uid, groups, and extra attributes. Cheap to clone.
@@ -74,21 +74,28 @@ impl Identity {
         self
     }
 
-    /// Adds groups, like [`Identity::with_group`] for each group, but without a search for each group: a request may name 18,000.
+    /// Adds groups as a certificate, a token or a request names the groups: in this order, with repetitions, as in the real server.
+    /// `system:authenticated` stays the last group, unless `groups` has this group or `system:unauthenticated`.
     ///
     /// ```
     /// use windlass_store::Identity;
     ///
     /// let jane = Identity::user("jane").with_groups(["b", "a", "b"].map(str::to_owned));
-    /// assert_eq!(jane, Identity::user("jane").with_group("b").with_group("a"));
+    /// assert_eq!(jane.groups(), ["b", "a", "b", "system:authenticated"]);
+    /// let jane = Identity::user("jane").with_groups(["b", "system:authenticated", "a"].map(str::to_owned));
+    /// assert_eq!(jane.groups(), ["b", "system:authenticated", "a"]);
     /// ```
     pub fn with_groups(mut self, groups: impl IntoIterator<Item = String>) -> Self {
         let own = &mut Arc::make_mut(&mut self.0).groups;
-        let last_is_fixed = own.last().is_some_and(|last| last == Self::AUTHENTICATED);
-        let last = if last_is_fixed { own.pop() } else { None };
-        let mut known: HashSet<String> = own.iter().chain(&last).cloned().collect();
-        own.extend(groups.into_iter().filter(|group| known.insert(group.clone())));
-        own.extend(last);
+        let last_is_implied = own.last().is_some_and(|last| last == Self::AUTHENTICATED);
+        if last_is_implied {
+            own.pop();
+        }
+        own.extend(groups);
+        let says_so = |group: &String| group == Self::AUTHENTICATED || group == Self::UNAUTHENTICATED;
+        if last_is_implied && !own.iter().any(says_so) {
+            own.push(Self::AUTHENTICATED.to_owned());
+        }
         self
     }
 

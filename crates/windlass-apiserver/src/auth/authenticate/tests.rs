@@ -108,6 +108,11 @@ fn the_common_name_and_the_only_uid_of_a_certificate_count() {
     let (name, uid): (&[u64], &[u64]) = (&[2, 5, 4, 3], &[1, 3, 6, 1, 4, 1, 57683, 2]);
     let ClientAuth::Verified(jane) = user(&[(name, "jane"), (uid, "7")]) else { panic!("nobody") };
     assert_eq!((jane.name(), jane.uid()), ("jane", Some("7")));
+    let organization: &[u64] = &[2, 5, 4, 10];
+    let ClientAuth::Verified(jane) = user(&[(name, "jane"), (organization, "system:unauthenticated")]) else {
+        panic!("nobody")
+    };
+    assert_eq!(jane.groups(), ["system:unauthenticated"]);
     assert_eq!(user(&[(name, "jane"), (uid, "")]), ClientAuth::Invalid);
     assert_eq!(user(&[(name, "")]), ClientAuth::NoOpinion);
     assert_eq!(user(&[(uid, "7")]), ClientAuth::NoOpinion);

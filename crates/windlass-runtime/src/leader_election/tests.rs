@@ -6,7 +6,10 @@ use std::{collections::BTreeMap, fmt::Write, time::Duration};
 use expect_test::{Expect, expect};
 use jiff::Timestamp;
 
-use super::elector::{Clocks, ElectionStep, Elector, LeaseRead, Record, Timing};
+use super::{
+    LeaderElection,
+    elector::{Clocks, ElectionStep, Elector, LeaseRead, Record, Timing},
+};
 
 /// The Lease in the server, and the candidates.
 struct Scenario {

@@ -296,18 +296,17 @@ impl Inner {
 
     /// Waits for the answer to a request.
     async fn answer(&self, lease: Lease, response: ResponseFuture, traits: Traits) -> Outcome {
-        let connection = lease.connection().clone();
-        let unanswered = connection.answers().wait();
-        let exchange = async move { Outcome::of(response.await, lease) };
-        let outcome = if traits.writes {
-            Unstoppable::new(Box::pin(exchange), || true, self.runtime.clone()).await
-        } else {
-            exchange.await
-        };
-        if outcome.is_of_server() {
-            unanswered.answered();
+        if traits.writes {
+            let (connection, sent_at) = (lease.connection().clone(), tokio::time::Instant::now());
+            // Called if the caller leaves: a task waits for the answer.
+            let is_sent = move || {
+                connection.answers().gave_up(sent_at);
+                true
+            };
+            let exchange = Box::pin(exchange(lease, response));
+            return Unstoppable::new(exchange, is_sent, self.runtime.clone()).await;
         }
-        outcome
+        exchange(lease, response).await
     }
 
     /// Returns the pool of HTTP/1.1 connections, and the answers of the pool. Connections of old certificates, and connections that have
@@ -341,6 +340,18 @@ impl Inner {
             Err(error) => Err(Error::exchange(error)),
         }
     }
+}
+
+/// Waits for the answer on a connection.
+async fn exchange(lease: Lease, response: ResponseFuture) -> Outcome {
+    let unanswered = lease.connection().answers().wait();
+    let answer = response.await;
+    if answer.as_ref().map_or_else(h2::Error::is_remote, |_| true) {
+        unanswered.answered();
+    } else {
+        drop(unanswered);
+    }
+    Outcome::of(answer, lease)
 }
 
 /// Adds the length of the body to the head of a request.

@@ -21,14 +21,6 @@ impl Outcome {
             Err(error) => Self::Failed(error),
         }
     }
-
-    /// Returns true if the server has sent the outcome: a response, a reset of the stream, or the end of the connection.
-    pub(crate) fn is_of_server(&self) -> bool {
-        match self {
-            Self::Answered(_) => true,
-            Self::Unprocessed(error) | Self::Failed(error) => error.is_remote(),
-        }
-    }
 }
 
 /// Returns true if the server certainly did not process the request: the server refused the stream, or said with GOAWAY that the stream is

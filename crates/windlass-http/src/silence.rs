@@ -35,6 +35,13 @@ impl Answers {
         Unanswered { answers: self, sent_at: Instant::now(), is_answered: false }
     }
 
+    /// Notes that a caller left, or that a request failed.
+    pub(crate) fn gave_up(&self, sent_at: Instant) {
+        if sent_at.elapsed() >= SILENCE && *self.last.lock() < sent_at {
+            self.are_missing.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Returns true if the connections must get no further request.
     pub(crate) fn are_missing(&self) -> bool {
         self.are_missing.load(Ordering::Relaxed)
@@ -51,9 +58,8 @@ impl Unanswered<'_> {
 
 impl Drop for Unanswered<'_> {
     fn drop(&mut self) {
-        let is_silent = || self.sent_at.elapsed() >= SILENCE && *self.answers.last.lock() < self.sent_at;
-        if !self.is_answered && is_silent() {
-            self.answers.are_missing.store(true, Ordering::Relaxed);
+        if !self.is_answered {
+            self.answers.gave_up(self.sent_at);
         }
     }
 }

@@ -127,7 +127,6 @@ async fn attack(server: &Server, path: &str, body: String) -> Reply {
     let start = Instant::now();
     let reply = post(server, path, body).await;
     let (cpu, grown) = (cpu_time().saturating_sub(since), memory("VmHWM").saturating_sub(before));
-    eprintln!("{path}: {size} bytes, {} MiB, {cpu:?}", grown >> 20);
     assert!(grown <= MEMORY + size, "{path}: {grown} bytes of memory for {size} bytes");
     assert!(cpu <= CPU && start.elapsed() <= stretched(CPU * 3), "{path}: {cpu:?}");
     reply

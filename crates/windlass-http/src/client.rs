@@ -343,15 +343,18 @@ impl Inner {
 }
 
 /// Waits for the answer on a connection.
-async fn exchange(lease: Lease, response: ResponseFuture) -> Outcome {
-    let unanswered = lease.connection().answers().wait();
-    let answer = response.await;
-    if answer.as_ref().map_or_else(h2::Error::is_remote, |_| true) {
-        unanswered.answered();
-    } else {
-        drop(unanswered);
+#[allow(clippy::manual_async_fn, reason = "an `async fn` keeps the arguments twice")]
+fn exchange(lease: Lease, response: ResponseFuture) -> impl Future<Output = Outcome> + Send {
+    async move {
+        let unanswered = lease.connection().answers().wait();
+        let answer = response.await;
+        if answer.as_ref().map_or_else(h2::Error::is_remote, |_| true) {
+            unanswered.answered();
+        } else {
+            drop(unanswered);
+        }
+        Outcome::of(answer, lease)
     }
-    Outcome::of(answer, lease)
 }
 
 /// Adds the length of the body to the head of a request.

@@ -17,7 +17,7 @@ const IDLE: Duration = Duration::from_millis(100);
 /// The work of the threads after which the threads look for freed memory as soon as the threads are idle.
 const WORK: Duration = Duration::from_millis(500);
 /// The longest time between two looks of idle threads: the history of the store expires without much work.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_secs(15);
 /// How long a thread waits for the other threads.
 const PATIENCE: Duration = Duration::from_millis(5);
 

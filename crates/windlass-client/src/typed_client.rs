@@ -55,7 +55,7 @@ const INVALID_NAMESPACE: &str = "invalid-";
 
 impl<K: Resource<DynamicType = ()>, V> TypedClient<K, V> {
     /// Makes a client of a namespace. An empty namespace means all namespaces; such a client can list and
-    /// watch objects. The requests of a client whose namespace has an invalid name fail.
+    /// watch objects. The methods of a client whose namespace has an invalid name fail; see [`api`](Self::api) for kube's client.
     pub fn namespaced(client: Client, namespace: &str) -> Self
     where
         K: Resource<Scope = NamespaceResourceScope>,
@@ -88,7 +88,9 @@ impl<K: Resource<DynamicType = ()>, V> TypedClient<K, V> {
 
 impl<K, V> TypedClient<K, V> {
     /// Returns kube's client of the same kind and namespace, for other requests: logs, `exec`, evictions and
-    /// other subresources.
+    /// other subresources. kube's client encodes no name: pass names through
+    /// [`path_segment`](windlass_runtime::client::path_segment). If the namespace of this client has an invalid name, kube's client has
+    /// a namespace that no cluster has.
     pub fn api(&self) -> &Api<K> {
         &self.api
     }

@@ -8,7 +8,8 @@ use std::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// A connection that has answered nothing for this time, while a caller gave up waiting or got an error, gets no further request. A network
+/// A connection that has answered no request for this time, while a caller gave up waiting or got an error, gets no further request. The
+/// begin of a response counts as an answer, and the rest of a response does not. A network
 /// may swallow everything without an error, and the pings take longer to fail than a leader keeps its Lease.
 const SILENCE: Duration = Duration::from_secs(2);
 

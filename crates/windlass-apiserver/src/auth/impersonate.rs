@@ -90,7 +90,16 @@ impl RequestedUser {
     }
 
     /// Returns the user in `groups`, instead of the requested groups.
-    fn identity(&self, groups: Vec<String>) -> Identity {
+    fn identity(&self, mut groups: Vec<String>) -> Identity {
+        let has = |group: &str| groups.iter().any(|other| other == group);
+        let implied = if self.name == Identity::ANONYMOUS {
+            Some(Identity::UNAUTHENTICATED)
+        } else {
+            Some(Identity::AUTHENTICATED).filter(|_| !has(Identity::UNAUTHENTICATED))
+        };
+        // The implied group is the last group, also behind `system:authenticated`.
+        let implied = implied.filter(|group| !has(group));
+        groups.extend(implied.map(str::to_owned));
         let mut identity = Identity::unverified(&*self.name);
         if !self.uid.is_empty() {
             identity = identity.with_uid(&*self.uid);
@@ -99,13 +108,7 @@ impl RequestedUser {
         for (key, values) in &self.extra {
             identity = values.iter().fold(identity, |identity, value| identity.with_extra(&**key, &**value));
         }
-        if self.name == Identity::ANONYMOUS {
-            identity.with_group(Identity::UNAUTHENTICATED)
-        } else if identity.is_in(Identity::UNAUTHENTICATED) {
-            identity
-        } else {
-            identity.with_group(Identity::AUTHENTICATED)
-        }
+        identity
     }
 }
 

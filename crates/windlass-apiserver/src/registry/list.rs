@@ -234,17 +234,20 @@ async fn select_earlier(
     undecodable: &[Unconverted],
 ) -> Option<Page> {
     let mut first = earliest(undecodable)?;
-    loop {
+    for _ in 0..EARLIER_STATES {
         let view = call.state.store.view_at(&call.resource.storage, first.checked_sub(1)?)?;
-        if let Some(earlier) = earliest_in(call, options, &view).await {
-            // Each round goes back at least by a revision.
-            first = earlier;
-            continue;
-        }
-        let position = Position { view, start: None, limit: 0, remaining: None, began: 0 };
-        return select_at(call, options, representation, position).await.ok();
+        let Some(earlier) = earliest_in(call, options, &view).await else {
+            let position = Position { view, start: None, limit: 0, remaining: None, began: 0 };
+            return select_at(call, options, representation, position).await.ok();
+        };
+        first = earlier;
     }
+    None
 }
+
+/// The most states that a list looks at. An object that was written many times while the object could not be converted goes back by one write
+/// with each state, and each state costs as much as a list.
+const EARLIER_STATES: usize = 10;
 
 /// Returns the revision of the first object that a list shows and that cannot be converted. The objects are converted in the order
 /// of the writes: there may be many more of these objects than an error names.

@@ -62,8 +62,8 @@ async fn the_headers_say_as_whom() {
         ],
         &[
             ("impersonate-user", "system:anonymous"),
-            ("impersonate-group", "system:authenticated"),
             ("impersonate-group", "b"),
+            ("impersonate-group", "system:authenticated"),
         ],
     ];
     for headers in cases {
@@ -82,7 +82,7 @@ async fn the_headers_say_as_whom() {
         {"groups":["system:authenticated"],"uid":"7","username":"system:node:n1"}
         {"groups":["b","system:authenticated","a"],"username":"jane"}
         {"groups":["b","a","b","system:authenticated"],"username":"jane"}
-        {"groups":["system:authenticated","b","system:unauthenticated"],"username":"system:anonymous"}
+        {"groups":["b","system:authenticated","system:unauthenticated"],"username":"system:anonymous"}
     "#]].assert_eq(&lines(&seen));
 }
 

@@ -3,6 +3,7 @@
 use kube::Client;
 use kube::api::{Patch, PatchParams};
 use serde_json::Value;
+use windlass_runtime::client::path_segment;
 
 use super::kinds::{Kind, Resources, shown};
 use super::{FIELD_MANAGER, PROJECT, Target};
@@ -92,7 +93,10 @@ impl<'a> Applier<'a> {
         let shown = shown(kind, name);
         let Some(resource) = self.resources.get(kind).await? else { return Err(unserved(&shown, kind)) };
         let objects = resource.objects(&self.client, object["metadata"]["namespace"].as_str());
-        let before = objects.get_opt(name).await.map_err(|error| format!("reading {shown}: {error}"))?;
+        let before = objects
+            .get_opt(&path_segment(name)?)
+            .await
+            .map_err(|error| format!("reading {shown}: {error}"))?;
         let before = before.map(serde_json::to_value).transpose()?;
         if let Some(before) = &before {
             let owner = &before["metadata"]["labels"][PROJECT];
@@ -111,7 +115,7 @@ impl<'a> Applier<'a> {
         if self.mode != Mode::Apply {
             parameters = parameters.dry_run();
         }
-        let after = match objects.patch(name, &parameters, &Patch::Apply(object)).await {
+        let after = match objects.patch(&path_segment(name)?, &parameters, &Patch::Apply(object)).await {
             Ok(after) => serde_json::to_value(after)?,
             // A dry run does not make the namespace of the other objects.
             Err(kube::Error::Api(status)) if status.code == 404 && self.mode != Mode::Apply => object.clone(),

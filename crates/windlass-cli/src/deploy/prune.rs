@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PropagationPolicy, ResourceExt};
+use windlass_runtime::client::path_segment;
 
 use super::apply::{Applied, Mode};
 use super::kinds::{Kind, Resource, Resources, shown};
@@ -36,7 +37,7 @@ impl Found {
             propagation_policy: Some(PropagationPolicy::Background),
             ..DeleteParams::default()
         };
-        match objects.delete(&self.name, &parameters).await {
+        match objects.delete(&path_segment(&self.name)?, &parameters).await {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
             Err(error) => Err(format!("deleting {}: {error}", self.shown()).into()),

@@ -9,6 +9,7 @@ use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, ResourceExt};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
+use windlass_runtime::client::path_segment;
 
 use super::kinds::{Kind, Resources};
 use super::prune::{Found, deployed_kinds, labelled};
@@ -69,7 +70,7 @@ impl<'a> Removal<'a> {
             let mut count = 0;
             for object in stored(self.client, crd).list_metadata(&ListParams::default()).await? {
                 let objects = stored_in(self.client, crd, object.namespace().as_deref());
-                match objects.delete(&object.name_any(), &DeleteParams::default()).await {
+                match objects.delete(&path_segment(&object.name_any())?, &DeleteParams::default()).await {
                     Err(kube::Error::Api(status)) if status.code == 404 => {}
                     Err(error) => {
                         return Err(format!("deleting {name} {}: {error}", object.name_any()).into());
@@ -117,7 +118,8 @@ impl<'a> Removal<'a> {
             let Some(resource) = resources.get(&kind).await? else { continue };
             let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             let namespace = object["metadata"]["namespace"].as_str().map(ToOwned::to_owned);
-            let live = resource.objects(self.client, namespace.as_deref()).get_opt(&name).await?;
+            let live =
+                resource.objects(self.client, namespace.as_deref()).get_opt(&path_segment(&name)?).await?;
             let Some(live) = live else { continue };
             let owner = live.labels().get(PROJECT).map(String::as_str);
             let is_ours = owner == Some(self.target.project.as_str());

@@ -10,6 +10,7 @@ use kube_client::api::{Api, DeleteParams, Patch, Preconditions, PropagationPolic
 use kube_core::DynamicObject;
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use windlass_runtime::client::path_segment;
 use windlass_runtime::events::EventType;
 use windlass_runtime::{Action, Context, Controller, Error, Reconciler, Result};
 
@@ -140,7 +141,7 @@ impl Collector {
             return Ok(Some(Found { state: OwnerState::Solid, recheck_after: None }));
         }
         let api = api(cx, &resource, dependent.namespace.as_deref());
-        let live = match api.get_metadata_opt(&owner.name).await {
+        let live = match api.get_metadata_opt(&path_segment(&owner.name)?).await {
             Ok(live) => live,
             // The kind was served at the last discovery.
             Err(error) if is_unserved(&error) => return Ok(None),
@@ -209,7 +210,7 @@ impl Collector {
     /// Reads the object's metadata from the server. If the object is gone, removes it from the graph.
     async fn latest(&self, node: &Node, cx: &Context<()>) -> Result<Option<ObjectMeta>> {
         let api = api(cx, &node.resource, node.namespace.as_deref());
-        let live = match api.get_metadata_opt(&node.name).await {
+        let live = match api.get_metadata_opt(&path_segment(&node.name)?).await {
             Ok(live) => live,
             // The monitors remove the object from the graph together with the resource.
             Err(error) if is_unserved(&error) => return Ok(None),
@@ -292,7 +293,7 @@ async fn patch_metadata(
     let patch = Patch::Merge(json!({ "metadata": metadata }));
     let api = api(cx, &node.resource, node.namespace.as_deref());
     match api
-        .patch_metadata(&node.name, &component::patch(KUBE_CONTROLLER_MANAGER), &patch)
+        .patch_metadata(&path_segment(&node.name)?, &component::patch(KUBE_CONTROLLER_MANAGER), &patch)
         .await
         .map_err(Error::from)
     {
@@ -325,7 +326,7 @@ async fn delete(node: &Node, latest: &ObjectMeta, propagation: Propagation, cx: 
         params
     };
     let api = api(cx, &node.resource, node.namespace.as_deref());
-    match api.delete(&node.name, &params).await.map_err(Error::from) {
+    match api.delete(&path_segment(&node.name)?, &params).await.map_err(Error::from) {
         Err(error) if error.is_not_found() => Ok(()),
         other => other.map(drop),
     }

@@ -53,13 +53,14 @@ impl Validator<'_> {
         if self.is_quiet { outcome } else { self.examine(schema, value, old) }
     }
 
-    /// Checks the value against each branch.
+    /// Checks the value against the branches, until as many branches are valid as `enough`.
     fn outcomes(
         &mut self,
         schema: NodeRef<'_>,
         branches: &[Node],
         value: &Value,
         old: Option<&Value>,
+        enough: usize,
     ) -> Outcomes {
         let mut outcomes = Outcomes::default();
         for (index, branch) in branches.iter().enumerate() {
@@ -70,7 +71,7 @@ impl Validator<'_> {
             } else if outcomes.best.as_ref().is_none_or(|(_, best)| outcome.matches > best.matches) {
                 outcomes.best = Some((index, outcome));
             }
-            if self.is_exhausted() {
+            if self.is_exhausted() || outcomes.valid >= enough {
                 break;
             }
         }
@@ -89,7 +90,7 @@ impl Validator<'_> {
         value: &Value,
         old: Option<&Value>,
     ) -> ValidationResult {
-        let outcomes = self.outcomes(schema, branches, value, old);
+        let outcomes = self.outcomes(schema, branches, value, old, 1);
         if let Some(valid) = outcomes.first_valid {
             return valid;
         }
@@ -108,7 +109,7 @@ impl Validator<'_> {
         value: &Value,
         old: Option<&Value>,
     ) -> ValidationResult {
-        let outcomes = self.outcomes(schema, branches, value, old);
+        let outcomes = self.outcomes(schema, branches, value, old, usize::MAX);
         let found = match (outcomes.valid, outcomes.first_valid) {
             (1, Some(valid)) => return valid,
             (0, _) => "Found none valid".to_owned(),

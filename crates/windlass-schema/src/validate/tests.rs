@@ -164,6 +164,14 @@ fn the_errors_of_the_best_branch_are_reported_after_many_other_branches() {
 }
 
 #[test]
+fn the_first_valid_branch_ends_the_check_of_any_of() {
+    let branches: Vec<Value> = (0..1_000).map(|n| json!({"maximum": 10 + n})).collect();
+    let item = json!({"type": "integer", "anyOf": branches});
+    let schema = Schema::compile(&json!({"type": "array", "items": item}));
+    assert_eq!(validate(&schema, &json!(vec![1; 10_000])), []);
+}
+
+#[test]
 fn nested_junctors_are_not_checked_again_at_each_level() {
     let deep = (0..40).fold(json!({"minimum": 3}), |inner, _| json!({"anyOf": [inner]}));
     let schema = Schema::compile(&json!({"type": "integer", "anyOf": [deep]}));

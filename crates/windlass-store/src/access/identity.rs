@@ -11,6 +11,7 @@ use std::sync::Arc;
 /// let jane = Identity::user("jane").with_group("developers");
 /// assert!(!jane.is_in("system:masters"));
 /// assert!(jane.is_in("system:authenticated"));
+/// assert!(Identity::user("system:anonymous").groups().is_empty());
 /// assert!(Identity::admin().is_in("system:masters"));
 ///
 /// let bot = Identity::service_account("default", "bot");
@@ -42,9 +43,11 @@ impl Identity {
         Self::user("kubernetes-admin").with_group(Self::MASTERS)
     }
 
-    /// Returns an authenticated user, a member of `system:authenticated`.
+    /// Returns an authenticated user, a member of `system:authenticated`. A user whose credentials name `system:anonymous` is no member,
+    /// as in the real server.
     pub fn user(name: impl Into<String>) -> Self {
-        Self::unverified(name).with_group(Self::AUTHENTICATED)
+        let user = Self::unverified(name);
+        if user.name() == Self::ANONYMOUS { user } else { user.with_group(Self::AUTHENTICATED) }
     }
 
     /// Returns a service account, with the groups of the service account's tokens.

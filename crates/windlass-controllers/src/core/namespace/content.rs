@@ -6,6 +6,7 @@ use futures::stream::{self, StreamExt};
 use kube_client::Client;
 use kube_client::api::{Api, DeleteParams, ListParams, PartialObjectMeta, PropagationPolicy};
 use kube_core::DynamicObject;
+use windlass_runtime::client::path_segment;
 use windlass_runtime::{Error, Result};
 
 use super::content_status::ContentStatus;
@@ -77,7 +78,7 @@ async fn delete_objects(client: &Client, namespace: &str, resource: &Resource) -
     } else {
         for object in there.iter().filter(|object| object.metadata.deletion_timestamp.is_none()) {
             let name = object.metadata.name.as_deref().unwrap_or_default();
-            match api.delete(name, &background).await.map_err(Error::from) {
+            match api.delete(&path_segment(name)?, &background).await.map_err(Error::from) {
                 Err(error) if !error.is_not_found() => return Err(error),
                 _ => {}
             }

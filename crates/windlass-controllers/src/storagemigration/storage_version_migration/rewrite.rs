@@ -8,6 +8,7 @@ use kube_client::api::{Api, ListParams, PartialObjectMeta, Patch};
 use kube_core::discovery::ApiResource;
 use kube_core::{DynamicObject, ResourceExt};
 use serde_json::json;
+use windlass_runtime::client::path_segment;
 use windlass_runtime::{Action, Context, Error, Result};
 
 use super::migration::{IS_RUNNING, Migration, RUNNING, SUCCEEDED};
@@ -163,7 +164,8 @@ async fn write_again(
         "metadata": {"resourceVersion": object.metadata.resource_version},
     });
     let parameters = component::patch(super::NAME);
-    let written = objects.patch_metadata(&object.name_any(), &parameters, &Patch::Merge(patch)).await;
+    let name = object.name_any();
+    let written = objects.patch_metadata(&path_segment(&name)?, &parameters, &Patch::Merge(patch)).await;
     written.map(|_| ()).map_err(Error::from)
 }
 

@@ -1,6 +1,6 @@
 //! OpenAPI v2 documents of extension servers, as parts of the document of all group versions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -133,25 +133,30 @@ fn is_same(left: &Value, right: &Value) -> bool {
     others(left) == others(right) && left.iter().all(is_in_right)
 }
 
-/// Adds the kinds of an equal definition.
+/// Adds the kinds of an equal definition. An entry that is no kind is not added.
 fn with_kinds_of(mut known: Value, other: &Value) -> Value {
     let Some(Value::Array(new)) = other.get(KINDS) else { return known };
     match known.get_mut(KINDS).map(Value::as_array_mut) {
         Some(Some(kinds)) => {
-            let before = kinds.len();
-            for kind in new {
-                if !kinds.contains(kind) {
-                    kinds.push(kind.clone());
-                }
-            }
-            if kinds.len() > before {
-                let text = |kind: &Value, field: &str| kind[field].as_str().unwrap_or_default().to_owned();
-                kinds.sort_by_cached_key(|kind| ["group", "version", "kind"].map(|field| text(kind, field)));
+            let mut names: HashSet<_> =
+                kinds.iter().filter_map(kind_of).map(|kind| kind.map(str::to_owned)).collect();
+            let is_new =
+                |kind: &&Value| kind_of(kind).is_some_and(|kind| names.insert(kind.map(str::to_owned)));
+            let added: Vec<Value> = new.iter().filter(is_new).cloned().collect();
+            if !added.is_empty() {
+                kinds.extend(added);
+                kinds.sort_by_cached_key(|kind| kind_of(kind).map(|kind| kind.map(str::to_owned)));
             }
         }
-        _ => known[KINDS] = new.clone().into(),
+        _ => known[KINDS] = new.iter().filter(|kind| kind_of(kind).is_some()).cloned().collect(),
     }
     known
+}
+
+/// Returns the group, the version and the kind that an entry names.
+fn kind_of(entry: &Value) -> Option<[&str; 3]> {
+    let text = |field: &str| entry.get(field)?.as_str();
+    Some([text("group")?, text("version")?, text("kind")?])
 }
 
 /// Returns the names of the definitions that a value refers to.
@@ -251,6 +256,23 @@ mod tests {
             extension("/apis/a.test/v1/bs", of(&["c", "a"])),
         ]);
         assert_eq!(document["definitions"], of(&["a", "b", "c"]));
+    }
+
+    #[test]
+    fn many_kinds_are_merged() {
+        let kind =
+            |number: u32| json!({"group": "a.test", "version": "v1", "kind": format!("Kind{number:06}")});
+        let of = |kinds: Value| json!({"E": {KINDS: kinds}});
+        let no_kinds = [json!(1), json!({"group": "a.test", "version": "v1", "kind": 1})];
+        // A comparison of each kind with each other kind would take hours.
+        let many: Value = (0..200_000).map(kind).chain(no_kinds).collect();
+        let document = merged(&[
+            extension("/apis/a.test/v1/as", of([kind(1)].into_iter().collect())),
+            extension("/apis/a.test/v1/bs", of(many)),
+        ]);
+        let kinds = document["definitions"]["E"][KINDS].as_array().unwrap();
+        assert_eq!(kinds.len(), 200_000, "entries that are no kinds are not added");
+        assert_eq!(kinds[0], kind(0));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::version_two::{KINDS, Parts, V2_REFERENCE, encoded};
+use super::version_two::{KINDS, PARAMETER_REFERENCE, Parts, V2_REFERENCE, encoded};
 
 /// The part of an extension server's v2 document that describes a group version.
 ///
@@ -29,99 +29,114 @@ use super::version_two::{KINDS, Parts, V2_REFERENCE, encoded};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExtensionDocument {
     paths: Map<String, Value>,
-    definitions: Map<String, Value>,
+    /// The definitions and the shared parameters, by the texts that refer to them.
+    shared: BTreeMap<String, Value>,
 }
 
 impl ExtensionDocument {
-    /// Selects the paths of a group version in a v2 document. Definitions of other paths alone are left out.
+    /// Selects the paths of a group version in a v2 document. Definitions and shared parameters of other paths alone are left out.
     pub fn new(mut document: Value, group: &str, version: &str) -> Self {
         let take = |document: &mut Value, name: &str| match document.get_mut(name).map(Value::take) {
             Some(Value::Object(members)) => members,
             _ => Map::new(),
         };
-        let (paths, definitions) = (take(&mut document, "paths"), take(&mut document, "definitions"));
+        let paths = take(&mut document, "paths");
+        let mut shared = BTreeMap::new();
+        for (section, prefix) in [("definitions", V2_REFERENCE), ("parameters", PARAMETER_REFERENCE)] {
+            let members = take(&mut document, section).into_iter();
+            shared.extend(members.map(|(name, value)| (format!("{prefix}{name}"), value)));
+        }
         let prefix = format!("/apis/{group}/{version}/");
-        Self { paths, definitions }.with_paths(|path| path.starts_with(&prefix))
+        Self { paths, shared }.with_paths(|path| path.starts_with(&prefix))
     }
 
-    /// Keeps some paths, and removes the definitions that only the other paths use.
+    /// Keeps some paths, and removes the definitions and parameters that only the other paths use.
     fn with_paths(mut self, is_kept: impl Fn(&str) -> bool) -> Self {
         let before = self.used();
         self.paths.retain(|path, _| is_kept(path));
         let now = self.used();
-        self.definitions.retain(|name, _| now.contains(name) || !before.contains(name));
+        self.shared.retain(|reference, _| now.contains(reference) || !before.contains(reference));
         self
     }
 
-    /// Returns the names of the definitions that the paths use, directly or by other definitions.
+    /// Returns the references of the paths, and of the definitions and parameters that the paths use.
     fn used(&self) -> BTreeSet<String> {
         let (mut used, mut left) = (BTreeSet::new(), self.paths.values().collect::<Vec<_>>());
         while let Some(value) = left.pop() {
-            for name in references(value) {
-                if !used.contains(name) {
-                    used.insert(name.to_owned());
-                    left.extend(self.definitions.get(name));
+            for reference in references(value) {
+                if !used.contains(reference) {
+                    used.insert(reference.to_owned());
+                    left.extend(self.shared.get(reference));
                 }
             }
         }
         used
     }
 
-    /// Gives definitions other names.
+    /// Gives definitions and parameters other names.
     fn renamed(mut self, names: &BTreeMap<String, String>) -> Self {
         if names.is_empty() {
             return self;
         }
-        let members = self.paths.values_mut().chain(self.definitions.values_mut());
+        let members = self.paths.values_mut().chain(self.shared.values_mut());
         members.for_each(|value| rename_references(value, names));
-        let definitions = std::mem::take(&mut self.definitions).into_iter();
-        let renamed = definitions.map(|(name, value)| (names.get(&name).cloned().unwrap_or(name), value));
-        self.definitions = renamed.collect();
+        let shared = std::mem::take(&mut self.shared).into_iter();
+        let renamed = shared.map(|(name, value)| (names.get(&name).cloned().unwrap_or(name), value));
+        self.shared = renamed.collect();
         self
     }
 }
 
 impl Parts {
-    /// Adds the part of an extension server, as kube-aggregator does: a path that is known stays as the path is, and a definition with a known
-    /// name and another content gets a new name. `encode` encodes the operations of a path.
+    /// Adds the part of an extension server, as kube-aggregator does: a path that is known stays as the path is, and a definition or parameter
+    /// with a known name and another content gets a new name. `encode` encodes the operations of a path.
     pub(super) fn add(&mut self, extension: &ExtensionDocument, encode: impl Fn(&Value) -> Vec<u8>) {
         let extension = extension.clone().with_paths(|path| !self.paths.contains_key(path));
         if extension.paths.is_empty() {
             return;
         }
-        let names = self.new_names(&extension.definitions);
-        let ExtensionDocument { paths, definitions } = extension.renamed(&names);
+        let names = self.new_names(&extension.shared);
+        let ExtensionDocument { paths, shared } = extension.renamed(&names);
         self.paths.extend(paths.iter().map(|(path, item)| (path.clone(), encode(item))));
-        for (name, schema) in definitions {
-            let schema = match self.definition(&name) {
-                Some(known) => with_kinds_of(known, &schema),
-                None => schema,
+        for (reference, value) in shared {
+            let value = match self.shared(&reference) {
+                Some(known) => with_kinds_of(known, &value),
+                None => value,
             };
-            self.definitions.insert(name, encoded(&schema));
+            if let Some(name) = reference.strip_prefix(V2_REFERENCE) {
+                self.definitions.insert(name.to_owned(), encoded(&value));
+            } else if let Some(name) = reference.strip_prefix(PARAMETER_REFERENCE) {
+                self.parameters.insert(name.to_owned(), encoded(&value));
+            }
         }
     }
 
-    /// Returns the new names of definitions whose names are those of other definitions.
-    fn new_names(&self, definitions: &Map<String, Value>) -> BTreeMap<String, String> {
+    /// Returns the new references of definitions and parameters whose names are those of others.
+    fn new_names(&self, shared: &BTreeMap<String, Value>) -> BTreeMap<String, String> {
         let mut names: BTreeMap<String, String> = BTreeMap::new();
-        for (name, schema) in definitions {
-            if self.definition(name).is_none_or(|known| is_same(&known, schema)) {
+        for (name, value) in shared {
+            if self.shared(name).is_none_or(|known| is_same(&known, value)) {
                 continue;
             }
-            // A definition takes at most one of the names.
-            let last = self.definitions.len() + definitions.len() + 2;
+            // A definition or parameter takes at most one of the names.
+            let last = self.definitions.len() + self.parameters.len() + shared.len() + 2;
             let mut candidates = (2..=last).map(|number| format!("{name}_v{number}"));
-            let free = candidates.find(|new| match self.definition(new) {
-                Some(known) => is_same(&known, schema),
-                None => !definitions.contains_key(new),
+            let free = candidates.find(|new| match self.shared(new) {
+                Some(known) => is_same(&known, value),
+                None => !shared.contains_key(new),
             });
             names.extend(free.map(|free| (name.clone(), free)));
         }
         names
     }
 
-    fn definition(&self, name: &str) -> Option<Value> {
-        serde_json::from_slice(self.definitions.get(name)?).ok()
+    /// Returns the definition or parameter with a reference.
+    fn shared(&self, reference: &str) -> Option<Value> {
+        let known = match reference.strip_prefix(V2_REFERENCE) {
+            Some(name) => self.definitions.get(name)?,
+            None => self.parameters.get(reference.strip_prefix(PARAMETER_REFERENCE)?)?,
+        };
+        serde_json::from_slice(known).ok()
     }
 }
 
@@ -159,14 +174,13 @@ fn kind_of(entry: &Value) -> Option<[&str; 3]> {
     Some([text("group")?, text("version")?, text("kind")?])
 }
 
-/// Returns the names of the definitions that a value refers to.
+/// Returns the references in a value.
 fn references(value: &Value) -> Vec<&str> {
     let (mut names, mut left) = (Vec::new(), vec![value]);
     while let Some(value) = left.pop() {
         match value {
             Value::Object(members) => {
-                let target = members.get("$ref").and_then(Value::as_str);
-                names.extend(target.and_then(|target| target.strip_prefix(V2_REFERENCE)));
+                names.extend(members.get("$ref").and_then(Value::as_str));
                 left.extend(members.values());
             }
             Value::Array(items) => left.extend(items),
@@ -180,9 +194,9 @@ fn rename_references(value: &mut Value, names: &BTreeMap<String, String>) {
     match value {
         Value::Object(members) => {
             if let Some(Value::String(target)) = members.get_mut("$ref")
-                && let Some(new) = target.strip_prefix(V2_REFERENCE).and_then(|name| names.get(name))
+                && let Some(new) = names.get(target)
             {
-                *target = format!("{V2_REFERENCE}{new}");
+                target.clone_from(new);
             }
             members.values_mut().for_each(|value| rename_references(value, names));
         }
@@ -195,7 +209,7 @@ fn rename_references(value: &mut Value, names: &BTreeMap<String, String>) {
 mod tests {
     use serde_json::json;
 
-    use super::super::openapi_v2;
+    use super::super::{openapi_v2, openapi_v2_protobuf};
     use super::*;
 
     fn extension(path: &str, definitions: Value) -> ExtensionDocument {
@@ -228,7 +242,8 @@ mod tests {
         });
         let selected = ExtensionDocument::new(document, "a.test", "v1");
         assert_eq!(selected.paths.keys().collect::<Vec<_>>(), ["/apis/a.test/v1/as"]);
-        assert_eq!(selected.definitions.keys().collect::<Vec<_>>(), ["A", "B", "Unused"]);
+        let definitions = ["#/definitions/A", "#/definitions/B", "#/definitions/Unused"];
+        assert_eq!(selected.shared.keys().collect::<Vec<_>>(), definitions);
     }
 
     #[test]
@@ -256,6 +271,50 @@ mod tests {
             extension("/apis/a.test/v1/bs", of(&["c", "a"])),
         ]);
         assert_eq!(document["definitions"], of(&["a", "b", "c"]));
+    }
+
+    /// A document with a path that uses the shared parameter `p`, and with a parameter of another path.
+    fn with_parameter(path: &str, parameter: Value) -> ExtensionDocument {
+        let document = json!({
+            "paths": {
+                path: {"parameters": [{"$ref": "#/parameters/p"}]},
+                "/apis/": {"parameters": [{"$ref": "#/parameters/other"}]},
+            },
+            "parameters": {"p": parameter, "other": {"in": "query", "name": "other"}},
+            "definitions": {"Body": {"type": "object"}},
+        });
+        ExtensionDocument::new(document, "a.test", "v1")
+    }
+
+    #[test]
+    fn shared_parameters_are_kept() {
+        let body = json!({"in": "body", "name": "body", "schema": {"$ref": "#/definitions/Body"}});
+        let query = json!({"in": "query", "name": "limit", "type": "integer"});
+        let document = merged(&[
+            with_parameter("/apis/a.test/v1/as", body.clone()),
+            with_parameter("/apis/a.test/v1/bs", query.clone()),
+            with_parameter("/apis/a.test/v1/cs", body.clone()),
+        ]);
+        assert_eq!(document["parameters"], json!({"p": body, "p_v2": query}));
+        assert_eq!(document["definitions"], json!({"Body": {"type": "object"}}));
+        for (path, name) in [("as", "p"), ("bs", "p_v2"), ("cs", "p")] {
+            let found = &document["paths"][format!("/apis/a.test/v1/{path}")]["parameters"][0]["$ref"];
+            assert_eq!(*found, format!("#/parameters/{name}"));
+        }
+    }
+
+    #[test]
+    fn shared_parameters_in_protobuf_are_references() {
+        let extension =
+            with_parameter("/apis/a.test/v1/as", json!({"in": "query", "name": "q", "type": "string"}));
+        let document = openapi_v2_protobuf([], &[&extension], "1.37").concat();
+        let has = |part: &[u8]| document.windows(part.len()).any(|found| found == part);
+        assert!(
+            has(b"\x4a\x12\x12\x10\x0a\x0e#/parameters/p"),
+            "field 9 of the path: field 2 is a reference"
+        );
+        let named = b"\x52\x1d\x0a\x1b\x0a\x01p\x12\x16\x12\x14\x1a\x12\x12\x05query\x22\x01q\x32\x06string";
+        assert!(has(named), "field 10 of the document: the parameters by name");
     }
 
     #[test]

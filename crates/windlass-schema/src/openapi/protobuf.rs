@@ -15,11 +15,9 @@ pub fn openapi_v2_protobuf(
     version: &str,
 ) -> Vec<Vec<u8>> {
     let encode = |item: &Value| message(|out| path_item(out, item));
-    let Parts { paths, mut definitions } = Parts::new(documents, extensions, encode);
-    for definition in definitions.values_mut() {
-        let value: Value = serde_json::from_slice(definition).unwrap_or_default();
-        *definition = message(|out| schema(out, &value));
-    }
+    let Parts { paths, mut definitions, mut parameters } = Parts::new(documents, extensions, encode);
+    encode_all(&mut definitions, schema);
+    encode_all(&mut parameters, parameter);
     let mut out = Pieces::default();
     let start = message(|out| {
         out.string(1, "2.0");
@@ -32,8 +30,19 @@ pub fn openapi_v2_protobuf(
     out.add(&start);
     add_pairs(&mut out, 8, 2, paths);
     add_pairs(&mut out, 9, 1, definitions);
+    if !parameters.is_empty() {
+        add_pairs(&mut out, 10, 1, parameters);
+    }
     out.add(&message(security));
     out.finish()
+}
+
+/// Encodes values that are in JSON.
+fn encode_all(values: &mut BTreeMap<String, Vec<u8>>, write: fn(&mut Message, &Value)) {
+    for encoded in values.values_mut() {
+        let value: Value = serde_json::from_slice(encoded).unwrap_or_default();
+        *encoded = message(|out| write(out, &value));
+    }
 }
 
 /// Appends a message of pairs, each of a name and an encoded message. Each pair is dropped once the document has the pair.
@@ -113,7 +122,10 @@ fn response(out: &mut Message, response: &Value) {
 fn parameters(out: &mut Message, number: u32, parameters: &Value) {
     for parameter in list(parameters) {
         // A list of parameters has parameters and references; a parameter is a body or a non-body parameter.
-        out.message(number, |out| out.message(1, |out| self::parameter(out, parameter)));
+        out.message(number, |out| match parameter.get("$ref") {
+            Some(_) => out.message(2, |out| out.text(1, parameter, "$ref")),
+            None => out.message(1, |out| self::parameter(out, parameter)),
+        });
     }
 }
 

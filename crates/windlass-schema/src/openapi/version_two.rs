@@ -9,6 +9,7 @@ use super::pieces::Pieces;
 
 const V3_REFERENCE: &str = "#/components/schemas/";
 pub(super) const V2_REFERENCE: &str = "#/definitions/";
+pub(super) const PARAMETER_REFERENCE: &str = "#/parameters/";
 /// Keywords that v2 does not know, or that kube-apiserver leaves out in v2.
 const UNKNOWN: [&str; 6] = ["allOf", "anyOf", "default", "not", "nullable", "oneOf"];
 /// Keywords about the values of a schema with a type.
@@ -36,11 +37,17 @@ pub fn openapi_v2(
     extensions: &[&ExtensionDocument],
     version: &str,
 ) -> Vec<Vec<u8>> {
-    let Parts { paths, definitions } = Parts::new(documents, extensions, encoded);
+    let Parts { paths, definitions, parameters } = Parts::new(documents, extensions, encoded);
     let mut out = Pieces::default();
     out.add(b"{\"definitions\":{");
     add_members(&mut out, definitions);
-    out.add(format!("}},\"info\":{},\"paths\":{{", info(version)).as_bytes());
+    out.add(format!("}},\"info\":{}", info(version)).as_bytes());
+    if !parameters.is_empty() {
+        out.add(b",\"parameters\":{");
+        add_members(&mut out, parameters);
+        out.add(b"}");
+    }
+    out.add(b",\"paths\":{");
     add_members(&mut out, paths);
     let (security, token) = (security(), security_definitions());
     let end = format!("}},\"security\":{security},\"securityDefinitions\":{token},\"swagger\":\"2.0\"}}");
@@ -79,11 +86,14 @@ pub(super) fn security_definitions() -> Value {
 }
 
 /// The parts of a document that depend on the kinds, encoded: as values, the parts for thousands of kinds take hundreds of megabytes.
+#[derive(Default)]
 pub(super) struct Parts {
     /// The operations by path, encoded by the caller.
     pub(super) paths: BTreeMap<String, Vec<u8>>,
     /// The definitions by name, in JSON.
     pub(super) definitions: BTreeMap<String, Vec<u8>>,
+    /// The shared parameters of extension servers by name, in JSON.
+    pub(super) parameters: BTreeMap<String, Vec<u8>>,
 }
 
 impl Parts {
@@ -93,7 +103,7 @@ impl Parts {
         extensions: &[&ExtensionDocument],
         encode: impl Fn(&Value) -> Vec<u8>,
     ) -> Self {
-        let mut parts = Self { paths: BTreeMap::new(), definitions: BTreeMap::new() };
+        let mut parts = Self::default();
         for mut document in documents {
             for (path, item) in take_members(&mut document["paths"]) {
                 parts.paths.insert(path, encode(&path_item(item)));

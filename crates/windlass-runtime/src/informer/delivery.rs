@@ -202,8 +202,8 @@ fn is_deletion(delta: &Delta) -> bool {
 const MOST_RETRIED: usize = 256;
 
 /// Adds a change to the waiting changes of the same object. Merges the change with the last change if a
-/// single change can express both. Leaves out an object that was added and deleted between other waiting
-/// changes: only a few changes therefore wait.
+/// single change can express both. Leaves out an object that was added and deleted after an earlier deletion:
+/// only a few changes therefore wait.
 fn push_merged(waiting: &mut Vec<Delta>, next: &Delta) {
     let merged = match (waiting.last(), next) {
         (Some(Delta::Updated { old, .. }), Delta::Updated { new, .. }) => {
@@ -218,11 +218,55 @@ fn push_merged(waiting: &mut Vec<Delta>, next: &Delta) {
         waiting.pop();
     }
     waiting.push(merged.unwrap_or_else(|| next.clone()));
-    // Not at the front: a handler that knows an object gets the object's deletion.
-    let is_brief = |pair: &[Delta]| matches!(pair, [Delta::Added { .. }, Delta::Deleted { .. }]);
-    if waiting.len() > 3
-        && let Some(place) = waiting[1..waiting.len() - 1].windows(2).position(is_brief)
-    {
-        waiting.drain(place + 1..place + 3);
+    // Only behind a deletion: an addition after a renewal may repeat an object that the handler knows.
+    let is_brief =
+        matches!(waiting[..], [.., Delta::Deleted { .. }, Delta::Added { .. }, Delta::Deleted { .. }]);
+    if is_brief {
+        waiting.truncate(waiting.len() - 2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_cache::RawObject;
+
+    use super::*;
+
+    /// Returns the changes that wait after these changes: `+` adds the object, `!` repeats the object after a renewal, `*` updates and `-`
+    /// deletes the object.
+    fn waiting_after(changes: &str) -> String {
+        let object = RawObject::from_json(br#"{"metadata":{"name":"a","uid":"a"}}"#).expect("an object");
+        let mut waiting = Vec::new();
+        for change in changes.chars() {
+            let object = object.clone();
+            let delta = match change {
+                '*' => Delta::Updated { old: object.clone(), new: object },
+                '-' => Delta::Deleted { last: object, final_state_unknown: false },
+                change => Delta::Added { object, initial: change == '!' },
+            };
+            push_merged(&mut waiting, &delta);
+        }
+        let sign = |delta: &Delta| match delta {
+            Delta::Added { initial: false, .. } => '+',
+            Delta::Added { initial: true, .. } => '!',
+            Delta::Updated { .. } => '*',
+            Delta::Deleted { .. } => '-',
+        };
+        waiting.iter().map(sign).collect()
+    }
+
+    /// The handler knows the object: an addition after a renewal is no second object.
+    #[test]
+    fn a_handler_gets_the_deletion_of_an_object_that_a_renewal_repeats() {
+        assert_eq!(waiting_after("*!-+"), "*!-+");
+        assert!(waiting_after("+!-+").ends_with("-+"), "{}", waiting_after("+!-+"));
+        assert!(waiting_after("*!-+-+").ends_with("-+"), "{}", waiting_after("*!-+-+"));
+    }
+
+    #[test]
+    fn an_object_that_lived_between_two_deletions_is_left_out() {
+        assert_eq!(waiting_after("*-+-+-+-"), "*-");
+        assert_eq!(waiting_after("+-+*-+"), "+-+");
+        assert_eq!(waiting_after("-+-"), "-");
     }
 }

@@ -176,7 +176,7 @@ pub struct Reflector {
     too_large: u32,
     /// The number of consecutive watches that ended within an event.
     corrupt: u32,
-    /// The time of the last relist, after its delay.
+    /// The time of the last relist: at first the begin, after the delay, and then the end.
     relisted: Option<Instant>,
     /// The delays of relists. A list that succeeds resets the delays of failures only: the next watch may expire again.
     relists: Backoff,

@@ -175,6 +175,7 @@ impl Reflector {
                     }
                     *initial = false;
                     store.end_list();
+                    self.note_listed(now);
                     self.succeeded(store);
                     Ok(())
                 }
@@ -202,6 +203,13 @@ impl Reflector {
         if !version.is_empty() && !initial {
             store.progress(version);
             self.plan = Plan::Watch { version: version.to_owned() };
+        }
+    }
+
+    /// Notes the end of a list: the time that a relist takes is not a time in which a watch works.
+    fn note_listed(&mut self, now: Instant) {
+        if let Some(relisted) = &mut self.relisted {
+            *relisted = now;
         }
     }
 
@@ -296,6 +304,7 @@ impl Reflector {
         if !meta.resource_version.is_empty() {
             store.progress(&meta.resource_version);
         }
+        self.note_listed(now);
         self.succeeded(store);
         self.plan = Plan::Watch { version: meta.resource_version };
     }

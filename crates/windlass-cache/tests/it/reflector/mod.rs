@@ -834,6 +834,28 @@ fn lists_become_rare_while_each_watch_has_expired() {
     }
 }
 
+/// A list takes 40 s: longer than the longest pause before a list.
+#[test]
+fn slow_lists_become_rare_while_each_watch_has_expired() {
+    let objects = r#"line {"type":"ADDED","object":{"metadata":{"name":"a"}}}
+        wait 8
+    "#;
+    let list = format!("answer 200\n{}bookmark 7 initial-events-end\nend\n", objects.repeat(5));
+    // Each wait is as long as the longest pause before the next list.
+    let waits = [0, 2, 4, 7, 13, 26];
+    let log = play(&waits.map(|wait| format!("{list}answer 410\nend\nwait {wait}\n")).concat());
+    let lists = log.lines().filter(|line| line.contains("sendInitialEvents"));
+    let mut lists = lists.map(|line| line.trim().split_once('s').expect("a time").0.parse::<f64>());
+    assert_eq!(lists.next(), Some(Ok(0.0)));
+    assert_eq!(lists.next(), Some(Ok(40.0)), "the first list after the expiry is sent at once");
+    let (mut expired, mut shortest) = (80.0, 0.7);
+    for wait in &waits[1..] {
+        let pause = lists.next().expect("a list").expect("seconds") - expired;
+        assert!(pause >= shortest, "{pause} s, and not {shortest} s or more");
+        (expired, shortest) = (expired + f64::from(*wait) + 40.0, shortest * 2.0);
+    }
+}
+
 #[test]
 fn a_server_that_stays_behind_is_listed_again() {
     check(

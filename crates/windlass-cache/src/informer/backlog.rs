@@ -139,12 +139,10 @@ impl Backlog {
     pub(super) fn renew(&mut self, objects: Vec<RawObject>) {
         self.renewals += 1;
         self.mergeable.clear();
-        // The new renewal has all objects that an earlier renewal would still deliver, or the deletions of these objects are queued.
-        for entry in &mut self.entries {
-            if let Entry::Renewed(earlier) = entry {
-                *earlier = Vec::new().into_iter();
-            }
-        }
+        // The new renewal has all objects that an earlier renewal would still deliver, or the deletions of these objects are queued. The end
+        // of an earlier initial list no longer counts.
+        self.entries.retain(|entry| entry.object().is_some());
+        self.cancelled = 0;
         self.entries.push_back(Entry::Renewed(objects.into_iter()));
     }
 

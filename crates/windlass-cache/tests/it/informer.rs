@@ -178,6 +178,27 @@ async fn a_renewal_repeats_the_objects_behind_the_changes_so_far() {
     assert_eq!(informer.metrics().backlog, 0);
 }
 
+/// The handler blocks.
+#[tokio::test]
+async fn many_renewals_leave_the_objects_and_the_changes_in_the_queue() {
+    let informer = InformerCore::new(InformerOptions::default());
+    list(&informer, &[("a", 1), ("b", 2)], 2);
+    let (registration, mut feed) = informer.subscribe();
+    let diary = Diary::default();
+    drain(&registration, &mut feed, &diary).await;
+    diary.take();
+    put(&informer, "b", 3);
+    for _ in 0..1000 {
+        registration.renew();
+    }
+    // A change, two objects, the renewal, and the end of the list.
+    assert!(registration.backlog() <= 5, "{}", registration.backlog());
+    assert!(!registration.has_synced());
+    drain(&registration, &mut feed, &diary).await;
+    assert!(registration.has_synced());
+    assert_eq!(diary.take(), ["b:2-3", "+a!", "+b!"]);
+}
+
 /// The handler is slow: changes of an object are coalesced.
 #[tokio::test]
 async fn a_deletion_after_a_renewal_cancels_no_addition_before_the_renewal() {

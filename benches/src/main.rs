@@ -9,15 +9,17 @@ mod count;
 mod creates;
 mod drift;
 mod idle;
-mod informer;
 mod queue;
 mod reconcile;
 mod scan;
 mod shards;
 mod soak;
 
-mod reads;
 mod server;
+
+mod informer;
+
+mod reads;
 
 mod cell;
 mod corpus;

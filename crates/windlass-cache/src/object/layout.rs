@@ -207,7 +207,7 @@ impl IndexFacts {
             writer.number(1, count as u64);
         }
         let flags = [(is_compressed, COMPRESSED), (self.repeats_annotations, REPEATS_ANNOTATIONS)];
-        bytes.push(flags.iter().fold(width as u8, |byte, &(is_set, flag)| byte | u8::from(is_set) * flag));
+        bytes.push(flags.iter().fold(width as u8, |byte, &(is_set, flag)| byte | (u8::from(is_set) * flag)));
     }
 
     /// Returns the smallest width that has room for every number.

@@ -84,9 +84,9 @@ impl Asked<'_> {
             .iter()
             .fold(hash.clone(), |hash, description| hashes::hash(&format!("{hash} {}", description.hash)));
         let write = move || {
-            let extensions: Vec<_> = descriptions.iter().map(|known| &known.document).collect();
+            let extensions = descriptions.iter().filter_map(|known| known.document());
             let names = hashes.of_version_three.keys();
-            description::version_two(&state, &served, names, &extensions, in_protobuf)
+            description::version_two(&state, &served, names, extensions, in_protobuf)
         };
         self.reply(&hash, content_type, write).await
     }

@@ -18,6 +18,9 @@ use crate::resource::ServedResources;
 const AGGREGATED: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
+/// The limit of the OpenAPI v2 documents of all group versions together, in bytes.
+const MAX_DESCRIPTIONS: usize = 64 << 20;
+
 /// The resources of each group version of extension servers, in the form of aggregated discovery.
 #[derive(Default)]
 pub(super) struct Documents {
@@ -26,13 +29,36 @@ pub(super) struct Documents {
     descriptions: RwLock<BTreeMap<(String, String), Arc<Description>>>,
 }
 
-/// The OpenAPI v2 document of a group version.
+/// The OpenAPI v2 document of a group version, in JSON: as values, the document takes up to a hundred times the memory.
 pub(crate) struct Description {
     /// Changes with the document.
     pub(crate) hash: u64,
     /// The entity tag of the server.
     tag: Option<String>,
-    pub(crate) document: ExtensionDocument,
+    group: String,
+    version: String,
+    text: Vec<u8>,
+}
+
+impl Description {
+    /// Reads the part of a server's document that describes the group version.
+    fn read(remote: &Remote, tag: Option<String>, body: &[u8]) -> Option<Self> {
+        let (group, version) = (remote.group.clone(), remote.version.clone());
+        let mut hasher = DefaultHasher::new();
+        (&group, &version, body).hash(&mut hasher);
+        let text = selected(body, &group, &version)?.into_json();
+        Some(Self { hash: hasher.finish(), tag, group, version, text })
+    }
+
+    pub(crate) fn document(&self) -> Option<ExtensionDocument> {
+        selected(&self.text, &self.group, &self.version)
+    }
+}
+
+/// Selects the part of a document that describes a group version. `None` for a document that is no JSON, or whose values take too much memory.
+fn selected(document: &[u8], group: &str, version: &str) -> Option<ExtensionDocument> {
+    let (document, _) = crate::wire::from_json_with_duplicates(document).ok()?;
+    Some(ExtensionDocument::new(document, group, version))
 }
 
 impl Documents {
@@ -55,23 +81,29 @@ impl Documents {
 
     /// Gets the OpenAPI v2 document of a group version, unless the document is known. If the server has no document, the last document
     /// stays.
-    pub(super) async fn refresh_description(&self, aggregator: &Aggregator, remote: &Remote, apart: &Apart) {
+    pub(super) async fn refresh_description(
+        &self,
+        aggregator: &Aggregator,
+        remote: &Arc<Remote>,
+        apart: &Apart,
+    ) {
         let key = (remote.group.clone(), remote.version.clone());
         let tag = self.descriptions.read().get(&key).and_then(|known| known.tag.clone());
         let reply = aggregator.get_changed(remote, "/openapi/v2", None, tag.as_deref()).await;
         let Some((head, body)) = reply.ok().filter(|(head, _)| head.status == StatusCode::OK) else { return };
         let tag = head.headers.get(header::ETAG).and_then(|tag| Some(tag.to_str().ok()?.to_owned()));
-        let (group, version) = key.clone();
-        let read = move || {
-            let mut hasher = DefaultHasher::new();
-            (&group, &version, &body).hash(&mut hasher);
-            let document = serde_json::from_slice(&body).ok()?;
-            let document = ExtensionDocument::new(document, &group, &version);
-            Some(Description { hash: hasher.finish(), tag, document })
+        let of = Arc::clone(remote);
+        let Ok(Some(description)) = apart.work(move || Description::read(&of, tag, &body)).await else {
+            tracing::warn!(name = remote.name, "the OpenAPI document of an extension server cannot be read");
+            return;
         };
-        if let Ok(Some(description)) = apart.work(read).await {
-            self.descriptions.write().insert(key, Arc::new(description));
+        let mut known = self.descriptions.write();
+        let others = known.iter().filter(|(other, _)| **other != key).map(|(_, other)| other.text.len());
+        if others.sum::<usize>() + description.text.len() > MAX_DESCRIPTIONS {
+            tracing::warn!(name = remote.name, "the OpenAPI documents of extension servers are too large");
+            return;
         }
+        known.insert(key, Arc::new(description));
     }
 
     fn of(&self, remote: &Remote) -> Value {

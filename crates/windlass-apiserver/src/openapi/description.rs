@@ -21,7 +21,7 @@ pub(super) fn version_two<'a>(
     state: &State,
     served: &ServedResources,
     names: impl Iterator<Item = &'a String>,
-    extensions: &[&ExtensionDocument],
+    extensions: impl IntoIterator<Item = ExtensionDocument>,
     in_protobuf: bool,
 ) -> Document {
     let documents = names.map(|name| document_of(state, served, name));

@@ -209,6 +209,42 @@ async fn the_description_of_an_extension_server_changes() {
 }
 
 #[tokio::test]
+async fn a_description_with_too_many_values_is_not_read() {
+    let front = Front::start().await;
+    if front.api.is_shared() {
+        return;
+    }
+    // Each element takes a hundred times the memory of the text.
+    let values = vec![r#"{"":0}"#; 200_000].join(",");
+    let body = format!(r#"{{"paths":{{"{}/things":{{}}}},"x":[{values}]}}"#, front.path());
+    let backend = Webhook::start(move |path, _| {
+        let body = if path == "/openapi/v2" { body.clone() } else { "{}".to_owned() };
+        Answer::Raw { code: 200, content_type: "application/json", body }
+    });
+    let backend = backend.await;
+    front.serve("backend").await;
+    front.register("backend", backend.port()).await;
+    front.ready().await;
+    let asked = |times: usize| {
+        let is_asked =
+            move |paths: Vec<String>| paths.iter().filter(|path| *path == "/openapi/v2").count() >= times;
+        let backend = &backend;
+        async move {
+            while !is_asked(backend.paths()) {
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    tokio::time::timeout(deadline(), asked(1)).await.unwrap();
+    let service = format!("/api/v1/namespaces/{}/services/backend", front.ns);
+    front.api.patch(&service, MERGE_PATCH, json!({"metadata": {"labels": {"a": "b"}}})).await.is(200);
+    // The second request follows the end of the first.
+    tokio::time::timeout(deadline(), asked(2)).await.unwrap();
+    let document = front.api.get("/openapi/v2").await.is(200).json();
+    assert!(document["paths"].get(format!("{}/things", front.path())).is_none());
+}
+
+#[tokio::test]
 async fn the_rights_of_a_user_are_checked_before_a_request_is_passed_on() {
     let front = Front::start().await;
     let backend =

@@ -22,7 +22,7 @@ use super::version_two::{KINDS, PARAMETER_REFERENCE, Parts, V2_REFERENCE, encode
 /// });
 /// let extension = ExtensionDocument::new(document, "wardle.example.com", "v1");
 /// let merged: serde_json::Value =
-///     serde_json::from_slice(&openapi_v2([], &[&extension], "1.37").concat()).unwrap();
+///     serde_json::from_slice(&openapi_v2([], [extension], "1.37").concat()).unwrap();
 /// assert_eq!(merged["definitions"]["Flunder"], json!({"type": "object"}));
 /// assert!(merged["paths"].get("/healthz").is_none());
 /// ```
@@ -48,6 +48,26 @@ impl ExtensionDocument {
         }
         let prefix = format!("/apis/{group}/{version}/");
         Self { paths, shared }.with_paths(|path| path.starts_with(&prefix))
+    }
+
+    /// Writes a v2 document with this part alone.
+    pub fn into_json(self) -> Vec<u8> {
+        let (mut definitions, mut parameters) = (Map::new(), Map::new());
+        for (reference, value) in self.shared {
+            if let Some(name) = reference.strip_prefix(V2_REFERENCE) {
+                definitions.insert(name.to_owned(), value);
+            } else if let Some(name) = reference.strip_prefix(PARAMETER_REFERENCE) {
+                parameters.insert(name.to_owned(), value);
+            }
+        }
+        let sections = [("definitions", definitions), ("parameters", parameters), ("paths", self.paths)];
+        encoded(
+            &sections
+                .into_iter()
+                .map(|(name, members)| (name.to_owned(), members.into()))
+                .collect::<Map<_, Value>>()
+                .into(),
+        )
     }
 
     /// Keeps some paths, and removes the definitions and parameters that only the other paths use.
@@ -90,8 +110,8 @@ impl ExtensionDocument {
 impl Parts {
     /// Adds the part of an extension server, as kube-aggregator does: a path that is known stays as the path is, and a definition or parameter
     /// with a known name and another content gets a new name. `encode` encodes the operations of a path.
-    pub(super) fn add(&mut self, extension: &ExtensionDocument, encode: impl Fn(&Value) -> Vec<u8>) {
-        let extension = extension.clone().with_paths(|path| !self.paths.contains_key(path));
+    pub(super) fn add(&mut self, extension: ExtensionDocument, encode: impl Fn(&Value) -> Vec<u8>) {
+        let extension = extension.with_paths(|path| !self.paths.contains_key(path));
         if extension.paths.is_empty() {
             return;
         }
@@ -224,8 +244,7 @@ mod tests {
     }
 
     fn merged(extensions: &[ExtensionDocument]) -> Value {
-        let extensions: Vec<_> = extensions.iter().collect();
-        serde_json::from_slice(&openapi_v2([], &extensions, "1.37").concat()).unwrap()
+        serde_json::from_slice(&openapi_v2([], extensions.iter().cloned(), "1.37").concat()).unwrap()
     }
 
     #[test]
@@ -273,6 +292,13 @@ mod tests {
         assert_eq!(document["definitions"], of(&["a", "b", "c"]));
     }
 
+    #[test]
+    fn the_part_of_a_group_version_is_a_document() {
+        let selected = with_parameter("/apis/a.test/v1/as", json!({"in": "query", "name": "q"}));
+        let document = serde_json::from_slice(&selected.clone().into_json()).unwrap();
+        assert_eq!(ExtensionDocument::new(document, "a.test", "v1"), selected);
+    }
+
     /// A document with a path that uses the shared parameter `p`, and with a parameter of another path.
     fn with_parameter(path: &str, parameter: Value) -> ExtensionDocument {
         let document = json!({
@@ -307,7 +333,7 @@ mod tests {
     fn shared_parameters_in_protobuf_are_references() {
         let extension =
             with_parameter("/apis/a.test/v1/as", json!({"in": "query", "name": "q", "type": "string"}));
-        let document = openapi_v2_protobuf([], &[&extension], "1.37").concat();
+        let document = openapi_v2_protobuf([], [extension], "1.37").concat();
         let has = |part: &[u8]| document.windows(part.len()).any(|found| found == part);
         assert!(
             has(b"\x4a\x12\x12\x10\x0a\x0e#/parameters/p"),

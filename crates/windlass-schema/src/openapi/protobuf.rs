@@ -11,7 +11,7 @@ use super::version_two::{self, Parts};
 /// Writes the document of [`openapi_v2`](super::openapi_v2) in protobuf, in pieces.
 pub fn openapi_v2_protobuf(
     documents: impl IntoIterator<Item = Value>,
-    extensions: &[&ExtensionDocument],
+    extensions: impl IntoIterator<Item = ExtensionDocument>,
     version: &str,
 ) -> Vec<Vec<u8>> {
     let encode = |item: &Value| message(|out| path_item(out, item));

@@ -131,7 +131,7 @@ fn all_documents(schema: &Value) -> Vec<Value> {
 
 /// Returns the v2 document of all built-in kinds and of a custom kind.
 fn version_two(schema: &Value) -> Value {
-    serde_json::from_slice(&openapi_v2(all_documents(schema), &[], "1.37").concat()).unwrap()
+    serde_json::from_slice(&openapi_v2(all_documents(schema), [], "1.37").concat()).unwrap()
 }
 
 #[test]
@@ -254,5 +254,5 @@ fn a_document_in_protobuf_has_the_fields_of_gnostic() {
         \x62\x11\x0a\x0f\x0a\x0bBearerToken\x12\x00\
         \x6a\x4f\x0a\x4d\x0a\x0bBearerToken\x12\x3e\x12\x3c\x0a\x06apiKey\x12\x0dauthorization\x1a\x06header\
         \x22\x1bBearer Token authentication";
-    assert_eq!(openapi_v2_protobuf([document], &[], "1").concat(), expected);
+    assert_eq!(openapi_v2_protobuf([document], [], "1").concat(), expected);
 }

@@ -28,13 +28,13 @@ pub(super) const KINDS: &str = "x-kubernetes-group-version-kind";
 ///
 /// let catalog = Catalog::builtin();
 /// let apps = openapi_v3(&catalog, catalog.group_version("apps", "v1").unwrap(), &[]);
-/// let document: serde_json::Value = serde_json::from_slice(&openapi_v2([apps], &[], "1.36").concat()).unwrap();
+/// let document: serde_json::Value = serde_json::from_slice(&openapi_v2([apps], [], "1.36").concat()).unwrap();
 /// assert_eq!(document["swagger"], "2.0");
 /// assert!(document["definitions"]["io.k8s.api.apps.v1.Deployment"].is_object());
 /// ```
 pub fn openapi_v2(
     documents: impl IntoIterator<Item = Value>,
-    extensions: &[&ExtensionDocument],
+    extensions: impl IntoIterator<Item = ExtensionDocument>,
     version: &str,
 ) -> Vec<Vec<u8>> {
     let Parts { paths, definitions, parameters } = Parts::new(documents, extensions, encoded);
@@ -100,7 +100,7 @@ impl Parts {
     /// Converts v3 documents, and adds the parts of extension servers. `encode` encodes the operations of a path.
     pub(super) fn new(
         documents: impl IntoIterator<Item = Value>,
-        extensions: &[&ExtensionDocument],
+        extensions: impl IntoIterator<Item = ExtensionDocument>,
         encode: impl Fn(&Value) -> Vec<u8>,
     ) -> Self {
         let mut parts = Self::default();
@@ -112,7 +112,7 @@ impl Parts {
                 define(&mut parts.definitions, name, schema);
             }
         }
-        extensions.iter().for_each(|extension| parts.add(extension, &encode));
+        extensions.into_iter().for_each(|extension| parts.add(extension, &encode));
         parts
     }
 }

@@ -172,7 +172,7 @@ pub(crate) struct Merged<'a> {
     pub(crate) served: &'a ServedResources,
     /// The group versions of extension servers, in the order of discovery.
     groups: Vec<RemoteGroup>,
-    /// The OpenAPI v2 documents of the group versions.
+    /// The OpenAPI v2 documents of the group versions, in the order of discovery.
     descriptions: Vec<Arc<Description>>,
 }
 
@@ -181,8 +181,6 @@ struct RemoteGroup {
     name: String,
     /// The versions, the preferred version first, with the resources.
     versions: Vec<Value>,
-    /// The priority of the group in discovery.
-    priority: i64,
 }
 
 impl<'a> Merged<'a> {
@@ -196,22 +194,20 @@ impl<'a> Merged<'a> {
             let rank = crate::resource::version_rank(&remote.version);
             (remote.group.clone(), std::cmp::Reverse(remote.priorities.1), rank)
         });
+        found.sort_by_key(|remote| std::cmp::Reverse(remotes.priority(&remote.group)));
         let known = documents.descriptions.read();
-        let descriptions = known.iter().filter(|((group, version), _)| {
-            found.iter().any(|remote| remote.group == *group && remote.version == *version)
-        });
-        let descriptions = descriptions.map(|(_, description)| Arc::clone(description)).collect();
+        let key = |remote: &Remote| (remote.group.clone(), remote.version.clone());
+        // The definitions of the first servers keep their names.
+        let descriptions = found.iter().filter_map(|remote| known.get(&key(remote)).cloned()).collect();
         let mut groups: Vec<RemoteGroup> = Vec::new();
         for remote in found {
             if groups.last().is_none_or(|last| last.name != remote.group) {
-                let priority = remotes.priority(&remote.group);
-                groups.push(RemoteGroup { name: remote.group.clone(), versions: Vec::new(), priority });
+                groups.push(RemoteGroup { name: remote.group.clone(), versions: Vec::new() });
             }
             if let Some(last) = groups.last_mut() {
                 last.versions.push(documents.of(remote));
             }
         }
-        groups.sort_by_key(|group| std::cmp::Reverse(group.priority));
         Self { served, groups, descriptions }
     }
 

@@ -245,6 +245,43 @@ async fn a_description_with_too_many_values_is_not_read() {
 }
 
 #[tokio::test]
+async fn the_definitions_of_the_first_group_keep_their_names() {
+    let front = Front::start().await;
+    if front.api.is_shared() {
+        return;
+    }
+    let second = format!("zz.{}", front.group);
+    let backend_of = |group: &str, kind: &'static str| {
+        let path = format!("/apis/{group}/v1/things");
+        Webhook::start(move |asked, _| {
+            let body = match asked {
+                "/openapi/v2" => json!({
+                    "paths": {&path: {"get": {"responses": {"200": {"schema": {"$ref": "#/definitions/Thing"}}}}}},
+                    "definitions": {"Thing": {"type": kind}},
+                }),
+                _ => json!({}),
+            };
+            Answer::Raw { code: 200, content_type: "application/json", body: body.to_string() }
+        })
+    };
+    let (low, high) = (backend_of(&front.group, "string").await, backend_of(&second, "integer").await);
+    front.serve("backend").await;
+    front.register("backend", low.port()).await;
+    let mut other = front.api_service("backend", high.port());
+    other["metadata"]["name"] = format!("v1.{second}").into();
+    other["spec"]["group"] = second.clone().into();
+    other["spec"]["groupPriorityMinimum"] = 2000.into();
+    front.api.post(API_SERVICES, other).await.is(201);
+    let has_both = |reply: &Reply| reply.json()["definitions"].get("Thing_v2").is_some();
+    let document = front.api.eventually("/openapi/v2", has_both).await.json();
+    let definitions = &document["definitions"];
+    assert_eq!(
+        (&definitions["Thing"]["type"], &definitions["Thing_v2"]["type"]),
+        (&json!("integer"), &json!("string"))
+    );
+}
+
+#[tokio::test]
 async fn the_rights_of_a_user_are_checked_before_a_request_is_passed_on() {
     let front = Front::start().await;
     let backend =

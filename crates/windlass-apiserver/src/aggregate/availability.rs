@@ -36,8 +36,17 @@ struct Checks {
     failures: u32,
 }
 
-/// A check that runs: the name of the APIService, and then whether the server is available.
-type Running = FuturesUnordered<BoxFuture<'static, (String, bool)>>;
+/// A check that runs: the server, and then whether the server is available.
+type Running = FuturesUnordered<BoxFuture<'static, (Arc<Remote>, bool)>>;
+
+/// The requests for OpenAPI documents. The checks of a server do not wait for the document of the server.
+#[derive(Default)]
+struct Descriptions {
+    /// Each request returns the name of the APIService.
+    running: FuturesUnordered<BoxFuture<'static, String>>,
+    /// The servers with a request that runs, and what the next request is for, if a check ended in the meantime.
+    next: BTreeMap<String, Option<Arc<Remote>>>,
+}
 
 /// Checks the servers until `stopped` completes or this server is dropped.
 pub(crate) async fn keep_available(
@@ -49,10 +58,15 @@ pub(crate) async fn keep_available(
     let logs = |state: Arc<State>| WATCHED.map(|resource| state.store.log(resource));
     let Some(logs) = state.upgrade().map(logs) else { return };
     let (mut checks, mut running) = (BTreeMap::new(), Running::new());
+    let mut descriptions = Descriptions::default();
+    let mut available: Option<Arc<Remote>> = None;
     loop {
         let [services, endpoints, slices] = logs.each_ref().map(|log| log.changed());
         let (Some(alive), Some(aggregation)) = (state.upgrade(), aggregator.upgrade()) else { return };
         start_due(&alive, &aggregation, &mut checks, &running);
+        if let Some(remote) = available.take() {
+            descriptions.start(&alive, &aggregation, remote);
+        }
         drop((alive, aggregation));
         let due = checks.values().filter_map(|checks: &Checks| checks.due).min();
         let wait = async {
@@ -64,16 +78,40 @@ pub(crate) async fn keep_available(
         tokio::select! {
             biased;
             () = &mut stopped => return,
-            Some((name, is_available)) = running.next() => {
-                if let Some(checks) = checks.get_mut(&name) {
+            Some((remote, is_available)) = running.next() => {
+                if let Some(checks) = checks.get_mut(&remote.name) {
                     checks.ended(is_available);
                 }
+                available = is_available.then_some(remote);
             }
+            Some(name) = descriptions.running.next() => available = descriptions.ended(&name),
             () = services => {}
             () = endpoints => {}
             () = slices => {}
             () = wait => {}
         }
+    }
+}
+
+impl Descriptions {
+    /// Asks a server for the document; if a request to the server runs, after the request.
+    fn start(&mut self, state: &Arc<State>, aggregator: &Arc<Aggregator>, remote: Arc<Remote>) {
+        if let Some(next) = self.next.get_mut(&remote.name) {
+            *next = Some(remote);
+            return;
+        }
+        self.next.insert(remote.name.clone(), None);
+        let (apart, aggregator) = (state.apart.clone(), Arc::clone(aggregator));
+        let ask = async move {
+            aggregator.documents.refresh_description(&aggregator, &remote, &apart).await;
+            remote.name.clone()
+        };
+        self.running.push(ask.boxed());
+    }
+
+    /// Returns the server that is to be asked again.
+    fn ended(&mut self, name: &str) -> Option<Arc<Remote>> {
+        self.next.remove(name).flatten()
     }
 }
 
@@ -117,18 +155,15 @@ fn start_due(
     }
 }
 
-/// Checks a server, and writes the condition. Returns the name of the APIService, and whether the server is available.
-async fn check(state: Arc<State>, aggregator: Arc<Aggregator>, remote: Arc<Remote>) -> (String, bool) {
+/// Checks a server, and writes the condition. Returns the server, and whether the server is available.
+async fn check(state: Arc<State>, aggregator: Arc<Aggregator>, remote: Arc<Remote>) -> (Arc<Remote>, bool) {
     let condition = condition(&aggregator, &state.store.view(), &remote).await;
     if condition.is_available {
         // Clients look at discovery as soon as the condition is true.
         aggregator.documents.refresh(&aggregator, &remote).await;
     }
     write_condition(&state, &remote, &condition).await;
-    if condition.is_available {
-        aggregator.documents.refresh_description(&aggregator, &remote, &state.apart).await;
-    }
-    (remote.name.clone(), condition.is_available)
+    (remote, condition.is_available)
 }
 
 /// Returns a hash of the objects that the availability of a server depends on, besides the server.

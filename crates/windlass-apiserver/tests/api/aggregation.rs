@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use http::Method;
 use serde_json::{Value, json};
@@ -279,6 +280,39 @@ async fn the_definitions_of_the_first_group_keep_their_names() {
         (&definitions["Thing"]["type"], &definitions["Thing_v2"]["type"]),
         (&json!("integer"), &json!("string"))
     );
+}
+
+#[tokio::test]
+async fn checks_do_not_wait_for_a_description() {
+    let front = Front::start().await;
+    if front.api.is_shared() {
+        return;
+    }
+    let fails = Arc::new(AtomicBool::new(false));
+    let is_failing = Arc::clone(&fails);
+    let backend = Webhook::start(move |path, _| {
+        if path == "/openapi/v2" {
+            return Answer::Never;
+        }
+        let code = if is_failing.load(Ordering::SeqCst) { 500 } else { 200 };
+        Answer::Raw { code, content_type: "application/json", body: "{}".into() }
+    });
+    let backend = backend.await;
+    front.serve("backend").await;
+    front.register("backend", backend.port()).await;
+    let asked = async {
+        while !backend.paths().iter().any(|path| path == "/openapi/v2") {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(deadline(), asked).await.unwrap();
+    let start = Instant::now();
+    fails.store(true, Ordering::SeqCst);
+    let service = format!("/api/v1/namespaces/{}/services/backend", front.ns);
+    front.api.patch(&service, MERGE_PATCH, json!({"metadata": {"labels": {"a": "b"}}})).await.is(200);
+    front.condition("FailedDiscoveryCheck").await;
+    // The request for the description ends after five seconds.
+    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
 }
 
 #[tokio::test]

@@ -212,6 +212,8 @@ fn push_merged(waiting: &mut Vec<Delta>, next: &Delta) {
         (Some(Delta::Added { initial, .. }), Delta::Updated { new, .. }) => {
             Some(Delta::Added { object: new.clone(), initial: *initial })
         }
+        // A renewal repeats the object.
+        (Some(Delta::Added { .. }), Delta::Added { .. }) => Some(next.clone()),
         _ => None,
     };
     if merged.is_some() {
@@ -268,5 +270,12 @@ mod tests {
         assert_eq!(waiting_after("*-+-+-+-"), "*-");
         assert_eq!(waiting_after("+-+*-+"), "+-+");
         assert_eq!(waiting_after("-+-"), "-");
+    }
+
+    #[test]
+    fn one_addition_waits_after_many_renewals() {
+        assert_eq!(waiting_after("+!!!"), "!");
+        assert_eq!(waiting_after("*!!*!"), "*!");
+        assert_eq!(waiting_after("-+!!-+!"), "-!");
     }
 }

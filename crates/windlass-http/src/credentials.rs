@@ -4,9 +4,10 @@ use std::{
     future::{Ready, ready},
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
-use futures::FutureExt;
+use futures::{FutureExt, channel::oneshot};
 use http::{HeaderMap, HeaderValue, Request, Response, header};
 use kube_client::{
     Config,
@@ -18,6 +19,7 @@ use tower::{Layer, Service};
 
 use crate::{
     error::{BoxError, Error, Result},
+    plugin::{self, PluginPermit, PluginRuns},
     source::{LONGEST_RUN, MIN_AGE, Source},
 };
 
@@ -67,6 +69,7 @@ pub(crate) enum Credentials {
 pub(crate) struct Renewed {
     config: Arc<Config>,
     state: Mutex<State>,
+    runs: PluginRuns,
 }
 
 struct State {
@@ -85,7 +88,7 @@ impl Credentials {
         let auth = &config.auth_info;
         if auth.exec.is_some() || auth.auth_provider.is_some() || auth.token_file.is_some() {
             let state = State::new(source(config)?, Instant::now());
-            return Ok(Self::Renewed(Arc::new(Renewed { config: config.clone(), state: Mutex::new(state) })));
+            return Ok(Self::Renewed(Arc::new(Renewed::new(config.clone(), state))));
         }
         let Some(layer) = config.auth_layer()? else { return Ok(Self::None) };
         let headers = HeaderSink::headers_of(&mut layer.layer(HeaderSink));
@@ -120,27 +123,39 @@ impl State {
 }
 
 impl Renewed {
+    fn new(config: Arc<Config>, state: State) -> Self {
+        Self { config, state: Mutex::new(state), runs: PluginRuns::new() }
+    }
+
     async fn header(self: &Arc<Self>) -> Result<Option<HeaderValue>> {
         if let Some(renewal) = self.begin_renewal() {
+            let longest_wait = if renewal.is_second { Duration::ZERO } else { LONGEST_RUN };
+            let (end, ended) = oneshot::channel::<()>();
             // The plugin runs on if the caller leaves: a request for a Lease has less time than some plugins take.
-            let _ = timeout(LONGEST_RUN, tokio::task::spawn_blocking(move || renewal.run())).await;
+            plugin::spawn(move || {
+                renewal.run();
+                drop(end);
+            });
+            let _ = timeout(longest_wait, ended).await;
         }
         let Some(source) = self.state.lock().source.clone() else { return Ok(None) };
         source.header().await
     }
 
     /// Returns the renewal that the caller must run. A failed plugin runs again after [`MIN_AGE`] at the earliest, and a plugin that hangs runs
-    /// again after [`LONGEST_RUN`].
+    /// again after [`LONGEST_RUN`], unless two runs hang.
     fn begin_renewal(self: &Arc<Self>) -> Option<Renewal> {
         let mut state = self.state.lock();
         let now = Instant::now();
         let is_renewing = state.renewing_since.is_some_and(|since| now < since + LONGEST_RUN);
-        if is_renewing || !std::mem::take(&mut state.refused) {
+        if is_renewing || !state.refused {
             return None;
         }
+        let permit = self.runs.begin()?;
+        state.refused = false;
         state.made_at = now;
-        state.renewing_since = Some(now);
-        Some(Renewal { renewed: self.clone(), began_at: now })
+        let is_second = state.renewing_since.replace(now).is_some();
+        Some(Renewal { renewed: self.clone(), began_at: now, is_second, _permit: permit })
     }
 }
 
@@ -148,6 +163,9 @@ impl Renewed {
 struct Renewal {
     renewed: Arc<Renewed>,
     began_at: Instant,
+    /// An earlier run hangs: no request waits for this run.
+    is_second: bool,
+    _permit: PluginPermit,
 }
 
 impl Renewal {
@@ -190,8 +208,6 @@ fn source(config: &Config) -> Result<Option<Arc<Source>>, kube_client::Error> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use kube_client::config::ExecConfig;
 
     use super::*;
@@ -210,8 +226,8 @@ mod tests {
             ..ExecConfig::default()
         });
         let made_at = Instant::now().checked_sub(2 * MIN_AGE).expect("the machine has run for a while");
-        let state = Mutex::new(State::new(None, made_at));
-        let credentials = Credentials::Renewed(Arc::new(Renewed { config: Arc::new(config), state }));
+        let state = State::new(None, made_at);
+        let credentials = Credentials::Renewed(Arc::new(Renewed::new(Arc::new(config), state)));
         for _ in 0..20 {
             credentials.refused();
             assert_eq!(credentials.header().await.expect("the last credentials"), None);
@@ -223,10 +239,7 @@ mod tests {
     async fn a_renewal_that_hangs_holds_up_later_renewals_for_two_minutes() {
         let mut config = Config::new(http::Uri::from_static("https://127.0.0.1"));
         config.auth_info.exec = Some(ExecConfig::default());
-        let renewed = Arc::new(Renewed {
-            config: Arc::new(config),
-            state: Mutex::new(State::new(None, Instant::now())),
-        });
+        let renewed = Arc::new(Renewed::new(Arc::new(config), State::new(None, Instant::now())));
         let credentials = Credentials::Renewed(renewed.clone());
         let begin = async |after: Duration| {
             tokio::time::advance(after).await;
@@ -235,6 +248,12 @@ mod tests {
         };
         let hanging = begin(MIN_AGE).await.expect("a renewal");
         assert!(begin(MIN_AGE).await.is_none(), "the plugin runs");
+        assert!(!hanging.is_second, "a request waits");
+        let second = begin(LONGEST_RUN).await.expect("a renewal beside the plugin that hangs");
+        assert!(second.is_second, "no request waits");
+        assert!(begin(LONGEST_RUN).await.is_none(), "two runs hang");
+        drop((hanging, second));
+        let hanging = begin(MIN_AGE).await.expect("no plugin runs");
         let second = begin(LONGEST_RUN).await.expect("a renewal beside the plugin that hangs");
         drop(hanging);
         assert!(begin(MIN_AGE).await.is_none(), "the plugin runs again");
@@ -242,18 +261,45 @@ mod tests {
         assert!(begin(MIN_AGE).await.is_some(), "no plugin runs");
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn only_the_first_renewal_that_hangs_holds_up_a_request() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut config = Config::new(http::Uri::from_static("https://127.0.0.1"));
+        let script = "while [ -e $0 ]; do sleep 0.02; done".to_owned();
+        config.auth_info.exec = Some(ExecConfig {
+            api_version: Some("client.authentication.k8s.io/v1".to_owned()),
+            command: Some("sh".to_owned()),
+            args: Some(vec!["-c".to_owned(), script, folder.path().display().to_string()]),
+            ..ExecConfig::default()
+        });
+        let renewed = Renewed::new(Arc::new(config), State::new(None, Instant::now()));
+        let credentials = Credentials::Renewed(Arc::new(renewed));
+        let mut waits = Vec::new();
+        for _ in 0..4 {
+            tokio::time::advance(LONGEST_RUN).await;
+            credentials.refused();
+            let begun = Instant::now();
+            credentials.header().await.expect("the last credentials");
+            waits.push(begun.elapsed().as_secs());
+        }
+        assert_eq!(waits, [120, 0, 0, 0]);
+    }
+
     /// The second run was started because the first run took too long.
     #[tokio::test]
     async fn a_late_renewal_does_not_replace_the_credentials_of_a_later_renewal() {
         let config = Arc::new(Config::new(http::Uri::from_static("https://127.0.0.1")));
-        let state = Mutex::new(State::new(None, Instant::now()));
-        let renewed = Arc::new(Renewed { config, state });
+        let state = State::new(None, Instant::now());
+        let renewed = Arc::new(Renewed::new(config, state));
         let token = |value: &'static str| {
             let response = move || Ok(Response::builder().header(header::AUTHORIZATION, value).body(())?);
             Some(Source::new(tower::service_fn(move |_| ready(response()))))
         };
-        let first = Renewal { renewed: renewed.clone(), began_at: Instant::now() };
-        let second = Renewal { renewed: renewed.clone(), began_at: Instant::now() + LONGEST_RUN };
+        let renewal = |began_at: Instant| {
+            let permit = renewed.runs.begin().expect("a permit");
+            Renewal { renewed: renewed.clone(), began_at, is_second: false, _permit: permit }
+        };
+        let (first, second) = (renewal(Instant::now()), renewal(Instant::now() + LONGEST_RUN));
         second.renew(token("second"));
         first.renew(token("first"));
         assert_eq!(renewed.header().await.expect("credentials").expect("a token"), "second");
@@ -276,8 +322,8 @@ mod tests {
             ..ExecConfig::default()
         });
         let made_at = Instant::now().checked_sub(2 * MIN_AGE).expect("the machine has run for a while");
-        let state = Mutex::new(State::new(None, made_at));
-        let credentials = Credentials::Renewed(Arc::new(Renewed { config: Arc::new(config), state }));
+        let state = State::new(None, made_at);
+        let credentials = Credentials::Renewed(Arc::new(Renewed::new(Arc::new(config), state)));
         credentials.refused();
         let hasty = timeout(Duration::from_millis(20), credentials.header());
         hasty.await.expect_err("the plugin takes longer");

@@ -44,6 +44,7 @@ mod silence;
 mod read_ahead;
 mod tls;
 
+mod plugin;
 mod source;
 
 mod error;

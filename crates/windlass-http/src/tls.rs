@@ -16,7 +16,10 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use crate::source::{LONGEST_RUN, MIN_AGE};
+use crate::{
+    plugin::{self, PluginPermit, PluginRuns},
+    source::{LONGEST_RUN, MIN_AGE},
+};
 
 /// How long the files are trusted to be unchanged.
 const CHECK_INTERVAL: Duration = Duration::from_secs(60);
@@ -37,6 +40,7 @@ pub(crate) struct TlsFiles {
     config: Arc<Config>,
     paths: Vec<PathBuf>,
     loaded: Mutex<Loaded>,
+    runs: PluginRuns,
 }
 
 struct Loaded {
@@ -47,6 +51,8 @@ struct Loaded {
     checked_at: Instant,
     /// The run of the credential plugin that is under way.
     run: Option<PluginRun>,
+    /// A run took longer than [`LONGEST_RUN`], and no run has succeeded since.
+    hangs: bool,
     /// The begin of the last run, if the run failed.
     failed_run: Option<Instant>,
     /// The begin of the run that returned the client certificate.
@@ -76,10 +82,11 @@ impl TlsFiles {
             made_at: now,
             checked_at: now,
             run: None,
+            hangs: false,
             failed_run: None,
             made_by: None,
         };
-        Ok(Self { config: config.clone(), paths, loaded: Mutex::new(loaded) })
+        Ok(Self { config: config.clone(), paths, loaded: Mutex::new(loaded), runs: PluginRuns::new() })
     }
 
     /// Returns the configurations of new connections.
@@ -109,7 +116,7 @@ impl TlsFiles {
     /// certificates in use.
     ///
     /// Callers share a run of the plugin. The run goes on if the callers leave. A failed plugin runs again after [`MIN_AGE`] at the earliest,
-    /// and a plugin that hangs runs again after [`LONGEST_RUN`].
+    /// and a plugin that hangs runs again after [`LONGEST_RUN`]. From then on, callers do not wait until a run succeeds.
     ///
     /// # Errors
     /// The runtime has shut down, or reading panicked.
@@ -134,20 +141,28 @@ impl TlsFiles {
             self.read_files(contents);
             return None;
         }
-        if let Some(run) = loaded.run.as_ref().filter(|run| now < run.began_at + LONGEST_RUN) {
-            return Some(run.clone());
+        if let Some(run) = loaded.run.clone() {
+            if now < run.began_at + LONGEST_RUN {
+                return (!loaded.hangs).then_some(run);
+            }
+            if !std::mem::replace(&mut loaded.hangs, true) {
+                warn(&"the credential plugin hangs");
+            }
         }
         if loaded.failed_run.is_some_and(|began_at| now < began_at + MIN_AGE) {
             return None;
         }
+        let permit = self.runs.begin()?;
         let (end, ended) = oneshot::channel();
         let run = PluginRun { began_at: now, end: ended.shared() };
         loaded.run = Some(run.clone());
+        let waits = !loaded.hangs;
         drop(loaded);
-        // A runtime that has shut down drops the run at once, which locks the state.
-        let running = RunningPlugin { files: self.clone(), began_at: now, contents, _end: end };
-        tokio::task::spawn_blocking(move || running.run());
-        Some(run)
+        // A run without a thread is dropped at once, which locks the state.
+        let running =
+            RunningPlugin { files: self.clone(), began_at: now, contents, _permit: permit, _end: end };
+        plugin::spawn(move || running.run());
+        waits.then_some(run)
     }
 
     /// Reads the certificates of a configuration without a plugin. Blocks.
@@ -194,6 +209,7 @@ struct RunningPlugin {
     began_at: Instant,
     /// A hash of the files' contents before the run.
     contents: u64,
+    _permit: PluginPermit,
     /// Dropped at the end of the run.
     _end: oneshot::Sender<()>,
 }
@@ -215,6 +231,7 @@ impl RunningPlugin {
         } else if loaded.made_by < Some(self.began_at) {
             loaded.replace(configs, self.contents);
             loaded.made_by = Some(self.began_at);
+            loaded.hangs = false;
         }
     }
 }
@@ -291,7 +308,7 @@ mod tests {
 
         fn files(&self) -> Arc<TlsFiles> {
             let script = "cd $0; echo run >> runs; while [ -e hang ]; do sleep 0.02; done; \
-                          [ -e fail ] && exit 1; cat credential";
+                          [ -e fail ] && exit 1; cat credential 2> /dev/null";
             let folder = self.0.path().display().to_string();
             let mut config = Config::new(http::Uri::from_static("https://127.0.0.1"));
             config.accept_invalid_certs = true;
@@ -317,12 +334,27 @@ mod tests {
         }
     }
 
+    /// Waits without letting the paused clock advance.
+    async fn in_real_time<T>(wait: impl Future<Output = T>) -> T {
+        let busy = async {
+            loop {
+                std::thread::sleep(Duration::from_millis(1));
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            outcome = wait => outcome,
+            () = busy => unreachable!("an endless loop"),
+        }
+    }
+
     #[tokio::test(start_paused = true)]
-    async fn a_plugin_that_hangs_holds_up_connections_for_two_minutes() {
+    async fn a_plugin_that_hangs_holds_up_connections_for_two_minutes_once() {
         let plugin = Plugin::new();
         let files = plugin.files();
         plugin.write("hang", "");
         tokio::time::advance(CHECK_INTERVAL).await;
+        let now = Instant::now();
         let time = async {
             plugin.has_run(2).await;
             tokio::time::advance(LONGEST_RUN).await;
@@ -332,13 +364,51 @@ mod tests {
         assert_eq!(plugin.runs(), 2, "connections share the run");
         assert!(files.configs().has_client_certificate() && files.generation() == 0, "the last certificate");
 
-        let time = async {
-            plugin.has_run(3).await;
-            plugin.remove("hang");
-        };
-        let (reloaded, ()) = tokio::join!(files.reload(), time);
-        reloaded.expect("the runtime runs");
+        in_real_time(files.reload()).await.expect("the runtime runs");
+        plugin.has_run(3).await;
+        assert_eq!(now.elapsed(), LONGEST_RUN, "connections do not wait for the second run");
+        for _ in 0..5 {
+            tokio::time::advance(LONGEST_RUN).await;
+            in_real_time(files.reload()).await.expect("the runtime runs");
+        }
+        assert_eq!(now.elapsed(), 6 * LONGEST_RUN, "connections do not wait any more");
+        assert_eq!(plugin.runs(), 3, "two runs hang, and no third run begins");
+
+        plugin.remove("hang");
+        in_real_time(async {
+            while files.runs.begin().zip(files.runs.begin()).is_none() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
         assert!(files.generation() > 0, "a later run works");
+        tokio::time::advance(CHECK_INTERVAL).await;
+        let generation = files.generation();
+        in_real_time(files.reload()).await.expect("the runtime runs");
+        assert!(files.generation() > generation, "connections wait for the plugin again");
+    }
+
+    #[test]
+    fn a_plugin_that_hangs_does_not_hold_up_the_shutdown() {
+        let plugin = Plugin::new();
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let files = plugin.files();
+            plugin.write("hang", "");
+            files.loaded.lock().contents ^= 1;
+            tokio::select! {
+                _ = files.reload() => unreachable!("the plugin hangs"),
+                () = plugin.has_run(2) => {}
+            }
+        });
+        let (sender, end) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            drop(runtime);
+            sender.send(())
+        });
+        let end = end.recv_timeout(Duration::from_secs(20));
+        plugin.remove("hang");
+        end.expect("the runtime ends while the plugin hangs");
     }
 
     #[tokio::test(start_paused = true)]
@@ -349,14 +419,14 @@ mod tests {
         tokio::time::advance(CHECK_INTERVAL).await;
         for runs in [2, 3] {
             for _ in 0..20 {
-                files.reload().await.expect("the runtime runs");
+                in_real_time(files.reload()).await.expect("the runtime runs");
             }
             assert_eq!(plugin.runs(), runs);
             assert!(files.configs().has_client_certificate() && files.generation() == 0);
             tokio::time::advance(MIN_AGE).await;
         }
         plugin.remove("fail");
-        files.reload().await.expect("the runtime runs");
+        in_real_time(files.reload()).await.expect("the runtime runs");
         assert_eq!((plugin.runs(), files.generation()), (4, 1));
     }
 }

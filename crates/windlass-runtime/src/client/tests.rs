@@ -25,6 +25,7 @@ use super::{
 };
 use crate::error::BoxError;
 
+#[allow(clippy::unnecessary_wraps, reason = "a path that was parsed is compared with the result")]
 fn parts<'a>(
     group: &'a str,
     resource: &'a str,

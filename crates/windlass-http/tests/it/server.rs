@@ -249,7 +249,7 @@ async fn serve_http2(stream: TlsStream<TcpStream>, setting: Setting, number: usi
                 });
             }
             Reply::Close | Reply::Echo | Reply::Unauthorized => {
-                respond.send_reset(h2::Reason::HTTP_1_1_REQUIRED)
+                respond.send_reset(h2::Reason::HTTP_1_1_REQUIRED);
             }
         }
     }

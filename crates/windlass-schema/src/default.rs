@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use crate::catalog::object_meta;
 use crate::go::{decode_base64, encode_base64};
 use crate::graph::{Additional, Edge, EmptyPolicy, NodeRef, Schema, Target, Type};
+use crate::timestamp;
 use crate::{Quantity, Rounding};
 
 /// Applies the defaults of the schema and drops `null` from fields that are not nullable, as the API server does when
@@ -141,6 +142,7 @@ fn drop_empty_rounding(value: &mut Value, schema: NodeRef<'_>, of_maps: Rounding
             canonicalize_quantity(value, member, if is_field { Rounding::Billionth } else { of_maps });
             if is_field && member.is_of_go() {
                 round_to_float(value, member);
+                canonicalize_time(value, member);
             }
             if is_field && member.is_of_go() || !is_field && schema.empty_policy() != EmptyPolicy::Keep {
                 encode_bytes(value, member);
@@ -214,6 +216,21 @@ fn canonicalize_quantity(value: &mut Value, schema: NodeRef<'_>, rounding: Round
     };
     if let Ok(canonical) = canonical {
         *value = canonical.into();
+    }
+}
+
+/// Writes a time in the stored form of the server: in UTC, and without a fraction that the Go type lacks. The zero
+/// time of Go becomes `null`.
+fn canonicalize_time(value: &mut Value, schema: NodeRef<'_>) {
+    let micros = match schema.format() {
+        Some("date-time") => false,
+        Some("micro-time") => true,
+        _ => return,
+    };
+    if let Value::String(text) = &*value
+        && let Ok(canonical) = timestamp::canonical(text, micros)
+    {
+        *value = canonical.map_or(Value::Null, Value::String);
     }
 }
 

@@ -31,6 +31,7 @@ mod field_error;
 mod graph;
 
 mod go;
+mod timestamp;
 
 pub use catalog::{
     Catalog, GroupVersion, Gvk, KubernetesVersion, Resource, Subresource, UnknownKubernetesVersion,

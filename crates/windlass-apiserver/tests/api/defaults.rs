@@ -236,3 +236,22 @@ async fn a_quantity_is_stored_as_go_writes_it() {
     let reply = api.post("/apis/node.k8s.io/v1/runtimeclasses?dryRun=All", class).await.is(201);
     assert_eq!(reply.at("/overhead/podFixed/cpu"), "100u");
 }
+
+#[tokio::test]
+async fn a_time_is_stored_in_utc_and_without_a_fraction_of_a_second() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let status = format!("/api/v1/namespaces/{ns}/status?dryRun=All");
+    let time = async |time: &str| {
+        let condition = json!({"type": "Checked", "status": "True", "lastTransitionTime": time});
+        let patch = json!({"status": {"conditions": [condition]}});
+        let changed = api.patch(&status, crate::harness::MERGE_PATCH, patch).await.is(200);
+        changed.at("/status/conditions/0/lastTransitionTime")
+    };
+    assert_eq!(time("2020-01-01T01:00:00+02:00").await, "2019-12-31T23:00:00Z");
+    assert_eq!(time("2020-01-01T00:00:00.123Z").await, "2020-01-01T00:00:00Z");
+    assert_eq!(time("0001-01-01T00:00:00Z").await, Value::Null);
+    let lease = json!({"metadata": {"name": "a"}, "spec": {"renewTime": "2020-01-01T01:00:00.123456+02:00"}});
+    let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{ns}/leases");
+    assert_eq!(defaulted(&api, &leases, lease, "/spec/renewTime").await, "2019-12-31T23:00:00.123456Z");
+}

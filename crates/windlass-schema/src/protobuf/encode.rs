@@ -4,13 +4,13 @@
 use serde_json::Value;
 
 use super::backward::Backward;
-use super::scalar;
 use super::tokens::{Item, Json, unquoted};
 use super::wire::WireType;
 use super::{EncodeError, EncodeResult as Result};
 use crate::go::{decode_base64, json_type};
 use crate::graph::NamedNodes;
 use crate::graph::message::{Field, Form, Message, Part, ValueForm};
+use crate::timestamp;
 
 /// The maximum nesting of messages; objects that nest deeper are an error.
 const MAX_DEPTH: usize = 500;
@@ -226,10 +226,10 @@ impl Encoder<'_> {
     fn time(&mut self, item: Option<Item>, has_micros: bool) -> Result<()> {
         let Some(item) = item else { return Ok(()) };
         let text = std::str::from_utf8(unquoted(self.json.text(item))).ok();
-        let time = text.and_then(scalar::seconds_and_nanos);
+        let time = text.and_then(timestamp::seconds_and_nanos);
         let (seconds, nanos) = time.ok_or_else(|| self.mismatch(item, "a time"))?;
         // Go takes the first second of year 1 for an absent time.
-        if (seconds, nanos) == (scalar::YEAR_1, 0) {
+        if (seconds, nanos) == (timestamp::YEAR_1, 0) {
             return Ok(());
         }
         self.out.varint(if has_micros { nanos - nanos % 1000 } else { 0 });

@@ -75,7 +75,8 @@ pub(crate) fn time(text: &str, micros: bool) -> Option<String> {
             return cannot(rest, ".000000");
         }
         if digits > 0 {
-            rest = &fraction[digits..];
+            // Go reads exactly the digits of the layout.
+            rest = &fraction[if micros { 6 } else { digits }..];
         }
     }
     if !is_zone(rest) {

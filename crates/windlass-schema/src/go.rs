@@ -62,6 +62,15 @@ pub(crate) fn go_number(number: &Number) -> String {
     float_of(number).map_or_else(|| number.to_string(), |value| go_float(value, 1e-4, 1e6))
 }
 
+/// Formats a number as the JSON text had it, as far as the value tells: a float without a fraction keeps `.0`.
+pub(crate) fn go_literal(number: &Number) -> String {
+    if number.is_u64() {
+        return number.to_string();
+    }
+    let text = go_number(number);
+    if number.is_f64() && !text.contains(['.', 'e']) { text + ".0" } else { text }
+}
+
 fn json_number(number: &Number) -> String {
     let Some(value) = float_of(number) else { return number.to_string() };
     let text = go_float(value, 1e-6, 1e21);

@@ -142,7 +142,7 @@ fn check(node: NodeRef<'_>, edge: &Edge, value: &Value, at: FieldPath<'_>) -> Op
             };
             let kind = type_name(node, edge);
             (!fits).then(|| {
-                let number = format!("number {}", crate::go::go_number(number));
+                let number = format!("number {}", crate::go::go_literal(number));
                 Wrong::saved(at.unmarshal_error(&number, &kind))
             })
         }
@@ -157,7 +157,7 @@ fn byte(value: &Value, at: FieldPath<'_>) -> Option<Wrong> {
         Value::Number(number) if number.as_u64().is_some_and(|number| u8::try_from(number).is_ok()) => {
             return None;
         }
-        Value::Number(number) => format!("number {}", crate::go::go_number(number)),
+        Value::Number(number) => format!("number {}", crate::go::go_literal(number)),
         other => json_type(other).to_owned(),
     };
     Some(Wrong::saved(at.unmarshal_error(&found, "uint8")))
@@ -197,7 +197,7 @@ fn int_or_string(_: NodeRef<'_>, value: &Value, at: FieldPath<'_>) -> Option<Str
         Value::String(_) => None,
         Value::Number(number) if number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()) => None,
         Value::Number(number) => {
-            Some(at.unmarshal_error(&format!("number {}", crate::go::go_number(number)), "int32"))
+            Some(at.unmarshal_error(&format!("number {}", crate::go::go_literal(number)), "int32"))
         }
         _ => Some(at.unmarshal_error(json_type(value), "int32")),
     }

@@ -240,3 +240,11 @@ async fn bytes_may_be_a_list_of_numbers() {
         assert_eq!(reply.at("/webhooks/0/clientConfig/caBundle"), stored);
     }
 }
+
+#[tokio::test]
+async fn a_float_for_an_integer_is_quoted_as_it_was_sent() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let event = json!({"metadata": {"name": "a"}, "count": 1.0});
+    api.post(&format!("/api/v1/namespaces/{ns}/events"), event).await.shows(expect![[r#"400 BadRequest: Event in version "v1" cannot be handled as a Event: json: cannot unmarshal number 1.0 into Go struct field Event.count of type int32"#]]);
+}

@@ -9,7 +9,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::go::{go_map, go_number, go_quote, go_type};
-use crate::graph::{NodeRef, Schema};
+use crate::graph::{NodeRef, Schema, Type};
 
 const PATCH: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
@@ -165,6 +165,18 @@ fn retain_keys(original: &mut Map<String, Value>, patch: &mut Map<String, Value>
     Ok(())
 }
 
+/// Returns the name of the Go struct of an object, or `None` for a map.
+fn struct_name(schema: NodeRef<'_>) -> Option<&str> {
+    let is_struct = schema.kind() == Type::Object && schema.additional().is_none();
+    schema.definition().filter(|_| is_struct)?.rsplit('.').next()
+}
+
+/// Returns the error of Go for a list that the struct lacks.
+fn unknown_field(owner: &str, name: &str) -> PatchError {
+    let field = go_quote(name);
+    PatchError::mismatch(format!("unable to find api field in struct {owner} for the json field {field}"))
+}
+
 /// Applies `$setElementOrder/name`: merges the list and sorts it in the given order.
 fn set_orders(
     original: &mut Map<String, Value>,
@@ -181,6 +193,9 @@ fn set_orders(
         let malformed = || PatchError::malformed("invalid patch format of setElementOrder list");
         let name = name.ok_or_else(malformed)?;
         let inner = schema.and_then(|schema| schema.member(name));
+        if let Some(owner) = schema.filter(|_| inner.is_none()).and_then(struct_name) {
+            return Err(unknown_field(owner, name));
+        }
         let (ours, theirs) = (take_list(original, name)?, take_list(patch, name)?);
         list::check_order(theirs.as_deref().unwrap_or_default(), &order, inner)?;
         let live = ours.clone().unwrap_or_default();

@@ -470,3 +470,15 @@ async fn a_patch_that_removes_the_api_version_is_refused() {
         .is(200);
     assert!(reply.at("/metadata/managedFields/0").is_object());
 }
+
+#[tokio::test]
+async fn the_order_of_a_list_that_the_kind_lacks_is_an_error() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let maps = format!("/api/v1/namespaces/{ns}/configmaps");
+    api.post(&maps, json!({"metadata": {"name": "a"}})).await.is(201);
+    let patch = json!({"$setElementOrder/x": ["a"]});
+    api.patch(&format!("{maps}/a"), STRATEGIC_PATCH, patch)
+        .await
+        .shows(expect![[r#"500 -: unable to find api field in struct ConfigMap for the json field "x""#]]);
+}

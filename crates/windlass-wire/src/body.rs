@@ -131,7 +131,10 @@ fn decode_object(
             (parsed.value, duplicates)
         }
         Encoding::Yaml => {
-            let parsed = yaml::parse(body)?;
+            let mut parsed = yaml::parse(body)?;
+            if parsed.value.is_null() {
+                parsed.value = Value::Object(serde_json::Map::new());
+            }
             if !parsed.value.is_object() {
                 let head = "couldn't get version/kind; json parse error: ";
                 return Err(format!("{head}{}", not_an_object(&parsed.value)));

@@ -248,3 +248,22 @@ async fn a_float_for_an_integer_is_quoted_as_it_was_sent() {
     let event = json!({"metadata": {"name": "a"}, "count": 1.0});
     api.post(&format!("/api/v1/namespaces/{ns}/events"), event).await.shows(expect![[r#"400 BadRequest: Event in version "v1" cannot be handled as a Event: json: cannot unmarshal number 1.0 into Go struct field Event.count of type int32"#]]);
 }
+
+#[tokio::test]
+async fn an_empty_body_in_yaml_is_an_object_without_fields() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let maps = format!("/api/v1/namespaces/{ns}/configmaps");
+    let mut seen = Vec::new();
+    for text in ["", "null", "# nothing\n"] {
+        let reply =
+            api.request(Method::PUT, &format!("{maps}/a")).body("application/yaml", text).send().await;
+        seen.push(reply.to_string());
+    }
+    expect![[r#"
+        400 BadRequest: the name of the object (a based on URL) was undeterminable: name must be provided
+        400 BadRequest: the name of the object (a based on URL) was undeterminable: name must be provided
+        400 BadRequest: the name of the object (a based on URL) was undeterminable: name must be provided
+    "#]]
+    .assert_eq(&lines(&seen));
+}

@@ -15,7 +15,7 @@ use windlass_kinds::resources::PODS;
 
 pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = WriteOptions::parse(&call.query, "CreateOptions")?;
-    let mut binding = body(call, BINDING)?;
+    let mut binding = body(call, BINDING, options)?;
     call.plugin_write().mutate_binding(&mut binding);
     call.admit_request(&mut binding).await?;
     if call.route.subresource.is_empty() {
@@ -30,8 +30,8 @@ pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError
     let target = binding.get("target").cloned().unwrap_or_default();
     let node = target.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     if node.is_empty() {
-        let error = windlass_schema::FieldError::required("target.name", "");
-        return Err(ApiError::invalid("", BINDING, &call.route.name, std::slice::from_ref(&error)));
+        // The real server returns the error of the validation as it is, without a status.
+        return Err(ApiError::unexplained("target.name: Required value"));
     }
     let uid = meta::uid(&binding).to_owned();
     let bind = write::server_write(|call, old| {
@@ -99,9 +99,9 @@ fn scheduled(pod: &mut Value, now: &str) {
 }
 
 /// Decodes the body as an object of `kind`. The name of the object must be the name in the path.
-pub(super) fn body(call: &Call<'_>, kind: &str) -> Result<Value, ApiError> {
+pub(super) fn body(call: &mut Call<'_>, kind: &str, options: WriteOptions) -> Result<Value, ApiError> {
     let group = if kind == EVICTION { "policy" } else { "" };
-    let object = call.decode_as(group, "v1", kind)?;
+    let object = call.decode_as(group, "v1", kind, options)?;
     let name = meta::name(&object);
     if !call.route.name.is_empty() && name != call.route.name {
         return Err(ApiError::bad_request(format!("name in URL does not match name in {kind} object")));

@@ -16,7 +16,8 @@ use windlass_kinds::kind_names::{EVICTION, SCALE, TOKEN_REQUEST};
 const SEPARATE_GROUPS: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
 
 /// Kinds that every server of the real control plane has in version `v1`.
-const UNVERSIONED: [&str; 5] = ["Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"];
+const UNVERSIONED: [&str; 6] =
+    ["Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList", "DeleteOptions"];
 
 impl Call<'_> {
     /// Reads the body as an object of the resource.
@@ -30,21 +31,10 @@ impl Call<'_> {
         self.expect_kind(&mut decoded.value, options)?;
         self.expect_fields(&decoded.value).map_err(|why| self.misread(&decoded.value, &why))?;
         let unknown = self.admit_fields(&mut decoded.value)?;
-        match options.field_validation {
-            FieldValidation::Ignore => {}
-            FieldValidation::Warn => self.warnings.extend(decoded.strict_complaints(&unknown)),
-            FieldValidation::Strict => {
-                let complaints = decoded.strict_complaints(&unknown);
-                if !complaints.is_empty() {
-                    let (kind, version) = self.found_kind(&decoded.value);
-                    return Err(ApiError::bad_request(format!(
-                        "{kind} in version {} cannot be handled as a {kind}: strict decoding error: {}",
-                        go_quote(version),
-                        complaints.join(", ")
-                    )));
-                }
-            }
-        }
+        let (found_kind, version) = self.found_kind(&decoded.value);
+        let (found_kind, version) = (found_kind.to_owned(), version.to_owned());
+        let complaints = || decoded.strict_complaints(&unknown);
+        self.complain(options, complaints, &found_kind, &version, &found_kind)?;
         let (version, found) = (self.resource.api_version(), meta::at(&decoded.value, "/apiVersion"));
         let found = found.and_then(Value::as_str).unwrap_or_default();
         if self.resource.is_custom() && found != version {
@@ -53,31 +43,86 @@ impl Call<'_> {
         Ok(decoded.value)
     }
 
+    /// Warns about the errors of strict decoding, or refuses the body, as the client wishes.
+    fn complain(
+        &mut self,
+        options: WriteOptions,
+        complaints: impl FnOnce() -> Vec<String>,
+        found_kind: &str,
+        version: &str,
+        kind: &str,
+    ) -> Result<(), ApiError> {
+        match options.field_validation {
+            FieldValidation::Ignore => Ok(()),
+            FieldValidation::Warn => {
+                self.warnings.extend(complaints().iter().flat_map(|complaint| warnings_of(complaint)));
+                Ok(())
+            }
+            FieldValidation::Strict => match complaints() {
+                complaints if complaints.is_empty() => Ok(()),
+                complaints => Err(refused(
+                    found_kind,
+                    version,
+                    kind,
+                    &format!("strict decoding error: {}", complaints.join(", ")),
+                )),
+            },
+        }
+    }
+
     /// Decodes the body of a request to a subresource with a separate kind, such as `TokenRequest`.
-    pub(super) fn decode_as(&self, group: &str, version: &str, kind: &str) -> Result<Value, ApiError> {
+    pub(super) fn decode_as(
+        &mut self,
+        group: &str,
+        version: &str,
+        kind: &str,
+        options: WriteOptions,
+    ) -> Result<Value, ApiError> {
         let content_type = self.header(header::CONTENT_TYPE);
-        let decoded =
+        let mut decoded =
             wire::decode_body(content_type, self.body, kind, |bytes| self.state.decode_protobuf(bytes))?;
-        let text = |field: &str| decoded.value.get(field).and_then(Value::as_str).unwrap_or_default();
+        self.expect_subresource_kind(&decoded.value, group, version, kind)?;
+        let Some(schema) = self.state.catalog.schema(group, version, kind) else { return Ok(decoded.value) };
+        if let Some(why) = windlass_schema::decode_error(&schema, kind, &decoded.value) {
+            return Err(refused(kind, version, kind, &why));
+        }
+        let unknown = windlass_schema::prune(&schema, &mut decoded.value);
+        self.complain(options, || decoded.strict_complaints(&unknown), kind, version, kind)?;
+        Ok(decoded.value)
+    }
+
+    /// Checks that a body has the kind of a subresource. The body may lack kind and version.
+    fn expect_subresource_kind(
+        &self,
+        object: &Value,
+        group: &str,
+        version: &str,
+        kind: &str,
+    ) -> Result<(), ApiError> {
+        if let Some(why) = wrong_type_meta(object) {
+            return Err(self.unrecognized_as(kind, &why));
+        }
+        let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
         let (found_version, found_kind) = (text("apiVersion"), text("kind"));
-        let refused = |found_version: &str, found_kind: &str, why: &str| {
-            let version = go_quote(found_version.rsplit('/').next().unwrap_or_default());
-            let why = format!("{found_kind} in version {version} cannot be handled as a {kind}: {why}");
-            Err(ApiError::bad_request(why))
-        };
+        if let Some(why) = wrong_group_version(found_version) {
+            return Err(self.unrecognized_as(kind, &why));
+        }
         let expected = crate::resource::api_version(group, version);
         // Any version of the group will do: an `Eviction` has two.
         let found_group = found_version.split_once('/').map_or("", |(group, _)| group);
         let is_other = !found_version.is_empty() && found_group != group;
-        if is_other || !found_kind.is_empty() && found_kind != kind {
-            let (version, kind) = (text_or(found_version, &expected), text_or(found_kind, kind));
-            return refused(&version, &kind, &self.not_the_kind(&version, &kind));
+        if !is_other && (found_kind.is_empty() || found_kind == kind) {
+            return Ok(());
         }
-        let schema = self.state.catalog.schema(group, version, kind);
-        match schema.and_then(|schema| windlass_schema::decode_error(&schema, kind, &decoded.value)) {
-            Some(why) => refused(version, kind, &why),
-            None => Ok(decoded.value),
-        }
+        let (found_version, found_kind) = (text_or(found_version, &expected), text_or(found_kind, kind));
+        let why = self.decode_error_of_kind(object, &found_version, &found_kind).unwrap_or_else(|| {
+            self.not_the_type(
+                &found_version,
+                &found_kind,
+                &format!("{}.{kind}", crate::resource::go_package(group)),
+            )
+        });
+        Err(refused(&found_kind, version_of(&found_version), kind, &why))
     }
 
     /// Defaults and prunes an object by the schema. Returns the paths of the dropped fields.
@@ -166,8 +211,8 @@ impl Call<'_> {
         if found_version == version && found_kind == resource.kind {
             return Ok(());
         }
-        if found_version.matches('/').count() > 1 {
-            return Err(self.unrecognized(&format!("unexpected GroupVersion string: {found_version}")));
+        if let Some(why) = wrong_group_version(found_version) {
+            return Err(self.unrecognized(&why));
         }
         if resource.is_custom() {
             if found_kind.is_empty() {
@@ -186,19 +231,17 @@ impl Call<'_> {
         if is_known && found_group == resource.group && found_kind == resource.kind {
             return Err(other_version(found_version, version));
         }
-        let shown = found_version.rsplit('/').next().unwrap_or_default();
-        // The fields are decoded as fields of the found kind.
+        let wrong = self.decode_error_of_kind(object, found_version, found_kind);
+        let why = wrong.unwrap_or_else(|| self.not_the_kind(found_version, found_kind));
+        Err(refused(found_kind, version_of(found_version), &resource.kind, &why))
+    }
+
+    /// Returns the error of decoding an object of another kind as an object of that kind.
+    fn decode_error_of_kind(&self, object: &Value, found_version: &str, found_kind: &str) -> Option<String> {
+        let (group, version) = found_version.split_once('/').unwrap_or(("", found_version));
         let table = self.state.served.load();
-        let found =
-            table.kind(found_group, plain_version, found_kind).filter(|found| self.is_registered(found));
-        let wrong =
-            found.and_then(|found| windlass_schema::decode_error(found.schema.get(), found_kind, object));
-        Err(ApiError::bad_request(format!(
-            "{found_kind} in version {} cannot be handled as a {}: {}",
-            go_quote(shown),
-            resource.kind,
-            wrong.unwrap_or_else(|| self.not_the_kind(found_version, found_kind))
-        )))
+        let found = table.kind(group, version, found_kind).filter(|found| self.is_registered(found))?;
+        windlass_schema::decode_error(found.schema.get(), found_kind, object)
     }
 
     /// Checks that the result of a JSON or merge patch has the kind and version of the resource, and fields
@@ -223,14 +266,8 @@ impl Call<'_> {
         if version == resource.api_version() && kind == resource.kind {
             return self.expect_fields(object);
         }
-        let (group, plain) = version.split_once('/').unwrap_or(("", &version));
-        if let Some(other) = self.state.served.load().kind(group, plain, &kind)
-            && self.is_registered(other)
-            && let Some(wrong) = windlass_schema::decode_error(other.schema.get(), &kind, object)
-        {
-            return Err(wrong);
-        }
-        Err(self.not_the_kind(&version, &kind))
+        let wrong = self.decode_error_of_kind(object, &version, &kind);
+        Err(wrong.unwrap_or_else(|| self.not_the_kind(&version, &kind)))
     }
 
     /// Returns whether the real server of the resource knows a kind: the real server does not know the kinds
@@ -243,26 +280,34 @@ impl Call<'_> {
 
     /// Explains why an object of another kind is wrong for the resource.
     pub(super) fn not_the_kind(&self, found_version: &str, found_kind: &str) -> String {
+        let go_type = format!("{}.{}", self.resource.go_package(), self.resource.kind);
+        self.not_the_type(found_version, found_kind, &go_type)
+    }
+
+    /// Explains why an object of another kind is wrong for a Go type, such as `policy.Eviction`.
+    fn not_the_type(&self, found_version: &str, found_kind: &str, go_type: &str) -> String {
         let resource = &self.resource;
         let (group, version) = found_version.split_once('/').unwrap_or(("", found_version));
         let table = self.state.served.load();
+        let is_of_main_server = !SEPARATE_GROUPS.contains(&resource.group.as_str()) && !resource.is_custom();
         // Kinds of subresources, such as `Scale`, are not in the table.
         let is_of_subresource = |kind: &str| {
-            !SEPARATE_GROUPS.contains(&resource.group.as_str())
-                && !resource.is_custom()
+            is_of_main_server
                 && [SCALE, EVICTION, TOKEN_REQUEST].contains(&kind)
                 && self.state.catalog.schema(group, version, kind).is_some()
         };
+        let is_list_of_any_kind = is_of_main_server && found_version == "v1" && found_kind == "List";
         let is_unversioned = found_version == "v1" && UNVERSIONED.contains(&found_kind);
         let is_known = |kind: &str| {
             is_unversioned
                 || is_of_subresource(kind)
                 || table.kind(group, version, kind).is_some_and(|kind| self.is_registered(kind))
         };
-        if is_known(found_kind) || found_kind.strip_suffix("List").is_some_and(is_known) {
-            let own_group = resource.go_package();
-            let kind = &resource.kind;
-            format!("converting ({version}.{found_kind}) to ({own_group}.{kind}): unknown conversion")
+        if is_list_of_any_kind
+            || is_known(found_kind)
+            || found_kind.strip_suffix("List").is_some_and(is_known)
+        {
+            format!("converting ({version}.{found_kind}) to ({go_type}): unknown conversion")
         } else {
             format!(
                 "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
@@ -279,9 +324,13 @@ impl Call<'_> {
 
     /// Returns 400 for a body without a kind or version.
     fn unrecognized(&self, why: &str) -> ApiError {
+        self.unrecognized_as(&self.resource.kind, why)
+    }
+
+    /// Returns 400 for a body without the kind or version of an object of `kind`.
+    fn unrecognized_as(&self, kind: &str, why: &str) -> ApiError {
         ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {}): {why} ({})",
-            self.resource.kind,
+            "the object provided is unrecognized (must be of type {kind}): {why} ({})",
             wire::body_summary(self.body)
         ))
     }
@@ -289,12 +338,30 @@ impl Call<'_> {
     /// Returns 400 for a body with fields of wrong types.
     fn misread(&self, object: &Value, why: &str) -> ApiError {
         let (kind, version) = self.found_kind(object);
-        ApiError::bad_request(format!(
-            "{kind} in version {} cannot be handled as a {}: {why}",
-            go_quote(version),
-            self.resource.kind,
-        ))
+        refused(kind, version, &self.resource.kind, why)
     }
+}
+
+/// Returns 400 for an object of `found_kind` that cannot be decoded as an object of `kind`.
+fn refused(found_kind: &str, version: &str, kind: &str, why: &str) -> ApiError {
+    let version = go_quote(version);
+    ApiError::bad_request(format!("{found_kind} in version {version} cannot be handled as a {kind}: {why}"))
+}
+
+/// Returns the version of `group/version`, or of a version without a group.
+fn version_of(version: &str) -> &str {
+    version.rsplit('/').next().unwrap_or_default()
+}
+
+/// Explains why an `apiVersion` is no group and version.
+pub(super) fn wrong_group_version(version: &str) -> Option<String> {
+    (version.matches('/').count() > 1).then(|| format!("unexpected GroupVersion string: {version}"))
+}
+
+/// Returns the warnings for an error of strict decoding: an error of YAML has a line for each duplicate key.
+fn warnings_of(complaint: &str) -> impl Iterator<Item = String> {
+    let lines = complaint.strip_prefix("yaml: unmarshal errors:\n").unwrap_or(complaint);
+    lines.split('\n').map(|line| line.trim_start().to_owned())
 }
 
 /// Explains why the kind or the version of an object cannot be read.

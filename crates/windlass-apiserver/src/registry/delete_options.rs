@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
 use super::Call;
+use super::decode::{wrong_group_version, wrong_type_meta};
 use super::options;
 use crate::meta;
 use crate::route::Query;
@@ -219,9 +220,13 @@ fn has_preconditions(query: &Query) -> bool {
 fn read_body(call: &Call<'_>) -> Result<Value, ApiError> {
     let content_type = call.header(header::CONTENT_TYPE);
     let decoded = wire::decode_options(content_type, call.body, |bytes| call.state.decode_protobuf(bytes))?;
-    let kind = decoded.value.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
+    let text = |field: &str| decoded.value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let version = text("apiVersion").unwrap_or("meta.k8s.io/v1");
+    if let Some(why) = wrong_type_meta(&decoded.value).or_else(|| wrong_group_version(version)) {
+        return Err(ApiError::bad_request(why));
+    }
+    let kind = text("kind").unwrap_or("DeleteOptions");
     if kind != "DeleteOptions" {
-        let version = decoded.value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
         return Err(ApiError::bad_request(format!(
             "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
             windlass_schema::go_quote(kind),

@@ -26,10 +26,11 @@ const MAX_DISRUPTED_PODS: usize = 2_000;
 const RETRY_SECONDS: u32 = 10;
 
 pub(super) async fn evict(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
-    let mut eviction = body(call, EVICTION)?;
+    let write_options = WriteOptions::parse(&call.query, "CreateOptions")?;
+    let mut eviction = body(call, EVICTION, write_options)?;
     call.admit_request(&mut eviction).await?;
     let mut options = DeleteOptions::of(&eviction["deleteOptions"], &Query::default())?;
-    options.dry_run |= WriteOptions::parse(&call.query, "CreateOptions")?.dry_run;
+    options.dry_run |= write_options.dry_run;
     let pod = pod(call)?;
     if ignores_budgets(&pod.value()) {
         evict_unguarded(call, &options).await?;

@@ -23,8 +23,8 @@ const SHORTEST: i64 = 600;
 const LONGEST: i64 = 1 << 32;
 
 pub(super) async fn request(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
-    WriteOptions::parse(&call.query, "CreateOptions")?;
-    let mut wanted = call.decode_as(GROUP, "v1", KIND)?;
+    let options = WriteOptions::parse(&call.query, "CreateOptions")?;
+    let mut wanted = call.decode_as(GROUP, "v1", KIND, options)?;
     let namespace = meta::namespace(&wanted);
     if !namespace.is_empty() && namespace != call.route.namespace {
         let why = "the namespace of the provided object does not match the namespace sent on the request";

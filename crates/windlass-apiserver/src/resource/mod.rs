@@ -214,10 +214,7 @@ impl Resource {
 
     /// Returns the package of the kind in kube-apiserver.
     pub(crate) fn go_package(&self) -> &str {
-        match self.storage.group.split('.').next() {
-            None | Some("") => "core",
-            Some(package) => package,
-        }
+        go_package(&self.storage.group)
     }
 
     /// Returns the key an object is stored under.
@@ -384,6 +381,14 @@ fn scalar_at(object: &Value, path: &str) -> String {
         Some(Value::String(text)) => text.clone(),
         Some(value @ (Value::Number(_) | Value::Bool(_))) => value.to_string(),
         _ => String::new(),
+    }
+}
+
+/// Returns the package of the kinds of a group in kube-apiserver.
+pub(crate) fn go_package(group: &str) -> &str {
+    match group.split('.').next() {
+        None | Some("") => "core",
+        Some(package) => package,
     }
 }
 

@@ -242,14 +242,6 @@ async fn bytes_may_be_a_list_of_numbers() {
 }
 
 #[tokio::test]
-async fn a_float_for_an_integer_is_quoted_as_it_was_sent() {
-    let api = Api::start();
-    let ns = api.namespace().await;
-    let event = json!({"metadata": {"name": "a"}, "count": 1.0});
-    api.post(&format!("/api/v1/namespaces/{ns}/events"), event).await.shows(expect![[r#"400 BadRequest: Event in version "v1" cannot be handled as a Event: json: cannot unmarshal number 1.0 into Go struct field Event.count of type int32"#]]);
-}
-
-#[tokio::test]
 async fn an_empty_body_in_yaml_is_an_object_without_fields() {
     let api = Api::start();
     let ns = api.namespace().await;
@@ -266,4 +258,34 @@ async fn an_empty_body_in_yaml_is_an_object_without_fields() {
         400 BadRequest: the name of the object (a based on URL) was undeterminable: name must be provided
     "#]]
     .assert_eq(&lines(&seen));
+}
+
+#[tokio::test]
+async fn a_float_for_an_integer_is_quoted_as_it_was_sent() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let event = json!({"metadata": {"name": "a"}, "count": 1.0});
+    api.post(&format!("/api/v1/namespaces/{ns}/events"), event).await.shows(expect![[r#"400 BadRequest: Event in version "v1" cannot be handled as a Event: json: cannot unmarshal number 1.0 into Go struct field Event.count of type int32"#]]);
+}
+
+#[tokio::test]
+async fn options_of_a_deletion_without_a_version_are_those_of_the_meta_group() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let map = format!("/api/v1/namespaces/{ns}/configmaps/a");
+    let mut seen = Vec::new();
+    for options in [
+        json!({"kind": "ConfigMap"}),
+        json!({"apiVersion": "a/b/c", "kind": "DeleteOptions"}),
+        json!({"apiVersion": 5}),
+        json!({"kind": ["DeleteOptions"]}),
+    ] {
+        seen.push(api.delete_with(&map, options).await.to_string());
+    }
+    expect![[r#"
+        400 BadRequest: no kind "ConfigMap" is registered for version "meta.k8s.io/v1" in scheme "pkg/runtime/scheme.go:111"
+        400 BadRequest: unexpected GroupVersion string: a/b/c
+        400 BadRequest: couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .apiVersion of type string
+        400 BadRequest: couldn't get version/kind; json parse error: json: cannot unmarshal array into Go struct field .kind of type string
+    "#]].assert_eq(&lines(&seen));
 }

@@ -100,6 +100,25 @@ async fn yaml_is_held_to_the_same() {
     api.request(Method::POST, &maps).body("application/yaml", yaml).send().await.shows(expect![[r#"
         400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: yaml: unmarshal errors:
           line 8: key "k" already set in map, unknown field "bogus""#]]);
+    let warn = maps.replace("Strict", "Warn");
+    let warned = api.request(Method::POST, &warn).body("application/yaml", yaml).send().await.is(201);
+    expect![[r#"
+        299 - "line 8: key \"k\" already set in map"
+        299 - "unknown field \"bogus\"""#]]
+    .assert_eq(&warned.warnings().join("\n"));
+}
+
+#[tokio::test]
+async fn the_body_of_a_subresource_is_held_to_it() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let account = json!({"metadata": {"name": "a"}});
+    api.post(&format!("/api/v1/namespaces/{ns}/serviceaccounts"), account).await.is(201);
+    let path = format!("/api/v1/namespaces/{ns}/serviceaccounts/a/token");
+    let odd = json!({"spec": {"bogus": 1, "audiences": ["b"]}});
+    let warned = api.post(&path, odd.clone()).await.is(201);
+    expect![[r#"299 - "unknown field \"spec.bogus\"""#]].assert_eq(&warned.warnings().join("\n"));
+    api.post(&format!("{path}?fieldValidation=Strict"), odd).await.shows(expect![[r#"400 BadRequest: TokenRequest in version "v1" cannot be handled as a TokenRequest: strict decoding error: unknown field "spec.bogus""#]]);
 }
 
 #[tokio::test]

@@ -355,3 +355,44 @@ async fn requests_that_are_passed_on_are_checked() {
     "#]]
     .assert_eq(&lines(&seen));
 }
+
+#[tokio::test]
+async fn a_body_of_another_kind_than_the_subresource_is_refused() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let mut seen = Vec::new();
+    for path in ["pods/a/eviction", "pods/a/binding", "bindings", "serviceaccounts/a/token"] {
+        for body in [
+            json!({"apiVersion": "v1", "kind": "ConfigMap"}),
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": []}),
+            json!({"apiVersion": "v1", "kind": "List"}),
+            json!({"apiVersion": "a/b/c", "kind": "ConfigMap"}),
+            json!({"apiVersion": 5, "kind": "ConfigMap"}),
+        ] {
+            let reply = api.post(&format!("/api/v1/namespaces/{ns}/{path}?dryRun=All"), body).await;
+            seen.push(format!("{path}: {reply}"));
+        }
+    }
+    expect![[r#"
+        pods/a/eviction: 400 BadRequest: ConfigMap in version "v1" cannot be handled as a Eviction: converting (v1.ConfigMap) to (policy.Eviction): unknown conversion
+        pods/a/eviction: 400 BadRequest: ConfigMap in version "v1" cannot be handled as a Eviction: json: cannot unmarshal array into Go struct field ConfigMap.metadata of type v1.ObjectMeta
+        pods/a/eviction: 400 BadRequest: List in version "v1" cannot be handled as a Eviction: converting (v1.List) to (policy.Eviction): unknown conversion
+        pods/a/eviction: 400 BadRequest: the object provided is unrecognized (must be of type Eviction): unexpected GroupVersion string: a/b/c ({"apiVersion":"a/b/c","kind":" ...)
+        pods/a/eviction: 400 BadRequest: the object provided is unrecognized (must be of type Eviction): couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .apiVersion of type string ({"apiVersion":5,"kind":"Config ...)
+        pods/a/binding: 400 BadRequest: ConfigMap in version "v1" cannot be handled as a Binding: converting (v1.ConfigMap) to (core.Binding): unknown conversion
+        pods/a/binding: 400 BadRequest: ConfigMap in version "v1" cannot be handled as a Binding: json: cannot unmarshal array into Go struct field ConfigMap.metadata of type v1.ObjectMeta
+        pods/a/binding: 400 BadRequest: List in version "v1" cannot be handled as a Binding: converting (v1.List) to (core.Binding): unknown conversion
+        pods/a/binding: 400 BadRequest: the object provided is unrecognized (must be of type Binding): unexpected GroupVersion string: a/b/c ({"apiVersion":"a/b/c","kind":" ...)
+        pods/a/binding: 400 BadRequest: the object provided is unrecognized (must be of type Binding): couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .apiVersion of type string ({"apiVersion":5,"kind":"Config ...)
+        bindings: 400 BadRequest: ConfigMap in version "v1" cannot be handled as a Binding: converting (v1.ConfigMap) to (core.Binding): unknown conversion
+        bindings: 400 BadRequest: ConfigMap in version "v1" cannot be handled as a Binding: json: cannot unmarshal array into Go struct field ConfigMap.metadata of type v1.ObjectMeta
+        bindings: 400 BadRequest: List in version "v1" cannot be handled as a Binding: converting (v1.List) to (core.Binding): unknown conversion
+        bindings: 400 BadRequest: the object provided is unrecognized (must be of type Binding): unexpected GroupVersion string: a/b/c ({"apiVersion":"a/b/c","kind":" ...)
+        bindings: 400 BadRequest: the object provided is unrecognized (must be of type Binding): couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .apiVersion of type string ({"apiVersion":5,"kind":"Config ...)
+        serviceaccounts/a/token: 400 BadRequest: ConfigMap in version "v1" cannot be handled as a TokenRequest: converting (v1.ConfigMap) to (authentication.TokenRequest): unknown conversion
+        serviceaccounts/a/token: 400 BadRequest: ConfigMap in version "v1" cannot be handled as a TokenRequest: json: cannot unmarshal array into Go struct field ConfigMap.metadata of type v1.ObjectMeta
+        serviceaccounts/a/token: 400 BadRequest: List in version "v1" cannot be handled as a TokenRequest: converting (v1.List) to (authentication.TokenRequest): unknown conversion
+        serviceaccounts/a/token: 400 BadRequest: the object provided is unrecognized (must be of type TokenRequest): unexpected GroupVersion string: a/b/c ({"apiVersion":"a/b/c","kind":" ...)
+        serviceaccounts/a/token: 400 BadRequest: the object provided is unrecognized (must be of type TokenRequest): couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .apiVersion of type string ({"apiVersion":5,"kind":"Config ...)
+    "#]].assert_eq(&lines(&seen));
+}

@@ -601,3 +601,14 @@ async fn flow_schemas_and_priority_levels() {
         - FieldValueInvalid spec.limited.limitResponse.queuing.handSize: Invalid value: 7: required entropy bits of deckSize 1024 and handSize 7 should not be greater than 60
     "#]].assert_eq(&seen);
 }
+
+#[tokio::test]
+async fn a_generation_is_not_negative() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let map = json!({"metadata": {"name": "a", "generation": -5}});
+    api.post(&format!("/api/v1/namespaces/{ns}/configmaps"), map).await.shows(expect![[r#"
+        422 Invalid: ConfigMap "a" is invalid: metadata.generation: Invalid value: -5: must be greater than or equal to 0
+        kind="ConfigMap" name="a"
+        - FieldValueInvalid metadata.generation: Invalid value: -5: must be greater than or equal to 0"#]]);
+}

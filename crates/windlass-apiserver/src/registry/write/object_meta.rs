@@ -141,6 +141,12 @@ fn whole(resource: &Resource, object: &Value, check: NameCheck) -> Vec<FieldErro
     } else if !namespace.is_empty() {
         errors.push(FieldError::forbidden("metadata.namespace", "not allowed on this type"));
     }
+    if let Some(generation) =
+        meta::at(object, "/metadata/generation").filter(|value| value.as_i64() < Some(0))
+    {
+        let detail = "must be greater than or equal to 0";
+        errors.push(FieldError::invalid("metadata.generation", generation.clone(), detail));
+    }
     errors.extend(tags(object));
     errors.extend(finalizers(object));
     errors.into_vec()

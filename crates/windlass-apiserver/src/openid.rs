@@ -31,9 +31,11 @@ pub(crate) fn respond(
     Some(response(&document, media_type))
 }
 
-/// Returns whether a client accepts documents of this type. Without a header, a client accepts all types.
+/// Returns whether a client accepts documents of this type. Without a header, or with an empty header, a client
+/// accepts all types.
 fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
-    let mut accept = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();
+    let texts = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let mut accept = texts.filter(|value| !value.is_empty()).peekable();
     let is_fitting = |range: &str| {
         let range = range.split(';').next().unwrap_or_default().trim();
         range == "*/*" || range == media_type

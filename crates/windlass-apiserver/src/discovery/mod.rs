@@ -94,11 +94,16 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 /// Returns whether the client prefers the aggregated form, in the version that is served.
 fn wants_aggregated(headers: &HeaderMap) -> bool {
     let clauses = text(headers, &ACCEPT).map(MediaType::parse_accept).unwrap_or_default();
+    let is_aggregated = |clause: &MediaType| {
+        clause.parameter("as") == Some("APIGroupDiscoveryList")
+            && clause.parameter("g") == Some("apidiscovery.k8s.io")
+            && clause.parameter("v") == Some("v2")
+    };
     let served = clauses.iter().find(|clause| {
         matches!(clause.essence.as_str(), "application/json" | "*/*" | "application/*")
-            && clause.parameter("v").is_none_or(|version| version == "v2")
+            && (clause.parameter("as").is_none() || is_aggregated(clause))
     });
-    served.is_some_and(|clause| clause.parameter("as") == Some("APIGroupDiscoveryList"))
+    served.is_some_and(is_aggregated)
 }
 
 fn aggregated(groups: &Merged<'_>, headers: &HeaderMap, core: bool) -> Response<Body> {

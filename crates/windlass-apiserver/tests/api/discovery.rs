@@ -371,3 +371,17 @@ async fn the_root_lists_paths() {
         assert!(paths.as_array().unwrap().contains(&json!(path)), "{path}");
     }
 }
+
+#[tokio::test]
+async fn the_aggregated_form_has_a_group_and_a_version() {
+    let api = Api::start();
+    for parameters in
+        ["as=APIGroupDiscoveryList", "as=APIGroupDiscoveryList;v=v2", "g=apidiscovery.k8s.io;v=v2;as=Other"]
+    {
+        let accept = format!("application/json;{parameters}");
+        api.request(Method::GET, "/apis").accept(&accept).send().await.is(406);
+        let or_plain = format!("{accept},application/json");
+        let plain = api.request(Method::GET, "/apis").accept(&or_plain).send().await.is(200);
+        assert_eq!(plain.at("/kind"), "APIGroupList", "{parameters}");
+    }
+}

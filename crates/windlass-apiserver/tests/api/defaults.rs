@@ -255,3 +255,31 @@ async fn a_time_is_stored_in_utc_and_without_a_fraction_of_a_second() {
     let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{ns}/leases");
     assert_eq!(defaulted(&api, &leases, lease, "/spec/renewTime").await, "2019-12-31T23:00:00.123456Z");
 }
+
+#[tokio::test]
+async fn an_image_that_is_no_reference_is_pulled_if_it_is_absent() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let pods = format!("/api/v1/namespaces/{ns}/pods");
+    let mut policies = Vec::new();
+    for image in ["a", "/a", "b//a", "b/a", "a._b", "a__b", "a___b", "a--b", "b.c:80/a", "b.c:/a", "b.c:x/a"]
+    {
+        let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": image}]}});
+        let policy = defaulted(&api, &pods, pod, "/spec/containers/0/imagePullPolicy").await;
+        policies.push(format!("{image}: {policy}"));
+    }
+    expect![[r#"
+        a: "Always"
+        /a: "IfNotPresent"
+        b//a: "IfNotPresent"
+        b/a: "Always"
+        a._b: "IfNotPresent"
+        a__b: "Always"
+        a___b: "IfNotPresent"
+        a--b: "Always"
+        b.c:80/a: "Always"
+        b.c:/a: "IfNotPresent"
+        b.c:x/a: "IfNotPresent"
+    "#]]
+    .assert_eq(&lines(&policies));
+}

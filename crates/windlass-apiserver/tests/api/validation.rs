@@ -612,3 +612,14 @@ async fn a_generation_is_not_negative() {
         kind="ConfigMap" name="a"
         - FieldValueInvalid metadata.generation: Invalid value: -5: must be greater than or equal to 0"#]]);
 }
+
+#[tokio::test]
+async fn the_name_of_a_runtime_class_of_a_pod_is_not_empty() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let spec = json!({"runtimeClassName": "", "containers": [{"name": "a", "image": "b"}]});
+    let pod = json!({"metadata": {"name": "a"}, "spec": spec});
+    api.post(&format!("/api/v1/namespaces/{ns}/pods?dryRun=All"), pod)
+        .await
+        .shows(expect!["500 -: resource name may not be empty"]);
+}

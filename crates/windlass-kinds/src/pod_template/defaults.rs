@@ -65,38 +65,39 @@ fn pull_policy(image: &str) -> &'static str {
     if image.is_empty() || image.contains('@') {
         return "IfNotPresent";
     }
-    let (folder, name) = image.rsplit_once('/').map_or(("", image), |(folder, name)| (folder, name));
+    let (folder, name) = image.rsplit_once('/').map_or((None, image), |(folder, name)| (Some(folder), name));
     let (name, tag) = name.split_once(':').unwrap_or((name, "latest"));
     /// The longest name of an image, with its registry.
     const MAX_NAME: usize = 255;
     // A text that is not an image reference has no tag.
-    let parts = folder.split('/').filter(|part| !part.is_empty()).enumerate();
+    let parts = folder.into_iter().flat_map(|folder| folder.split('/')).enumerate();
     let is_reference =
         parts.into_iter().all(|(index, part)| is_component(part) || index == 0 && is_domain(part))
             && is_component(name)
-            && "docker.io/library/".len() + folder.len() + name.len() <= MAX_NAME;
+            && "docker.io/library/".len() + folder.map_or(0, str::len) + name.len() <= MAX_NAME;
     if is_reference && tag == "latest" { "Always" } else { "IfNotPresent" }
 }
 
-/// Returns whether a part of the path of an image consists of lower-case words.
+/// Returns whether a part of the path of an image consists of lower-case words, with a separator between two
+/// words: a dot, one or two underscores, or hyphens.
 fn is_component(part: &str) -> bool {
     let is_word = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
-    part.starts_with(is_word)
-        && part.ends_with(is_word)
-        && part.chars().all(|letter| is_word(letter) || "._-".contains(letter))
-        && !part.contains("..")
+    let is_separator =
+        |text: &str| matches!(text, "" | "." | "_" | "__") || text.chars().all(|letter| letter == '-');
+    part.starts_with(is_word) && part.ends_with(is_word) && part.split(is_word).all(is_separator)
 }
 
 /// Returns whether the first part of an image can be a registry.
 fn is_domain(part: &str) -> bool {
-    let host = part.split_once(':').map_or(part, |(host, _)| host);
+    let (host, port) = part.split_once(':').unwrap_or((part, "1"));
     let is_label = |label: &str| {
         let is_letter = |letter: char| letter.is_ascii_alphanumeric();
         label.starts_with(is_letter)
             && label.ends_with(is_letter)
             && label.chars().all(|letter| is_letter(letter) || letter == '-')
     };
-    (part.contains(['.', ':']) || part == "localhost") && host.split('.').all(is_label)
+    let is_port = !port.is_empty() && port.chars().all(|letter| letter.is_ascii_digit());
+    (part.contains(['.', ':']) || part == "localhost") && host.split('.').all(is_label) && is_port
 }
 
 /// Sets the requests of a container to its limits.

@@ -97,6 +97,9 @@ fn runtime_class(cx: &WriteContext<'_>, object: &Value) -> Result<Option<Value>,
     let Some(class) = object.pointer("/spec/runtimeClassName").and_then(Value::as_str) else {
         return Ok(None);
     };
+    if class.is_empty() {
+        return Err(ApiError::unexplained("resource name may not be empty"));
+    }
     let problems = path_segment_name(class, false);
     if !problems.is_empty() {
         // The real server requests the class over HTTP, and the HTTP client refuses the name.

@@ -1,8 +1,12 @@
 //! Kinds that the server stores and validates, and of which no test of another subject speaks.
 
 mod addresses;
+mod api_services;
 mod migrations;
+mod nodes;
 mod pod_certificates;
+mod priority_levels;
+mod runtime_classes;
 mod storage;
 mod taint_rules;
 mod trust_bundles;

@@ -1,12 +1,13 @@
 //! Api services.
 
 mod table;
+mod validate;
 
 use windlass_wire::names;
 
 use crate::kind::{Kind, KindConfig, Writes};
 
-pub(crate) static KIND: Kind = Kind { table: &table::TABLE, ..Kind::new(CONFIG) };
+pub(crate) static KIND: Kind = Kind { validate: &ApiServices, table: &table::TABLE, ..Kind::new(CONFIG) };
 
 const CONFIG: KindConfig = KindConfig {
     has_status_table: false,
@@ -15,3 +16,5 @@ const CONFIG: KindConfig = KindConfig {
     writes: Writes::STATUS_ONLY,
     ..KindConfig::DATA
 };
+
+struct ApiServices;

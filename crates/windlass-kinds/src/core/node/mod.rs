@@ -49,7 +49,7 @@ impl Admission for Nodes {
 
 impl Prepare for Nodes {
     fn prepare_create(&self, _cx: &WriteContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        spec_mut(object).remove("configSource");
+        drop_dynamic_configuration(object);
         Ok(())
     }
 
@@ -59,7 +59,15 @@ impl Prepare for Nodes {
         object: &mut Value,
         _old: &Value,
     ) -> Result<(), ApiError> {
-        spec_mut(object).remove("configSource");
+        drop_dynamic_configuration(object);
         Ok(())
+    }
+}
+
+/// Removes the fields of the kubelet's dynamic configuration, which no kubelet supports.
+fn drop_dynamic_configuration(object: &mut Value) {
+    spec_mut(object).remove("configSource");
+    if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
+        status.remove("config");
     }
 }

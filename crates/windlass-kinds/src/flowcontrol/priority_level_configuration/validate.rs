@@ -32,21 +32,21 @@ fn spec(spec: &Field<'_>, name: &str, errors: &mut Errors) {
     if (name == "exempt") != (kind.text() == "Exempt") {
         errors.push(kind.invalid("must be 'Exempt' if and only if `name` is 'exempt'"));
     }
+    if kind.text() != "Limited" && limited.is_set() {
+        errors.push(limited.forbidden(""));
+        validate_response(&limited.at("limitResponse"), errors);
+    }
+    if kind.text() != "Exempt" && exempt.is_set() {
+        errors.push(exempt.forbidden(""));
+    }
     match kind.text() {
         "Exempt" => {
-            if limited.is_set() {
-                errors.push(limited.forbidden(""));
-                response_type(&limited.at("limitResponse"), errors);
-            }
             if exempt.is_set() {
                 shares(&exempt, errors);
                 lendable(&exempt, errors);
             }
         }
         "Limited" => {
-            if exempt.is_set() {
-                errors.push(exempt.forbidden(""));
-            }
             if limited.is_set() {
                 validate_limited(&limited, errors);
             } else {
@@ -75,13 +75,10 @@ fn lendable(level: &Field<'_>, errors: &mut Errors) {
 fn validate_limited(limited: &Field<'_>, errors: &mut Errors) {
     shares(limited, errors);
     let response = limited.at("limitResponse");
-    response_type(&response, errors);
+    validate_response(&response, errors);
     let queuing = response.at("queuing");
-    match (response.at("type").text(), queuing.is_set()) {
-        ("Reject", true) => errors.push(queuing.forbidden("")),
-        ("Queue", false) => errors.push(queuing.required("")),
-        ("Queue", true) => validate_queuing(&queuing, errors),
-        _ => {}
+    if response.at("type").text() == "Queue" && queuing.is_set() {
+        validate_queuing(&queuing, errors);
     }
     lendable(limited, errors);
     let borrowing = limited.at("borrowingLimitPercent");
@@ -90,8 +87,14 @@ fn validate_limited(limited: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-fn response_type(response: &Field<'_>, errors: &mut Errors) {
-    let kind = response.at("type");
+/// Validates the type of a response, and that exactly the type `Queue` has queues.
+fn validate_response(response: &Field<'_>, errors: &mut Errors) {
+    let (kind, queuing) = (response.at("type"), response.at("queuing"));
+    match (kind.text() == "Queue", queuing.is_set()) {
+        (true, false) => errors.push(queuing.required("")),
+        (false, true) => errors.push(queuing.forbidden("")),
+        _ => {}
+    }
     match kind.text() {
         "Queue" | "Reject" => {}
         "" => errors.push(kind.required("")),

@@ -50,9 +50,28 @@ fn validate_pods(class: &Field<'_>, errors: &mut Errors) {
         validate_container_name(name, &amount, errors);
         validate_amount(name, &amount, errors);
     }
+    validate_huge_pages(&overhead, errors);
     let scheduling = class.at("scheduling");
     if let Some(labels) = scheduling.at("nodeSelector").map() {
         errors.extend(scheduling.at("nodeSelector").moved(names::validate_labels(labels, "")));
     }
-    validate_tolerations(&scheduling.at("tolerations"), errors);
+    let tolerations = scheduling.at("tolerations");
+    validate_tolerations(&tolerations, errors);
+    let mut seen: Vec<&Value> = Vec::new();
+    for toleration in tolerations.items() {
+        if seen.contains(&toleration.value()) {
+            errors.push(toleration.duplicate());
+        } else {
+            seen.push(toleration.value());
+        }
+    }
+}
+
+/// Checks that an overhead with huge pages has processor time or memory, too.
+fn validate_huge_pages(overhead: &Field<'_>, errors: &mut Errors) {
+    let fixed = overhead.at("podFixed");
+    let has_huge_pages = fixed.entries().any(|(name, _)| name.starts_with("hugepages-"));
+    if has_huge_pages && !fixed.entries().any(|(name, _)| matches!(name, "cpu" | "memory")) {
+        errors.push(overhead.forbidden("HugePages require cpu or memory"));
+    }
 }

@@ -160,7 +160,7 @@ async fn check(state: Arc<State>, aggregator: Arc<Aggregator>, remote: Arc<Remot
     let condition = condition(&aggregator, &state.store.view(), &remote).await;
     if condition.is_available {
         // Clients look at discovery as soon as the condition is true.
-        aggregator.documents.refresh(&aggregator, &remote).await;
+        aggregator.documents.refresh(&aggregator, &remote, &state.apart).await;
     }
     write_condition(&state, &remote, &condition).await;
     (remote, condition.is_available)

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::{StatusCode, header};
 use parking_lot::RwLock;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::value::RawValue;
 use windlass_schema::ExtensionDocument;
 
 use super::Aggregator;
+use super::discovery::{Form, Resources};
 use super::remote::{Remote, Remotes};
 use crate::apart::Apart;
 use crate::resource::ServedResources;
@@ -21,12 +24,22 @@ const AGGREGATED: &str =
 /// The limit of the OpenAPI v2 documents of all group versions together, in bytes.
 const MAX_DESCRIPTIONS: usize = 64 << 20;
 
+/// The limit of the resources of all group versions together, in bytes.
+const MAX_RESOURCES: usize = 16 << 20;
+
 /// The resources of each group version of extension servers, in the form of aggregated discovery.
 #[derive(Default)]
 pub(super) struct Documents {
-    known: RwLock<BTreeMap<(String, String), Value>>,
+    known: RwLock<BTreeMap<(String, String), Known>>,
     /// The OpenAPI v2 document of each group version.
     descriptions: RwLock<BTreeMap<(String, String), Arc<Description>>>,
+}
+
+/// The resources of a group version.
+struct Known {
+    /// Changes with the document of the server.
+    hash: u64,
+    resources: Arc<RawValue>,
 }
 
 /// The OpenAPI v2 document of a group version, in JSON: as values, the document takes up to a hundred times the memory.
@@ -68,15 +81,53 @@ impl Documents {
         self.descriptions.write().retain(|(group, version), _| is_kept(group, version));
     }
 
-    /// Gets the document of a group version. If the server does not answer, the last document stays.
-    pub(super) async fn refresh(&self, aggregator: &Aggregator, remote: &Remote) {
-        let found = match aggregated(aggregator, remote).await {
-            Some(found) => Some(found),
-            None => unaggregated(aggregator, remote).await,
-        };
-        if let Some(found) = found {
-            self.known.write().insert((remote.group.clone(), remote.version.clone()), found);
+    /// Gets the resources of a group version. If the server does not answer, the last resources stay.
+    pub(super) async fn refresh(&self, aggregator: &Aggregator, remote: &Arc<Remote>, apart: &Apart) {
+        for form in [Form::Aggregated, Form::ResourceList] {
+            let Some(body) = discovery(aggregator, remote, form).await else { continue };
+            let mut hasher = DefaultHasher::new();
+            body.hash(&mut hasher);
+            let hash = hasher.finish();
+            if self.known.read().get(&remote.key()).is_some_and(|known| known.hash == hash) {
+                return;
+            }
+            let of = Arc::clone(remote);
+            match apart.work(move || Resources::read(form, &body, &of)).await {
+                Ok(Ok(Some(resources))) => return self.insert(remote, hash, resources),
+                Ok(Err(why)) => {
+                    let name = &remote.name;
+                    tracing::warn!(
+                        name,
+                        "the discovery document of an extension server cannot be read: {why}"
+                    );
+                }
+                Ok(Ok(None)) | Err(_) => {}
+            }
         }
+    }
+
+    /// Keeps the resources of a group version, if the resources of all group versions are within the limit.
+    fn insert(&self, remote: &Remote, hash: u64, resources: Resources) {
+        let Resources { json, left_out } = resources;
+        let (key, name) = (remote.key(), &remote.name);
+        if left_out > 0 {
+            tracing::warn!(
+                name,
+                left_out,
+                "the group version of an extension server has too many resources, or too long names: the rest is not in discovery"
+            );
+        }
+        let mut known = self.known.write();
+        let others =
+            known.iter().filter(|(other, _)| **other != key).map(|(_, other)| other.resources.get().len());
+        if others.sum::<usize>() + json.get().len() > MAX_RESOURCES {
+            tracing::warn!(
+                name,
+                "the resources of extension servers take more than 16 MiB: the last resources stay"
+            );
+            return;
+        }
+        known.insert(key, Known { hash, resources: json.into() });
     }
 
     /// Gets the OpenAPI v2 document of a group version, unless the document is known. If the server has no document, the last document
@@ -87,7 +138,7 @@ impl Documents {
         remote: &Arc<Remote>,
         apart: &Apart,
     ) {
-        let key = (remote.group.clone(), remote.version.clone());
+        let key = remote.key();
         let tag = self.descriptions.read().get(&key).and_then(|known| known.tag.clone());
         let reply = aggregator.get_changed(remote, "/openapi/v2", None, tag.as_deref()).await;
         let Some((head, body)) = reply.ok().filter(|(head, _)| head.status == StatusCode::OK) else { return };
@@ -106,65 +157,23 @@ impl Documents {
         known.insert(key, Arc::new(description));
     }
 
-    fn of(&self, remote: &Remote) -> Value {
-        let key = (remote.group.clone(), remote.version.clone());
-        let known = self.known.read().get(&key).cloned();
-        let mut document = known.unwrap_or_else(|| json!({"version": remote.version}));
-        document["freshness"] = if remote.is_available { "Current" } else { "Stale" }.into();
-        document
+    fn of(&self, remote: &Remote) -> RemoteVersion {
+        let known = self.known.read().get(&remote.key()).map(|known| Arc::clone(&known.resources));
+        RemoteVersion {
+            version: remote.version.clone(),
+            resources: known,
+            freshness: if remote.is_available { "Current" } else { "Stale" },
+        }
     }
 }
 
-/// Reads a group version in the aggregated document of a server.
-async fn aggregated(aggregator: &Aggregator, remote: &Remote) -> Option<Value> {
-    let (head, body) = aggregator.get(remote, "/apis", Some(AGGREGATED)).await.ok()?;
-    let list: Value = serde_json::from_slice(&body).ok().filter(|_| head.status.is_success())?;
-    (list["kind"] == "APIGroupDiscoveryList").then_some(())?;
-    let groups = list["items"].as_array()?;
-    let group = groups.iter().find(|group| group["metadata"]["name"] == *remote.group)?;
-    let version =
-        group["versions"].as_array()?.iter().find(|version| version["version"] == *remote.version)?;
-    Some(version.clone())
-}
-
-/// Reads the resources of a group version of a server without aggregated discovery.
-async fn unaggregated(aggregator: &Aggregator, remote: &Remote) -> Option<Value> {
-    let (head, body) = aggregator.get(remote, &remote.path(), None).await.ok()?;
-    let list: Value = serde_json::from_slice(&body).ok().filter(|_| head.status.is_success())?;
-    let mut resources: Vec<Value> = Vec::new();
-    for resource in list["resources"].as_array()? {
-        let name = resource["name"].as_str().unwrap_or_default();
-        let or_own = |field: &str, own: &str| match resource[field].as_str().unwrap_or_default() {
-            "" => own.to_owned(),
-            other => other.to_owned(),
-        };
-        let kind = json!({
-            "group": or_own("group", &remote.group),
-            "version": or_own("version", &remote.version),
-            "kind": resource["kind"],
-        });
-        if let Some((parent, subresource)) = name.split_once('/') {
-            let found = resources.iter_mut().find(|resource| resource["resource"] == parent);
-            let entry = json!({"subresource": subresource, "responseKind": kind, "verbs": resource["verbs"]});
-            // A subresource follows its resource.
-            if let Some(subresources) = found.and_then(|found| found["subresources"].as_array_mut()) {
-                subresources.push(entry);
-            }
-            continue;
-        }
-        let scope = if resource["namespaced"] == true { "Namespaced" } else { "Cluster" };
-        let mut entry = json!({
-            "resource": name, "responseKind": kind, "scope": scope, "subresources": [],
-            "singularResource": resource["singularName"], "verbs": resource["verbs"],
-        });
-        for list in ["shortNames", "categories"] {
-            if resource[list].is_array() {
-                entry[list] = resource[list].clone();
-            }
-        }
-        resources.push(entry);
-    }
-    Some(json!({"version": remote.version, "resources": resources}))
+/// Gets a discovery document of a server. `None` if the server does not have the document.
+async fn discovery(aggregator: &Aggregator, remote: &Remote, form: Form) -> Option<Bytes> {
+    let reply = match form {
+        Form::Aggregated => aggregator.get(remote, "/apis", Some(AGGREGATED)).await,
+        Form::ResourceList => aggregator.get(remote, &remote.path(), None).await,
+    };
+    reply.ok().filter(|(head, _)| head.status.is_success()).map(|(_, body)| body)
 }
 
 /// The groups of this server and of extension servers.
@@ -180,7 +189,16 @@ pub(crate) struct Merged<'a> {
 struct RemoteGroup {
     name: String,
     /// The versions, the preferred version first, with the resources.
-    versions: Vec<Value>,
+    versions: Vec<RemoteVersion>,
+}
+
+/// A group version of an extension server, in the form of aggregated discovery.
+#[derive(Serialize)]
+pub(crate) struct RemoteVersion {
+    version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resources: Option<Arc<RawValue>>,
+    freshness: &'static str,
 }
 
 impl<'a> Merged<'a> {
@@ -196,9 +214,8 @@ impl<'a> Merged<'a> {
         });
         found.sort_by_key(|remote| std::cmp::Reverse(remotes.priority(&remote.group)));
         let known = documents.descriptions.read();
-        let key = |remote: &Remote| (remote.group.clone(), remote.version.clone());
         // The definitions of the first servers keep their names.
-        let descriptions = found.iter().filter_map(|remote| known.get(&key(remote)).cloned()).collect();
+        let descriptions = found.iter().filter_map(|remote| known.get(&remote.key()).cloned()).collect();
         let mut groups: Vec<RemoteGroup> = Vec::new();
         for remote in found {
             if groups.last().is_none_or(|last| last.name != remote.group) {
@@ -219,8 +236,7 @@ impl<'a> Merged<'a> {
     /// Returns the group versions of extension servers as `(group, version)`.
     pub(crate) fn remote_versions(&self) -> impl Iterator<Item = (&str, &str)> {
         self.groups.iter().flat_map(|group| {
-            let names = group.versions.iter().filter_map(|version| version["version"].as_str());
-            names.map(|version| (group.name.as_str(), version))
+            group.versions.iter().map(|version| (group.name.as_str(), version.version.as_str()))
         })
     }
 
@@ -231,7 +247,7 @@ impl<'a> Merged<'a> {
     }
 
     /// Returns the versions of a group on extension servers, with the resources.
-    pub(crate) fn remote_documents(&self, group: &str) -> impl Iterator<Item = &Value> {
+    pub(crate) fn remote_documents(&self, group: &str) -> impl Iterator<Item = &RemoteVersion> {
         let found = self.groups.iter().find(|found| found.name == group);
         found.into_iter().flat_map(|found| &found.versions)
     }

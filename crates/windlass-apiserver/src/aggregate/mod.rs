@@ -5,6 +5,7 @@
 
 mod availability;
 mod client;
+mod discovery;
 mod documents;
 mod proxy;
 mod remote;
@@ -20,7 +21,7 @@ use windlass_kinds::resources::{API_SERVICES, SERVICES};
 pub(crate) use self::availability::keep_available;
 use self::client::{Clients, name_user};
 use self::documents::Documents;
-pub(crate) use self::documents::Merged;
+pub(crate) use self::documents::{Merged, RemoteVersion};
 pub(crate) use self::remote::Remote;
 use self::remote::Remotes;
 use crate::auth::Identity;

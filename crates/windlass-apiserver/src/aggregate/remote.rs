@@ -31,7 +31,7 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    fn of(object: &Value) -> Option<Self> {
+    pub(super) fn of(object: &Value) -> Option<Self> {
         let spec = &object["spec"];
         let service = spec.get("service").filter(|service| service.is_object())?;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -54,6 +54,11 @@ impl Remote {
             is_available: conditions.into_iter().any(is_available),
             priorities: (priority("groupPriorityMinimum"), priority("versionPriority")),
         })
+    }
+
+    /// Returns the group and version.
+    pub(super) fn key(&self) -> (String, String) {
+        (self.group.clone(), self.version.clone())
     }
 
     /// Returns the path of the discovery document of the group version.
@@ -84,8 +89,7 @@ impl Remotes {
             let known = remotes.priorities.entry(group).or_default();
             *known = priority.max(*known);
             if let Some(remote) = Remote::of(&object) {
-                let key = (remote.group.clone(), remote.version.clone());
-                remotes.by_version.insert(key, Arc::new(remote));
+                remotes.by_version.insert(remote.key(), Arc::new(remote));
             }
         }
         remotes

@@ -1,9 +1,8 @@
 //! Aggregated discovery: a single document, `apidiscovery.k8s.io/v2` (KEP-3352).
 
 use serde::Serialize;
-use serde_json::Value;
 
-use crate::aggregate::Merged;
+use crate::aggregate::{Merged, RemoteVersion};
 use crate::resource::{Resource, ServedSubresource, Version};
 
 #[derive(Serialize)]
@@ -32,7 +31,7 @@ struct GroupDiscovery<'a> {
 #[serde(untagged)]
 enum AnyVersion<'a> {
     Own(VersionDiscovery<'a>),
-    Remote(&'a Value),
+    Remote(&'a RemoteVersion),
 }
 
 #[derive(Serialize)]

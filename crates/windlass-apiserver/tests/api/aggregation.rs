@@ -246,6 +246,32 @@ async fn a_description_with_too_many_values_is_not_read() {
 }
 
 #[tokio::test]
+async fn resources_beyond_the_limits_are_left_out_of_discovery() {
+    let front = Front::start().await;
+    if front.api.is_shared() {
+        return;
+    }
+    let resource = |number: usize| json!({"name": format!("r{number}"), "kind": "R", "verbs": ["get"]});
+    let resources: Vec<Value> = (0..10_002).map(resource).collect();
+    let body = json!({"kind": "APIResourceList", "resources": resources}).to_string();
+    let backend = Webhook::start(move |_, _| Answer::Raw {
+        code: 200,
+        content_type: "application/json",
+        body: body.clone(),
+    });
+    let backend = backend.await;
+    front.serve("backend").await;
+    front.register("backend", backend.port()).await;
+    front.ready().await;
+    let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    let discovery = front.api.request(Method::GET, "/apis").accept(accept).send().await.is(200).json();
+    let items = discovery["items"].as_array().unwrap();
+    let found = items.iter().find(|item| item["metadata"]["name"] == *front.group).unwrap();
+    let resources = found["versions"][0]["resources"].as_array().unwrap();
+    assert_eq!((resources.len(), &resources[9_999]["resource"]), (10_000, &json!("r9999")));
+}
+
+#[tokio::test]
 async fn the_definitions_of_the_first_group_keep_their_names() {
     let front = Front::start().await;
     if front.api.is_shared() {

@@ -1,16 +1,13 @@
 //! Aggregated cluster roles: a role with an `aggregationRule` has the rules of the selected roles.
 
-use std::collections::HashSet;
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 use windlass_kinds::resources::CLUSTER_ROLES;
 
+use crate::aggregated_roles::{self, AggregatedRoles, DistinctRules};
 use crate::meta;
 use crate::resource::Resource;
 use crate::state::State;
-use crate::store::{ResourceId, Stored, Write};
-use crate::wire::LabelSelector;
+use crate::store::{ResourceId, Write};
 
 /// The largest number of rounds of aggregation after a write: roles may aggregate each other.
 const MAX_ROUNDS: usize = 16;
@@ -37,62 +34,65 @@ pub(crate) fn aggregate(objects: &mut [(&'static str, Value)]) {
 
 /// Returns the rules of an aggregated role. Returns `None` for other roles.
 fn aggregated(role: &Value, roles: &[Value]) -> Option<Value> {
-    let selectors = role.get("aggregationRule")?.get("clusterRoleSelectors");
-    let mut rules: Vec<&Value> = Vec::new();
-    let mut known: HashSet<&Value> = HashSet::new();
-    for selector in selectors.and_then(Value::as_array).into_iter().flatten() {
-        let selector = LabelSelector::from_object(selector);
-        for other in roles {
-            if meta::name(other) == meta::name(role) || !selector.matches(meta::labels(other)) {
-                continue;
-            }
-            for rule in other.get("rules").and_then(Value::as_array).into_iter().flatten() {
-                if known.insert(rule) {
-                    rules.push(rule);
-                }
-            }
-        }
+    let mut rules = DistinctRules::default();
+    for selector in aggregated_roles::selectors(role)? {
+        let is_selected =
+            |other: &&Value| meta::name(other) != meta::name(role) && selector.matches(meta::labels(other));
+        roles.iter().filter(is_selected).try_for_each(|other| rules.add(other.clone())).ok()?;
     }
-    Some(json!(rules))
+    Some(rules.into_list())
 }
 
 /// Returns whether aggregated roles follow the objects of a resource.
 pub(crate) fn follow(state: &State, id: &ResourceId) -> bool {
-    state.aggregates_roles && *id == *CLUSTER_ROLES
+    state.aggregated_roles.is_some() && *id == *CLUSTER_ROLES
 }
 
-/// Writes the rules of all aggregated roles.
+/// Writes the rules of the aggregated roles that the last changes concern.
 pub(crate) async fn settle(state: &State) {
+    let Some(roles) = &state.aggregated_roles else { return };
     let Some(resource) = state.builtin.resource(&CLUSTER_ROLES.group, "v1", &CLUSTER_ROLES.resource) else {
         return;
     };
+    // Held to the end: the reply to a write of a role follows the writes of the aggregated roles.
+    let mut roles = roles.lock().await;
     for _ in 0..MAX_ROUNDS {
-        if !settle_once(state, &resource.storage, resource).await {
+        roles.follow(&state.store);
+        let outdated = roles.outdated();
+        if outdated.is_empty() {
             return;
+        }
+        for key in outdated {
+            // The other tasks get their turn: a label may concern many roles.
+            tokio::task::consume_budget().await;
+            settle_role(state, resource, &roles, &key).await;
+            roles.settled(&key);
         }
     }
 }
 
-/// Writes the aggregated roles with outdated rules. Returns whether there were such roles.
-async fn settle_once(state: &State, id: &ResourceId, resource: &Resource) -> bool {
+/// Writes the rules of an aggregated role, unless the role has the rules.
+async fn settle_role(state: &State, resource: &Resource, roles: &AggregatedRoles, key: &str) {
     let view = state.store.view();
-    let stored: Vec<Arc<Stored>> = view.range(id, None).map(|(_, role)| Arc::clone(role)).collect();
-    let roles: Vec<Value> = stored.iter().map(|role| role.value()).collect();
-    let mut changed = false;
-    for (role, stored) in roles.iter().zip(&stored) {
-        let Some(rules) = aggregated(role, &roles) else { continue };
-        let known = role.get("rules").and_then(Value::as_array).is_some_and(|known| !known.is_empty());
-        if role.get("rules") == Some(&rules) || !known && rules == json!([]) {
-            continue;
-        }
-        let mut role = role.clone();
-        role["rules"] = rules;
-        let now = state.env.now();
-        let draft = Some(resource.draft(&role, state.store.labels(), now));
-        let write = Write { id, key: meta::name(&role), expected: Some(stored.rv), draft, now };
-        // If another write came first, the next round sees that write.
-        let _ = state.store.commit(write, |_| Ok(())).await;
-        changed = true;
+    let Some(stored) = view.get(&CLUSTER_ROLES, key) else { return };
+    let Some(selected) = roles.selected(&state.store, &view, key) else { return };
+    let mut rules = DistinctRules::default();
+    if selected.iter().try_for_each(|other| rules.add(other.value())).is_err() {
+        tracing::warn!(
+            role = key,
+            "the selected roles have more rules than an object can hold: select fewer roles"
+        );
+        return;
     }
-    changed
+    let (mut role, rules) = (stored.value(), rules.into_list());
+    let known = role.get("rules").and_then(Value::as_array).is_some_and(|known| !known.is_empty());
+    if role.get("rules") == Some(&rules) || !known && rules == json!([]) {
+        return;
+    }
+    role["rules"] = rules;
+    let now = state.env.now();
+    let draft = Some(resource.draft(&role, state.store.labels(), now));
+    let write = Write { id: &resource.storage, key, expected: Some(stored.rv), draft, now };
+    // If another write came first, the next round sees that write.
+    let _ = state.store.commit(write, |_| Ok(())).await;
 }

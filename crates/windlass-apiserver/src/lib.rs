@@ -38,6 +38,8 @@ mod ip_addresses;
 mod api_services;
 mod state;
 
+mod aggregated_roles;
+
 mod admission;
 
 mod respond;

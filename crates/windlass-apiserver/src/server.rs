@@ -246,7 +246,7 @@ impl ServerBuilder {
             definitions: tokio::sync::Mutex::new(Definitions::new(Arc::clone(&clients))),
             scales: Arc::new(builtin::scales(&catalog)),
             token_requests: Arc::new(builtin::token_requests(&catalog)),
-            aggregates_roles: !self.keeps_roles,
+            aggregated_roles: (!self.keeps_roles).then(Default::default),
             unsettled_definitions: AtomicBool::new(false),
             plugins: self.plugins,
             service_range: self.service_range,

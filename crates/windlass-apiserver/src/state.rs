@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use windlass_schema::Catalog;
 
 use crate::admission::{Policies, Webhooks};
+use crate::aggregated_roles::AggregatedRoles;
 use crate::apart::Apart;
 use crate::auth::{Authentication, Authorizer, Identity, Impersonation, Issuer, ListenerTokens, Verified};
 use crate::flow_control::FlowControl;
@@ -29,8 +30,8 @@ pub(crate) struct State {
     pub(crate) served: ArcSwap<ServedResources>,
     /// The built-in part of the served resources.
     pub(crate) builtin: ServedResources,
-    /// True if aggregated cluster roles follow the selected roles.
-    pub(crate) aggregates_roles: bool,
+    /// The aggregated cluster roles; `None` if the rules do not follow the selected roles. Locked while the rules are written.
+    pub(crate) aggregated_roles: Option<tokio::sync::Mutex<AggregatedRoles>>,
     /// The resource that stands for the scales of other resources.
     pub(crate) scales: Arc<Resource>,
     /// The resource that stands for the requests for tokens of service accounts.

@@ -18,10 +18,10 @@ use crate::work_memory;
 
 /// The time limit of a call.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// The largest reply, in bytes.
-const MAX_REPLY: usize = 64 << 20;
-/// The approximate limit of the bytes of all objects in a call.
-const MAX_BATCH: usize = 8 << 20;
+/// The largest reply, in bytes. The text and the values of a reply are in memory together.
+const MAX_REPLY: usize = 16 << 20;
+/// The approximate limit of the bytes of all objects in a call. A conversion may make objects four times as large.
+const MAX_BATCH: usize = 4 << 20;
 
 /// Identifies a conversion: the uid and revision of a stored object, and the version wanted.
 type Key = (Box<str>, u64, Arc<str>);

@@ -214,6 +214,30 @@ async fn a_review_names_the_version_wanted() {
 }
 
 #[tokio::test]
+async fn a_conversion_to_many_megabytes_is_refused() {
+    let api = Api::start();
+    if api.is_shared() {
+        return;
+    }
+    let hook = Webhook::start(|_, review| {
+        let mut objects = convert_all(review);
+        for object in &mut objects {
+            let size = object["spec"]["dimensions"]["size"].as_u64().unwrap_or_default();
+            object["spec"]["colour"] = "x".repeat(usize::try_from(size).unwrap() << 20).into();
+        }
+        Answer::Converted(objects)
+    });
+    let (v1, v2) = setting(&api, &hook.await).await;
+    for (name, size) in [("large", 15), ("huge", 16)] {
+        api.post(&v1, a_box(&api, "v1", name, json!({"size": size}))).await.is(201);
+    }
+    let large = api.get(&format!("{v2}/large")).await.is(200);
+    assert_eq!(large.text_at("/spec/colour").len(), 15 << 20);
+    let huge = api.get(&format!("{v2}/huge")).await.is(500).text_at("/message");
+    assert!(huge.ends_with("Original error: length limit exceeded"), "{huge}");
+}
+
+#[tokio::test]
 async fn a_list_is_one_call_and_is_converted_once() {
     let api = Api::start();
     if api.is_shared() {

@@ -116,10 +116,13 @@ impl Applying<'_> {
         let configuration = self.configuration.as_ref().map_err(Clone::clone)?;
         let (served, manager) = (call.state.served.load_full(), call.manager());
         let fields = call.field_manager(&served, &manager);
+        // A default may replace a wrong value of the configuration. The copy is gone before the new object is made.
+        let fits = restore(call, &mut configuration.value.clone());
         // Boxed: other requests are smaller, and share the type of the future.
         let mut new = Box::pin(fields.apply(old, &configuration.value, self.options.force)).await?;
         configuration.apply_field_validation(call, self.options.field_validation)?;
-        expect_types(call, &new, &configuration.value)?;
+        let fits = fits.and_then(|()| restore(call, &mut new));
+        fits.map_err(|why| unconvertible(call, &configuration.value, &why))?;
         name_nothing(&mut new);
         Ok(new)
     }
@@ -139,27 +142,27 @@ impl Applying<'_> {
     }
 }
 
-/// Checks that the fields of an object of a built-in kind, after the apply of `configuration`, fit the Go
-/// types.
-fn expect_types(call: &Call<'_>, new: &Value, configuration: &Value) -> Result<(), ApiError> {
+/// Makes the fields of an object of a built-in kind fit the Go types.
+///
+/// # Errors
+/// The first field that does not fit.
+fn restore(call: &Call<'_>, object: &mut Value) -> Result<(), String> {
     let resource = &call.resource;
-    if resource.is_custom() {
-        return Ok(());
-    }
-    let schema = resource.schema.get();
-    // Check the configuration, too: a default may replace a wrong value of the configuration.
-    let check = |object: &Value| windlass_schema::restore(schema, &mut object.clone());
-    check(configuration).and_then(|()| check(new)).map_err(|why| {
-        let kind = if resource.group.is_empty() {
-            format!("/{}, Kind={}", resource.version, resource.kind)
-        } else {
-            format!("{}, Kind={}", resource.api_version(), resource.kind)
-        };
-        let (namespace, name) = (meta::namespace(configuration), meta::name(configuration));
-        ApiError::unexplained(format!(
-            "failed to convert new object ({namespace}/{name}; {kind}) to proper version: unable to convert unstructured object to {kind}: {why}"
-        ))
-    })
+    if resource.is_custom() { Ok(()) } else { windlass_schema::restore(resource.schema.get(), object) }
+}
+
+/// Returns the error of an object that does not fit the Go types after the apply of `configuration`.
+fn unconvertible(call: &Call<'_>, configuration: &Value, why: &str) -> ApiError {
+    let resource = &call.resource;
+    let kind = if resource.group.is_empty() {
+        format!("/{}, Kind={}", resource.version, resource.kind)
+    } else {
+        format!("{}, Kind={}", resource.api_version(), resource.kind)
+    };
+    let (namespace, name) = (meta::namespace(configuration), meta::name(configuration));
+    ApiError::unexplained(format!(
+        "failed to convert new object ({namespace}/{name}; {kind}) to proper version: unable to convert unstructured object to {kind}: {why}"
+    ))
 }
 
 impl Change for Applying<'_> {

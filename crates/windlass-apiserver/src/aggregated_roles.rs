@@ -7,12 +7,10 @@ use memchr::memmem;
 use serde_json::Value;
 use windlass_kinds::resources::CLUSTER_ROLES;
 
+use crate::object_size::MAX_STORED;
 use crate::store::{Change, Event, LabelSet, Store, Stored, Tail, View};
 use crate::wire::LabelSelector;
 use crate::wire::selector::LabelOperator;
-
-/// The limit of the rules of an aggregated role, in bytes: the size of the largest object.
-const MAX_RULES: usize = 1536 << 10;
 
 /// The aggregated roles of a store.
 #[derive(Debug, Default)]
@@ -142,7 +140,7 @@ impl DistinctRules {
                 self.size += serde_json::to_string(&rule).map_or(0, |text| text.len());
                 self.places.insert(rule, place);
             }
-            if self.size > MAX_RULES {
+            if self.size > MAX_STORED {
                 return Err(RulesTooLarge);
             }
         }
@@ -249,7 +247,7 @@ mod tests {
         rules.add(json!({"rules": [rule("b"), rule("a")]})).unwrap();
         rules.add(json!({"rules": [rule("a"), rule("c")]})).unwrap();
         rules.add(json!({"rules": null})).unwrap();
-        assert!(rules.add(json!({"rules": [rule(&"x".repeat(MAX_RULES))]})).is_err());
+        assert!(rules.add(json!({"rules": [rule(&"x".repeat(MAX_STORED))]})).is_err());
         let mut rules = DistinctRules::default();
         rules.add(json!({"rules": [rule("b"), rule("a"), rule("b")]})).unwrap();
         assert_eq!(rules.into_list(), json!([rule("b"), rule("a")]));

@@ -66,6 +66,7 @@ mod auth;
 
 mod apart;
 mod counters;
+mod object_size;
 mod reply_memory;
 mod verb;
 mod work_memory;

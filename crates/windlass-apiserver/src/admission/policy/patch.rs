@@ -1,13 +1,12 @@
 //! The patches that expressions of mutating policies compute.
 
-use std::io;
-
 use serde_json::{Map, Value};
 use windlass_cel::{Encoder, Library, Message, NameCheck, Numbers, Value as Computed};
 use windlass_schema::fields::{Duplicates, GoValue, atomic_paths, merge, validate_typed};
 use windlass_schema::{Catalog, Schema, go_quote};
 
 use crate::admission::{Attributes, failure, mutate};
+use crate::object_size::fits;
 use crate::resource::Resource;
 use crate::wire::ApiError;
 use crate::wire::patch::{JsonPatch, JsonPatchError, Limits, Mismatch};
@@ -145,22 +144,11 @@ impl<'a> Target<'a> {
     fn settle(&self, object: &Value, changed: &mut Value) -> Result<(), PatchError> {
         mutate::settle(self.request, self.shown, object, changed).map_err(PatchError::Refused)?;
         // Each mutation can add to the object.
-        serde_json::to_writer(Room(MAX_OBJECT), changed)
-            .map_err(|_| PatchError::Refused(ApiError::storage_too_large()))
-    }
-}
-
-/// The bytes that an object may still have.
-struct Room(usize);
-
-impl io::Write for Room {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        if fits(changed, MAX_OBJECT) {
+            Ok(())
+        } else {
+            Err(PatchError::Refused(ApiError::storage_too_large()))
+        }
     }
 }
 

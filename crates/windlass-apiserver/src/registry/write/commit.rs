@@ -10,12 +10,18 @@ use super::guard::may_create;
 use super::{Change, WriteOptions};
 use crate::definitions;
 use crate::meta;
+use crate::object_size::{MAX_STORED, fits};
 use crate::registry::Call;
 use crate::resource::Resource;
 use crate::state::State;
 use crate::store::{CommitError, Draft, Stored, View, Write};
 use crate::verb::Verb;
 use crate::wire::ApiError;
+
+/// The size of a request whose object is measured before the object is written for the store, in bytes.
+const LARGE: usize = 256 << 10;
+/// The size of an object that the store does not take in any form, in bytes: an object may be stored without some defaults.
+const MAX_UNSTORED: usize = MAX_STORED + (4 << 10);
 
 /// The result of a commit of a new object.
 pub(super) enum Creation {
@@ -55,6 +61,7 @@ pub(super) async fn commit_create(
     if is_versioned && !at_path {
         return Err(ApiError::unexplained("resourceVersion should not be set on objects to be created"));
     }
+    refuse_too_large(call, &new)?;
     let mut charged = QuotaCheck { object: &new, old: None, charges };
     let committed = commit_charged(call, &key, None, Some(&new), &mut charged, |view| {
         may_create(view, resource, meta::namespace(&new), [name, ""])
@@ -99,6 +106,7 @@ pub(super) async fn commit_update(
     }
     let key = call.key();
     let draft = (!is_removed).then_some(&new);
+    draft.map_or(Ok(()), |new| refuse_too_large(call, new))?;
     let mut charged = QuotaCheck { object: &new, old: Some(old), charges };
     match commit_charged(call, &key, Some(current.rv), draft, &mut charged, |_| Ok(())).await {
         Ok(_) if is_removed => {
@@ -112,6 +120,14 @@ pub(super) async fn commit_update(
         Err(CommitError::Conflict | CommitError::ClaimTaken | CommitError::QuotaConflict) => Ok(None),
         Err(CommitError::Refused(error)) => Err(error),
     }
+}
+
+/// Refuses a large object that the store does not take. The JSON of such an object takes memory beside the object.
+fn refuse_too_large(call: &Call<'_>, new: &Value) -> Result<(), ApiError> {
+    if call.body.len() > LARGE && !fits(new, MAX_UNSTORED) {
+        return Err(ApiError::storage_too_large());
+    }
+    Ok(())
 }
 
 /// Takes the link that no object is stored with. A dry run shows the link.

@@ -18,9 +18,12 @@ use crate::work_memory;
 
 /// The time limit of a call.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// The largest reply, in bytes. The text and the values of a reply are in memory together.
-const MAX_REPLY: usize = 16 << 20;
-/// The approximate limit of the bytes of all objects in a call. A conversion may make objects four times as large.
+/// The limit of a reply is this many times the size of the objects of the call, and [`MIN_REPLY`]. The text and the values of a reply are in
+/// memory together, and the results are kept with the objects.
+const MAX_GROWTH: usize = 4;
+/// The reply that a webhook may send to a call of any size, in bytes: that of the body of a request.
+const MIN_REPLY: usize = 3 << 20;
+/// The approximate limit of the bytes of all objects in a call.
 const MAX_BATCH: usize = 4 << 20;
 
 /// Identifies a conversion: the uid and revision of a stored object, and the version wanted.
@@ -137,7 +140,9 @@ impl Converter {
         let failed = |why: String| ApiError::unexplained(format!("{of} failed: {why}"));
         let uid = uuid::Uuid::new_v4().to_string();
         let body = review::request(version, &uid, to, batch.iter().map(|(_, text)| text.as_str()));
-        let reply = self.clients.post(&self.endpoint, body.into(), TIMEOUT, MAX_REPLY).await;
+        let size: usize = batch.iter().map(|(_, text)| text.len()).sum();
+        let max_reply = size * MAX_GROWTH + MIN_REPLY;
+        let reply = self.clients.post(&self.endpoint, body.into(), TIMEOUT, max_reply).await;
         let converted = review::answer(&reply.map_err(failed)?, version, &uid).map_err(failed)?;
         if converted.len() != batch.len() {
             let (found, wanted) = (converted.len(), batch.len());

@@ -72,7 +72,7 @@ fn texts(value: &Value) -> Vec<&str> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Resource<'a> {
+struct ResourceEntry<'a> {
     resource: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_kind: Option<ResponseKind<'a>>,
@@ -84,12 +84,12 @@ struct Resource<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     categories: Vec<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    subresources: Vec<Subresource<'a>>,
+    subresources: Vec<SubresourceEntry<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Subresource<'a> {
+struct SubresourceEntry<'a> {
     subresource: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_kind: Option<ResponseKind<'a>>,
@@ -132,7 +132,7 @@ impl<'a> ResponseKind<'a> {
 /// The resources of a group version within the limits.
 #[derive(Default)]
 struct Collected<'a> {
-    resources: Vec<Resource<'a>>,
+    resources: Vec<ResourceEntry<'a>>,
     /// The number of resources and subresources.
     count: usize,
     left_out: usize,
@@ -143,7 +143,7 @@ impl<'a> Collected<'a> {
     fn aggregated(resources: &'a [Value]) -> Self {
         let mut collected = Self::default();
         for found in resources {
-            let resource = Resource {
+            let resource = ResourceEntry {
                 resource: text(&found["resource"]),
                 response_kind: ResponseKind::of(&found["responseKind"]),
                 scope: text(&found["scope"]),
@@ -162,7 +162,7 @@ impl<'a> Collected<'a> {
             for found in subresources {
                 collected.push_below(
                     at,
-                    Subresource {
+                    SubresourceEntry {
                         subresource: text(&found["subresource"]),
                         response_kind: ResponseKind::of(&found["responseKind"]),
                         accepted_types: list(&found["acceptedTypes"])
@@ -184,12 +184,12 @@ impl<'a> Collected<'a> {
         let (below, resources): (Vec<_>, Vec<_>) =
             entries.iter().partition(|entry| text(&entry["name"]).contains('/'));
         for entry in resources {
-            let resource = Resource {
+            let resource = ResourceEntry {
                 singular_resource: text(&entry["singularName"]),
                 verbs: texts(&entry["verbs"]),
                 short_names: texts(&entry["shortNames"]),
                 categories: texts(&entry["categories"]),
-                ..Resource::named(text(&entry["name"]), ResponseKind::of_entry(entry, remote), entry)
+                ..ResourceEntry::named(text(&entry["name"]), ResponseKind::of_entry(entry, remote), entry)
             };
             if collected.has_room(&resource) {
                 places.insert(resource.resource, collected.push(resource));
@@ -198,25 +198,22 @@ impl<'a> Collected<'a> {
         for entry in below {
             let Some((parent, name)) = text(&entry["name"]).split_once('/') else { continue };
             let kind = ResponseKind::of_entry(entry, remote);
-            let at = match places.get(parent) {
-                Some(at) => *at,
+            let mut at = places.get(parent).copied();
+            if at.is_none() {
                 // A server of custom metrics lists subresources alone.
-                None => {
-                    let empty = ResponseKind { group: "", version: "", kind: "" };
-                    let resource = Resource::named(parent, empty, entry);
-                    if !collected.has_room(&resource) {
-                        continue;
-                    }
-                    let at = collected.push(resource);
-                    places.insert(parent, at);
-                    at
+                let empty = ResponseKind { group: "", version: "", kind: "" };
+                let resource = ResourceEntry::named(parent, empty, entry);
+                if collected.has_room(&resource) {
+                    at = Some(collected.push(resource));
                 }
-            };
+            }
+            let Some(at) = at else { continue };
+            places.insert(parent, at);
             let verbs = texts(&entry["verbs"]);
             let accepted_types = Vec::new();
             collected.push_below(
                 at,
-                Subresource { subresource: name, response_kind: Some(kind), accepted_types, verbs },
+                SubresourceEntry { subresource: name, response_kind: Some(kind), accepted_types, verbs },
             );
         }
         collected
@@ -230,13 +227,13 @@ impl<'a> Collected<'a> {
     }
 
     /// Adds a resource, and returns the place of the resource.
-    fn push(&mut self, resource: Resource<'a>) -> usize {
+    fn push(&mut self, resource: ResourceEntry<'a>) -> usize {
         self.count += 1;
         self.resources.push(resource);
         self.resources.len() - 1
     }
 
-    fn push_below(&mut self, at: usize, subresource: Subresource<'a>) {
+    fn push_below(&mut self, at: usize, subresource: SubresourceEntry<'a>) {
         if self.has_room(&subresource)
             && let Some(resource) = self.resources.get_mut(at)
         {
@@ -257,7 +254,7 @@ impl<'a> Collected<'a> {
     }
 }
 
-impl<'a> Resource<'a> {
+impl<'a> ResourceEntry<'a> {
     /// Returns a resource without verbs, with the scope of an entry of a resource list.
     fn named(name: &'a str, kind: ResponseKind<'a>, entry: &Value) -> Self {
         Self {
@@ -290,7 +287,7 @@ impl Texts for ResponseKind<'_> {
     }
 }
 
-impl Texts for Resource<'_> {
+impl Texts for ResourceEntry<'_> {
     fn bytes(&self) -> usize {
         let lists = [&self.verbs, &self.short_names, &self.categories].map(|list| bytes_of(list));
         let kind = self.response_kind.as_ref().map_or(0, Texts::bytes);
@@ -298,7 +295,7 @@ impl Texts for Resource<'_> {
     }
 }
 
-impl Texts for Subresource<'_> {
+impl Texts for SubresourceEntry<'_> {
     fn bytes(&self) -> usize {
         let kinds = self.response_kind.iter().chain(&self.accepted_types).map(Texts::bytes).sum::<usize>();
         self.subresource.len() + bytes_of(&self.verbs) + kinds

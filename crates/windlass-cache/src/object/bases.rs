@@ -8,7 +8,11 @@ use smallvec::SmallVec;
 use triomphe::ThinArc;
 
 use super::{
-    Base, RawObject, assembler::NewObject, base::MAX_LENGTH, difference::Difference, layout::Layout,
+    Base, RawObject,
+    assembler::NewObject,
+    base::MAX_LENGTH,
+    difference::{Difference, Limit},
+    layout::Layout,
 };
 
 /// The bases of the objects of a watch.
@@ -109,12 +113,13 @@ impl Bases {
         let is_new = old.is_none();
         let search = is_new || search;
         if let Some(base) = old.or(self.last.as_ref()).cloned() {
-            self.attempt(object, &base, if search { good } else { poor }, state);
+            let limit = if search { Limit::growing(good, length) } else { Limit::new(poor) };
+            self.attempt(object, &base, limit, state);
         }
         if search && self.best.base.is_none() {
             for base in self.similar(object.json()) {
                 let limit = self.best.base.as_ref().map_or(poor, |_| self.best.bytes.len());
-                self.attempt(object, &base, limit, None);
+                self.attempt(object, &base, Limit::new(limit), None);
             }
             if self.best.base.is_none() || self.best.bytes.len() > good {
                 self.learn(object);
@@ -135,7 +140,7 @@ impl Bases {
     }
 
     /// Stores an object as the difference from a base. `old` is an earlier state of the object, stored as the difference from this base.
-    fn attempt(&mut self, object: &NewObject, base: &Arc<Base>, limit: usize, old: Option<Layout<'_>>) {
+    fn attempt(&mut self, object: &NewObject, base: &Arc<Base>, limit: Limit, old: Option<Layout<'_>>) {
         let Some(bytes) = self.difference.encode(object, base, limit, old) else { return };
         if self.best.base.is_none() || bytes.len() < self.best.bytes.len() {
             self.best.bytes.clear();
@@ -177,7 +182,7 @@ impl Bases {
         let Some(base) = Base::new(text).map(Arc::new) else { return };
         self.credit = self.credit.saturating_sub(base.memory());
         self.add(base.clone());
-        self.attempt(object, &base, text.len(), None);
+        self.attempt(object, &base, Limit::new(text.len()), None);
     }
 
     fn add(&mut self, base: Arc<Base>) {

@@ -73,8 +73,36 @@ struct Walk<'a> {
     in_base: usize,
     /// The bytes before both places are equal.
     synced: bool,
-    /// The most bytes that may differ.
-    limit: usize,
+    limit: Limit,
+}
+
+/// The most bytes of an object that may differ from a base.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limit {
+    total: usize,
+    /// The bytes that may differ at the start of the object.
+    at_start: usize,
+    /// The bytes that may differ besides, for each [`Limit::UNIT`] bytes that have been compared.
+    rate: usize,
+}
+
+impl Limit {
+    const UNIT: usize = 1 << 10;
+
+    pub(super) fn new(total: usize) -> Self {
+        Self { total, at_start: total, rate: 0 }
+    }
+
+    /// Returns a limit that grows with the compared part of an object of `length` bytes: the comparison with an unlike base ends early.
+    pub(super) fn growing(total: usize, length: usize) -> Self {
+        Self { total, at_start: total / 16, rate: total * Self::UNIT / length.max(1) }
+    }
+
+    /// Returns the bytes that may differ before a place in the object.
+    #[inline]
+    fn up_to(self, place: usize) -> usize {
+        self.at_start + place * self.rate / Self::UNIT
+    }
 }
 
 /// A shorter match after an own text costs more than it saves.
@@ -83,14 +111,14 @@ const SHORTEST: usize = 4;
 const ENOUGH: usize = 8;
 
 impl Difference {
-    /// Returns the stored bytes of an object. Returns `None` if more than `limit` bytes differ from the base,
+    /// Returns the stored bytes of an object. Returns `None` if more bytes than `limit` differ from the base,
     /// or if the JSON does not contain an indexed text literally. `old` is an earlier state of the object, stored as differences from the
     /// same base: the operations up to the first change are repeated.
     pub(super) fn encode(
         &mut self,
         object: &NewObject,
         base: &Base,
-        limit: usize,
+        limit: Limit,
         old: Option<Layout<'_>>,
     ) -> Option<&[u8]> {
         let json = object.json();
@@ -110,14 +138,14 @@ impl Difference {
         for place in repeated..self.order.len() {
             let number = usize::from(self.order[place]);
             let span = self.texts[number];
-            if (span.offset as usize) < walk.at || self.own.len() > limit {
+            if (span.offset as usize) < walk.at {
                 return None;
             }
-            self.pass(&mut walk, span.offset as usize);
+            self.pass(&mut walk, span.offset as usize)?;
             self.texts[number] = self.value(&mut walk, span.range().end);
         }
-        self.pass(&mut walk, json.len());
-        if self.own.len() > limit {
+        self.pass(&mut walk, json.len())?;
+        if self.own.len() > limit.total {
             return None;
         }
         if self.copy.length > 0 || !matches!(self.pending, OwnText::Literal(_)) {
@@ -174,13 +202,9 @@ impl Difference {
         Some(repeated)
     }
 
-    /// Passes text that is not indexed, up to `end`.
-    fn pass(&mut self, walk: &mut Walk<'_>, end: usize) {
+    /// Passes text that is not indexed, up to `end`. Returns `None` if too many bytes differ.
+    fn pass(&mut self, walk: &mut Walk<'_>, end: usize) -> Option<()> {
         while walk.at < end {
-            if self.own.len() > walk.limit {
-                walk.at = end;
-                return;
-            }
             let rest = &walk.json[walk.at..end];
             let length = common(rest, walk.base.text().get(walk.in_base..).unwrap_or_default());
             if length > 0 {
@@ -188,16 +212,20 @@ impl Difference {
                 walk.synced = true;
                 continue;
             }
+            if self.own.len() > walk.limit.up_to(walk.at) {
+                return None;
+            }
             let Some((text, in_base)) = walk.resume(end) else {
                 self.push_own(walk.base, rest);
                 (walk.at, walk.synced) = (end, false);
-                return;
+                break;
             };
             if !self.push_packed(walk, text) {
                 self.push_own(walk.base, &walk.json[walk.at..text]);
             }
             (walk.at, walk.in_base) = (text, in_base);
         }
+        Some(())
     }
 
     /// Adds the text up to the quote at `end`, if the text is a time or consists of digits. A part of the text that was copied from the

@@ -400,6 +400,26 @@ fn a_small_object_that_resembles_no_base_becomes_a_base() {
     }
 }
 
+/// The comparison with the last base ends early. The base that the object resembles most is compared up to the end.
+#[test]
+fn objects_that_differ_only_at_the_start_share_a_base() {
+    let rest = different(7);
+    let mut scanner = Scanner::new(&ScanOptions { one_kind: true, ..ScanOptions::default() });
+    let mut shared = Vec::new();
+    for number in 0..20 {
+        let members = with_members("", number, 24);
+        let (_, annotations) = members.trim_end_matches('}').split_once("data\":{").expect("members");
+        let json = format!(
+            r#"{{"metadata":{{"annotations":{{{annotations}}},"name":"n{number}","uid":"u"}},"spec":{rest}}}"#
+        );
+        let object = scanner.object(json.as_bytes()).expect("an object");
+        assert!(object.has_base() && object.memory() < rest.len() / 2, "{} bytes", object.memory());
+        assert_eq!(object.json(), json.as_bytes());
+        shared.push(scanner.shared_memory());
+    }
+    assert_eq!(shared.first(), shared.last(), "no further base: {shared:?}");
+}
+
 #[test]
 fn objects_that_all_look_different_are_stored_as_json() {
     let options = ScanOptions { one_kind: true, ..ScanOptions::default() };

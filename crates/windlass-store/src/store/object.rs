@@ -19,6 +19,8 @@ use windlass_wire::ApiError;
 const DIGITS: usize = 16;
 /// The number of other representations that are kept with an object.
 const MAX_REPRESENTATIONS: usize = 3;
+/// The size of representations that every object may keep, in bytes: fields with defaults may multiply a small object.
+const MIN_REPRESENTATIONS: usize = 4 << 10;
 
 /// The largest object: etcd's limit for one request.
 const MAX_OBJECT: usize = 1536 << 10;
@@ -297,6 +299,9 @@ impl Stored {
     }
 
     /// Returns this object in another layout. Calls `make` if the representation is not cached.
+    ///
+    /// The cached representations together have at most three times the size of the object, and 4 KiB: a hostile
+    /// conversion webhook could fill the memory otherwise. A larger representation is not cached.
     pub fn representation(
         self: &Arc<Self>,
         layout: &Layout,
@@ -314,11 +319,24 @@ impl Stored {
             // Another request made the representation meanwhile.
             return Arc::clone(found);
         }
-        if known.len() == MAX_REPRESENTATIONS {
+        let room = self.room_for_representations();
+        if made.json.len() > room {
+            return made;
+        }
+        let is_full = |known: &[(Layout, Arc<Self>)]| {
+            let size: usize = known.iter().map(|(_, other)| other.json.len()).sum();
+            known.len() == MAX_REPRESENTATIONS || size + made.json.len() > room
+        };
+        while is_full(&known) {
             known.remove(0);
         }
         known.push((layout.clone(), Arc::clone(&made)));
         made
+    }
+
+    /// Returns the limit of the size of all cached representations together, in bytes.
+    fn room_for_representations(&self) -> usize {
+        self.json.len() * MAX_REPRESENTATIONS + MIN_REPRESENTATIONS
     }
 
     /// Returns this object in another layout, if the representation is cached.

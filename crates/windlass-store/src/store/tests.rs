@@ -341,3 +341,35 @@ fn odd_watches_do_not_displace_the_message_of_all_others() {
     assert_eq!(message("MODIFIED", &object), 3);
     assert_eq!((message("MODIFIED", &object), message("ADDED", &object)), (3, 3), "both are kept");
 }
+
+/// Returns the representation of an object in a version with a text of `size` bytes.
+fn represented(stored: &Arc<Stored>, version: &str, size: usize) -> Arc<Stored> {
+    let layout = Layout { api_version: version.into(), schema: 0 };
+    stored.representation(&layout, || {
+        let value = json!({"kind": "Pod", "apiVersion": version, "metadata": {}, "data": "x".repeat(size)});
+        Arc::new(stored.converted(&value, layout.clone(), ObjectAttrs::default()))
+    })
+}
+
+#[test]
+fn representations_in_proportion_to_the_object_are_kept() {
+    let is_kept = |stored: &Stored, version: &str| {
+        stored.known_representation(&Layout { api_version: version.into(), schema: 0 }).is_some()
+    };
+    let store = store();
+    let small = commit(&store, "a/x", None, Some(&object("x"))).unwrap();
+    assert_eq!(represented(&small, "v2", 1 << 20).value()["data"], "x".repeat(1 << 20));
+    assert!(!is_kept(&small, "v2"), "a large representation of a small object is made for each read");
+    represented(&small, "v2", 3 << 10);
+    assert!(is_kept(&small, "v2"));
+    represented(&small, "v3", 3 << 10);
+    assert!(is_kept(&small, "v3") && !is_kept(&small, "v2"), "both are too large together");
+
+    let mut large = object("y");
+    large["data"] = json!("x".repeat(1 << 20));
+    let large = commit(&store, "a/y", None, Some(&large)).unwrap();
+    for version in ["v2", "v3", "v4"] {
+        represented(&large, version, 1 << 20);
+    }
+    assert!(["v2", "v3", "v4"].iter().all(|version| is_kept(&large, version)));
+}

@@ -1,5 +1,7 @@
 //! Validation and warnings.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 use windlass_schema::FieldError;
 use windlass_wire::names;
@@ -57,12 +59,10 @@ fn validate_pods(class: &Field<'_>, errors: &mut Errors) {
     }
     let tolerations = scheduling.at("tolerations");
     validate_tolerations(&tolerations, errors);
-    let mut seen: Vec<&Value> = Vec::new();
+    let mut seen: HashSet<&Value> = HashSet::new();
     for toleration in tolerations.items() {
-        if seen.contains(&toleration.value()) {
+        if !seen.insert(toleration.value()) {
             errors.push(toleration.duplicate());
-        } else {
-            seen.push(toleration.value());
         }
     }
 }

@@ -18,13 +18,15 @@ use crate::work_memory;
 
 /// The time limit of a call.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// The limit of a reply is this many times the size of the objects of the call, and [`MIN_REPLY`]. The text and the values of a reply are in
-/// memory together, and the results are kept with the objects.
-const MAX_GROWTH: usize = 4;
 /// The reply that a webhook may send to a call of any size, in bytes: that of the body of a request.
 const MIN_REPLY: usize = 3 << 20;
-/// The approximate limit of the bytes of all objects in a call.
-const MAX_BATCH: usize = 4 << 20;
+/// Each object of a call adds this many times its size to the limit of the reply, and [`GROWTH`]. The text and the values of a reply are in
+/// memory together.
+const MAX_FACTOR: usize = 4;
+/// The bytes that each object of a call adds to the limit of the reply: defaults and annotations may multiply a small object.
+const GROWTH: usize = 8 << 10;
+/// The approximate limit of the bytes that the objects of a call add to the limit of the reply.
+const MAX_BATCH: usize = 16 << 20;
 
 /// Identifies a conversion: the uid and revision of a stored object, and the version wanted.
 type Key = (Box<str>, u64, Arc<str>);
@@ -72,14 +74,14 @@ impl Converter {
 
     async fn convert_all(&self, objects: Vec<Value>, from: &str, to: &str) -> Result<Vec<Value>, ApiError> {
         let mut converted = Vec::with_capacity(objects.len());
-        let (mut batch, mut size) = (Vec::new(), 0);
+        let (mut batch, mut room) = (Vec::new(), 0);
         for object in objects {
             let text = object.to_string();
-            if size + text.len() > MAX_BATCH && !batch.is_empty() {
+            if room + room_for(&text) > MAX_BATCH && !batch.is_empty() {
                 converted.extend(self.convert_batch(std::mem::take(&mut batch), from, to).await?);
-                size = 0;
+                room = 0;
             }
-            size += text.len();
+            room += room_for(&text);
             batch.push((object, text));
         }
         if !batch.is_empty() {
@@ -140,8 +142,7 @@ impl Converter {
         let failed = |why: String| ApiError::unexplained(format!("{of} failed: {why}"));
         let uid = uuid::Uuid::new_v4().to_string();
         let body = review::request(version, &uid, to, batch.iter().map(|(_, text)| text.as_str()));
-        let size: usize = batch.iter().map(|(_, text)| text.len()).sum();
-        let max_reply = size * MAX_GROWTH + MIN_REPLY;
+        let max_reply = MIN_REPLY + batch.iter().map(|(_, text)| room_for(text)).sum::<usize>();
         let reply = self.clients.post(&self.endpoint, body.into(), TIMEOUT, max_reply).await;
         let converted = review::answer(&reply.map_err(failed)?, version, &uid).map_err(failed)?;
         if converted.len() != batch.len() {
@@ -159,6 +160,11 @@ impl Converter {
         }
         Ok(checked)
     }
+}
+
+/// Returns the bytes that an object of a call adds to the limit of the reply.
+fn room_for(object: &str) -> usize {
+    object.len() * MAX_FACTOR + GROWTH
 }
 
 impl fmt::Debug for Converter {

@@ -238,6 +238,30 @@ async fn a_conversion_to_many_megabytes_is_refused() {
 }
 
 #[tokio::test]
+async fn many_small_objects_may_become_kilobytes_in_one_call() {
+    const COUNT: usize = 600;
+    let api = Api::start();
+    if api.is_shared() {
+        // The real server converts each object of a list separately.
+        return;
+    }
+    let hook = Webhook::start(|_, review| {
+        let mut objects = convert_all(review);
+        for object in &mut objects {
+            object["spec"]["colour"] = "x".repeat(9 << 10).into();
+        }
+        Answer::Converted(objects)
+    });
+    let hook = hook.await;
+    let (v1, v2) = setting(&api, &hook).await;
+    for n in 0..COUNT {
+        api.post(&v1, a_box(&api, "v1", &format!("n{n}"), json!({}))).await.is(201);
+    }
+    assert_eq!(api.get(&v2).await.is(200).names().len(), COUNT);
+    assert_eq!(hook.seen("/convert").len(), 1);
+}
+
+#[tokio::test]
 async fn a_list_is_one_call_and_is_converted_once() {
     let api = Api::start();
     if api.is_shared() {

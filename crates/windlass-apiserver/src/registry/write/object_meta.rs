@@ -141,9 +141,8 @@ fn whole(resource: &Resource, object: &Value, check: NameCheck) -> Vec<FieldErro
     } else if !namespace.is_empty() {
         errors.push(FieldError::forbidden("metadata.namespace", "not allowed on this type"));
     }
-    if let Some(generation) =
-        meta::at(object, "/metadata/generation").filter(|value| value.as_i64() < Some(0))
-    {
+    let is_negative = |value: &&Value| value.as_i64().is_some_and(|number| number < 0);
+    if let Some(generation) = meta::at(object, "/metadata/generation").filter(is_negative) {
         let detail = "must be greater than or equal to 0";
         errors.push(FieldError::invalid("metadata.generation", generation.clone(), detail));
     }

@@ -70,7 +70,8 @@ fn offset_seconds(text: &str) -> Option<i64> {
     }
     let (sign, rest) = text.strip_prefix('-').map_or((1, text.strip_prefix('+')), |rest| (-1, Some(rest)));
     let (hours, minutes) = rest?.split_once(':')?;
-    Some(sign * (hours.parse::<i64>().ok()? * 3600 + minutes.parse::<i64>().ok()? * 60))
+    let number = |text: &str| text.parse::<u8>().ok().map(i64::from);
+    Some(sign * (number(hours)? * 3600 + number(minutes)? * 60))
 }
 
 fn three_numbers(text: &str, separator: char) -> Option<(i64, i64, i64)> {
@@ -128,5 +129,6 @@ mod tests {
         assert_eq!(seconds("0001-01-01T00:00:00Z"), Ok(None));
         assert_eq!(seconds("0001-01-01T00:00:00+01:00"), Err(()));
         assert_eq!(seconds("tomorrow"), Err(()));
+        assert_eq!(seconds("2020-01-01T00:00:00+9223372036854775807:00"), Err(()));
     }
 }

@@ -49,7 +49,8 @@ pub(crate) fn run(args: &Args) -> Cell {
     fresh.list(&cluster.list());
     cache.assert_same(&fresh);
     let ratio = cache.memory() / fresh.memory();
-    assert!(ratio <= MOST, "the memory is {ratio:.2} times that of a fresh list");
+    let memory = cache.memory();
+    assert!(ratio <= MOST, "the memory, {memory} bytes, is {ratio:.2} times that of a fresh list");
     let lines = cluster.touch_all();
     let (late, early) = (cache.rate(&lines), fresh.rate(&lines));
     Cell::rate(late)

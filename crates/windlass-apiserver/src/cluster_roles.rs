@@ -63,7 +63,7 @@ pub(crate) async fn settle(state: &State) {
             return;
         }
         for key in outdated {
-            // The other tasks get their turn: a label may concern many roles.
+            // Yields to other tasks at times: a label may concern many roles.
             tokio::task::consume_budget().await;
             settle_role(state, resource, &roles, &key).await;
             roles.settled(&key);

@@ -115,7 +115,7 @@ impl<'a> ResponseKind<'a> {
         })
     }
 
-    /// Reads the kind of an entry of a resource list. An entry without a group or version has those of the list.
+    /// Reads the kind of an entry of a resource list. An entry without a group or version has the group or version of the list.
     fn of_entry(entry: &'a Value, remote: &'a Remote) -> Self {
         let or_own = |field: &str, own: &'a str| match text(&entry[field]) {
             "" => own,

@@ -59,6 +59,13 @@ fn convert_all(review: &Value) -> Vec<Value> {
     objects.map(|object| converted(object, request["desiredAPIVersion"].as_str().unwrap())).collect()
 }
 
+/// Converts all objects of a review, and then changes each object.
+fn convert_and_change(review: &Value, change: impl FnMut(&mut Value)) -> Answer {
+    let mut objects = convert_all(review);
+    objects.iter_mut().for_each(change);
+    Answer::Converted(objects)
+}
+
 /// A namespace, and the paths of the boxes in it in both versions.
 async fn setting(api: &Api, hook: &Webhook) -> (String, String) {
     let ns = api.namespace().await;
@@ -220,12 +227,10 @@ async fn a_conversion_to_many_megabytes_is_refused() {
         return;
     }
     let hook = Webhook::start(|_, review| {
-        let mut objects = convert_all(review);
-        for object in &mut objects {
+        convert_and_change(review, |object| {
             let size = object["spec"]["dimensions"]["size"].as_u64().unwrap_or_default();
             object["spec"]["colour"] = "x".repeat(usize::try_from(size).unwrap() << 20).into();
-        }
-        Answer::Converted(objects)
+        })
     });
     let (v1, v2) = setting(&api, &hook.await).await;
     for (name, size) in [("large", 2), ("huge", 4)] {
@@ -246,11 +251,7 @@ async fn many_small_objects_may_become_kilobytes_in_one_call() {
         return;
     }
     let hook = Webhook::start(|_, review| {
-        let mut objects = convert_all(review);
-        for object in &mut objects {
-            object["spec"]["colour"] = "x".repeat(9 << 10).into();
-        }
-        Answer::Converted(objects)
+        convert_and_change(review, |object| object["spec"]["colour"] = "x".repeat(9 << 10).into())
     });
     let hook = hook.await;
     let (v1, v2) = setting(&api, &hook).await;

@@ -385,3 +385,12 @@ async fn the_aggregated_form_has_a_group_and_a_version() {
         assert_eq!(plain.at("/kind"), "APIGroupList", "{parameters}");
     }
 }
+
+#[tokio::test]
+async fn an_empty_accept_header_takes_the_documents_of_openid() {
+    let api = Api::start();
+    for path in ["/.well-known/openid-configuration", "/openid/v1/jwks"] {
+        api.request(Method::GET, path).accept("").send().await.is(200);
+        api.request(Method::GET, path).accept("text/plain").send().await.is(406);
+    }
+}

@@ -16,6 +16,17 @@ async fn bind(api: &Api, pods: &str, name: &str) {
 }
 
 #[tokio::test]
+async fn a_binding_without_a_target_is_refused() {
+    let api = Api::start();
+    let pods = format!("/api/v1/namespaces/{}/pods", api.namespace().await);
+    api.post(&pods, pod("a")).await.is(201);
+    let binding = json!({"metadata": {"name": "a"}, "target": {}});
+    let refused = api.post(&format!("{pods}/a/binding"), binding).await.is(500);
+    assert_eq!(refused.text_at("/message"), "target.name: Required value");
+    assert_eq!(api.get(&format!("{pods}/a")).await.is(200).at("/spec/nodeName"), json!(null));
+}
+
+#[tokio::test]
 async fn a_bound_pod_keeps_its_node() {
     let api = Api::start();
     let pods = format!("/api/v1/namespaces/{}/pods", api.namespace().await);

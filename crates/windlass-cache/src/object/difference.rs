@@ -88,6 +88,8 @@ pub(super) struct Limit {
 
 impl Limit {
     const UNIT: usize = 1 << 10;
+    /// This part of a growing limit may differ at the start of the object.
+    const AT_START: usize = 16;
 
     pub(super) fn new(total: usize) -> Self {
         Self { total, at_start: total, rate: 0 }
@@ -95,7 +97,7 @@ impl Limit {
 
     /// Returns a limit that grows with the compared part of an object of `length` bytes: the comparison with an unlike base ends early.
     pub(super) fn growing(total: usize, length: usize) -> Self {
-        Self { total, at_start: total / 16, rate: total * Self::UNIT / length.max(1) }
+        Self { total, at_start: total / Self::AT_START, rate: total * Self::UNIT / length.max(1) }
     }
 
     /// Returns the bytes that may differ before a place in the object.

@@ -390,7 +390,7 @@ async fn a_deletion_that_is_not_handled_yet_survives_a_take_over() -> Result<()>
     eventually(SOON, || async { expect_eq(world.leases().await.len(), 2) }).await;
     let is_mapped = || (0..OBJECTS).all(|number| calls_of_a(&format!("object-{number}")) > 0);
     eventually(SOON, || async { expect_eq(is_mapped(), true) }).await;
-    // Before, the replica `a` may not know `b` yet, and has nothing to take over.
+    // A replica that does not know the other replica yet has nothing to take over.
     eventually(SOON, || async { expect_eq(by.lock().iter().any(|(replica, _)| *replica == "b"), true) })
         .await;
     is_deleted.store(true, Ordering::SeqCst);

@@ -48,9 +48,12 @@ pub(crate) fn run(args: &Args) -> Cell {
     let mut fresh = Cache::new();
     fresh.list(&cluster.list());
     cache.assert_same(&fresh);
-    let ratio = cache.memory() / fresh.memory();
-    let memory = cache.memory();
-    assert!(ratio <= MOST, "the memory, {memory} bytes, is {ratio:.2} times that of a fresh list");
+    let (memory, fresh_memory) = (cache.memory(), fresh.memory());
+    let ratio = memory / fresh_memory;
+    assert!(
+        ratio <= MOST,
+        "the memory, {memory} bytes, is {ratio:.2} times that of a fresh list, {fresh_memory} bytes"
+    );
     let lines = cluster.touch_all();
     let (late, early) = (cache.rate(&lines), fresh.rate(&lines));
     Cell::rate(late)

@@ -48,6 +48,12 @@ struct Best {
     base: Option<Arc<Base>>,
 }
 
+impl Best {
+    fn length(&self) -> Option<usize> {
+        self.base.as_ref().map(|_| self.bytes.len())
+    }
+}
+
 /// The bytes that bases may take before any base has saved memory.
 const FIRST_CREDIT: usize = 256 << 10;
 const MAX_CREDIT: usize = 16 << 20;
@@ -60,8 +66,9 @@ const SHORTEST: usize = 128;
 const INDEX: usize = 256;
 /// A feature of more bases does not distinguish bases.
 const COMMON: usize = 16;
-/// The similar bases that are tried.
-const TRIED: usize = 1;
+/// The similar bases that are tried, until the difference from a base is small. A base that is not learned
+/// saves the time of the attempts, and the memory of a base that few objects use.
+const TRIED: usize = 3;
 /// The objects after which unused bases are forgotten.
 const FORGET_EVERY: usize = 16 << 10;
 /// Unused bases are forgotten early after this many new bases and an eighth of all bases.
@@ -118,10 +125,13 @@ impl Bases {
         }
         if search && self.best.base.is_none() {
             for base in self.similar(object.json()) {
-                let limit = self.best.base.as_ref().map_or(poor, |_| self.best.bytes.len());
+                let limit = self.best.length().unwrap_or(poor);
                 self.attempt(object, &base, Limit::new(limit), None);
+                if self.best.length().is_some_and(|length| length <= good) {
+                    break;
+                }
             }
-            if self.best.base.is_none() || self.best.bytes.len() > good {
+            if self.best.length().is_none_or(|length| length > good) {
                 self.learn(object);
             }
         }
@@ -142,7 +152,7 @@ impl Bases {
     /// Stores an object as the difference from a base. `old` is an earlier state of the object, stored as the difference from this base.
     fn attempt(&mut self, object: &NewObject, base: &Arc<Base>, limit: Limit, old: Option<Layout<'_>>) {
         let Some(bytes) = self.difference.encode(object, base, limit, old) else { return };
-        if self.best.base.is_none() || bytes.len() < self.best.bytes.len() {
+        if self.best.length().is_none_or(|length| bytes.len() < length) {
             self.best.bytes.clear();
             self.best.bytes.extend_from_slice(bytes);
             self.best.base = Some(base.clone());

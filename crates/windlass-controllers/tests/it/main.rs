@@ -19,3 +19,7 @@ mod support;
 mod tokens;
 mod volumes;
 mod workloads;
+
+// As in `windlass cluster`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -59,7 +59,13 @@ const OBJECTS: [&str; 9] = [
 impl Env {
     /// Returns the environment of Kubernetes 1.36, which kube-apiserver 1.37 takes for new expressions: its libraries, and no variables.
     pub fn kubernetes() -> Self {
-        let syntax = Syntax { optionals: true, two_variables: true, sort_by: true, ..Syntax::default() };
+        let syntax = Syntax {
+            optionals: true,
+            two_variables: true,
+            sort_by: true,
+            escaped_fields: true,
+            ..Syntax::default()
+        };
         Self {
             functions: Arc::clone(&KUBERNETES),
             variables: Vec::new(),

@@ -1,10 +1,15 @@
 //! Parses an expression into a syntax tree.
 
+mod grammar;
 mod lexer;
 mod literal;
 mod macros;
 mod member;
+mod predict;
 mod primary;
+mod recovery;
+
+use std::ops::Range;
 
 use crate::ast::{Ast, Id, Kind, Name, operator};
 use crate::issue::Issues;
@@ -49,12 +54,9 @@ pub(crate) fn parse(source: &str, syntax: Syntax) -> Result<Ast, Issues> {
         return Err(issues);
     }
     let (lexemes, unknown) = lexer::tokens(source);
-    for unknown in unknown {
-        issues.add(
-            source,
-            unknown.at,
-            format!("Syntax error: token recognition error at: '{}'", unknown.text),
-        );
+    for text in &unknown {
+        let message = format!("Syntax error: token recognition error at: '{}'", &source[text.clone()]);
+        issues.add(source, text.start, message);
     }
     let mut parser = Parser {
         source,
@@ -65,8 +67,11 @@ pub(crate) fn parse(source: &str, syntax: Syntax) -> Result<Ast, Issues> {
         issues,
         depths: [0; RULES],
         heights: Vec::new(),
+        syntax_error: None,
+        lacks_field: false,
     };
     let root = parser.expression().and_then(|root| parser.expect_end().map(|()| root));
+    parser.describe_syntax_errors(&unknown);
     match root {
         Ok(root) if parser.issues.is_empty() => {
             parser.ast.root = root;
@@ -108,6 +113,10 @@ struct Parser<'a> {
     depths: [usize; RULES],
     /// The numbers of nested operators, fields and calls, of nodes.
     heights: Vec<usize>,
+    /// The offset of the first token that does not fit, and the message.
+    syntax_error: Option<(usize, String)>,
+    /// The token that does not fit should be a field after `.?`.
+    lacks_field: bool,
 }
 
 const EXPECTED: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, \
@@ -155,8 +164,27 @@ impl Parser<'_> {
         let lexeme = self.peek();
         let found = if lexeme.token == Token::End { "<EOF>" } else { self.text(lexeme) };
         let message = format!("Syntax error: mismatched input '{found}' expecting {expected}");
-        self.issues.add(self.source, lexeme.start, message);
+        self.syntax_error = Some((lexeme.start, message));
         Stop
+    }
+
+    /// Reports the syntax errors; `unknown` are the texts that are no tokens. The parser stops at the first error, and kube-apiserver reports later errors, too.
+    fn describe_syntax_errors(&mut self, unknown: &[Range<usize>]) {
+        let Some((offset, message)) = self.syntax_error.take() else { return };
+        let errors = recovery::syntax_errors(self.source, &self.lexemes, unknown);
+        if errors.is_empty() {
+            self.report(offset, message);
+        }
+        for error in errors {
+            let lacks_field = self.lacks_field && error.message.contains("mismatched");
+            match error.at {
+                Some(at) => self.report(at, error.message),
+                None => self.issues.add_general(error.message),
+            }
+            if lacks_field && error.at == Some(offset) {
+                self.report(offset, "unsupported ident kind");
+            }
+        }
     }
 
     fn report(&mut self, offset: usize, message: impl Into<String>) {

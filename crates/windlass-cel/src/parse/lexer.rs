@@ -1,5 +1,7 @@
 //! Splits an expression into tokens.
 
+use std::ops::Range;
+
 use super::literal;
 
 /// The kind of a token.
@@ -30,19 +32,13 @@ pub(super) struct Lexeme {
     pub(super) end: usize,
 }
 
-/// A character that starts no token.
-pub(super) struct Unknown {
-    pub(super) at: usize,
-    pub(super) text: String,
-}
-
 const SYMBOLS: [&str; 27] = [
     "==", "!=", "<=", ">=", "&&", "||", "[", "]", "{", "}", "(", ")", ".", ",", "-", "!", "?", ":", "+", "*",
     "/", "%", "<", ">", "=", "&", "|",
 ];
 
 /// Returns the tokens of an expression, and the texts that are no tokens.
-pub(super) fn tokens(source: &str) -> (Vec<Lexeme>, Vec<Unknown>) {
+pub(super) fn tokens(source: &str) -> (Vec<Lexeme>, Vec<Range<usize>>) {
     let mut lexemes = Vec::new();
     let mut unknown = Vec::new();
     let mut at = 0;
@@ -58,7 +54,7 @@ pub(super) fn tokens(source: &str) -> (Vec<Lexeme>, Vec<Unknown>) {
                 at += length;
             }
             Err(length) => {
-                unknown.push(Unknown { at, text: source[at..at + length].to_owned() });
+                unknown.push(at..at + length);
                 at += length;
             }
         }
@@ -105,8 +101,7 @@ fn next(source: &str, at: usize) -> Result<(Token, usize), usize> {
         return Ok((token, length));
     }
     if first == b'`' {
-        let inner = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_.-/ ".contains(byte);
-        let length = bytes[1..].iter().take_while(inner).count();
+        let length = bytes[1..].iter().take_while(|byte| is_field_character(char::from(**byte))).count();
         if length > 0 && bytes.get(length + 1) == Some(&b'`') {
             return Ok((Token::Escaped, length + 2));
         }
@@ -115,8 +110,25 @@ fn next(source: &str, at: usize) -> Result<(Token, usize), usize> {
     let symbol = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol));
     match symbol {
         Some(symbol) if !matches!(*symbol, "=" | "&" | "|") => Ok((Token::Symbol(symbol), symbol.len())),
-        _ => Err(rest.chars().next().map_or(1, char::len_utf8)),
+        _ => Err(unknown_length(rest)),
     }
+}
+
+/// Returns the length of a text that is no token: the characters with which a token could begin, and the first character that does not
+/// fit.
+fn unknown_length(rest: &str) -> usize {
+    let fits = match rest.as_bytes()[0] {
+        b'=' | b'&' | b'|' => 1,
+        b'"' | b'\'' => literal::begun_length(rest),
+        b'`' => 1 + rest[1..].find(|c: char| !is_field_character(c)).unwrap_or(rest.len() - 1),
+        _ => 0,
+    };
+    fits + rest[fits..].chars().next().map_or(0, char::len_utf8)
+}
+
+/// Returns whether a name in back quotes may have the character.
+fn is_field_character(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "_.-/ ".contains(character)
 }
 
 /// Returns the number at the start of a text.

@@ -35,6 +35,33 @@ fn end_of(text: &str, quotes: &str, raw: bool, multiline: bool) -> Option<usize>
     }
 }
 
+/// Returns the length of the begin of a string literal that does not end: up to a line feed or a wrong escape sequence.
+pub(super) fn begun_length(text: &str) -> usize {
+    let mut at = 1;
+    while let Some(character) = text[at..].chars().next() {
+        at += match character {
+            '\n' | '\r' => return at,
+            '\\' => match escape_length(&text[at + 1..]) {
+                Some(length) => 1 + length,
+                None => return at + 1 + begun_escape_length(&text[at + 1..]),
+            },
+            other => other.len_utf8(),
+        };
+    }
+    at
+}
+
+/// Returns the length of the begin of a wrong escape sequence, after the backslash.
+fn begun_escape_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let fitting = |fits: fn(&u8) -> bool| bytes[1..].iter().take_while(|byte| fits(byte)).count();
+    match bytes.first() {
+        Some(b'x' | b'X' | b'u' | b'U') => 1 + fitting(u8::is_ascii_hexdigit),
+        Some(b'0'..=b'3') => 1 + fitting(|byte| (b'0'..=b'7').contains(byte)),
+        _ => 0,
+    }
+}
+
 /// Returns the length of the escape sequence after a backslash.
 fn escape_length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();

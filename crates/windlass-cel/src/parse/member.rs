@@ -1,7 +1,7 @@
 //! Fields, calls and indices after a primary expression.
 
 use super::lexer::{Lexeme, Token};
-use super::{Parsed, Parser, Rule, Stop};
+use super::{Parsed, Parser, Rule};
 use crate::ast::{Id, Kind, Literal, Name, operator};
 
 impl Parser<'_> {
@@ -27,7 +27,8 @@ impl Parser<'_> {
         let optional = self.take("?").is_some();
         let lexeme = self.peek();
         if !matches!(lexeme.token, Token::Identifier | Token::Escaped) {
-            return Err(self.no_field(dot, optional));
+            self.lacks_field = optional;
+            return Err(self.mismatch("IDENTIFIER"));
         }
         self.advance();
         if !optional
@@ -48,24 +49,6 @@ impl Parser<'_> {
         }
         let field = self.node(lexeme.start, Kind::Literal(Literal::String(field)))?;
         self.call(dot.start, operator::OPTIONAL_SELECT, vec![operand, field])
-    }
-
-    /// Reports that no name of a field follows a dot, in the words of cel-go.
-    fn no_field(&mut self, dot: Lexeme, optional: bool) -> Stop {
-        let lexeme = self.peek();
-        if optional {
-            let stop = self.mismatch("{IDENTIFIER, ESC_IDENTIFIER}");
-            self.report(lexeme.start, "unsupported ident kind");
-            return stop;
-        }
-        let is_adjacent = lexeme.start == dot.start + 1;
-        if is_adjacent && matches!(self.text(lexeme), "true" | "false" | "null") {
-            return self.mismatch("IDENTIFIER");
-        }
-        let input = &self.source[dot.start..lexeme.end];
-        let input = input.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t");
-        self.report(lexeme.start, format!("Syntax error: no viable alternative at input '{input}'"));
-        Stop
     }
 
     /// Returns the name of a field, without back quotes.

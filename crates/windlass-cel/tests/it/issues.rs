@@ -60,16 +60,35 @@ fn types_must_fit() {
     }
 }
 
+/// Expressions with the errors of kube-apiserver 1.37.2: an expression, and a line with the column and the text of each error.
+const SYNTAX_ERRORS: &str = include_str!("syntax_errors.txt");
+
 #[test]
-fn syntax_errors_say_what_was_found() {
-    for (expression, message) in [
-        ("1 +", "Syntax error: mismatched input '<EOF>' expecting"),
-        ("a b", "Syntax error: mismatched input 'b' expecting <EOF>"),
-        ("(1", "Syntax error: mismatched input '<EOF>' expecting ')'"),
-        ("1 @ 2", "Syntax error: token recognition error at: '@'"),
-        ("'abc", "Syntax error: token recognition error at: '''"),
-    ] {
-        let text = issues(expression);
-        assert!(text.contains(message), "{expression}: {text}");
+fn syntax_errors_are_those_of_the_real_server() {
+    let mut lines = SYNTAX_ERRORS.lines().peekable();
+    while let Some(expression) = lines.next() {
+        let mut expected = Vec::new();
+        while let Some(error) = lines.next_if(|line| line.starts_with("    ")) {
+            expected.push(error.trim_start());
+        }
+        let found = Env::kubernetes().compile(expression).err().expect(expression);
+        let found = found.sorted().into_iter();
+        let found: Vec<String> =
+            found.map(|issue| format!("{} {}", issue.column.wrapping_add(1), issue.message)).collect();
+        assert_eq!(found, expected, "{expression}");
     }
+}
+
+#[test]
+fn a_field_may_be_in_back_quotes() {
+    assert_eq!(issues("self.`a` > 1 && has(self.`b-c`)"), "no issue");
+    assert!(issues("`self`.a > 1").contains("Syntax error: extraneous input '`self`' expecting"));
+}
+
+#[test]
+fn syntax_errors_of_long_expressions_end_early() {
+    let expression = format!("[{}x y]", "a.b, ".repeat(15_000));
+    assert!(issues(&expression).contains("Syntax error: "));
+    let errors = issues(&") a b, ".repeat(40));
+    assert!(errors.contains("Syntax error: "), "{errors}");
 }

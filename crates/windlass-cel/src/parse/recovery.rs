@@ -62,7 +62,7 @@ struct Recovery<'a> {
     follows: Vec<State>,
     /// No token has been read since the last error: further errors are not reported.
     is_recovering: bool,
-    /// The place of the last error, and the states of the errors there.
+    /// The place of the last error, and the states of the errors since a token has fit.
     last: Option<(usize, Vec<State>)>,
     attempts: usize,
     work: usize,
@@ -159,7 +159,7 @@ impl Recovery<'_> {
     fn read(&mut self, state: State, tokens: TokenSet, next: State) -> Step {
         self.state = state;
         if tokens.contains(self.token()) {
-            self.is_recovering = false;
+            self.end_error();
             self.consume();
             return Ok(());
         }
@@ -251,9 +251,15 @@ impl Recovery<'_> {
         if is_expected {
             self.report_extraneous();
             self.consume();
-            self.is_recovering = false;
+            self.end_error();
         }
         is_expected
+    }
+
+    /// Notes that a token fits.
+    fn end_error(&mut self) {
+        self.is_recovering = false;
+        self.last = None;
     }
 
     fn attempt(&mut self) -> Step {
@@ -275,7 +281,6 @@ impl Recovery<'_> {
             self.consume();
             passed += 1;
         }
-        // The states of earlier places count, too.
         let mut states = self.last.take().map(|(_, states)| states).unwrap_or_default();
         states.push(self.state);
         self.last = Some((self.at, states));

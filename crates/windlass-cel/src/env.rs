@@ -124,6 +124,13 @@ impl Env {
         self
     }
 
+    /// Lets expressions bind a name to a value: `cel.bind(name, value, expression)`.
+    #[must_use]
+    pub(crate) fn with_bind(mut self) -> Self {
+        self.syntax.bind = true;
+        self
+    }
+
     /// Sets the namespace in which names are looked up first.
     #[must_use]
     pub fn with_container(mut self, container: &str) -> Self {

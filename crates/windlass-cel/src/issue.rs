@@ -72,11 +72,13 @@ impl fmt::Display for Issues {
             if index > 0 {
                 f.write_str("\n")?;
             }
-            let column = issue.column.wrapping_add(1);
+            // cel-go finds no line in an empty expression.
+            let is_blank = issue.line == 1 && self.lines.iter().all(String::is_empty);
+            let column = if is_blank { issue.column } else { issue.column.wrapping_add(1) };
             let line = if issue.line == 0 { "-1".to_owned() } else { issue.line.to_string() };
             write!(f, "ERROR: <input>:{line}:{column}: {}", issue.message)?;
             let snippet = issue.line.checked_sub(1).and_then(|line| self.lines.get(line));
-            if let Some(snippet) = snippet.filter(|snippet| snippet.len() <= MAX_SNIPPET) {
+            if let Some(snippet) = snippet.filter(|snippet| !is_blank && snippet.len() <= MAX_SNIPPET) {
                 let snippet = snippet.replace('\t', " ");
                 write!(f, "\n | {snippet}\n | {}", marker(&snippet, issue.column))?;
             }

@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 pub mod admission;
+pub mod devices;
 
 mod ast;
 mod check;

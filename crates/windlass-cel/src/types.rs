@@ -13,6 +13,8 @@ pub enum Type {
     Error,
     /// Any type; known only when the expression is evaluated.
     Dyn,
+    /// Any type, of a value with the declared type `google.protobuf.Any`. Messages name the type `any`.
+    Any,
     /// The null type.
     Null,
     /// A boolean.
@@ -166,7 +168,7 @@ impl Type {
     pub(crate) fn kind(&self) -> TypeKind {
         match self {
             Self::Error => TypeKind::Error,
-            Self::Dyn => TypeKind::Dyn,
+            Self::Dyn | Self::Any => TypeKind::Dyn,
             Self::Null => TypeKind::Null,
             Self::List(_) => TypeKind::List,
             Self::Map(_) => TypeKind::Map,
@@ -179,11 +181,11 @@ impl Type {
     }
 
     pub(crate) fn is_dyn(&self) -> bool {
-        matches!(self, Self::Dyn)
+        matches!(self, Self::Dyn | Self::Any)
     }
 
     pub(crate) fn is_dyn_or_error(&self) -> bool {
-        matches!(self, Self::Dyn | Self::Error)
+        matches!(self, Self::Dyn | Self::Any | Self::Error)
     }
 
     /// Returns whether values of the type have a constant size.
@@ -200,6 +202,7 @@ impl Type {
         let name = match self {
             Self::Error => "error",
             Self::Dyn => "dyn",
+            Self::Any => "google.protobuf.Any",
             Self::Null => "null_type",
             Self::Bool => "bool",
             Self::Int => "int",
@@ -256,6 +259,7 @@ impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Error => f.write_str("!error!"),
+            Self::Any => f.write_str("any"),
             Self::Null => f.write_str("null"),
             Self::Duration => f.write_str("duration"),
             Self::Timestamp => f.write_str("timestamp"),

@@ -49,7 +49,7 @@ impl Checker<'_> {
                 self.bindings.is_assignable(&Type::Dyn, &target);
                 Type::Dyn
             }
-            Type::Dyn | Type::Error => Type::Dyn,
+            Type::Dyn | Type::Any | Type::Error => Type::Dyn,
             other => {
                 self.report(id, format!("type '{other}' does not support field selection"));
                 Type::Dyn

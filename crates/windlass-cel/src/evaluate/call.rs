@@ -64,7 +64,7 @@ fn dispatch<'a>(meter: &mut Meter, call: &Call, arguments: &[Value<'a>]) -> Resu
 /// Returns whether a parameter takes a value. Of lists and maps, the first element counts.
 fn accepts(parameter: &Type, value: &Value<'_>) -> bool {
     match (parameter, value) {
-        (Type::Dyn | Type::Parameter(_), _) => true,
+        (Type::Dyn | Type::Any | Type::Parameter(_), _) => true,
         (Type::List(element), Value::List(list)) => {
             list.get(0).is_none_or(|first| first.is_ok_and(|first| accepts(element, &first)))
         }

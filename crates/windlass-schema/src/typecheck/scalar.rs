@@ -85,8 +85,11 @@ pub(crate) fn time(text: &str, micros: bool) -> Option<String> {
     let most = [9999, 12, days_of_month(numbers[0], numbers[1]).unwrap_or(31), 23, 59, 59];
     let least = [0, 1, 1, 0, 0, 0];
     let names = ["year", "month", "day", "hour", "minute", "second"];
-    let bad = (0..6).find(|&index| !(least[index]..=most[index]).contains(&numbers[index]))?;
-    Some(format!("parsing time {quoted}: {} out of range", names[bad]))
+    let bad = |index: &usize| !(least[*index]..=most[*index]).contains(&numbers[*index]);
+    // Go checks the day at last, because the day depends on the year and the month.
+    let clock = [0, 1, 3, 4, 5].into_iter().find(bad).map(|index| names[index]);
+    let bad = clock.or_else(|| bad_offset(rest)).or_else(|| bad(&2).then_some("day"))?;
+    Some(format!("parsing time {quoted}: {bad} out of range"))
 }
 
 /// Quotes a text as Go's package `time` does: every byte that is not printable ASCII is a number.
@@ -104,6 +107,16 @@ fn quote(text: &str) -> String {
     }
     quoted.push('"');
     quoted
+}
+
+/// Returns the part of an offset that is too large. Go accepts up to 24 hours and 60 minutes.
+fn bad_offset(text: &str) -> Option<&'static str> {
+    let (hours, minutes) = text.strip_prefix(['+', '-'])?.split_once(':')?;
+    let is_above = |part: &str, most: u32| part.parse::<u32>().is_ok_and(|number| number > most);
+    if is_above(minutes, 60) {
+        return Some("time zone offset minute");
+    }
+    is_above(hours, 24).then_some("time zone offset hour")
 }
 
 fn is_zone(text: &str) -> bool {

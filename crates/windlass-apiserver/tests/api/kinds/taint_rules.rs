@@ -131,3 +131,26 @@ async fn the_time_of_a_rule_is_the_time_of_the_effect() {
         status by spec: 200 {"spec":{"deviceSelector":{"device":"d","driver":"ID.example.com","pool":"a/b"},"taint":{"effect":"None","key":"example.com/a","timeAdded":"TIME","value":"v"}},"status":{"conditions":[{"lastTransitionTime":"TIME","message":"","reason":"A","status":"True","type":"C"}]}}
     "#]]);
 }
+
+#[tokio::test]
+async fn the_offset_of_a_time_has_at_most_24_hours_and_60_minutes() {
+    let api = Api::start();
+    let mut seen = Objects::new(&api, "/apis/resource.k8s.io/v1/devicetaintrules");
+    for offset in ["+24:60", "+25:00", "-00:61", "+99:99"] {
+        for day in ["01", "32"] {
+            let time = format!("2020-01-{day}T00:00:00{offset}");
+            let taint = json!({"key": "a", "effect": "None", "timeAdded": time});
+            seen.try_create(&time, named("a", rule(json!({}), taint))).await;
+        }
+    }
+    seen.are(expect![[r#"
+        2020-01-01T00:00:00+24:60: 201 {"spec":{"deviceSelector":{},"taint":{"effect":"None","key":"a","timeAdded":"TIME"}},"status":{}}
+        2020-01-32T00:00:00+24:60: 400 BadRequest: DeviceTaintRule in version "v1" cannot be handled as a DeviceTaintRule: parsing time "2020-01-32T00:00:00+24:60": day out of range
+        2020-01-01T00:00:00+25:00: 400 BadRequest: DeviceTaintRule in version "v1" cannot be handled as a DeviceTaintRule: parsing time "2020-01-01T00:00:00+25:00": time zone offset hour out of range
+        2020-01-32T00:00:00+25:00: 400 BadRequest: DeviceTaintRule in version "v1" cannot be handled as a DeviceTaintRule: parsing time "2020-01-32T00:00:00+25:00": time zone offset hour out of range
+        2020-01-01T00:00:00-00:61: 400 BadRequest: DeviceTaintRule in version "v1" cannot be handled as a DeviceTaintRule: parsing time "2020-01-01T00:00:00-00:61": time zone offset minute out of range
+        2020-01-32T00:00:00-00:61: 400 BadRequest: DeviceTaintRule in version "v1" cannot be handled as a DeviceTaintRule: parsing time "2020-01-32T00:00:00-00:61": time zone offset minute out of range
+        2020-01-01T00:00:00+99:99: 400 BadRequest: DeviceTaintRule in version "v1" cannot be handled as a DeviceTaintRule: parsing time "2020-01-01T00:00:00+99:99": time zone offset minute out of range
+        2020-01-32T00:00:00+99:99: 400 BadRequest: DeviceTaintRule in version "v1" cannot be handled as a DeviceTaintRule: parsing time "2020-01-32T00:00:00+99:99": time zone offset minute out of range
+    "#]]);
+}

@@ -76,13 +76,15 @@ pub(super) fn conditions(list: &Field<'_>, errors: &mut Errors) {
     let mut seen = std::collections::BTreeSet::new();
     for condition in list.items() {
         let (kind, status) = (condition.at("type"), condition.at("status"));
-        kind.check(names::label_key, errors);
-        if !kind.text().is_empty() && !seen.insert(kind.text()) {
-            errors.push(kind.duplicate());
+        if !seen.insert(kind.text()) {
+            errors.push(condition.duplicate_as(kind.text()));
         }
-        if !["True", "False", "Unknown"].contains(&status.text()) {
-            errors.push(status.unsupported(&["False", "True", "Unknown"]));
+        if kind.text().is_empty() {
+            errors.push(kind.required("is required"));
+        } else {
+            kind.check(names::label_key, errors);
         }
+        status.require_one_of(&["False", "True", "Unknown"], errors);
         let generation = condition.at("observedGeneration");
         if generation.int() < 0 {
             errors.push(generation.invalid("must be greater than or equal to zero"));

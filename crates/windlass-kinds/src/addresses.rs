@@ -104,6 +104,23 @@ pub(super) fn canonical_range(place: &Field<'_>, errors: &mut Errors) {
     }
 }
 
+/// Reports a text that is not an address of a network interface, with the length of the prefix, in the canonical form.
+pub(super) fn interface_address(place: &Field<'_>, errors: &mut Errors) {
+    const BAD: &str = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
+    let text = place.text();
+    let Some((address, bits)) = parse_range(text) else {
+        errors.push(place.invalid_as(text, BAD));
+        return;
+    };
+    let mapped =
+        |address: IpAddr| matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some());
+    let bits = if mapped(address) && bits > 32 { bits.saturating_sub(96) } else { bits };
+    let canonical = format!("{}/{bits}", address.to_canonical());
+    if text != canonical {
+        errors.push(place.invalid_as(text, format!("must be in canonical form ({canonical:?})")));
+    }
+}
+
 /// Returns the first address of a range and the bits that its addresses share.
 pub(super) fn parse_range(text: &str) -> Option<(IpAddr, u32)> {
     let (start, length) = text.split_once('/')?;

@@ -42,6 +42,10 @@ impl Finding for String {
 /// The errors, or warnings, about a value so far. After the budget is spent, no more are added.
 pub(crate) struct Findings<T> {
     found: Vec<T>,
+    /// The findings that follow `found`.
+    declared: Vec<T>,
+    /// True while findings are added to `declared`.
+    is_declared: bool,
     budget: Rc<ErrorBudget>,
 }
 
@@ -56,13 +60,21 @@ impl<T: Finding> Findings<T> {
     pub(crate) fn push(&mut self, finding: T) {
         if !self.budget.is_spent() {
             finding.spend(&self.budget);
-            self.found.push(finding);
+            if self.is_declared { &mut self.declared } else { &mut self.found }.push(finding);
         }
+    }
+
+    /// Adds findings behind the findings of other checks. kube-apiserver reports the rules that are declared in its types after
+    /// all other rules.
+    pub(crate) fn declared(&mut self, check: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.is_declared, true);
+        check(self);
+        self.is_declared = before;
     }
 
     /// Returns the number of findings.
     pub(crate) fn len(&self) -> usize {
-        self.found.len()
+        self.found.len() + self.declared.len()
     }
 }
 
@@ -86,7 +98,7 @@ pub(crate) fn validate<'a, T: Finding>(
     if find(None, value, ErrorBudget::of_one(), &check).found.is_empty() {
         return Vec::new();
     }
-    let Findings { mut found, budget } = find(Some(path.to_owned()), value, ErrorBudget::new(), &check);
+    let Findings { mut found, budget, .. } = find(Some(path.to_owned()), value, ErrorBudget::new(), &check);
     if budget.is_spent() {
         found.extend(T::others());
     }
@@ -100,8 +112,10 @@ fn find<'a, T: Finding>(
     check: impl Fn(&Field<'a>, &mut Findings<T>),
 ) -> Findings<T> {
     let budget = Rc::new(budget);
-    let mut findings = Findings { found: Vec::new(), budget: Rc::clone(&budget) };
+    let mut findings =
+        Findings { found: Vec::new(), declared: Vec::new(), is_declared: false, budget: Rc::clone(&budget) };
     check(&Field { value, path, budget }, &mut findings);
+    findings.found.append(&mut findings.declared);
     findings
 }
 
@@ -317,6 +331,11 @@ impl<'a> Field<'a> {
     /// Returns an error about a text that is too long.
     pub(crate) fn too_long(&self, max: usize) -> FieldError {
         FieldError::too_long(self.path(), max)
+    }
+
+    /// Returns an error about a text that has too many characters.
+    pub(crate) fn too_long_characters(&self, max: usize) -> FieldError {
+        FieldError::too_long_characters(self.path(), max)
     }
 
     /// Returns an error of the server itself.

@@ -11,7 +11,7 @@ const DNS_1035_LABEL: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
 const LABEL_KEY: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const LABEL_VALUE: &str = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
 const CONFIG_KEY: &str = "[-._a-zA-Z0-9]+";
-const ENV_NAME: &str = "[a-zA-Z_][a-zA-Z0-9_]*";
+const C_IDENTIFIER: &str = "[A-Za-z_][A-Za-z0-9_]*";
 
 const LABEL_KEY_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
 
@@ -111,7 +111,7 @@ pub fn dns_1123_subdomain(value: &str) -> Vec<String> {
 pub fn dns_1123_subdomain_caseless(value: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if value.len() > 253 {
-        complaints.push(longest_characters(253));
+        complaints.push(longest(253));
     }
     if !matches_dns_1123_subdomain(&value.to_ascii_lowercase()) {
         complaints.push(pattern(
@@ -274,7 +274,7 @@ pub fn env_var_name(value: &str) -> Vec<String> {
     ]
 }
 
-/// Checks the name of an environment variable in the older syntax: a C identifier.
+/// Checks a C identifier: `my_name`.
 pub fn c_identifier(value: &str) -> Vec<String> {
     let bytes = value.as_bytes();
     let starts = bytes.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
@@ -283,7 +283,7 @@ pub fn c_identifier(value: &str) -> Vec<String> {
     }
     vec![pattern(
         "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'",
-        ENV_NAME,
+        C_IDENTIFIER,
         &["my_name", "MY_NAME", "MyName"],
     )]
 }

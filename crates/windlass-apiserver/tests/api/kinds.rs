@@ -2,10 +2,13 @@
 
 mod addresses;
 mod api_services;
+mod device_classes;
 mod migrations;
 mod nodes;
 mod pod_certificates;
 mod priority_levels;
+mod resource_claims;
+mod resource_slices;
 mod runtime_classes;
 mod storage;
 mod taint_rules;

@@ -1,9 +1,14 @@
 //! Claims for devices.
 
+mod configuration;
 mod device_class;
 mod device_taint_rule;
+mod limits;
+mod names;
 mod resource_claim;
 mod resource_slice;
+mod selectors;
+mod taints;
 
 use crate::kind::{Kind, KindConfig};
 

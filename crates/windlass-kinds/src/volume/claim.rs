@@ -26,7 +26,12 @@ const REFUSED: [&str; 11] = [
 
 /// Validates the template of a claim of an ephemeral volume.
 pub(crate) fn validate_claim_template(template: &Field<'_>, errors: &mut Errors) {
-    let metadata = template.at("metadata");
+    validate_template_metadata(&template.at("metadata"), errors);
+    validate_claim_spec(&template.at("spec"), errors);
+}
+
+/// Validates the metadata of a template of claims: labels and annotations.
+pub(crate) fn validate_template_metadata(metadata: &Field<'_>, errors: &mut Errors) {
     if let Some(annotations) = metadata.at("annotations").map() {
         errors.extend(metadata.at("annotations").moved(validate_annotations(annotations, "")));
     }
@@ -39,7 +44,6 @@ pub(crate) fn validate_claim_template(template: &Field<'_>, errors: &mut Errors)
             errors.push(field.forbidden("cannot be set"));
         }
     }
-    validate_claim_spec(&template.at("spec"), errors);
 }
 
 /// Validates access modes: each is known, and `ReadWriteOncePod` excludes the others.

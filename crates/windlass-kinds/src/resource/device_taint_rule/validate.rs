@@ -2,18 +2,18 @@
 
 use serde_json::Value;
 use windlass_schema::FieldError;
-use windlass_wire::names;
+use windlass_wire::names::dns_1123_label;
 
 use super::{EFFECT, TaintRules};
 use crate::checks::conditions;
 use crate::field::{self, Errors, Field};
 use crate::json::text_at;
 use crate::kind::{Validate, WriteContext};
+use crate::resource::names;
+use crate::resource::taints::taint;
 use crate::subresource::Subresource;
 use crate::volume::source::driver_name;
 
-/// The longest name of a pool, in bytes.
-const LONGEST_POOL: usize = 253;
 /// The largest number of conditions.
 const MOST_CONDITIONS: usize = 8;
 
@@ -44,12 +44,7 @@ fn spec_errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let keeps_effect = old.is_some_and(|old| text_at(old, EFFECT) == text_at(object, EFFECT));
     field::validate("spec", &object["spec"], |spec, errors| {
         selector(&spec.at("deviceSelector"), errors);
-        let taint = spec.at("taint");
-        taint.at("key").check(names::label_key, errors);
-        taint.at("value").check_if_any(names::label_value, errors);
-        if !keeps_effect {
-            taint.at("effect").require_one_of(&["NoExecute", "NoSchedule", "None"], errors);
-        }
+        taint(&spec.at("taint"), keeps_effect, errors);
     })
 }
 
@@ -59,15 +54,10 @@ fn selector(selector: &Field<'_>, errors: &mut Errors) {
     if driver.is_set() {
         driver_name(&driver, errors);
     }
-    if pool.is_set() && !pool.require(errors) {
-        if pool.text().len() > LONGEST_POOL {
-            errors.push(pool.too_long(LONGEST_POOL));
-        }
-        for part in pool.text().split('/') {
-            errors.extend(names::dns_1123_subdomain(part).into_iter().map(|why| pool.invalid_as(part, why)));
-        }
+    if pool.is_set() {
+        names::pool(&pool, errors);
     }
     if device.is_set() {
-        device.check(names::dns_1123_label, errors);
+        device.check(dns_1123_label, errors);
     }
 }

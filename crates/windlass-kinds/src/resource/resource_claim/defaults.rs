@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::Claims;
-use crate::json::{default, entry_mut, items_mut, spec_mut};
+use crate::json::{default_number, default_text, entry_mut, items_mut, spec_mut};
 use crate::kind::Defaults;
 
 impl Defaults for Claims {
@@ -29,8 +29,8 @@ fn default_claim(spec: &mut Map<String, Value>) {
 }
 
 fn default_request(request: &mut Map<String, Value>) {
-    default(request, "allocationMode", "ExactCount");
+    default_text(request, "allocationMode", "ExactCount");
     if request["allocationMode"] == "ExactCount" {
-        default(request, "count", 1);
+        default_number(request, "count", 1);
     }
 }

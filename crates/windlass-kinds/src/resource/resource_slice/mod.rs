@@ -1,13 +1,21 @@
 //! Resource slices.
 
+mod attributes;
+mod capacity;
+mod device;
+mod prepare;
 mod table;
+mod validate;
 
 use super::CLASSES;
 use crate::kind::{Kind, KindConfig};
 
-pub(crate) static KIND: Kind = Kind { table: &table::TABLE, ..Kind::new(SLICES) };
+pub(crate) static KIND: Kind =
+    Kind { prepare: &Slices, validate: &Slices, table: &table::TABLE, ..Kind::new(SLICES) };
 
 const SLICES: KindConfig = KindConfig {
     selectable: &[("spec.nodeName", "/spec/nodeName"), ("spec.driver", "/spec/driver")],
     ..CLASSES
 };
+
+struct Slices;

@@ -4,7 +4,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::{Objects, named};
-use crate::harness::Api;
+use crate::harness::{Api, MERGE_PATCH};
 
 #[tokio::test]
 async fn the_spec_of_an_attachment_does_not_change() {
@@ -239,4 +239,16 @@ async fn a_class_of_attributes_does_not_change() {
         - FieldValueRequired parameters: Required value: must contain at least one key/value pair
         row: Name="class-ID" DriverName="D.example.com"
     "#]]);
+}
+
+#[tokio::test]
+async fn the_health_of_a_claim_is_dropped() {
+    let api = Api::start();
+    let namespace = api.namespace().await;
+    let claims = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims");
+    let spec = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": ""});
+    api.post(&claims, named("a", json!({"spec": spec}))).await.is(201);
+    let status = json!({"status": {"phase": "Pending", "healthStatus": {}}});
+    let changed = api.patch(&format!("{claims}/a/status"), MERGE_PATCH, status).await.is(200).json();
+    assert_eq!(changed["status"], json!({"phase": "Pending"}));
 }

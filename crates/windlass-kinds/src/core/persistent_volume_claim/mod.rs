@@ -10,7 +10,7 @@ use windlass_wire::ApiError;
 
 use super::persistent_volume;
 use crate::admission_plugins::AdmissionPlugin;
-use crate::json::{spec_mut, text_at};
+use crate::json::{object_mut, spec_mut, text_at};
 use crate::kind::{Admission, Kind, KindConfig, Prepare, WriteContext};
 
 pub(crate) static KIND: Kind = Kind {
@@ -103,6 +103,9 @@ impl Prepare for Claims {
             let had_source =
                 ["dataSource", "dataSourceRef"].iter().any(|field| old["spec"][*field].is_object());
             settle_source(spec_mut(object), had_source);
+        } else if let Some(status) = object_mut(object, "status") {
+            // The health of volumes is a feature that is off by default.
+            status.remove("healthStatus");
         }
         Ok(())
     }

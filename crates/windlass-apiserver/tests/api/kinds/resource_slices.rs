@@ -302,3 +302,19 @@ async fn the_driver_the_pool_and_the_node_of_a_slice_are_immutable() {
         devices: 200 {"spec":{"devices":[{"name":"b"}],"driver":"d.x","nodeName":"n","pool":{"generation":2,"name":"p","resourceSliceCount":1}}}
     "#]]);
 }
+
+#[tokio::test]
+async fn slices_are_selected_by_the_node_the_driver_and_the_pool() {
+    let api = Api::start();
+    let name = format!("slice-{}", api.id);
+    let pool = json!({"name": name, "generation": 1, "resourceSliceCount": 1});
+    let mut object = slice(json!({"pool": pool}));
+    object["metadata"]["name"] = json!(name);
+    api.discard(format!("{SLICES}/{name}"));
+    api.post(SLICES, object).await.is(201);
+    let selector = format!("spec.pool.name={name},spec.driver=d.x,spec.nodeName=n");
+    let found = api.get(&format!("{SLICES}?fieldSelector={selector}")).await.is(200).json();
+    assert_eq!(found["items"].as_array().map(Vec::len), Some(1), "{found}");
+    let found = api.get(&format!("{SLICES}?fieldSelector=spec.pool.name={name}x")).await.is(200).json();
+    assert_eq!(found["items"].as_array().map(Vec::len), Some(0), "{found}");
+}

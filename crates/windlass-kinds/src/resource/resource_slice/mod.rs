@@ -14,7 +14,11 @@ pub(crate) static KIND: Kind =
     Kind { prepare: &Slices, validate: &Slices, table: &table::TABLE, ..Kind::new(SLICES) };
 
 const SLICES: KindConfig = KindConfig {
-    selectable: &[("spec.nodeName", "/spec/nodeName"), ("spec.driver", "/spec/driver")],
+    selectable: &[
+        ("spec.nodeName", "/spec/nodeName"),
+        ("spec.driver", "/spec/driver"),
+        ("spec.pool.name", "/spec/pool/name"),
+    ],
     ..CLASSES
 };
 

@@ -46,6 +46,8 @@ pub(crate) struct Findings<T> {
     declared: Vec<T>,
     /// True while findings are added to `declared`.
     is_declared: bool,
+    /// True while other findings are dropped.
+    only_declared: bool,
     budget: Rc<ErrorBudget>,
 }
 
@@ -58,7 +60,7 @@ pub(crate) type Warnings = Findings<String>;
 impl<T: Finding> Findings<T> {
     /// Adds a finding.
     pub(crate) fn push(&mut self, finding: T) {
-        if !self.budget.is_spent() {
+        if !self.budget.is_spent() && (self.is_declared || !self.only_declared) {
             finding.spend(&self.budget);
             if self.is_declared { &mut self.declared } else { &mut self.found }.push(finding);
         }
@@ -70,6 +72,13 @@ impl<T: Finding> Findings<T> {
         let before = std::mem::replace(&mut self.is_declared, true);
         check(self);
         self.is_declared = before;
+    }
+
+    /// Adds only the findings that `check` adds by [`declared`](Self::declared).
+    pub(crate) fn only_declared(&mut self, check: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.only_declared, true);
+        check(self);
+        self.only_declared = before;
     }
 
     /// Returns the number of findings.
@@ -112,8 +121,13 @@ fn find<'a, T: Finding>(
     check: impl Fn(&Field<'a>, &mut Findings<T>),
 ) -> Findings<T> {
     let budget = Rc::new(budget);
-    let mut findings =
-        Findings { found: Vec::new(), declared: Vec::new(), is_declared: false, budget: Rc::clone(&budget) };
+    let mut findings = Findings {
+        found: Vec::new(),
+        declared: Vec::new(),
+        is_declared: false,
+        only_declared: false,
+        budget: Rc::clone(&budget),
+    };
     check(&Field { value, path, budget }, &mut findings);
     findings.found.append(&mut findings.declared);
     findings

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::field::{Errors, Field};
 
 /// The fields of objects in errors, in the order of the fields in Go.
-const FIELDS: [&str; 31] = [
+const FIELDS: [&str; 37] = [
     "apiGroup",
     "resource",
     "name",
@@ -39,6 +39,12 @@ const FIELDS: [&str; 31] = [
     "ips",
     "hardwareAddress",
     "requests",
+    "type",
+    "status",
+    "observedGeneration",
+    "lastTransitionTime",
+    "reason",
+    "message",
 ];
 
 /// Reports a list that is too long. Returns whether the list is too long.

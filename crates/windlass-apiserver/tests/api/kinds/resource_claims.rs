@@ -47,7 +47,8 @@ async fn the_requests_of_a_claim_are_checked() {
         ]})),
     )
     .await;
-    let both = json!({"name": "b", "exactly": {"deviceClassName": "c"}, "firstAvailable": [sub("x")]});
+    let odd = json!({"allocationMode": "Some", "selectors": [{}], "tolerations": [{"operator": "In"}]});
+    let both = json!({"name": "b", "exactly": odd, "firstAvailable": [{"name": "A"}, {"name": "A"}]});
     seen.try_create("both", claim(json!({"requests": [both]}))).await;
     let subs: Vec<Value> = (0..9).map(|n| sub(&format!("s{n}"))).collect();
     seen.try_create("alternatives", claim(json!({"requests": [{"name": "b", "firstAvailable": subs}]})))
@@ -92,9 +93,14 @@ async fn the_requests_of_a_claim_are_checked() {
         - FieldValueInvalid spec.devices.requests[2].name: Invalid value: "b/c": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')
         - FieldValueRequired spec.devices.requests[1].firstAvailable[2].deviceClassName: Required value
         - FieldValueRequired spec.devices.requests[2]: Required value: exactly one of `exactly` or `firstAvailable` is required
-        both: 422 Invalid: ResourceClaim.resource.k8s.io "a" is invalid: spec.devices.requests[0]: Invalid value: null: exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set
+        both: 422 Invalid: ResourceClaim.resource.k8s.io "a" is invalid: [as below]
         group="resource.k8s.io" kind="ResourceClaim" name="a"
+        - FieldValueDuplicate spec.devices.requests[0].firstAvailable[1]: Duplicate value: {"name":"A","deviceClassName":"","allocationMode":"ExactCount","count":1}
         - FieldValueInvalid spec.devices.requests[0]: Invalid value: null: exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set
+        - FieldValueNotSupported spec.devices.requests[0].exactly.allocationMode: Unsupported value: "Some": supported values: "All", "ExactCount"
+        - FieldValueNotSupported spec.devices.requests[0].exactly.tolerations[0].operator: Unsupported value: "In": supported values: "Equal", "Exists"
+        - FieldValueRequired spec.devices.requests[0].firstAvailable[0].deviceClassName: Required value
+        - FieldValueRequired spec.devices.requests[0].firstAvailable[1].deviceClassName: Required value
         alternatives: 422 Invalid: ResourceClaim.resource.k8s.io "a" is invalid: spec.devices.requests[0].firstAvailable: Too many: 9: must have at most 8 items
         group="resource.k8s.io" kind="ResourceClaim" name="a"
         - FieldValueTooMany spec.devices.requests[0].firstAvailable: Too many: 9: must have at most 8 items
@@ -364,6 +370,7 @@ async fn the_users_and_the_devices_of_a_claim_are_checked() {
     let odd = json!([
         device(json!({"device": "e", "pool": "A", "driver": "B_"})),
         device(json!({"data": 5, "conditions": conditions})),
+        device(json!({"conditions": [condition("a", "True")]})),
         device(json!({"networkData": network})),
         device(json!({"shareID": "x"})),
     ]);
@@ -392,27 +399,28 @@ async fn the_users_and_the_devices_of_a_claim_are_checked() {
         devices: 422 Invalid: ResourceClaim.resource.k8s.io "a" is invalid: [as below]
         group="resource.k8s.io" kind="ResourceClaim" name="a"
         - FieldValueDuplicate status.devices[1].conditions[1]: Duplicate value: "a"
-        - FieldValueDuplicate status.devices[2].networkData.ips[4]: Duplicate value: "1.2.3.4/24"
-        - FieldValueDuplicate status.devices[2]: Duplicate value: {"driver":"d.x","pool":"p","device":"d","conditions":null,"networkData":{"interfaceName":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx","ips":["x","1.2.3.4","1.2.3.4/33","1.2.3.4/24","1.2.3.4/24","::ffff:1.2.3.4/120","01.2.3.4/24","fe80::0/64","fe80::1/64","1.2.3.4/024"],"hardwareAddress":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}}
+        - FieldValueDuplicate status.devices[2]: Duplicate value: {"driver":"d.x","pool":"p","device":"d","conditions":[{"type":"a","status":"True","lastTransitionTime":"TIME","reason":"R","message":""}]}
+        - FieldValueDuplicate status.devices[3].networkData.ips[4]: Duplicate value: "1.2.3.4/24"
+        - FieldValueDuplicate status.devices[3]: Duplicate value: {"driver":"d.x","pool":"p","device":"d","conditions":null,"networkData":{"interfaceName":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx","ips":["x","1.2.3.4","1.2.3.4/33","1.2.3.4/24","1.2.3.4/24","::ffff:1.2.3.4/120","01.2.3.4/24","fe80::0/64","fe80::1/64","1.2.3.4/024"],"hardwareAddress":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}}
         - FieldValueInvalid status.devices[0].driver: Invalid value: "B_": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
         - FieldValueInvalid status.devices[0].pool: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
         - FieldValueInvalid status.devices[0]: Invalid value: (the object): must be an allocated device in the claim
         - FieldValueInvalid status.devices[1].conditions[3].type: Invalid value: "b c": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
         - FieldValueInvalid status.devices[1].data: Invalid value: "<value omitted>": must be a valid JSON object
-        - FieldValueInvalid status.devices[2].networkData.ips[0]: Invalid value: "x": must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)
-        - FieldValueInvalid status.devices[2].networkData.ips[1]: Invalid value: "1.2.3.4": must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)
-        - FieldValueInvalid status.devices[2].networkData.ips[2]: Invalid value: "1.2.3.4/33": must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)
-        - FieldValueInvalid status.devices[2].networkData.ips[5]: Invalid value: "::ffff:1.2.3.4/120": must be in canonical form ("1.2.3.4/24")
-        - FieldValueInvalid status.devices[2].networkData.ips[6]: Invalid value: "01.2.3.4/24": must be in canonical form ("1.2.3.4/24")
-        - FieldValueInvalid status.devices[2].networkData.ips[7]: Invalid value: "fe80::0/64": must be in canonical form ("fe80::/64")
-        - FieldValueInvalid status.devices[2].networkData.ips[9]: Invalid value: "1.2.3.4/024": must be in canonical form ("1.2.3.4/24")
-        - FieldValueInvalid status.devices[3].shareID: Invalid value: "x": must be a lowercase UUID in 8-4-4-4-12 format
-        - FieldValueInvalid status.devices[3]: Invalid value: (the object): must be an allocated device in the claim
+        - FieldValueInvalid status.devices[3].networkData.ips[0]: Invalid value: "x": must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)
+        - FieldValueInvalid status.devices[3].networkData.ips[1]: Invalid value: "1.2.3.4": must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)
+        - FieldValueInvalid status.devices[3].networkData.ips[2]: Invalid value: "1.2.3.4/33": must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)
+        - FieldValueInvalid status.devices[3].networkData.ips[5]: Invalid value: "::ffff:1.2.3.4/120": must be in canonical form ("1.2.3.4/24")
+        - FieldValueInvalid status.devices[3].networkData.ips[6]: Invalid value: "01.2.3.4/24": must be in canonical form ("1.2.3.4/24")
+        - FieldValueInvalid status.devices[3].networkData.ips[7]: Invalid value: "fe80::0/64": must be in canonical form ("fe80::/64")
+        - FieldValueInvalid status.devices[3].networkData.ips[9]: Invalid value: "1.2.3.4/024": must be in canonical form ("1.2.3.4/24")
+        - FieldValueInvalid status.devices[4].shareID: Invalid value: "x": must be a lowercase UUID in 8-4-4-4-12 format
+        - FieldValueInvalid status.devices[4]: Invalid value: (the object): must be an allocated device in the claim
         - FieldValueNotSupported status.devices[1].conditions[1].status: Unsupported value: "Maybe": supported values: "False", "True", "Unknown"
         - FieldValueRequired status.devices[1].conditions[2].status: Required value
         - FieldValueRequired status.devices[1].conditions[2].type: Required value: is required
-        - FieldValueTooLong status.devices[2].networkData.hardwareAddress: Too long: may not be more than 128 bytes
-        - FieldValueTooLong status.devices[2].networkData.interfaceName: Too long: may not be more than 256 bytes
+        - FieldValueTooLong status.devices[3].networkData.hardwareAddress: Too long: may not be more than 128 bytes
+        - FieldValueTooLong status.devices[3].networkData.interfaceName: Too long: may not be more than 256 bytes
         conditions: 422 Invalid: ResourceClaim.resource.k8s.io "a" is invalid: status.devices[0].conditions: Too many: 9: must have at most 8 items
         group="resource.k8s.io" kind="ResourceClaim" name="a"
         - FieldValueTooMany status.devices[0].conditions: Too many: 9: must have at most 8 items

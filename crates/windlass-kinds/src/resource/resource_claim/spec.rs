@@ -46,6 +46,10 @@ fn request(request: &Field<'_>, errors: &mut Errors) {
         (false, false) => errors.push(request.required(ONE_OF)),
         (true, true) => {
             errors.push(request.invalid_as(Value::Null, format!("{ONE_OF}, but multiple fields are set")));
+            errors.only_declared(|errors| {
+                exact_request(&exactly, errors);
+                first_available(&alternatives, errors);
+            });
         }
         (true, false) => exact_request(&exactly, errors),
         (false, true) => first_available(&alternatives, errors),

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 // From the surface down: a module uses only modules further down.
+pub mod corpus;
 mod generate;
 mod known;
 mod shrink;

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Parser;
-use windlass_twin::{Backend, Difference, Known, Twin, op, script, shrink, transcript};
+use windlass_twin::{Backend, Difference, Known, Twin, corpus, op, script, shrink, transcript};
 
 /// Compares the embedded API server with a real API server, by random traffic.
 #[derive(Parser)]
@@ -40,6 +40,12 @@ struct Args {
     /// Play the scripts on the real server alone, and write the replies to this file
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = TRANSCRIPT)]
     record: Option<PathBuf>,
+    /// Compare random objects of the CRDs in this file, a CRD on each line, as `cargo xtask cel --corpus` does
+    #[arg(long, value_name = "FILE")]
+    corpus: Option<PathBuf>,
+    /// With --corpus: the number of objects
+    #[arg(long, default_value_t = 10_000)]
+    objects: usize,
     /// Folder for the scripts of differences
     #[arg(long, default_value = "target/twin")]
     out: PathBuf,
@@ -79,6 +85,9 @@ async fn run(args: Args) -> Result<bool> {
             "the controllers of the real server would change its objects; start it with `{START}`"
         )
         .into());
+    }
+    if let Some(file) = &args.corpus {
+        return corpus::run(&real, file, args.objects, args.seed).await;
     }
     if let Some(file) = &args.record {
         return record(&real, &args, file).await;

@@ -303,7 +303,7 @@ fn sort_rules(review: &mut Value) {
 }
 
 /// Sorts the causes of a failure, also in the message. The order is random where Go ranges over a map.
-fn sort_causes(status: &mut Value) {
+pub(crate) fn sort_causes(status: &mut Value) {
     let Some(causes) = status["details"]["causes"].as_array().cloned() else { return };
     if causes.len() < 2 {
         return;

@@ -1,6 +1,7 @@
 //! `cargo xtask cel`: runs the test suites of other implementations of the Common Expression Language with windlass-cel.
 
 mod bench;
+mod corpus;
 mod spec;
 mod suite;
 
@@ -20,6 +21,18 @@ pub(crate) struct Args {
     /// Measure compilation and evaluation beside cel-go
     #[arg(long)]
     bench: bool,
+    /// Compare the rules of well-known projects, and random objects, with a real server
+    #[arg(long)]
+    corpus: bool,
+    /// With --corpus: the number of objects; 0 compares only the costs of the rules
+    #[arg(long, default_value_t = 100_000)]
+    objects: usize,
+    /// With --corpus: the seed
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// With --corpus: only these projects
+    #[arg(long, value_name = "NAME")]
+    project: Vec<String>,
     /// Run only the tests that match this pattern, as `go test -run` takes it
     #[arg(long)]
     run: Option<String>,
@@ -37,6 +50,9 @@ pub(crate) fn run(args: &Args) -> Result {
     }
     if args.bench {
         return bench::run();
+    }
+    if args.corpus {
+        return corpus::run(&args.project, args.objects, args.seed);
     }
     if args.library {
         return suite::LIBRARY.run(args.run.as_deref(), args.verbose);

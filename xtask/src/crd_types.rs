@@ -21,8 +21,10 @@ use windlass_codegen::client::group_module;
 use windlass_codegen::definition::Definition;
 use windlass_codegen::types::{Options, generate};
 
-use self::samples::{documents, samples, yaml_files};
+use self::samples::samples;
+pub(crate) use self::samples::{documents, yaml_files};
 use self::schema::Differences;
+use crate::go_module::download;
 use crate::{Result, project};
 
 /// A well-known project.
@@ -154,15 +156,6 @@ fn compare(definitions: &[Definition], schemas: &Path) -> Result {
     }
     print!("{}", differences.report());
     if differences.are_explained() { Ok(()) } else { Err("the schemas differ for no known reason".into()) }
-}
-
-/// Returns the folder of a module in the cache of the Go tools.
-fn download(module: &str) -> Result<PathBuf> {
-    let output = Command::new("go").args(["mod", "download", "-json", module]).output();
-    let output = output.map_err(|error| format!("cannot run go: {error}"))?;
-    let downloaded: Value = serde_json::from_slice(&output.stdout)?;
-    let folder = downloaded["Dir"].as_str().ok_or_else(|| format!("{module}: {downloaded}"))?;
-    Ok(PathBuf::from(folder))
 }
 
 fn definitions(folder: &Path) -> Result<Vec<Definition>> {

@@ -1,23 +1,29 @@
-//! Copies of Go modules, to run their tests.
+//! Go modules: downloads, and copies to run their tests.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Result;
 
 /// Downloads a module, such as `sigs.k8s.io/controller-runtime@v0.25.2`, and copies the module to `target`.
 pub(crate) fn copy(module: &str, target: &Path) -> Result {
+    let source = download(module)?;
+    if target.exists() {
+        fs::remove_dir_all(target)?;
+    }
+    copy_folder(&source, target)
+}
+
+/// Downloads a module, and returns the folder of the module in the cache of the Go tools.
+pub(crate) fn download(module: &str) -> Result<PathBuf> {
     let output = Command::new("go")
         .args(["mod", "download", "-json", module])
         .output()
         .map_err(|error| format!("cannot run go: {error}"))?;
     let downloaded: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-    let source = downloaded["Dir"].as_str().ok_or_else(|| format!("{module}: {downloaded}"))?;
-    if target.exists() {
-        fs::remove_dir_all(target)?;
-    }
-    copy_folder(Path::new(source), target)
+    let folder = downloaded["Dir"].as_str().ok_or_else(|| format!("{module}: {downloaded}"))?;
+    Ok(PathBuf::from(folder))
 }
 
 /// Copies the content of files, and not their permissions: the cache of the Go tools is read-only.

@@ -16,6 +16,13 @@ pub(crate) struct Args {
     arguments: Vec<String>,
 }
 
+impl Args {
+    /// Returns arguments of the program.
+    pub(crate) fn new<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Self {
+        Self { arguments: arguments.into_iter().map(str::to_owned).collect() }
+    }
+}
+
 pub(crate) fn run(args: Args) -> Result {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);

@@ -61,7 +61,8 @@ pub use meter::{Consumption, Limits};
 pub use program::Program;
 pub use rules::{
     CALL_LIMIT, DefinitionIssue, DefinitionProblem, RuleCosts, RuleIssue, RuleProblem, Rules, Violation,
-    ViolationKind, Violations, check as check_rule, check_definition, normalize_field_path,
+    ViolationKind, Violations, check as check_rule, check_definition, estimate_definition,
+    normalize_field_path,
 };
 pub use schema::{MAX_REQUEST, Schema};
 pub use types::{StructType, Type};

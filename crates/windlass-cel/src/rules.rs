@@ -20,7 +20,7 @@ use compile::{Node, Rule};
 use correlation::{Correlation, LastComparison};
 
 pub use compile::{RuleCosts, RuleIssue, RuleProblem, check};
-pub use definition::{DefinitionIssue, DefinitionProblem, check_definition};
+pub use definition::{DefinitionIssue, DefinitionProblem, check_definition, estimate_definition};
 pub use field_path::normalize as normalize_field_path;
 
 /// The cost that the evaluation of a rule may have.

@@ -67,13 +67,13 @@ fn has_null(value: &Value) -> bool {
 }
 
 /// Returns the documents of a file, or no documents for a template or a broken file.
-pub(super) fn documents(path: &Path) -> Vec<Value> {
+pub(crate) fn documents(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let parts = text.split("\n---").map(|part| part.trim_start_matches("---"));
     parts.filter_map(|part| serde_saphyr::from_str(part).ok()).collect()
 }
 
-pub(super) fn yaml_files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn yaml_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {

@@ -53,6 +53,15 @@ pub fn check_definition(schema: &Json, path: &str) -> Vec<DefinitionIssue> {
     checks.issues
 }
 
+/// Returns the path and the estimated cost of each rule and message expression, for all values of an object that the
+/// expression can be evaluated on.
+pub fn estimate_definition(schema: &Json, path: &str) -> Vec<(String, u64)> {
+    let mut checks = Checks { estimates: Some(Vec::new()), ..Checks::default() };
+    let place = Place { path: path.to_owned(), cardinality: Some(1), uncorrelatable: None };
+    checks.visit(schema, Some(&Schema::compile(schema, true)), &place);
+    checks.estimates.unwrap_or_default()
+}
+
 /// The place of a schema in the schema of the whole object.
 struct Place {
     path: String,
@@ -71,6 +80,8 @@ struct Checks {
     total: u64,
     /// The most expensive expressions.
     expensive: Vec<(u64, String)>,
+    /// The estimated cost of each expression, if the caller asks for the costs.
+    estimates: Option<Vec<(String, u64)>>,
 }
 
 impl Checks {
@@ -190,6 +201,9 @@ impl Checks {
             self.add(path.clone(), DefinitionProblem::Forbidden, &detail);
         }
         self.total = self.total.saturating_add(cost);
+        if let Some(estimates) = &mut self.estimates {
+            estimates.push((path.clone(), cost));
+        }
         if cost >= SCHEMA_LIMIT / 100 {
             self.expensive.push((cost, path));
         }

@@ -116,7 +116,7 @@ fn is_mapped(address: IpAddr) -> bool {
 }
 
 /// Returns the reason why a text is no IP address, in Go's words.
-fn ip_problem(text: &str) -> String {
+pub(super) fn ip_problem(text: &str) -> String {
     if text.contains(':') {
         let bad = text.chars().find(|c| !c.is_ascii_hexdigit() && !matches!(c, ':' | '.' | '%'));
         if let Some(at) = text.find(":::") {

@@ -1,8 +1,10 @@
 //! URLs, as Go's `net/url` parses them.
 
 use std::fmt::{self, Write};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use super::network::ip_problem;
 use super::{as_text, mismatch};
 use crate::declare::Row;
 use crate::error::Error;
@@ -120,15 +122,17 @@ impl Url {
             }
             None => text,
         };
-        if host.starts_with('[') {
-            let Some(end) = host.rfind(']') else { return Err("missing ']' in host".to_owned()) };
-            check_port(&host[end + 1..])?;
-            check_escapes(&host[..end], true)?;
-        } else if let Some(colon) = host.rfind(':') {
-            check_port(&host[colon..])?;
-            check_escapes(&host[..colon], true)?;
-        } else {
-            check_escapes(host, true)?;
+        match host.rfind('[') {
+            Some(0) => check_literal(host)?,
+            Some(_) => return Err("invalid IP-literal".to_owned()),
+            None => {
+                // Only URLs of other schemes have hosts with colons, such as a list of hosts.
+                let is_strict = matches!(self.scheme.as_str(), "http" | "https");
+                let colon = if is_strict { host.find(':') } else { host.rfind(':') };
+                let end = colon.unwrap_or(host.len());
+                check_port(&host[end..])?;
+                check_escapes(&host[..end], true)?;
+            }
         }
         self.host = percent_decode(host);
         Ok(())
@@ -204,6 +208,37 @@ fn split_scheme(text: &str) -> Result<(&str, &str), String> {
         }
     }
     Ok(("", text))
+}
+
+/// Checks a host in brackets, and its port.
+fn check_literal(host: &str) -> Result<(), String> {
+    let Some(end) = host.rfind(']') else { return Err("missing ']' in host".to_owned()) };
+    check_port(&host[end + 1..])?;
+    let inner = &host[1..end];
+    let address = match inner.split_once("%25") {
+        Some((address, zone)) => {
+            check_escapes(zone, false)?;
+            check_escapes(address, true)?;
+            format!("{}%{}", percent_decode(address), percent_decode(zone))
+        }
+        None => {
+            check_escapes(inner, true)?;
+            percent_decode(inner)
+        }
+    };
+    check_address(&address)
+}
+
+/// Checks that the text in brackets is an IPv6 address, with or without a zone.
+fn check_address(text: &str) -> Result<(), String> {
+    let why = match text.split_once('%') {
+        Some((_, "")) => "zone must be a non-empty string".to_owned(),
+        Some((address, _)) if address.parse::<Ipv6Addr>().is_ok() => return Ok(()),
+        None if text.parse::<Ipv6Addr>().is_ok() => return Ok(()),
+        None if text.parse::<Ipv4Addr>().is_ok() => return Err("invalid IP-literal".to_owned()),
+        _ => ip_problem(text),
+    };
+    Err(format!("invalid host: ParseAddr({text:?}): {why}"))
 }
 
 fn check_port(port: &str) -> Result<(), String> {

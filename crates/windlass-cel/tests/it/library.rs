@@ -80,6 +80,18 @@ fn urls_have_parts() {
 }
 
 #[test]
+fn hosts_of_urls_have_one_port_and_brackets_around_an_ipv6_address() {
+    holds("!isURL('http://2001:db8::1') && !isURL('https://a:1:2/') && isURL('postgres://a:1,b:2/')");
+    holds("!isURL('http://[a]/') && !isURL('http://[1.2.3.4]/') && !isURL('http://a[::1]/')");
+    holds(
+        "isURL('http://[::ffff:1.2.3.4]/') && isURL('http://[fe80::1%25en0]:80/') && !isURL('http://[::1%25]/')",
+    );
+    fails("url('http://a:1:2/')", "invalid port \":1:2\" after host");
+    fails("url('http://[1.2.3.4]/')", "invalid IP-literal");
+    fails("url('http://[x]/')", "invalid host: ParseAddr(\"x\"): unable to parse IP");
+}
+
+#[test]
 fn quantities_and_versions_are_compared() {
     holds(
         "quantity('1Gi').isGreaterThan(quantity('1G')) && quantity('500m').compareTo(quantity('0.5')) == 0",

@@ -52,8 +52,8 @@ pub struct Decoded {
 impl Decoded {
     /// Returns all errors of strict decoding in the order of the text: the duplicate fields, and the fields (`spec.x`)
     /// that the schema does not know.
-    pub fn strict_complaints(&self, unknown: &[String]) -> Vec<String> {
-        let unknown_text = |path: &String| format!("unknown field {}", windlass_schema::go_quote(path));
+    pub fn strict_complaints(&self, unknown: &[String], is_custom: bool) -> Vec<String> {
+        let unknown_text = |path: &String| unknown_field(path, is_custom);
         if self.encoding != Encoding::Json || (unknown.len() < 2 && self.duplicates.is_empty()) {
             return self.duplicates.iter().cloned().chain(unknown.iter().map(unknown_text)).collect();
         }
@@ -74,6 +74,15 @@ impl Decoded {
             .collect();
         complaints.sort_by_key(|(position, _)| *position);
         complaints.into_iter().map(|(_, text)| text).collect()
+    }
+}
+
+/// Returns the complaint about a field that the schema does not know. The path is escaped, except in custom objects.
+pub fn unknown_field(path: &str, is_custom: bool) -> String {
+    if is_custom {
+        format!("unknown field \"{path}\"")
+    } else {
+        format!("unknown field {}", windlass_schema::go_quote(path))
     }
 }
 

@@ -22,6 +22,7 @@ mod status;
 
 pub use body::{
     Decoded, Encoding, OBJECT_MEDIA_TYPES, body_summary, decode_body, decode_options, not_an_object,
+    unknown_field,
 };
 pub use client_config::validate_client_config;
 pub use group::GroupResource;

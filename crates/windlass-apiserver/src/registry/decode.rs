@@ -33,7 +33,8 @@ impl Call<'_> {
         let unknown = self.admit_fields(&mut decoded.value)?;
         let (found_kind, version) = self.found_kind(&decoded.value);
         let (found_kind, version) = (found_kind.to_owned(), version.to_owned());
-        let complaints = || decoded.strict_complaints(&unknown);
+        let is_custom = self.resource.is_custom();
+        let complaints = || decoded.strict_complaints(&unknown, is_custom);
         self.complain(options, complaints, &found_kind, &version, &found_kind)?;
         let (version, found) = (self.resource.api_version(), meta::at(&decoded.value, "/apiVersion"));
         let found = found.and_then(Value::as_str).unwrap_or_default();
@@ -87,7 +88,7 @@ impl Call<'_> {
             return Err(refused(kind, version, kind, &why));
         }
         let unknown = windlass_schema::prune(&schema, &mut decoded.value);
-        self.complain(options, || decoded.strict_complaints(&unknown), kind, version, kind)?;
+        self.complain(options, || decoded.strict_complaints(&unknown, false), kind, version, kind)?;
         Ok(decoded.value)
     }
 
@@ -360,8 +361,9 @@ pub(super) fn wrong_group_version(version: &str) -> Option<String> {
 
 /// Returns the warnings for an error of strict decoding: an error of YAML has a line for each duplicate key.
 fn warnings_of(complaint: &str) -> impl Iterator<Item = String> {
-    let lines = complaint.strip_prefix("yaml: unmarshal errors:\n").unwrap_or(complaint);
-    lines.split('\n').map(|line| line.trim_start().to_owned())
+    let of_yaml = complaint.strip_prefix("yaml: unmarshal errors:\n");
+    let lines = of_yaml.map_or_else(|| vec![complaint], |lines| lines.split('\n').collect());
+    lines.into_iter().map(|line| line.trim_start().to_owned())
 }
 
 /// Explains why the kind or the version of an object cannot be read.

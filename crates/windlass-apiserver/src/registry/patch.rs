@@ -244,7 +244,8 @@ pub(super) fn apply_field_validation(
     let duplicates = duplicates.iter().map(|path| format!("{head}duplicate field {}", quote(path)));
     let unknown_members = unknown_members.iter().map(|path| format!("{head}unknown field {}", quote(path)));
     let of_patch = duplicates.chain(unknown_members);
-    let of_object = unknown.iter().map(|path| format!("unknown field {}", quote(path)));
+    let is_custom = call.resource.is_custom();
+    let of_object = unknown.iter().map(|path| wire::unknown_field(path, is_custom));
     let complaints: Vec<String> = of_patch.chain(of_object).collect();
     match options.field_validation {
         FieldValidation::Ignore => {}

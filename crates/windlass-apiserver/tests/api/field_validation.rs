@@ -183,6 +183,11 @@ async fn warnings_are_limited_repeat_nothing_and_keep_their_characters() {
     };
     let reply = send(with_fields("a", vec!["größer".into()])).await;
     assert_eq!(reply.warnings(), [r#"299 - "unknown field \"spec.größer\"""#]);
+    let reply = send(with_fields("escaped", vec![r#"a\.b""#.into(), "line\nbreak".into()])).await;
+    assert_eq!(reply.warnings(), [r#"299 - "unknown field \"spec.a\\.b\"\"""#]);
+    let patch = json!({"spec": {r"c\.d": 1}});
+    let patched = api.patch(&format!("{path}/escaped"), MERGE_PATCH, patch).await.is(200);
+    assert_eq!(patched.warnings(), [r#"299 - "unknown field \"spec.c\\.d\"""#]);
     let reply = send(with_fields("b", (0..500).map(|n| format!("{n:060}")).collect())).await;
     // Each has 81 characters: the last one ends beyond 4,096.
     assert_eq!(reply.warnings().len(), 51);

@@ -68,7 +68,7 @@ fn complaints_come_in_the_order_of_the_text() {
     let body = br#"{"kind":"ConfigMap","metadata":{"name":"a","name":"b"},"dat":1,"Data":{},"data":{"a":"1","a":"2"}}"#;
     let decoded = decode("application/json", body).expect("decoded");
     assert_eq!(
-        decoded.strict_complaints(&["Data".to_owned(), "dat".to_owned()]),
+        decoded.strict_complaints(&["Data".to_owned(), "dat".to_owned()], false),
         [
             "duplicate field \"metadata.name\"",
             "unknown field \"dat\"",

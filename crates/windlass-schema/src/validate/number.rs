@@ -5,7 +5,7 @@ use serde_json::{Number, Value};
 use super::result::ValidationResult;
 use super::{NO_FIELD, Validator};
 use crate::FieldError;
-use crate::go::go_number;
+use crate::go::go_float;
 use crate::graph::{NodeRef, Type};
 
 /// Returns whether a number is an integer, within the precision of a float.
@@ -70,7 +70,7 @@ pub(super) fn check(at: &Validator<'_>, schema: NodeRef<'_>, value: &Number) -> 
 
 /// Formats a bound for a comparison: as an integer if the value is an integer.
 fn bound(value: &Number, bound: &Number) -> String {
-    if value.is_i64() { whole(bound).to_string() } else { go_number(bound) }
+    if value.is_i64() { whole(bound).to_string() } else { go_float(float(bound), 1e-4, 1e6) }
 }
 
 fn whole(number: &Number) -> i64 {

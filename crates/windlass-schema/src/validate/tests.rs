@@ -190,3 +190,14 @@ fn a_pattern_that_takes_too_long_ends_the_check() {
     assert_eq!(errors.len(), 1);
     assert!(errors[0].body().contains("too large to be checked"), "{}", errors[0].body());
 }
+
+#[test]
+fn limits_of_numbers_beyond_64_bits_are_shown_as_floats() {
+    let schema = Schema::compile(
+        &json!({"type": "object", "properties": {"a": {"type": "number", "maximum": 5_000_011}}}),
+    );
+    let details =
+        |object: Value| validate(&schema, &object).into_iter().map(|error| error.detail).collect::<Vec<_>>();
+    assert_eq!(details(json!({"a": u64::MAX})), ["a in body should be less than or equal to 5.000011e+06"]);
+    assert_eq!(details(json!({"a": 6_000_000})), ["a in body should be less than or equal to 5000011"]);
+}

@@ -86,7 +86,7 @@ impl Rules {
         let end = Instant::now() + MAX_TIME;
         let mut run =
             Run { end, budget: OBJECT_LIMIT, found: Violations::default(), last: LastComparison::default() };
-        let correlation = Correlation::root(object, old);
+        let correlation = Correlation::root(object, old, &self.root.schema);
         run.visit(&self.root, &mut String::new(), object, old, correlation);
         run.found
     }
@@ -104,7 +104,7 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn visit(
         &mut self,
-        node: &Node,
+        node: &'a Node,
         path: &mut String,
         value: &'a Json,
         old: Option<&'a Json>,
@@ -128,7 +128,7 @@ impl<'a> Run<'a> {
 
     fn items(
         &mut self,
-        node: &Node,
+        node: &'a Node,
         path: &mut String,
         items: &'a [Json],
         old: Option<&'a Json>,
@@ -144,14 +144,14 @@ impl<'a> Run<'a> {
             let old_item = known.get(item);
             let length = path.len();
             path.extend(["[", &index.to_string(), "]"]);
-            self.visit(of_items, path, item, old_item, at.item(item, &at_items));
+            self.visit(of_items, path, item, old_item, at.item(item, &at_items, &of_items.schema));
             path.truncate(length);
         }
     }
 
     fn members(
         &mut self,
-        node: &Node,
+        node: &'a Node,
         path: &mut String,
         members: &'a Map<String, Json>,
         old: Option<&'a Json>,
@@ -174,7 +174,7 @@ impl<'a> Run<'a> {
                 None => path.extend([".", name]),
             }
             let old_member = old.and_then(|old| old.get(name)).filter(|old| !old.is_null());
-            self.visit(of_member, path, member, old_member, at.member(name, member));
+            self.visit(of_member, path, member, old_member, at.member(name, member, &of_member.schema));
             path.truncate(length);
         }
     }

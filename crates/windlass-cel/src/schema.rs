@@ -108,6 +108,14 @@ impl Schema {
         }
     }
 
+    /// Returns the schema of a member of an object, by the name of the member in JSON.
+    pub(crate) fn schema_of_member(&self, name: &str) -> Option<&Self> {
+        match &self.form {
+            Form::Map(values) => Some(values),
+            _ => self.field(name).map(|field| &*field.schema),
+        }
+    }
+
     /// Returns the schema of a field, by the name of the field in expressions.
     pub(crate) fn escaped_field(&self, name: &str) -> Option<&Field> {
         let Form::Object(fields) = &self.form else { return None };

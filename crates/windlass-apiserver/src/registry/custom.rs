@@ -11,12 +11,14 @@ use crate::meta;
 use crate::resource::{Resource, ScalePaths};
 use crate::wire::names;
 
-/// Validates a custom resource, except for the metadata. Built-in kinds pass.
+/// Validates a custom resource, except for the metadata. Built-in kinds pass. Violations of rules that an update leaves
+/// as they were become warnings.
 pub(super) fn validate(
     resource: &Resource,
     subresource: &Subresource,
     object: &Value,
     old: Option<&Value>,
+    warnings: &mut Vec<String>,
 ) -> Vec<FieldError> {
     let Some(custom) = &resource.custom else { return Vec::new() };
     let of_status = *subresource == Subresource::Status;
@@ -31,7 +33,7 @@ pub(super) fn validate(
         Some(old) if of_status => windlass_schema::validate_status(schema, object, old),
         Some(old) => windlass_schema::validate_update(schema, object, old),
     });
-    errors.extend(rules(resource, object, old, &errors));
+    errors.extend(rules(resource, object, old, &errors, warnings));
     if let Some(scale) = &custom.scale {
         errors.extend(numbers(scale, object, of_status));
     }
@@ -39,7 +41,13 @@ pub(super) fn validate(
 }
 
 /// Evaluates the validation rules of the schema, unless the object has errors that make the rules meaningless.
-fn rules(resource: &Resource, object: &Value, old: Option<&Value>, errors: &[FieldError]) -> Vec<FieldError> {
+fn rules(
+    resource: &Resource,
+    object: &Value,
+    old: Option<&Value>,
+    errors: &[FieldError],
+    warnings: &mut Vec<String>,
+) -> Vec<FieldError> {
     use FieldErrorKind::{NotSupported, Required, TooLong, TooMany, TypeInvalid};
     let Some(rules) = resource.custom.as_ref().and_then(|custom| custom.rules.get()) else {
         return Vec::new();
@@ -51,7 +59,9 @@ fn rules(resource: &Resource, object: &Value, old: Option<&Value>, errors: &[Fie
             correct the existing errors to complete validation";
         return vec![FieldError::invalid("<nil>", Value::Null, detail)];
     }
-    rules.validate(object, old).errors.into_iter().map(refused).collect()
+    let found = rules.validate(object, old);
+    warnings.extend(found.unchanged.into_iter().map(|violation| refused(violation).to_string()));
+    found.errors.into_iter().map(refused).collect()
 }
 
 /// Returns the error of a rule that does not hold.

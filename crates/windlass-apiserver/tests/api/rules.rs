@@ -55,6 +55,37 @@ async fn objects_are_held_to_the_rules() {
 }
 
 #[tokio::test]
+async fn violations_that_an_update_leaves_are_warnings() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let lists = json!([{"rule": "self.map(p, p.name) != ['b', 'a']", "message": "wrong order"}]);
+    let mut definition = definition(&api, json!([{"rule": "true"}]));
+    let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+    definition.pointer_mut(spec).expect("properties")["ports"] = json!({
+        "type": "array", "maxItems": 3, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+        "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "maxLength": 9}}},
+        "x-kubernetes-validations": lists,
+    });
+    api.crd(definition).await;
+    let path = format!("/apis/{}/v1/namespaces/{ns}/widgets", group(&api));
+    let widget = json!({
+        "apiVersion": format!("{}/v1", group(&api)), "kind": "Widget", "metadata": {"name": "w"},
+        "spec": {"size": 3, "ports": [{"name": "a"}, {"name": "b"}]},
+    });
+    api.post(&path, widget).await.is(201);
+    let path = format!("{path}/w");
+    let change = |spec: Value| api.patch(&path, MERGE_PATCH, json!({ "spec": spec }));
+    let reversed = json!([{"name": "b"}, {"name": "a"}]);
+    let warning = r#"299 - "spec.ports: Invalid value: wrong order""#;
+    let warned = change(json!({ "ports": reversed })).await.is(200);
+    assert_eq!(warned.warnings(), [warning], "the same items in another order");
+    let warned = change(json!({"size": 4})).await.is(200);
+    assert_eq!(warned.warnings(), [warning], "a change elsewhere");
+    let refused = change(json!({"size": "x"})).await.is(422);
+    assert_eq!(refused.warnings(), Vec::<String>::new(), "the rules are not evaluated");
+}
+
+#[tokio::test]
 async fn rules_of_definitions_are_checked() {
     let api = Api::start();
     let refused = |rules: Value| api.post(DRY_RUN, definition(&api, rules));

@@ -1,7 +1,7 @@
 //! Rules on objects with a schema.
 
 use serde_json::json;
-use windlass_cel::{DefinitionProblem, check_definition};
+use windlass_cel::{DefinitionProblem, Rules, check_definition};
 
 use super::Rule;
 
@@ -140,5 +140,44 @@ fn rules_of_definitions_have_types_paths_and_limited_costs() {
     }
     assert!(
         found.iter().all(|issue| issue.problem != DefinitionProblem::InvalidRule(json!({"rule": "true"})))
+    );
+}
+
+#[test]
+fn violations_of_unchanged_values_do_not_refuse_an_update() {
+    let port =
+        json!({"type": "object", "properties": {"name": {"type": "string"}, "port": {"type": "integer"}}});
+    let schema = json!({"type": "object", "properties": {
+        "keyed": {
+            "type": "array", "items": port, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+            "x-kubernetes-validations": [{"rule": "self.all(p, p.port < 5)"}],
+        },
+        "atomic": {"type": "array", "items": port, "x-kubernetes-validations": [{"rule": "self.all(p, p.port < 5)"}]},
+        "free": {
+            "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+            "x-kubernetes-validations": [{"rule": "self == {}"}],
+        },
+    }});
+    let rules = Rules::compile(&schema).expect("rules");
+    let update = |name: &str, old: serde_json::Value, new: serde_json::Value| {
+        let found = rules.validate(&json!({ name: new }), Some(&json!({ name: old })));
+        (found.errors.len(), found.unchanged.len())
+    };
+    let (a, b, c) =
+        (json!({"name": "a", "port": 7}), json!({"name": "b", "port": 8}), json!({"name": "b", "port": 9}));
+    assert_eq!(update("keyed", json!([a, b]), json!([b, a])), (0, 1), "another order");
+    assert_eq!(update("keyed", json!([a, b]), json!([a, a])), (0, 1), "each item is an old item");
+    assert_eq!(update("keyed", json!([a, b]), json!([a, c])), (1, 0), "another port");
+    assert_eq!(update("keyed", json!([a, b]), json!([a])), (1, 0), "one item less");
+    assert_eq!(update("atomic", json!([a, b]), json!([a, b])), (0, 1), "an equal list");
+    assert_eq!(
+        update("atomic", json!([a, b]), json!([b, a])),
+        (1, 0),
+        "another order of a list without keys"
+    );
+    assert_eq!(
+        update("free", json!({"x": 1}), json!({"x": 1})),
+        (1, 0),
+        "a field that the schema does not know"
     );
 }

@@ -17,7 +17,7 @@ use crate::wire::ApiError;
 pub(super) fn validate_create(call: &mut Call<'_>, view: &View, new: &Value) -> Result<(), ApiError> {
     let resource = &call.resource;
     let errors = object_meta::create(resource, new, || {
-        let mut errors = custom::validate(resource, &call.route.subresource, new, None);
+        let mut errors = custom::validate(resource, &call.route.subresource, new, None, &mut Vec::new());
         errors.extend(resource.strategy.validate.validate_create(&call.context(view), new));
         if !call.state.allows_privileged {
             errors.extend(privileged::errors(resource, new));
@@ -38,12 +38,14 @@ pub(super) fn validate_update(
 ) -> Result<(), ApiError> {
     let (resource, subresource) = (&call.resource, &call.route.subresource);
     let mut errors = object_meta::update(resource, subresource, new, old);
-    errors.extend(custom::validate(resource, subresource, new, Some(old)));
+    let mut warnings = Vec::new();
+    errors.extend(custom::validate(resource, subresource, new, Some(old), &mut warnings));
     errors.extend(resource.strategy.validate.validate_update(&call.context(view), new, old));
     if !call.state.allows_privileged && *subresource != Subresource::Status {
         errors.extend(privileged::errors(resource, new));
     }
-    refuse_invalid(resource, new, errors)?;
+    call.warnings.extend(warnings);
+    refuse_invalid(&call.resource, new, errors)?;
     warn(call, view, new, Some(old));
     Ok(())
 }

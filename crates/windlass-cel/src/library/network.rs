@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use windlass_text::go_quote;
+
 use super::{as_text, mismatch};
 use crate::declare::Row;
 use crate::error::Error;
@@ -87,26 +89,28 @@ fn parse_ip(text: &str) -> Result<IpAddr, Error> {
     let address = text.split('%').next().unwrap_or_default();
     let parsed = address.parse::<IpAddr>().map_err(|_| {
         Error::new(format!(
-            "IP Address {text:?} parse error during conversion from string: ParseAddr({text:?}): {}",
-            ip_problem(text)
+            "IP Address {text} parse error during conversion from string: ParseAddr({text}): {}",
+            ip_problem(text),
+            text = go_quote(text)
         ))
     })?;
     if address.len() != text.len() {
         return Err(Error::new(if parsed.is_ipv4() || text.ends_with('%') {
             format!(
-                "IP Address {text:?} parse error during conversion from string: ParseAddr({text:?}): {}",
+                "IP Address {text} parse error during conversion from string: ParseAddr({text}): {}",
                 if parsed.is_ipv4() {
                     "zones cannot be present with ipv4 addresses"
                 } else {
                     "zone must be a non-empty string"
-                }
+                },
+                text = go_quote(text)
             )
         } else {
-            format!("IP address {text:?} with zone value is not allowed")
+            format!("IP address {} with zone value is not allowed", go_quote(text))
         }));
     }
     if is_mapped(parsed) {
-        return Err(Error::new(format!("IPv4-mapped IPv6 address {text:?} is not allowed")));
+        return Err(Error::new(format!("IPv4-mapped IPv6 address {} is not allowed", go_quote(text))));
     }
     Ok(parsed)
 }
@@ -121,17 +125,20 @@ pub(super) fn ip_problem(text: &str) -> String {
         let bad = text.chars().find(|c| !c.is_ascii_hexdigit() && !matches!(c, ':' | '.' | '%'));
         if let Some(at) = text.find(":::") {
             return format!(
-                "each colon-separated field must have at least one digit (at {:?})",
-                &text[at + 2..]
+                "each colon-separated field must have at least one digit (at {})",
+                go_quote(&text[at + 2..])
             );
         }
         return match bad {
             Some(c) => {
                 let at = text.find(c).unwrap_or_default();
                 if at == 0 || text[..at].ends_with(':') {
-                    format!("each colon-separated field must have at least one digit (at {:?})", &text[at..])
+                    format!(
+                        "each colon-separated field must have at least one digit (at {})",
+                        go_quote(&text[at..])
+                    )
                 } else {
-                    format!("unexpected character, want colon (at {:?})", &text[at..])
+                    format!("unexpected character, want colon (at {})", go_quote(&text[at..]))
                 }
             }
             None => "address string too short".to_owned(),
@@ -144,10 +151,10 @@ pub(super) fn ip_problem(text: &str) -> String {
     let parts: Vec<&str> = text.split('.').collect();
     for part in &parts {
         if part.is_empty() {
-            return format!("IPv4 field must have at least one digit (at {:?})", &text[start..]);
+            return format!("IPv4 field must have at least one digit (at {})", go_quote(&text[start..]));
         }
         if let Some(at) = part.find(|c: char| !c.is_ascii_digit()) {
-            return format!("unexpected character (at {:?})", &text[start + at..]);
+            return format!("unexpected character (at {})", go_quote(&text[start + at..]));
         }
         if part.len() > 1 && part.starts_with('0') {
             return "IPv4 field has octet with leading zero".to_owned();
@@ -170,24 +177,25 @@ fn to_cidr(text: &str) -> Result<Cidr, Error> {
 fn parse_cidr(text: &str) -> Result<Cidr, Error> {
     let fail = |reason: String| {
         Error::new(format!(
-            "network address parse error during conversion from string: netip.ParsePrefix({text:?}): {reason}"
+            "network address parse error during conversion from string: netip.ParsePrefix({}): {reason}",
+            go_quote(text)
         ))
     };
     let (address, bits) = text.rsplit_once('/').ok_or_else(|| fail("no '/'".to_owned()))?;
     let parsed = address
         .parse::<IpAddr>()
-        .map_err(|_| fail(format!("ParseAddr({address:?}): {}", ip_problem(address))))?;
+        .map_err(|_| fail(format!("ParseAddr({}): {}", go_quote(address), ip_problem(address))))?;
     let is_number = !bits.is_empty()
         && bits.bytes().all(|byte| byte.is_ascii_digit())
         && (bits.len() == 1 || !bits.starts_with('0'));
     if !is_number {
-        return Err(fail(format!("bad bits after slash: {bits:?}")));
+        return Err(fail(format!("bad bits after slash: {}", go_quote(bits))));
     }
     let most = if parsed.is_ipv4() { 32 } else { 128 };
     let count = bits.parse::<u8>().ok().filter(|count| *count <= most);
     let count = count.ok_or_else(|| fail("prefix length out of range".to_owned()))?;
     if is_mapped(parsed) {
-        return Err(Error::new(format!("IPv4-mapped IPv6 address {text:?} is not allowed")));
+        return Err(Error::new(format!("IPv4-mapped IPv6 address {} is not allowed", go_quote(text))));
     }
     Ok(Cidr { address: parsed, bits: count })
 }

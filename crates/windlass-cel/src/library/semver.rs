@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
+use windlass_text::go_quote;
+
 use super::{as_text, mismatch};
 use crate::declare::Row;
 use crate::error::Error;
@@ -130,13 +132,18 @@ fn number_of(text: &str, name: &str) -> Result<u64, String> {
         return Err(if text.is_empty() {
             "strconv.ParseUint: parsing \"\": invalid syntax".to_owned()
         } else {
-            format!("Invalid character(s) found in {} number {text:?}", name.to_lowercase())
+            format!(
+                "Invalid character(s) found in {} number {text}",
+                name.to_lowercase(),
+                text = go_quote(text)
+            )
         });
     }
     if text.len() > 1 && text.starts_with('0') {
-        return Err(format!("{name} number must not contain leading zeroes {text:?}"));
+        return Err(format!("{name} number must not contain leading zeroes {text}", text = go_quote(text)));
     }
-    text.parse().map_err(|_| format!("strconv.ParseUint: parsing {text:?}: value out of range"))
+    text.parse()
+        .map_err(|_| format!("strconv.ParseUint: parsing {text}: value out of range", text = go_quote(text)))
 }
 
 fn is_word(text: &str) -> bool {
@@ -149,14 +156,17 @@ fn identifier(text: &str) -> Result<Identifier, String> {
     }
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         if text.len() > 1 && text.starts_with('0') {
-            return Err(format!("Numeric PreRelease version must not contain leading zeroes {text:?}"));
+            return Err(format!(
+                "Numeric PreRelease version must not contain leading zeroes {text}",
+                text = go_quote(text)
+            ));
         }
         return text.parse().map(Identifier::Number).map_err(|error| format!("{error}"));
     }
     if is_word(text) {
         Ok(Identifier::Text(text.to_owned()))
     } else {
-        Err(format!("Invalid character(s) found in prerelease {text:?}"))
+        Err(format!("Invalid character(s) found in prerelease {text}", text = go_quote(text)))
     }
 }
 
@@ -164,7 +174,7 @@ fn metadata(text: &str) -> Result<String, String> {
     match text {
         "" => Err("Build meta data is empty".to_owned()),
         text if is_word(text) => Ok(text.to_owned()),
-        text => Err(format!("Invalid character(s) found in build meta data {text:?}")),
+        text => Err(format!("Invalid character(s) found in build meta data {text}", text = go_quote(text))),
     }
 }
 

@@ -4,6 +4,8 @@ use std::fmt::{self, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use windlass_text::go_quote;
+
 use super::network::ip_problem;
 use super::{as_text, mismatch};
 use crate::declare::Row;
@@ -60,10 +62,10 @@ impl Url {
             Some((rest, fragment)) if !of_request => (rest, Some(fragment)),
             _ => (text, None),
         };
-        let parsed =
-            Self::parse_rest(rest, of_request).map_err(|error| format!("parse {text:?}: {error}"))?;
+        let parsed = Self::parse_rest(rest, of_request)
+            .map_err(|error| format!("parse {}: {error}", go_quote(text)))?;
         if let Some(fragment) = fragment {
-            check_escapes(fragment, false).map_err(|error| format!("parse {text:?}: {error}"))?;
+            check_escapes(fragment, false).map_err(|error| format!("parse {}: {error}", go_quote(text)))?;
         }
         Ok(Self { fragment: fragment.map(str::to_owned), ..parsed })
     }
@@ -238,13 +240,13 @@ fn check_address(text: &str) -> Result<(), String> {
         None if text.parse::<Ipv4Addr>().is_ok() => return Err("invalid IP-literal".to_owned()),
         _ => ip_problem(text),
     };
-    Err(format!("invalid host: ParseAddr({text:?}): {why}"))
+    Err(format!("invalid host: ParseAddr({}): {why}", go_quote(text)))
 }
 
 fn check_port(port: &str) -> Result<(), String> {
     let valid = port.is_empty()
         || port.strip_prefix(':').is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-    if valid { Ok(()) } else { Err(format!("invalid port {port:?} after host")) }
+    if valid { Ok(()) } else { Err(format!("invalid port {} after host", go_quote(port))) }
 }
 
 /// Checks the escapes of a text, and the characters of a host.
@@ -255,7 +257,7 @@ fn check_escapes(text: &str, is_host: bool) -> Result<(), String> {
             let digits = rest.get(1..3).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
             if digits.is_none() {
                 let bad: String = rest.chars().take(3).collect();
-                return Err(format!("invalid URL escape {bad:?}"));
+                return Err(format!("invalid URL escape {}", go_quote(&bad)));
             }
             if is_host
                 && !digits.is_some_and(|digits| {
@@ -270,7 +272,7 @@ fn check_escapes(text: &str, is_host: bool) -> Result<(), String> {
         }
         let refused = c.is_ascii() && !c.is_ascii_alphanumeric() && !"-_.~!$&'()*+,;=:[]<>\"".contains(c);
         if is_host && refused {
-            return Err(format!("invalid character {:?} in host name", c.to_string()));
+            return Err(format!("invalid character {} in host name", go_quote(c.encode_utf8(&mut [0; 4]))));
         }
         rest = &rest[c.len_utf8()..];
     }

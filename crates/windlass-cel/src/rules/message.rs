@@ -1,5 +1,7 @@
 //! Messages that an expression computes.
 
+use windlass_text::go_quote;
+
 use super::Variables;
 use crate::error::ErrorKind;
 use crate::meter::Limits;
@@ -29,11 +31,13 @@ pub(super) fn evaluate(
     };
     match result {
         Err(error) if error.kind() == ErrorKind::CostLimit => Err(format!(
-            "no further validation rules will be run due to call cost exceeds limit for messageExpression: {source:?}"
+            "no further validation rules will be run due to call cost exceeds limit for messageExpression: {}",
+            go_quote(source)
         )),
         Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ResourceLimit) => {
             Err(format!(
-                "no further validation rules will be run due to the resources that messageExpression needs: {source:?}"
+                "no further validation rules will be run due to the resources that messageExpression needs: {}",
+                go_quote(source)
             ))
         }
         Err(_) => Ok((None, rest)),

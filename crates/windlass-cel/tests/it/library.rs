@@ -88,6 +88,7 @@ fn hosts_of_urls_have_one_port_and_brackets_around_an_ipv6_address() {
     );
     fails("url('http://a:1:2/')", "invalid port \":1:2\" after host");
     fails("url('http://[1.2.3.4]/')", "invalid IP-literal");
+    fails("url('/\\u0301\\n')", "parse \"/\u{301}\\n\": net/url: invalid control character in URL");
     fails("url('http://[x]/')", "invalid host: ParseAddr(\"x\"): unable to parse IP");
 }
 

@@ -177,9 +177,10 @@ fn normalise(body: &mut Value) {
     for field in ["uid", "creationTimestamp", "resourceVersion"] {
         metadata.remove(field);
     }
-    for entry in metadata.get_mut("managedFields").and_then(Value::as_array_mut).into_iter().flatten() {
-        if let Value::Object(entry) = entry {
-            entry.remove("time");
-        }
+    let Some(managers) = metadata.get_mut("managedFields").and_then(Value::as_array_mut) else { return };
+    for entry in managers.iter_mut().filter_map(Value::as_object_mut) {
+        entry.remove("time");
     }
+    // The order of managers depends on the second of each write.
+    managers.sort_by_key(Value::to_string);
 }

@@ -81,7 +81,30 @@ impl<'a> Generator<'a> {
             fields.insert("metadata".to_owned(), json!({"name": "embedded"}));
         }
         self.branches(schema, next.map(String::as_str), &mut fields);
+        if next.is_none() && self.rng.bool() {
+            self.match_union(schema, &mut fields);
+        }
         Value::Object(fields)
+    }
+
+    /// Sets a field of an enum, and makes the field that has the name of the value, as unions need: `type: HTTP` and
+    /// `http`.
+    pub(super) fn match_union(&mut self, schema: &Value, fields: &mut Map<String, Value>) {
+        let Some(properties) = schema["properties"].as_object() else { return };
+        let enums =
+            properties.iter().filter_map(|(name, property)| Some((name, property["enum"].as_array()?)));
+        let Some((name, values)) = self.rng.choice(enums.collect::<Vec<_>>()) else { return };
+        let Some(value) = self.rng.choice(values) else { return };
+        let values: Vec<String> = texts(&Value::from(values.clone())).map(str::to_lowercase).collect();
+        let chosen = value.as_str().unwrap_or_default().to_lowercase();
+        fields.retain(|field, _| !values.contains(&field.to_lowercase()));
+        fields.insert(name.clone(), value.clone());
+        for (field, property) in properties {
+            if field.to_lowercase() == chosen {
+                let made = self.make(property, &[]);
+                fields.insert(field.clone(), made);
+            }
+        }
     }
 
     /// Adds entries of a map.
@@ -207,6 +230,9 @@ impl<'a> Generator<'a> {
             && let Some(word) = self.rng.choice(words)
         {
             return word.clone();
+        }
+        if self.rng.u8(..30) == 0 {
+            return format!("{}/name", "a".repeat(260));
         }
         self.rng.choice(COMMON).map_or_else(String::new, |word| (*word).to_owned())
     }

@@ -23,7 +23,11 @@ pub(super) fn mutate(
     change: Change,
 ) {
     let Some((step, rest)) = steps.split_first() else {
-        wander(object, schema, generator, change);
+        if generator.rng.u8(..3) == 0 {
+            change_here(object, schema, generator, change);
+        } else {
+            wander(object, schema, generator, change);
+        }
         return;
     };
     match step {
@@ -91,6 +95,13 @@ fn wander(value: &mut Value, schema: &Value, generator: &mut Generator<'_>, chan
             let index = generator.rng.usize(..items.len());
             wander(&mut items[index], &schema["items"], generator, change);
         }
+        _ => change_here(value, schema, generator, change),
+    }
+}
+
+/// Changes a value, and not the values within.
+fn change_here(value: &mut Value, schema: &Value, generator: &mut Generator<'_>, change: Change) {
+    match value {
         _ if change == Change::Any && generator.rng.u8(..3) == 0 => *value = odd(generator),
         Value::Object(fields) => change_object(fields, schema, generator, change),
         Value::Array(items) => change_array(items, schema, generator, change),
@@ -116,6 +127,10 @@ fn change_object(
         }
         return;
     }
+    if generator.rng.u8(..4) == 0 {
+        generator.match_union(schema, fields);
+        return;
+    }
     let properties = schema["properties"].as_object();
     let names: Vec<&String> = properties.into_iter().flatten().map(|(name, _)| name).collect();
     let names: Vec<&String> = names.into_iter().filter(|name| !is_reserved(name)).collect();
@@ -139,18 +154,20 @@ fn change_object(
 }
 
 fn change_array(items: &mut Vec<Value>, schema: &Value, generator: &mut Generator<'_>, change: Change) {
-    match generator.rng.u8(..6) {
+    match generator.rng.u8(..8) {
         0 if !items.is_empty() => {
             let index = generator.rng.usize(..items.len());
             items.remove(index);
         }
-        1 if !items.is_empty() => {
+        1 | 5 if !items.is_empty() => {
             let index = generator.rng.usize(..items.len());
             let mut copy = items[index].clone();
-            if items.iter().any(|known| are_same(schema, known, &copy)) && change == Change::Valid {
+            if generator.rng.bool() {
                 wander(&mut copy, &schema["items"], generator, change);
             }
-            items.push(copy);
+            if change == Change::Any || !items.iter().any(|known| are_same(schema, known, &copy)) {
+                items.push(copy);
+            }
         }
         2 => generator.rng.shuffle(items),
         3 if change == Change::Any => {

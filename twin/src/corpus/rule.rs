@@ -74,6 +74,11 @@ impl Rule {
         }
     }
 
+    /// Returns whether the rule is about the status of an object.
+    pub(super) fn is_of_status(&self) -> bool {
+        matches!(self.steps.first(), Some(Step::Property(name)) if name == "status")
+    }
+
     /// Calls a function with each value of an object at which the server evaluates the rule, and with the value's path.
     pub(super) fn values<'a>(&self, object: &'a Value, found: &mut impl FnMut(&str, &'a Value)) {
         descend(&self.steps, object, &mut String::new(), found);

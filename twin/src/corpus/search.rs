@@ -249,13 +249,28 @@ impl<'a> Search<'a> {
 
     /// Returns the writes after a round: a new object, or the change of a stored object.
     fn writes(&mut self) -> Vec<Attempt> {
-        let Some(object) = self.rng.choice(&self.pool).cloned() else { return Vec::new() };
+        let open = self.version.rules.iter().zip(&self.seen);
+        let open = open.filter(|(rule, seen)| rule.uses_old && !seen.is_complete()).map(|(rule, _)| rule);
+        let aim = self.rng.choice(open.collect::<Vec<_>>());
+        if self.pool.is_empty() {
+            return Vec::new();
+        }
+        let mut object = self.start(aim);
         let count = self.stored.len();
         let (place, name) = if count < STORED {
             (Place::New, format!("stored-{count}"))
         } else {
             let index = self.rng.usize(..count);
-            (Place::Object(index), self.stored[index].name.clone())
+            let stored = &self.stored[index];
+            let is_of_status =
+                self.version.has_status && aim.map_or(self.rng.u8(..4) == 0, Rule::is_of_status);
+            if is_of_status {
+                let status = object["status"].take();
+                object = stored.object.clone();
+                object["status"] = status;
+            }
+            let place = if is_of_status { Place::Status(index) } else { Place::Object(index) };
+            (place, stored.name.clone())
         };
         let object = self.definition.complete(self.version, object, &name);
         vec![Attempt { place, object, is_kept: true }]

@@ -2,6 +2,7 @@
 
 mod bench;
 mod corpus;
+mod hostile;
 mod spec;
 mod suite;
 
@@ -24,10 +25,16 @@ pub(crate) struct Args {
     /// Compare the rules of well-known projects, and random objects, with a real server
     #[arg(long)]
     corpus: bool,
+    /// Measure the time and the memory of hostile expressions
+    #[arg(long)]
+    hostile: bool,
+    /// With --hostile: the number of expressions
+    #[arg(long, default_value_t = 1000)]
+    expressions: usize,
     /// With --corpus: the number of objects; 0 compares only the costs of the rules
     #[arg(long, default_value_t = 100_000)]
     objects: usize,
-    /// With --corpus: the seed
+    /// With --corpus or --hostile: the seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// With --corpus: only these projects
@@ -53,6 +60,9 @@ pub(crate) fn run(args: &Args) -> Result {
     }
     if args.corpus {
         return corpus::run(&args.project, args.objects, args.seed);
+    }
+    if args.hostile {
+        return hostile::run(args.expressions, args.seed);
     }
     if args.library {
         return suite::LIBRARY.run(args.run.as_deref(), args.verbose);

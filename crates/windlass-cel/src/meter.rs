@@ -4,11 +4,12 @@ use std::cell::Cell;
 
 use crate::error::Error;
 
-/// The bytes that an evaluation may allocate for texts and lists.
-const MAX_MEMORY: usize = 12 << 20;
+/// The bytes that an evaluation may allocate for texts and lists. A text or list that grows may take three times its
+/// length for a moment.
+const MAX_MEMORY: usize = 5 << 20;
 
 /// The bytes that functions may look at in an evaluation.
-const MAX_WORK: u64 = 40_000_000;
+const MAX_WORK: u64 = 16_000_000;
 
 /// The work of looking at an element, compared with looking at a byte.
 const ELEMENT: u64 = 8;

@@ -210,9 +210,10 @@ fn range<'a>(meter: &mut Meter, arguments: &[Value<'a>]) -> Result<Value<'a>, Er
 fn reverse<'a>(meter: &mut Meter, arguments: &[Value<'a>]) -> Result<Value<'a>, Error> {
     let list = as_list(&arguments[0])?;
     meter.elements(list.len())?;
+    meter.allocate(list.len() * size_of::<Value<'_>>())?;
     let mut elements: Vec<Value<'a>> = list.iter().collect::<Result<_, Error>>()?;
     elements.reverse();
-    list_of(meter, elements)
+    Ok(Value::List(List::of(elements)))
 }
 
 fn distinct<'a>(meter: &mut Meter, arguments: &[Value<'a>]) -> Result<Value<'a>, Error> {
@@ -231,10 +232,11 @@ fn distinct<'a>(meter: &mut Meter, arguments: &[Value<'a>]) -> Result<Value<'a>,
             }
         }
         if !seen {
+            meter.allocate(size_of::<Value<'_>>())?;
             unique.push(element);
         }
     }
-    list_of(meter, unique)
+    Ok(Value::List(List::of(unique)))
 }
 
 /// Sorts a list, by its elements or by the keys of the second list.

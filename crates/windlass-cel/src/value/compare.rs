@@ -223,6 +223,8 @@ fn equal_maps(meter: &mut Meter, one: &Map<'_>, other: &Map<'_>) -> Result<bool,
         return Ok(false);
     }
     for (key, value) in one.entries() {
+        // A search for the key takes longer than the comparison of an element.
+        meter.elements(4)?;
         let theirs = other.get(&key)?;
         let Some(theirs) = theirs else {
             // A null member of an object is absent on both sides.

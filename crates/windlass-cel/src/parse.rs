@@ -22,7 +22,7 @@ const MAX_DEPTH: usize = 250;
 const MAX_LENGTH: usize = 100_000;
 
 /// The number of nodes that an expression may have, with expanded macros.
-const MAX_NODES: usize = 60_000;
+const MAX_NODES: usize = 44_000;
 
 /// The parts of the language that can be turned on.
 #[derive(Clone, Copy, Debug, Default)]

@@ -125,8 +125,11 @@ impl Bases {
         }
         if search && self.best.base.is_none() {
             for base in self.similar(object.json()) {
-                let limit = self.best.length().unwrap_or(poor);
-                self.attempt(object, &base, Limit::new(limit), None);
+                let limit = match self.best.length() {
+                    Some(_) => Limit::growing(good, length),
+                    None => Limit::new(poor),
+                };
+                self.attempt(object, &base, limit, None);
                 if self.best.length().is_some_and(|length| length <= good) {
                     break;
                 }

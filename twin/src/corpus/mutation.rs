@@ -55,12 +55,13 @@ pub(super) fn mutate(
             let Value::Object(fields) = object else { return };
             let values = &schema["additionalProperties"];
             let count = fields.len();
-            match generator.rng.choice(0..count).and_then(|index| fields.values_mut().nth(index)) {
-                Some(field) => mutate(field, values, rest, generator, change),
-                None => {
-                    let key = generator.word();
-                    fields.insert(key, generator.value(values, 6, rest));
-                }
+            if let Some(field) =
+                generator.rng.choice(0..count).and_then(|index| fields.values_mut().nth(index))
+            {
+                mutate(field, values, rest, generator, change);
+            } else {
+                let key = generator.word();
+                fields.insert(key, generator.value(values, 6, rest));
             }
         }
     }

@@ -1,5 +1,11 @@
 //! The counts and differences of a run.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "the program prints its results and its progress"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::Instant;

@@ -62,8 +62,8 @@ pub(super) fn run(projects: &[String], objects: usize, seed: u64) -> Result {
     fs::create_dir_all(&folder)?;
     let definitions = collect(projects)?;
     let file = folder.join("definitions.jsonl");
-    let lines: String = definitions.iter().map(|definition| format!("{}\n", definition.json)).collect();
-    fs::write(&file, lines)?;
+    let lines: Vec<String> = definitions.iter().map(|definition| definition.json.to_string()).collect();
+    fs::write(&file, format!("{}\n", lines.join("\n")))?;
     print_counts(&definitions);
     compare_costs(&our_costs(&definitions), &costs_of_kubernetes(&folder, &file)?)?;
     if objects == 0 {

@@ -96,8 +96,9 @@ fn long_operators(rng: &mut Rng) -> String {
 
 fn many_branches(rng: &mut Rng) -> String {
     let count = rng.usize(100..2000);
-    let branches: String =
-        (0..count).map(|index| format!("self.number == {} ? true : ", index + 10)).collect();
+    let branches: String = (0..count)
+        .map(|index| ["self.number == ", &(index + 10).to_string(), " ? true : "].concat())
+        .collect();
     if rng.bool() {
         format!("{branches}true")
     } else {
@@ -325,7 +326,7 @@ fn formats(rng: &mut Rng) -> String {
     match rng.u8(..3) {
         0 => format!("'{verbs}'.format([{}]) != ''", vec![value; count.min(2000)].join(",")),
         1 => format!("self.words.all(w, '{verb}{verb}'.format([{value}, {value}]) != '')"),
-        _ => format!("self.text.replace('a', '%s').format(self.words) != ''"),
+        _ => "self.text.replace('a', '%s').format(self.words) != ''".to_owned(),
     }
 }
 

@@ -217,16 +217,13 @@ fn check_literal(host: &str) -> Result<(), String> {
     let Some(end) = host.rfind(']') else { return Err("missing ']' in host".to_owned()) };
     check_port(&host[end + 1..])?;
     let inner = &host[1..end];
-    let address = match inner.split_once("%25") {
-        Some((address, zone)) => {
-            check_escapes(zone, false)?;
-            check_escapes(address, true)?;
-            format!("{}%{}", percent_decode(address), percent_decode(zone))
-        }
-        None => {
-            check_escapes(inner, true)?;
-            percent_decode(inner)
-        }
+    let address = if let Some((address, zone)) = inner.split_once("%25") {
+        check_escapes(zone, false)?;
+        check_escapes(address, true)?;
+        format!("{}%{}", percent_decode(address), percent_decode(zone))
+    } else {
+        check_escapes(inner, true)?;
+        percent_decode(inner)
     };
     check_address(&address)
 }

@@ -9,7 +9,7 @@ use crate::error::Error;
 const MAX_MEMORY: usize = 5 << 20;
 
 /// The bytes that functions may look at in an evaluation.
-const MAX_WORK: u64 = 16_000_000;
+const MAX_WORK: u64 = 13_000_000;
 
 /// The work of looking at an element, compared with looking at a byte.
 const ELEMENT: u64 = 8;

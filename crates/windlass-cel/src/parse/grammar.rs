@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 
 use super::lexer::Token;
 
-/// The rules. A rule that recurs on its left side is a loop: `{2}` precedes an operator that binds with this strength, and `calc:3` reads an
+/// The rules, in the notation of EBNF. `<~<=` is a token of several, and `lparen` and `rparen` are the tokens `(` and `)`, because parentheses
+/// group. A rule that recurs on its left side is a loop: `{2}` precedes an operator that binds with this strength, and `calc:3` reads an
 /// operand whose operators bind at least with this strength.
 const RULES: [(&str, &str); 17] = [
     ("start", "expr <EOF>"),
@@ -150,7 +151,11 @@ pub(super) type RuleNumber = usize;
 pub(super) enum Edge {
     Empty(State),
     Tokens(TokenSet, State),
-    Rule { rule: RuleNumber, follow: State },
+    /// A rule, which begins at the state with the number of the rule.
+    Rule {
+        rule: RuleNumber,
+        follow: State,
+    },
 }
 
 /// A part of a rule, with the states at which the part begins.

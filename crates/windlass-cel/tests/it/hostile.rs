@@ -31,6 +31,7 @@ fn nesting_is_limited() {
     assert!(survive(&format!("list{}", "[0]".repeat(20_000))).contains("max recursion depth exceeded"));
     assert!(survive(&"!".repeat(99_999)).contains("Syntax error"));
     assert_eq!(survive(&vec!["true"; 12_000].join(" && ")), "a result");
+    assert!(survive(&vec!["a"; 24_000].join("&&")).contains("more than 44000 nodes"));
 }
 
 #[test]

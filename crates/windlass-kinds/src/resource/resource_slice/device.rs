@@ -6,8 +6,8 @@ use windlass_wire::names;
 
 use super::attributes::attribute;
 use super::capacity::capacity;
+use super::nodes::{self, NodeRules};
 use crate::field::{self, Errors, Field};
-use crate::pod_template::scheduling::validate_node_selector;
 use crate::resource::limits::{distinct, is_beyond, is_too_long};
 use crate::resource::names::{declared_label, qualified};
 use crate::resource::taints::{binding_conditions, taint};
@@ -24,6 +24,15 @@ const MOST_CONSUMPTIONS: usize = 2;
 const MOST_COUNTERS: usize = 32;
 
 const PER_DEVICE: &str = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec";
+
+/// The nodes of a device, if each device names nodes.
+const NODES: NodeRules = NodeRules {
+    empty_name: "must not be empty",
+    has_single_term: false,
+    flags: &[("allNodes", "`allNodes`")],
+    required: PER_DEVICE,
+    several: PER_DEVICE,
+};
 
 /// Validates a device. The capacities and taints that `old` has too are not checked.
 pub(super) fn device(device: &Field<'_>, old: Option<&Value>, selects_nodes: bool, errors: &mut Errors) {
@@ -51,7 +60,11 @@ pub(super) fn device(device: &Field<'_>, old: Option<&Value>, selects_nodes: boo
         distinct(&consumptions, &["counterSet"], errors);
         consumptions.items().for_each(|item| counters(&item, "counterSet", errors));
     }
-    check_nodes(device, selects_nodes, errors);
+    if selects_nodes {
+        NODES.check(device, errors);
+    } else {
+        nodes::refuse(device, errors);
+    }
     binding_conditions(device, errors);
 }
 
@@ -91,41 +104,4 @@ pub(super) fn counters(set: &Field<'_>, name: &str, errors: &mut Errors) {
             errors.extend(declared_label(name).into_iter().map(|why| list.invalid_as(name, why)));
         }
     });
-}
-
-/// Validates the nodes of the device, which only devices of a slice without nodes have.
-fn check_nodes(device: &Field<'_>, selects_nodes: bool, errors: &mut Errors) {
-    let [name, selector, all] = ["nodeName", "nodeSelector", "allNodes"].map(|field| device.at(field));
-    if !selects_nodes {
-        if [&name, &selector, &all].iter().any(|field| field.is_set()) {
-            let detail = "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the ResourceSlice spec";
-            errors.push(device.invalid_as(Value::Null, detail));
-        }
-        return;
-    }
-    let mut set = Vec::new();
-    if name.is_set() {
-        if name.text().is_empty() {
-            errors.push(name.invalid("must not be empty"));
-        } else {
-            set.push("`nodeName`");
-            name.check(names::dns_1123_subdomain, errors);
-        }
-    }
-    if selector.is_set() {
-        set.push("`nodeSelector`");
-        validate_node_selector(&selector, errors);
-    }
-    if all.is_set() {
-        if all.flag() {
-            set.push("`allNodes`");
-        } else {
-            errors.push(all.invalid("must be either unset or set to true"));
-        }
-    }
-    match set.len() {
-        0 => errors.push(device.required(PER_DEVICE)),
-        1 => {}
-        _ => errors.push(device.invalid_as(format!("{{{}}}", set.join(", ")), PER_DEVICE)),
-    }
 }

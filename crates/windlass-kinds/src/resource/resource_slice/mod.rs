@@ -3,6 +3,7 @@
 mod attributes;
 mod capacity;
 mod device;
+mod nodes;
 mod prepare;
 mod table;
 mod validate;

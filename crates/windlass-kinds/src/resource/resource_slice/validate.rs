@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use windlass_schema::{FieldError, go_quote};
-use windlass_wire::names;
 
 use super::Slices;
 use super::device::{counters, device};
+use super::nodes::NodeRules;
 use crate::field::{self, Errors, Field};
 use crate::json::{list_at, text_at};
 use crate::kind::{Validate, WriteContext};
-use crate::pod_template::scheduling::validate_node_selector;
 use crate::resource::limits::{distinct, is_beyond, is_too_long};
 use crate::resource::names::pool;
 use crate::volume::source::driver_name;
@@ -23,8 +22,14 @@ const MOST_ADVANCED_DEVICES: usize = 64;
 /// The largest number of sets of counters.
 const MOST_SETS: usize = 8;
 
-const ONE_OF: &str =
-    "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required";
+/// The nodes that have access to the devices of a slice.
+const NODES: NodeRules = NodeRules {
+    empty_name: "must be either unset or set to a non-empty string",
+    has_single_term: true,
+    flags: &[("allNodes", "`allNodes`"), ("perDeviceNodeSelection", "`perDeviceNodeSelection`")],
+    required: "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required",
+    several: "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required, but multiple fields are set",
+};
 
 impl Validate for Slices {
     fn validate_create(&self, _: &WriteContext<'_>, object: &Value) -> Vec<FieldError> {
@@ -60,7 +65,7 @@ fn spec_errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
                 }
             }
         }
-        check_nodes(spec, errors);
+        NODES.check(spec, errors);
         check_devices(spec, &devices, errors);
     })
 }
@@ -71,45 +76,6 @@ fn check_pool(place: &Field<'_>, errors: &mut Errors) {
     let generation = place.at("generation");
     if generation.int() < 0 {
         errors.push(generation.invalid("must be greater than or equal to zero"));
-    }
-}
-
-/// Validates the nodes that have access to the devices.
-fn check_nodes(spec: &Field<'_>, errors: &mut Errors) {
-    let mut set = Vec::new();
-    let (name, selector) = (spec.at("nodeName"), spec.at("nodeSelector"));
-    if name.is_set() {
-        if name.text().is_empty() {
-            errors.push(name.invalid("must be either unset or set to a non-empty string"));
-        } else {
-            set.push("`nodeName`");
-            name.check(names::dns_1123_subdomain, errors);
-        }
-    }
-    if selector.is_set() {
-        set.push("`nodeSelector`");
-        validate_node_selector(&selector, errors);
-        let terms = selector.at("nodeSelectorTerms");
-        if terms.len() != 1 {
-            errors.push(terms.invalid("must have exactly one node selector term"));
-        }
-    }
-    for (field, shown) in [("allNodes", "`allNodes`"), ("perDeviceNodeSelection", "`perDeviceNodeSelection`")]
-    {
-        let flag = spec.at(field);
-        if flag.flag() {
-            set.push(shown);
-        } else if flag.is_set() {
-            errors.push(flag.invalid("must be either unset or set to true"));
-        }
-    }
-    match set.len() {
-        0 => errors.push(spec.required(ONE_OF)),
-        1 => {}
-        _ => {
-            let detail = format!("{ONE_OF}, but multiple fields are set");
-            errors.push(spec.invalid_as(format!("{{{}}}", set.join(", ")), detail));
-        }
     }
 }
 

@@ -61,6 +61,11 @@ impl LabelIndex {
         true
     }
 
+    /// Returns whether the index needs events that the history no longer has: the next list by labels makes a new index.
+    pub(super) fn is_lost(&self, view: &View, id: &ResourceId, history_start: u64) -> bool {
+        self.revision < history_start && self.changed != view.changed(id)
+    }
+
     /// Returns the keys of the objects that have a label.
     pub(super) fn keys(&self, label: &str, value: &str) -> Option<&Keys> {
         self.keys.get(label)?.get(value)

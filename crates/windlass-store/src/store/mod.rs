@@ -175,6 +175,7 @@ impl Store {
         guard: impl FnOnce(&View) -> Result<(), ApiError>,
     ) -> Result<Arc<Stored>, CommitError> {
         let mut history = self.commit.lock();
+        let history_start = history.start();
         let view = self.view.load_full();
         let is_expected =
             |write: &Write<'_>| view.get(write.id, write.key).map(|old| old.rv) == write.expected;
@@ -204,7 +205,9 @@ impl Store {
             log.append(event);
             history.push(&log, revision, now, weight);
         }
-        self.drop_past(history.start());
+        if history.start() != history_start {
+            self.drop_unreachable(history.start());
+        }
         self.published.store(revision, Ordering::Release);
         drop(history);
         others.iter().for_each(|log| log.wake());
@@ -307,9 +310,15 @@ impl Store {
         past.push_back((id.clone(), Arc::clone(view)));
     }
 
-    /// Drops the kept views that the history does not reach back to.
-    fn drop_past(&self, start: u64) {
+    /// Drops the kept views and the indexes of labels that the history does not reach back to.
+    fn drop_unreachable(&self, start: u64) {
         self.past.lock().retain(|(_, kept)| kept.revision() >= start);
+        let view = self.view.load();
+        self.label_indexes.lock().retain(|id, index| {
+            // A list uses a locked index, and brings the index up to date.
+            let Some(index) = index.try_lock() else { return true };
+            index.as_ref().is_some_and(|index| !index.is_lost(&view, id, start))
+        });
     }
 
     /// Returns a view that shows the resource `id` at `revision`; other resources may be newer.

@@ -242,6 +242,33 @@ fn the_index_of_labels_waits_for_the_event_of_a_view() {
     assert_eq!(index.keys("app", "y").unwrap().len(), 1);
 }
 
+#[test]
+fn an_index_of_labels_is_dropped_with_the_history_that_the_index_needs() {
+    let store = Store::new(0, Retention { bytes: 1, ..Retention::default() });
+    let selects =
+        |label: &str| store.keys_by_label(&store.view(), &pods(), &[("app", &[label.to_owned()][..])]);
+    let first = commit(&store, "a/x", None, Some(&object("x"))).unwrap().rv;
+    selects("y");
+    let indexes = || store.label_indexes.lock().len();
+    assert_eq!(indexes(), 1);
+    // The history has only the newest event: the index of the second revision follows that event.
+    let second = commit(&store, "a/x", Some(first), Some(&object("x"))).unwrap().rv;
+    assert_eq!(indexes(), 1);
+    commit(&store, "a/x", Some(second), Some(&object("x"))).unwrap();
+    assert_eq!(indexes(), 0);
+    // An index of a resource without changes lacks nothing.
+    selects("y");
+    let write = |expected| {
+        let draft = Some(draft(&store, &object("x"), ObjectAttrs::default()));
+        let nodes = ResourceId::new("", "nodes");
+        let write = Write { id: &nodes, key: "x", expected, draft, now: Timestamp::UNIX_EPOCH };
+        store.commit_now(write, |_| Ok(())).unwrap().rv
+    };
+    let other = write(None);
+    write(Some(other));
+    assert_eq!(indexes(), 1);
+}
+
 proptest! {
     #[test]
     fn the_index_of_labels_agrees_with_the_objects(

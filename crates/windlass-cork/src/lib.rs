@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use std::{
+    future::poll_fn,
     io,
     pin::Pin,
     sync::Arc,
@@ -65,6 +66,19 @@ impl<S: AsyncWrite + Unpin> Hand<S> {
             }
             Poll::Ready(Ok(())) | Poll::Pending => true,
         }
+    }
+
+    /// Sends all gathered writes, and drops the hand. A write that is gathered meanwhile is sent, too.
+    ///
+    /// If the stream is broken, the next write or flush of the connection returns the error.
+    pub async fn release(self) {
+        poll_fn(|cx| {
+            let mut gathering = self.0.lock();
+            gathering.error = ready!(gathering.poll_send(cx)).err();
+            gathering.is_held = false;
+            Poll::Ready(())
+        })
+        .await;
     }
 }
 
@@ -206,6 +220,24 @@ mod tests {
         cork.flush().await.expect("sent");
         read.await.expect("read");
         assert_eq!(&bytes, b"before after");
+    }
+
+    #[tokio::test]
+    async fn a_hand_is_released_when_all_writes_are_sent() {
+        let (near, mut far) = duplex(10);
+        let (mut cork, hand) = cork(near);
+        cork.write_all(b"more than the pipe ").await.expect("gathered");
+        let mut release = std::pin::pin!(hand.release());
+        assert!(futures::poll!(release.as_mut()).is_pending());
+        cork.write_all(b"takes").await.expect("gathered");
+        cork.flush().await.expect("no effect");
+        let mut bytes = [0; 24];
+        let ((), read) = tokio::join!(release, far.read_exact(&mut bytes));
+        read.expect("read");
+        assert_eq!(&bytes, b"more than the pipe takes");
+        cork.write_all(b".").await.expect("gathered");
+        cork.flush().await.expect("sent");
+        assert_eq!(far.read_u8().await.expect("read"), b'.');
     }
 
     #[tokio::test]

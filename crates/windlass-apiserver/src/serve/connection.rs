@@ -11,6 +11,7 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use parking_lot::Mutex;
 use tokio::io::AsyncWrite;
+use tokio::time::timeout;
 use windlass_cork::Hand;
 
 /// How long a connection answers requests before other tasks have a turn. A connection has up to 250 requests at the same time.
@@ -45,6 +46,9 @@ impl RequestFutures {
     }
 }
 
+/// How long the last bytes of a connection wait for the client: the reply before the client speaks another protocol is followed by no flush.
+const LAST_BYTES: Duration = Duration::from_secs(10);
+
 /// Drives a connection and the connection's requests, until the connection ends. Unfinished requests are
 /// dropped then. `hand` sends all gathered writes together.
 pub(super) async fn drive<C: Future, S: AsyncWrite + Unpin>(
@@ -54,7 +58,7 @@ pub(super) async fn drive<C: Future, S: AsyncWrite + Unpin>(
 ) -> C::Output {
     let mut connection = pin!(connection);
     let mut requests = FuturesUnordered::new();
-    poll_fn(|cx| {
+    let end = poll_fn(|cx| {
         let start = Instant::now();
         loop {
             let part = Instant::now();
@@ -82,7 +86,10 @@ pub(super) async fn drive<C: Future, S: AsyncWrite + Unpin>(
             }
         }
     })
-    .await
+    .await;
+    drop(requests);
+    let _ = timeout(LAST_BYTES, hand.release()).await;
+    end
 }
 
 #[cfg(test)]
@@ -90,7 +97,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use hyper::rt::Executor;
-    use tokio::io::AsyncReadExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
     use tokio::sync::{Notify, oneshot};
     use windlass_cork::cork;
 
@@ -140,7 +147,7 @@ mod tests {
     #[tokio::test]
     async fn replies_are_sent_before_later_requests_run() {
         let begun = RequestFutures::default();
-        let (near, mut far) = tokio::io::duplex(1 << 10);
+        let (near, mut far) = duplex(1 << 10);
         let (mut replies, hand) = cork(near);
         let (last, mut done) = oneshot::channel();
         for _ in 0..3 {
@@ -162,6 +169,18 @@ mod tests {
         });
         let sent = drive(connection, begun, hand).await.unwrap();
         assert!(sent.is_some_and(|read| read.unwrap() > 0));
+    }
+
+    #[tokio::test]
+    async fn the_last_bytes_of_a_connection_wait_for_a_full_stream() {
+        let (near, mut far) = duplex(4);
+        let (mut stream, hand) = cork(near);
+        stream.write_all(b"101 Switching Protocols").await.unwrap();
+        let mut last = [0; 23];
+        let driven = drive(std::future::ready(()), RequestFutures::default(), hand);
+        let ((), read) = tokio::join!(driven, far.read_exact(&mut last));
+        read.unwrap();
+        assert_eq!(&last, b"101 Switching Protocols");
     }
 
     #[tokio::test]

@@ -14,14 +14,17 @@ use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls_pki_types::CertificateDer;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle as Runtime;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 use windlass_cork::cork;
 
 use super::client_certificates::ClientCertificates;
 use super::connection::{RequestFutures, drive};
+use super::door;
 use super::kubeconfig::kubeconfig;
 use super::server_certificate::{self, CertificateTextError, ServerCertificate};
 use super::strangers::{Stranger, Strangers};
@@ -152,6 +155,8 @@ pub(super) enum ListenErrorKind {
     Taken { ip: IpAddr, port: u16 },
     #[error("cannot listen on {address}: {source}")]
     Bind { address: SocketAddr, source: std::io::Error },
+    #[error("cannot start the thread that accepts connections: {0}")]
+    Door(std::io::Error),
     #[error(transparent)]
     Certificate(#[from] CertificateError),
     #[error("cannot set up TLS: {0}")]
@@ -181,7 +186,7 @@ pub struct RunningListener {
     kubeconfig: String,
     tokens: Arc<Tokens>,
     stopping: CancellationToken,
-    accepting: JoinHandle<GracefulShutdown>,
+    accepting: JoinHandle<Option<GracefulShutdown>>,
     conversations: TaskTracker,
 }
 
@@ -224,7 +229,7 @@ impl RunningListener {
     pub async fn shutdown(mut self) {
         self.stopping.cancel();
         self.conversations.close();
-        if let Ok(connections) = (&mut self.accepting).await {
+        if let Ok(Some(connections)) = (&mut self.accepting).await {
             // Connections that are still open then are closed.
             let all = join(connections.shutdown(), self.conversations.wait());
             let _ = tokio::time::timeout(DRAIN_TIMEOUT, all).await;
@@ -281,14 +286,16 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<RunningListe
         stopping: stopping.clone(),
         conversations: conversations.clone(),
         strangers: Strangers::new(MAX_STRANGERS),
+        runtime: Runtime::current(),
     };
+    let accepting = listener.into_std().and_then(|listener| door::open(accept.run(listener), &stopping));
     Ok(RunningListener {
         kubeconfig: kubeconfig(&url(address), authority.certificate_pem(), &admin),
         address,
         authority,
         tokens,
         stopping,
-        accepting: tokio::spawn(accept.run(listener)),
+        accepting: accepting.map_err(ListenErrorKind::Door)?,
         conversations,
     })
 }
@@ -366,12 +373,21 @@ struct Accept {
     /// The connections that have switched to another protocol.
     conversations: TaskTracker,
     strangers: Strangers,
+    /// The runtime of the connections.
+    runtime: Runtime,
 }
 
 impl Accept {
     /// Accepts connections until the listener stops. Returns the connections that are still open.
-    async fn run(self, listener: TcpListener) -> GracefulShutdown {
+    async fn run(self, listener: std::net::TcpListener) -> GracefulShutdown {
         let connections = GracefulShutdown::new();
+        let listener = match TcpListener::from_std(listener) {
+            Ok(listener) => listener,
+            Err(error) => {
+                tracing::error!(%error, "cannot accept connections");
+                return connections;
+            }
+        };
         let mut complaints = Complaints::default();
         loop {
             tokio::select! {
@@ -379,7 +395,7 @@ impl Accept {
                 () = self.stopping.cancelled() => return connections,
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => {
-                        tokio::spawn(self.clone().connection(stream, connections.watcher()));
+                        tokio::spawn(self.clone().handshake(stream, connections.watcher()));
                     }
                     Err(error) => {
                         // Most likely the process is out of file descriptors.
@@ -392,7 +408,8 @@ impl Accept {
         }
     }
 
-    async fn connection(self, stream: TcpStream, watcher: Watcher) {
+    /// Begins TLS, and hands the connection to the runtime of the connections.
+    async fn handshake(self, stream: TcpStream, watcher: Watcher) {
         // Watch events are small writes that must not be delayed.
         let _ = stream.set_nodelay(true);
         let is_local = stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback());
@@ -405,6 +422,20 @@ impl Accept {
         let Ok(Ok(stream)) = stream else {
             return tracing::debug!("a TLS handshake failed");
         };
+        let runtime = self.runtime.clone();
+        runtime.spawn(self.connection(stream, is_local, stranger, watcher));
+    }
+
+    async fn connection(
+        self,
+        mut stream: TlsStream<TcpStream>,
+        is_local: bool,
+        stranger: Arc<Stranger>,
+        watcher: Watcher,
+    ) {
+        if let Err(error) = door::take_over(stream.get_mut().0) {
+            return tracing::warn!(%error, "cannot keep a connection");
+        }
         let client = self.clients.authenticate(stream.get_ref().1.peer_certificates().unwrap_or_default());
         if matches!(client, ClientAuth::Verified(_)) {
             stranger.identify();

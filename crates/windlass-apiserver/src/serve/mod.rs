@@ -1,6 +1,7 @@
 //! The two entrances: TLS on a socket, and a `tower` service in the same process. Both call one [`Handle`].
 
 mod deadline;
+mod door;
 mod request_body;
 
 mod in_process;

@@ -56,6 +56,7 @@ mod over_tls {
     use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
     use rustls::sign::SingleCertAndKey;
     use std::time::Duration;
+    use windlass_patience::stretched;
     use x509_cert::Certificate;
     use x509_cert::certificate::{TbsCertificate, Version};
     use x509_cert::ext::Extension;
@@ -225,6 +226,34 @@ mod over_tls {
         listening.shutdown().await;
     }
 
+    #[test]
+    fn a_new_client_waits_for_no_request_of_other_clients() {
+        let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (server, client) = (runtime(), runtime());
+        // From here on, nothing else runs in the runtime of the server.
+        let listening = server.block_on(echo());
+        client.block_on(async {
+            let connected =
+                tokio::time::timeout(stretched(Duration::from_secs(20)), connect(&listening, None, b"h2"));
+            connected.await.expect("the server begins TLS");
+        });
+        server.block_on(listening.shutdown());
+    }
+
+    #[test]
+    fn a_listener_ends_with_the_runtime_of_the_server() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let listening = runtime.block_on(echo());
+        let address = listening.local_addr();
+        runtime.shutdown_background();
+        let end = std::time::Instant::now() + stretched(Duration::from_secs(20));
+        while std::net::TcpStream::connect(address).is_ok() {
+            assert!(std::time::Instant::now() < end, "the port stays open");
+            std::thread::yield_now();
+        }
+        drop(listening);
+    }
+
     #[tokio::test]
     async fn speaks_http2() {
         let listening = echo().await;
@@ -261,7 +290,7 @@ mod over_tls {
         for _ in 0..700 {
             silent.push(tokio::net::TcpStream::connect(listening.local_addr()).await.unwrap());
         }
-        let limit = windlass_patience::stretched(Duration::from_secs(20));
+        let limit = stretched(Duration::from_secs(20));
         tokio::time::timeout(limit, closed(first)).await.expect("the first silent connection is closed");
         // The connection of a user stays.
         let (mut sender, connection) =

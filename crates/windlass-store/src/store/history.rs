@@ -20,9 +20,9 @@ pub struct Retention {
 }
 
 impl Default for Retention {
-    /// Keeps 75 s, at most 64 MiB; 1 MiB regardless of age.
+    /// Keeps 75 s, at most 64 MiB; 256 KiB regardless of age.
     fn default() -> Self {
-        Self { age: SignedDuration::from_secs(75), bytes: 64 << 20, free_bytes: 1 << 20 }
+        Self { age: SignedDuration::from_secs(75), bytes: 64 << 20, free_bytes: 256 << 10 }
     }
 }
 

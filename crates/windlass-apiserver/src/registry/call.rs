@@ -49,6 +49,7 @@ impl Call<'_> {
             identity: self.identity,
             authorizer: &self.state.authorizer,
             store: &self.state.store,
+            verb: self.route.verb.as_str(),
             name: &self.route.name,
             version: &self.resource.version,
             is_dry_run: self.is_dry_run(),

@@ -24,6 +24,8 @@ pub struct WriteContext<'a> {
     pub authorizer: &'a Authorizer,
     /// The store, for the authoriser.
     pub store: &'a Store,
+    /// The verb of the request, such as `update`.
+    pub verb: &'a str,
     /// The name in the path of the request. Empty for a collection.
     pub name: &'a str,
     /// The API version of the request and the object, for example `v1`.

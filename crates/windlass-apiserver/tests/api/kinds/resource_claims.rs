@@ -1,10 +1,11 @@
 //! ResourceClaims and ResourceClaimTemplates.
 
 use expect_test::expect;
+use http::Method;
 use serde_json::{Value, json};
 
 use super::{Objects, named};
-use crate::harness::Api;
+use crate::harness::{Api, MERGE_PATCH};
 
 async fn claims(api: &Api) -> String {
     format!("/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims", api.namespace().await)
@@ -426,4 +427,124 @@ async fn the_users_and_the_devices_of_a_claim_are_checked() {
         - FieldValueTooMany status.devices[0].conditions: Too many: 9: must have at most 8 items
         allocated: 200 {"spec":{"devices":{"requests":[{"exactly":{"allocationMode":"ExactCount","count":1,"deviceClassName":"c"},"name":"r"}]}},"status":{"allocation":{"devices":{"results":[{"device":"d","driver":"d.x","pool":"p","request":"r"}]}},"devices":[{"conditions":null,"data":{"a":1},"device":"d","driver":"d.x","networkData":{"ips":["1.2.3.4/24","fe80::1/64"]},"pool":"p"}],"reservedFor":[{"name":"p","resource":"pods","uid":"u"}]}}
     "#]]);
+}
+
+/// Gives a user rights to resources of `resource.k8s.io`, in a namespace or everywhere.
+async fn grant(api: &Api, namespace: Option<&str>, user: &str, rule: Value) {
+    const GROUP: &str = "/apis/rbac.authorization.k8s.io/v1";
+    let (scope, kind, prefix) = match namespace {
+        Some(namespace) => (format!("{GROUP}/namespaces/{namespace}"), "Role", ""),
+        None => (GROUP.to_owned(), "ClusterRole", "cluster"),
+    };
+    let name = format!("{}-{}", api.id, rule["resources"][0].as_str().unwrap().replace('/', "-")) + user;
+    let mut rule = rule;
+    rule["apiGroups"] = json!(["resource.k8s.io"]);
+    let subjects = json!([{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}]);
+    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name});
+    for (plural, object) in [
+        ("roles", json!({"metadata": {"name": name}, "rules": [rule]})),
+        ("rolebindings", json!({"metadata": {"name": name}, "roleRef": role, "subjects": subjects})),
+    ] {
+        let path = format!("{scope}/{prefix}{plural}");
+        api.post(&path, object).await.is(201);
+        api.discard(format!("{path}/{name}"));
+    }
+}
+
+#[tokio::test]
+async fn parts_of_the_status_of_a_claim_need_rights() {
+    let api = Api::start();
+    let namespace = api.namespace().await;
+    let claims = format!("/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims");
+    let node = format!("system:serviceaccount:{namespace}:node");
+    let status = json!({"resources": ["resourceclaims/status"], "verbs": ["patch"]});
+    for user in ["plain", "binder", "driver", &node] {
+        grant(&api, Some(&namespace), user, status.clone()).await;
+    }
+    let binding = json!({"resources": ["resourceclaims/binding"], "verbs": ["patch"]});
+    grant(&api, None, "binder", binding.clone()).await;
+    // The right is needed in all namespaces.
+    grant(&api, Some(&namespace), "driver", binding).await;
+    for (user, verb) in [("driver", "arbitrary-node:patch"), (&node, "associated-node:patch")] {
+        let rule =
+            json!({"resources": ["resourceclaims/driver"], "verbs": [verb], "resourceNames": ["d.test"]});
+        grant(&api, Some(&namespace), user, rule).await;
+    }
+    let request = json!({"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]});
+    api.post(&claims, claim(request)).await.is(201);
+
+    let result = |driver: &str| json!({"request": "r", "driver": driver, "pool": "p", "device": "x"});
+    let field = json!({"key": "metadata.name", "operator": "In", "values": ["n1"]});
+    let allocation = json!({
+        "devices": {"results": [result("d.test"), result("e.test")]},
+        "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [field]}]},
+    });
+    let device = |driver: &str| json!({"driver": driver, "pool": "p", "device": "x"});
+    let ready = |driver: &str| {
+        let mut device = device(driver);
+        device["data"] = json!({"ready": true});
+        device
+    };
+    let user = json!([{"resource": "pods", "name": "x", "uid": "1"}]);
+    let steps = [
+        ("plain", "", json!({})),
+        ("plain", "", json!({"allocation": allocation})),
+        ("driver", "", json!({"allocation": allocation})),
+        ("binder", "", json!({"allocation": allocation})),
+        ("plain", "", json!({"reservedFor": user})),
+        ("plain", "", json!({"devices": [device("d.test"), device("e.test")]})),
+        ("driver", "", json!({"devices": [device("d.test"), device("e.test")]})),
+        ("driver", "", json!({"devices": [device("d.test")]})),
+        ("plain", "", json!({"devices": [device("d.test")]})),
+        (&node, "", json!({"devices": [ready("d.test")]})),
+        (&node, "n2", json!({"devices": [ready("d.test")]})),
+        (&node, "n1", json!({"devices": [ready("d.test"), device("e.test")]})),
+        (&node, "n1", json!({"devices": [ready("d.test")]})),
+        // Without an allocation, the devices go, too.
+        ("plain", "", json!({"allocation": null})),
+        ("binder", "", json!({"allocation": null})),
+    ];
+    let mut seen = String::new();
+    for (user, node, status) in steps {
+        let as_user = api.impersonating(user, &[]);
+        let path = format!("{claims}/a/status");
+        let mut request = as_user.request(Method::PATCH, &path);
+        if !node.is_empty() {
+            request = request.header("impersonate-extra-authentication.kubernetes.io%2fnode-name", node);
+        }
+        let body = json!({"status": status}).to_string();
+        let reply = request.body(MERGE_PATCH, body).send().await;
+        let causes = reply.at("/details/causes").as_array().cloned().unwrap_or_default();
+        let causes: Vec<String> =
+            causes.iter().map(|cause| format!("\n  {}", cause["message"].as_str().unwrap())).collect();
+        let line = format!("{user} {node} {}{}\n", reply.code, causes.concat());
+        seen += &line.replace(&namespace, "NS");
+    }
+    expect![[r#"
+        plain  200
+        plain  422
+          Forbidden: changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="patch" permission: resourceclaims.resource.k8s.io is forbidden: User "plain" cannot patch resource "resourceclaims/binding" in API group "resource.k8s.io" at the cluster scope
+        driver  422
+          Forbidden: changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="patch" permission: resourceclaims.resource.k8s.io is forbidden: User "driver" cannot patch resource "resourceclaims/binding" in API group "resource.k8s.io" at the cluster scope
+        binder  200
+        plain  422
+          Forbidden: changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="patch" permission: resourceclaims.resource.k8s.io is forbidden: User "plain" cannot patch resource "resourceclaims/binding" in API group "resource.k8s.io" at the cluster scope
+        plain  422
+          Forbidden: changing status.devices requires resource="resourceclaims/driver", verb="[arbitrary-node:patch]" permission: resourceclaims.resource.k8s.io "d.test" is forbidden: User "plain" cannot arbitrary-node:patch resource "resourceclaims/driver" in API group "resource.k8s.io" in the namespace "NS"
+          Forbidden: changing status.devices requires resource="resourceclaims/driver", verb="[arbitrary-node:patch]" permission: resourceclaims.resource.k8s.io "e.test" is forbidden: User "plain" cannot arbitrary-node:patch resource "resourceclaims/driver" in API group "resource.k8s.io" in the namespace "NS"
+        driver  422
+          Forbidden: changing status.devices requires resource="resourceclaims/driver", verb="[arbitrary-node:patch]" permission: resourceclaims.resource.k8s.io "e.test" is forbidden: User "driver" cannot arbitrary-node:patch resource "resourceclaims/driver" in API group "resource.k8s.io" in the namespace "NS"
+        driver  200
+        plain  200
+        system:serviceaccount:NS:node  422
+          Forbidden: changing status.devices requires resource="resourceclaims/driver", verb="[arbitrary-node:patch]" permission: resourceclaims.resource.k8s.io "d.test" is forbidden: User "system:serviceaccount:NS:node" cannot arbitrary-node:patch resource "resourceclaims/driver" in API group "resource.k8s.io" in the namespace "NS"
+        system:serviceaccount:NS:node n2 422
+          Forbidden: changing status.devices requires resource="resourceclaims/driver", verb="[arbitrary-node:patch]" permission: resourceclaims.resource.k8s.io "d.test" is forbidden: User "system:serviceaccount:NS:node" cannot arbitrary-node:patch resource "resourceclaims/driver" in API group "resource.k8s.io" in the namespace "NS"
+        system:serviceaccount:NS:node n1 422
+          Forbidden: changing status.devices requires resource="resourceclaims/driver", verb="[associated-node:patch arbitrary-node:patch]" permission: resourceclaims.resource.k8s.io "e.test" is forbidden: User "system:serviceaccount:NS:node" cannot associated-node:patch resource "resourceclaims/driver" in API group "resource.k8s.io" in the namespace "NS"
+        system:serviceaccount:NS:node n1 200
+        plain  422
+          Forbidden: changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="patch" permission: resourceclaims.resource.k8s.io is forbidden: User "plain" cannot patch resource "resourceclaims/binding" in API group "resource.k8s.io" at the cluster scope
+        binder  200
+    "#]].assert_eq(&seen);
 }

@@ -4,6 +4,7 @@ mod admin;
 mod defaults;
 mod prepare;
 mod request_names;
+mod rights;
 mod spec;
 mod status;
 mod table;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use windlass_schema::FieldError;
 
-use super::{Claims, admin, spec, status};
+use super::{Claims, admin, rights, spec, status};
 use crate::checks::{declared_immutable, immutable};
 use crate::field;
 use crate::json::list_at;
@@ -23,6 +23,7 @@ impl Validate for Claims {
     fn validate_update(&self, cx: &WriteContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
         if *cx.subresource == Subresource::Status {
             let mut errors = admin_errors(cx, object, old);
+            errors.extend(rights::errors(cx, object, old));
             errors.extend(status::errors(object, old));
             return errors;
         }

@@ -279,7 +279,7 @@ impl<'a> Field<'a> {
 
     /// Returns an error that shows the value.
     pub(crate) fn invalid(&self, detail: impl Into<String>) -> FieldError {
-        FieldError::invalid(self.path(), self.value.clone(), detail)
+        self.typed(FieldError::invalid(self.path(), self.value.clone(), detail))
     }
 
     /// Returns an error that shows no value.
@@ -294,7 +294,7 @@ impl<'a> Field<'a> {
 
     /// Returns an error that shows another value.
     pub(crate) fn invalid_as(&self, value: impl Into<Value>, detail: impl Into<String>) -> FieldError {
-        FieldError::invalid(self.path(), value, detail)
+        self.typed(FieldError::invalid(self.path(), value, detail))
     }
 
     /// Returns an error about a required value.
@@ -309,7 +309,7 @@ impl<'a> Field<'a> {
 
     /// Returns an error about a value that occurs twice.
     pub(crate) fn duplicate(&self) -> FieldError {
-        FieldError::duplicate(self.path(), self.value.clone())
+        self.typed(FieldError::duplicate(self.path(), self.value.clone()))
     }
 
     /// Returns an error about a different value that occurs twice.
@@ -329,12 +329,27 @@ impl<'a> Field<'a> {
 
     /// Returns an error about a text that is not one of `known`.
     pub(crate) fn unsupported(&self, known: &[&str]) -> FieldError {
-        FieldError::not_supported(self.path(), self.text(), known)
+        self.unsupported_as(self.text(), known)
     }
 
     /// Returns an error about a different text that is not in `known`.
     pub(crate) fn unsupported_as(&self, value: impl Into<Value>, known: &[&str]) -> FieldError {
-        FieldError::not_supported(self.path(), value, known)
+        FieldError::not_supported(self.path(), value, known).of_named_type()
+    }
+
+    /// Returns an error about a text that is not in `known`, in a field that is no enumeration in Go.
+    pub(crate) fn unsupported_text(&self, text: &str, known: &[&str]) -> FieldError {
+        FieldError::not_supported(self.path(), text, known)
+    }
+
+    /// Prints the value of an error as JSON, if the error shows the value or the key of this field, and the type in Go has a name.
+    fn typed(&self, error: FieldError) -> FieldError {
+        let Some(path) = self.path.as_deref() else { return error };
+        let shows = |text: &str| error.bad_value.as_ref().is_some_and(|value| value == text);
+        let last = path.strip_suffix(']').and_then(|path| path.rsplit_once('['));
+        let is_key = last.is_some_and(|(list, key)| shows(key) && ends_with(list, RESOURCE_LISTS));
+        let is_named = is_key || shows(self.text()) && ends_with(path, NAMED_TYPES);
+        if is_named { error.of_named_type() } else { error }
     }
 
     /// Returns an error about a list that is too long.
@@ -419,6 +434,61 @@ impl<'a> Field<'a> {
             errors.push(self.invalid(format!("must be between {least} and {most}, inclusive")));
         }
     }
+}
+
+/// The fields whose texts are not plain strings in Go, but pointers or strings with a name for the type. Enumerations are such strings,
+/// too, but an unsupported value needs no entry here.
+const NAMED_TYPES: &[&str] = &[
+    "effect",
+    "externalTrafficPolicy",
+    "failedIndexes",
+    "gmsaCredentialSpec",
+    "gmsaCredentialSpecName",
+    "ipFamilies",
+    "ipFamilyPolicy",
+    "limits.type",
+    "loadBalancerClass",
+    "nodeUID",
+    "operator",
+    "podGroupName",
+    "podManagementPolicy",
+    "podUID",
+    "protocol",
+    "resourceClaimName",
+    "resourceID",
+    "restartPolicy",
+    "runAsUserName",
+    "scopeName",
+    "serviceAccountUID",
+    "target.type",
+    "timeZone",
+    "usages",
+    "validationActions",
+];
+
+/// The maps whose keys are names of resources, which are a type in Go.
+const RESOURCE_LISTS: &[&str] = &[
+    "allocatable",
+    "capacity",
+    "default",
+    "defaultRequest",
+    "hard",
+    "limits",
+    "max",
+    "maxLimitRequestRatio",
+    "min",
+    "podFixed",
+    "requests",
+    "used",
+];
+
+/// Returns whether a path without indices and keys ends with one of `names`: `spec.tolerations[0].operator` ends with `operator`.
+fn ends_with(path: &str, names: &[&str]) -> bool {
+    let parts: Vec<&str> = path.split('.').map(|part| part.split('[').next().unwrap_or_default()).collect();
+    names.iter().any(|name| {
+        let wanted: Vec<&str> = name.split('.').collect();
+        parts.ends_with(&wanted)
+    })
 }
 
 fn join(path: &str, name: &str) -> String {

@@ -194,6 +194,19 @@ impl FieldError {
         self
     }
 
+    /// Prints a text as JSON, with `<`, `>` and `&` as escape sequences: kube-apiserver prints a value as JSON, unless the type
+    /// of the value in Go is `string` itself, a number or a boolean. The types of enumerations and the pointers are others.
+    #[must_use]
+    pub fn of_named_type(self) -> Self {
+        match &self.bad_value {
+            Some(text @ Value::String(_)) if self.shown.is_none() => {
+                let shown = go_json(text);
+                self.showing(shown)
+            }
+            _ => self,
+        }
+    }
+
     /// Returns the message without the path of the field.
     pub fn body(&self) -> String {
         let mut text = String::from(self.kind.label());

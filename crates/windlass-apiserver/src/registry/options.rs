@@ -162,40 +162,40 @@ impl ListOptions {
             }
             if !given_match.is_empty() && !is_fresh {
                 let known = ["NotOlderThan"];
-                errors.push(FieldError::not_supported("resourceVersionMatch", given_match, &known));
+                errors.push(
+                    FieldError::not_supported("resourceVersionMatch", given_match, &known).of_named_type(),
+                );
             }
             if !given_match.is_empty() && !self.continue_token.is_empty() {
                 errors.extend(forbidden("resourceVersionMatch", NO_CONTINUE));
             }
             return errors;
         }
+        if !given_match.is_empty() {
+            if self.resource_version.is_empty() {
+                errors.extend(forbidden(
+                    "resourceVersionMatch",
+                    "resourceVersionMatch is forbidden unless resourceVersion is provided",
+                ));
+            }
+            if !self.continue_token.is_empty() {
+                errors.extend(forbidden("resourceVersionMatch", NO_CONTINUE));
+            }
+            if !matches!(given_match, "Exact" | "NotOlderThan") {
+                let known = ["Exact", "NotOlderThan", ""];
+                errors.push(
+                    FieldError::not_supported("resourceVersionMatch", given_match, &known).of_named_type(),
+                );
+            }
+            if self.version_match == VersionMatch::Exact && self.resource_version == "0" {
+                errors.extend(forbidden(
+                    "resourceVersionMatch",
+                    "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+                ));
+            }
+        }
         if self.send_initial_events.is_some() {
             errors.extend(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
-        }
-        if given_match.is_empty() {
-            return errors;
-        }
-        if !matches!(given_match, "Exact" | "NotOlderThan") {
-            errors.push(FieldError::not_supported(
-                "resourceVersionMatch",
-                given_match,
-                &["Exact", "NotOlderThan", ""],
-            ));
-        }
-        if self.resource_version.is_empty() {
-            errors.extend(forbidden(
-                "resourceVersionMatch",
-                "resourceVersionMatch is forbidden unless resourceVersion is provided",
-            ));
-        }
-        if !self.continue_token.is_empty() {
-            errors.extend(forbidden("resourceVersionMatch", NO_CONTINUE));
-        }
-        if self.version_match == VersionMatch::Exact && self.resource_version == "0" {
-            errors.extend(forbidden(
-                "resourceVersionMatch",
-                "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
-            ));
         }
         errors
     }

@@ -72,6 +72,7 @@ mod namespaces;
 mod not_enforced;
 mod pods;
 mod quotas;
+mod quoted_values;
 mod recorded;
 mod rules;
 mod service_accounts;

@@ -129,7 +129,7 @@ fn validate_certificate<'a>(certificate: &Field<'a>, paths: &mut Paths<'a, '_>, 
     }
     let key_type = certificate.at("keyType");
     if !KEY_TYPES.contains(&key_type.text()) {
-        errors.push(key_type.unsupported_as(key_type.text(), &KEY_TYPES));
+        errors.push(key_type.unsupported_text(key_type.text(), &KEY_TYPES));
     }
     validate_life(&certificate.at("maxExpirationSeconds"), signer.text(), errors);
     let mut has_file = false;

@@ -74,7 +74,7 @@ pub(crate) fn validate_object_field(reference: &Field<'_>, known: &[&str], error
     }
     let field = if path.text() == "spec.host" { "spec.nodeName" } else { path.text() };
     if !known.contains(&field) {
-        errors.push(path.unsupported_as(field, known));
+        errors.push(path.unsupported_text(field, known));
     }
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn validate_container_resource(reference: &Field<'_>, in_volume: bool
     if in_volume && container.text().is_empty() {
         errors.push(container.required(""));
     } else if !resource.require(errors) && !RESOURCES.contains(&name) && !is_huge {
-        errors.push(resource.unsupported(&RESOURCES));
+        errors.push(resource.unsupported_text(name, &RESOURCES));
     }
     let divisor = reference.at("divisor");
     let Some(quantity) = divisor.quantity().filter(|quantity| quantity.signum() != 0) else { return };

@@ -362,10 +362,10 @@ pub(crate) fn azure_disk(source: &Field<'_>, errors: &mut Errors) {
     let (kind, address) = (source.at("kind"), source.at("diskURI"));
     kind.one_of(&["Dedicated", "Managed", "Shared"], errors);
     if kind.text() == "Managed" && !address.text().starts_with("/subscriptions/") {
-        errors.push(address.unsupported(&MANAGED));
+        errors.push(address.unsupported_text(address.text(), &MANAGED));
     }
     if kind.is_set() && kind.text() != "Managed" && !address.text().starts_with("https://") {
-        errors.push(address.unsupported(&BLOB));
+        errors.push(address.unsupported_text(address.text(), &BLOB));
     }
 }
 

@@ -105,7 +105,10 @@ fn mismatch(template: &Value) -> FieldError {
 pub(crate) fn validate_restarts(template: &Value, kind: &str, errors: &mut Vec<FieldError>) {
     let policy = text_at(template, "/spec/restartPolicy");
     if policy != "Always" {
-        errors.push(FieldError::not_supported("spec.template.spec.restartPolicy", policy, &["Always"]));
+        errors.push(
+            FieldError::not_supported("spec.template.spec.restartPolicy", policy, &["Always"])
+                .of_named_type(),
+        );
     }
     if template.pointer("/spec/activeDeadlineSeconds").is_some_and(|seconds| !seconds.is_null()) {
         let detail = format!("activeDeadlineSeconds in {kind} is not Supported");

@@ -28,6 +28,11 @@ fn each_kind_reads_as_the_real_server_writes_it() {
             FieldError::not_supported("x", "C", &["A", "B"]),
             "x: Unsupported value: \"C\": supported values: \"A\", \"B\"",
         ),
+        (FieldError::invalid("x", "<a>\u{7f}\u{1}", "no"), r#"x: Invalid value: "<a>\x7f\x01": no"#),
+        (
+            FieldError::invalid("x", "<a>\u{7f}\u{1}", "no").of_named_type(),
+            "x: Invalid value: \"\\u003ca\\u003e\u{7f}\\u0001\": no",
+        ),
         (FieldError::forbidden("spec", "no"), "spec: Forbidden: no"),
         (FieldError::too_long("x", 63), "x: Too long: may not be more than 63 bytes"),
         (FieldError::too_many("x", 3, 1), "x: Too many: 3: must have at most 1 item"),

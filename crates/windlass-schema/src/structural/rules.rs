@@ -279,7 +279,7 @@ fn cel_rules(schema: Props<'_>, path: Path<'_>, errors: &mut ErrorList) {
         }
         let reason = rule.text("reason");
         if !reason.is_empty() && !REASONS.contains(&reason) {
-            errors.push(FieldError::not_supported(at.child("reason"), reason, &REASONS));
+            errors.push(FieldError::not_supported(at.child("reason"), reason, &REASONS).of_named_type());
         }
         let field = rule.text("fieldPath");
         if !field.is_empty() && field.trim().is_empty() {

@@ -131,7 +131,9 @@ fn scope(scope: &str) -> Vec<FieldError> {
     match scope {
         "Cluster" | "Namespaced" => Vec::new(),
         "" => vec![FieldError::required("spec.scope", "")],
-        other => vec![FieldError::not_supported("spec.scope", other, &["Cluster", "Namespaced"])],
+        other => {
+            vec![FieldError::not_supported("spec.scope", other, &["Cluster", "Namespaced"]).of_named_type()]
+        }
     }
 }
 
@@ -229,7 +231,10 @@ fn conversion(conversion: &Value, knows_none: bool) -> Vec<FieldError> {
         }
         other => {
             let mut errors = unused_webhook(webhook);
-            errors.push(FieldError::not_supported("spec.conversion.strategy", other, &["None", "Webhook"]));
+            errors.push(
+                FieldError::not_supported("spec.conversion.strategy", other, &["None", "Webhook"])
+                    .of_named_type(),
+            );
             errors
         }
     }

@@ -135,7 +135,7 @@ fn validate_key(key: &str, list: &Field<'_>, errors: &mut Errors) -> bool {
     let is_native = !key.contains('/') || key.contains("kubernetes.io/");
     let is_known = !is_native || key == "storage";
     if is_valid && !is_known {
-        errors.push(list.unsupported_as(key, &["storage"]));
+        errors.push(list.unsupported_text(key, &["storage"]));
     }
     is_valid && is_known
 }

@@ -334,7 +334,10 @@ fn validate_policies(spec: &Field<'_>, errors: &mut Errors) {
     }
     spec.at("internalTrafficPolicy").one_of(&["Cluster", "Local"], errors);
     let known = ["PreferClose", "PreferSameZone", "PreferSameNode"];
-    spec.at("trafficDistribution").one_of(&known, errors);
+    let distribution = spec.at("trafficDistribution");
+    if distribution.is_set() && !known.contains(&distribution.text()) {
+        errors.push(distribution.unsupported_text(distribution.text(), &known));
+    }
 }
 
 /// Validates the status of a service.
